@@ -1,0 +1,99 @@
+"""The candidates of one step: llama.cpp's `llama_token_data_array`."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from reference import floats, sorting
+from reference.errors import UndefinedInputError
+
+_IN_PLACE_PARTIAL_SORT = 128  # llama_token_data_array_partial_sort_inplace: beyond, it uses buckets
+
+
+@dataclass(slots=True)
+class Candidates:
+    """n tokens that may still be chosen; samplers change it in place.
+
+    ids: int32[n], distinct. logits and p: float32[n] (or both float64, for the ideal result).
+    sorted: logits are known to be in descending order. selected: index into the arrays, or -1.
+    """
+
+    ids: NDArray[np.int32]
+    logits: NDArray[Any]
+    p: NDArray[Any]
+    sorted: bool = False
+    selected: int = -1
+
+    @classmethod
+    def from_logits(cls, logits: ArrayLike, dtype: DTypeLike = np.float32) -> Self:
+        """All tokens of a vocabulary, id = position, p = 0. The logits given are not modified.
+
+        Raises ValueError if logits is not one-dimensional.
+        """
+        values = np.array(logits, dtype=dtype)
+        if values.ndim != 1:
+            raise ValueError(f"logits must have one dimension, got shape {values.shape}")
+        return cls(np.arange(len(values), dtype=np.int32), values, np.zeros_like(values))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @property
+    def token(self) -> int | None:
+        """The selected token id; None if nothing was selected."""
+        if self.selected < 0:
+            return None
+        if self.selected >= len(self):
+            raise UndefinedInputError("a token was selected from no candidates")
+        return int(self.ids[self.selected])
+
+    def copy(self) -> Self:
+        return type(self)(
+            self.ids.copy(), self.logits.copy(), self.p.copy(), self.sorted, self.selected
+        )
+
+    def keep(self, which: slice | NDArray[Any]) -> None:
+        """Keep only these positions, in the order given."""
+        self.ids, self.logits, self.p = self.ids[which], self.logits[which], self.p[which]
+
+    def refuse_nan(self) -> None:
+        """Raise UndefinedInputError where sorting would meet a NaN."""
+        bad = np.flatnonzero(np.isnan(self.logits))
+        if len(bad) and len(self) > 1:
+            raise UndefinedInputError(
+                f"logit of token {self.ids[bad[0]]} is NaN: sorting it is undefined in llama.cpp"
+            )
+
+    def order_of_largest(self, n: int) -> sorting.Order:
+        """Positions of the n largest logits, in the order of llama.cpp's bucket sort."""
+        self.refuse_nan()
+        return sorting.bucket_sort(self.logits, n)  # type: ignore[no-any-return]
+
+    def partial_sort(self, n: int) -> None:
+        """Keep the n largest logits, in descending order, as
+        `llama_token_data_array_partial_sort_inplace`; 0 <= n <= len(self)."""
+        if n <= _IN_PLACE_PARTIAL_SORT:
+            self.refuse_nan()
+            self.keep(sorting.std_partial_sort(self.logits, n))
+        else:
+            self.keep(self.order_of_largest(n))
+        self.sorted = True
+
+    def max_logit(self) -> Any:
+        """The largest logit: the first one where the candidates are known to be sorted."""
+        return self.logits[0] if self.sorted else floats.largest(self.logits)
+
+    def softmax(self, sort: bool) -> None:
+        """p = exp(logit - max) / sum, as `llama_sampler_softmax_impl`; sorts first if asked to.
+
+        All logits -inf give NaN everywhere. Raises UndefinedInputError without candidates.
+        """
+        if len(self) == 0:
+            raise UndefinedInputError("softmax of no candidates (llama.cpp aborts)")
+        if sort and not self.sorted:
+            self.partial_sort(len(self))
+        with np.errstate(all="ignore"):
+            self.p = floats.exp(self.logits - self.max_logit())
+            self.p /= floats.total(self.p)

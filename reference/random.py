@@ -1,0 +1,90 @@
+"""C++ random numbers: the streams of llama.cpp's samplers and of the other engines.
+
+A generator holds 32-bit words; how words become numbers is libstdc++'s choice, not the standard's,
+so another standard library draws other tokens from the same seed.
+"""
+
+import os
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reference.floats import jit
+
+DEFAULT_SEED = 0xFFFFFFFF  # LLAMA_DEFAULT_SEED: "draw a seed yourself"
+
+_BELOW_ONE = float(np.nextafter(1.0, 0.0))
+_BELOW_ONE_F = np.nextafter(np.float32(1), np.float32(0))
+
+
+class Mt19937:
+    """std::mt19937. NumPy's MT19937 with its legacy seeding is the same generator."""
+
+    def __init__(self, seed: int) -> None:
+        self._bits = np.random.MT19937(0)
+        self.seed(seed)
+
+    def seed(self, seed: int) -> None:
+        """Seeds as std::mt19937(seed), 0 <= seed < 2**32. DEFAULT_SEED takes a random one."""
+        if seed == DEFAULT_SEED:
+            seed = int.from_bytes(os.urandom(4), "little")
+        self.seed_cur = seed
+        self._bits._legacy_seeding(seed)
+
+    def words(self, n: int) -> NDArray[np.uint64]:
+        """The next n 32-bit outputs."""
+        return self._bits.random_raw(n)
+
+    def uniform_double(self) -> float:
+        """std::uniform_real_distribution<double>(0, 1): generate_canonical from two words."""
+        low, high = self.words(2)
+        value = (float(low) + float(high) * 2.0**32) / 2.0**64
+        return value if value < 1.0 else _BELOW_ONE
+
+    def uniform_float(self) -> np.float32:
+        """std::uniform_real_distribution<float>(0, 1): generate_canonical from one word."""
+        value = np.float32(self.words(1)[0]) / np.float32(2.0**32)
+        return value if value < 1 else _BELOW_ONE_F
+
+    def clone(self) -> "Mt19937":
+        """A generator that continues this stream on its own."""
+        twin = Mt19937(0)
+        twin.seed_cur = self.seed_cur
+        twin._bits.state = self._bits.state
+        return twin
+
+
+@jit
+def _cumulative(weights: NDArray[np.floating]) -> NDArray[np.float64]:
+    total = 0.0
+    for weight in weights:
+        total += weight
+    steps = np.empty(len(weights))
+    running = 0.0
+    for i in range(len(weights)):
+        running += weights[i] / total
+        steps[i] = running
+    steps[-1] = 1.0
+    return steps
+
+
+def discrete(rng: Mt19937, weights: NDArray[np.floating]) -> int:
+    """std::discrete_distribution<int>: an index drawn by weight, from two words.
+
+    Fewer than two weights give 0 and draw nothing. Weights are normalized and summed in double
+    whatever their type, and the last step is set to 1. With NaN weights the binary search of
+    std::lower_bound still ends somewhere defined; it is repeated here for that reason.
+    """
+    if len(weights) < 2:
+        return 0
+    steps = _cumulative(weights)
+    u = rng.uniform_double()
+    first, length = 0, len(steps)
+    while length > 0:
+        half = length >> 1
+        if steps[first + half] < u:
+            first += half + 1
+            length -= half + 1
+        else:
+            length = half
+    return first

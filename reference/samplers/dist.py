@@ -1,0 +1,63 @@
+"""dist: draw a token from the softmax of the candidates.
+
+    p_i = exp(logit_i - max);   selected = the first i with p_0 + ... + p_i >= u * sum(p);
+    then p_i /= sum(p)
+
+p is float, both sums are double and run over the candidates as they stand, so their order decides
+which token a given u selects. u is one uniform double, two words of mt19937.
+
+Parameters:
+    seed  uint32. 4294967295 (LLAMA_DEFAULT_SEED) takes a random seed, anew at every reset.
+Ties: the order in which the candidates stand.
+Edges: one candidate is selected with p = 1 and still uses up a draw (since v0.5.0). A logit of -inf
+    has p = 0 and can only be selected by u = 0 when it stands first. All -inf or +inf or a NaN
+    makes every p NaN, nothing is reached, and the last candidate is selected. None: selected = -1,
+    no draw.
+Source: llama_sampler_dist_apply, src/llama-sampler.cpp at v0.5.0 (the branch `#if 1`).
+Suite: suites/parity/dist.toml
+"""
+
+from typing import Any
+
+import numpy as np
+
+from reference import floats
+from reference.candidates import Candidates
+from reference.parameters import uint32
+from reference.random import Mt19937
+
+
+class Dist:
+    name = "dist"
+
+    def __init__(self, seed: Any) -> None:
+        self.seed = uint32("seed", seed)
+        self.rng = Mt19937(self.seed)
+
+    @np.errstate(all="ignore")
+    def apply(self, cand: Candidates) -> None:
+        if len(cand) == 0:
+            cand.selected = -1
+            return
+        if len(cand) == 1:
+            self.rng.uniform_double()
+            cand.selected = 0
+            cand.p = np.ones_like(cand.p)
+            return
+        p = floats.exp(cand.logits - cand.max_logit())
+        running = floats.running_sum(p.astype(np.float64))
+        total = running[-1]
+        reached = running >= total * self.rng.uniform_double()
+        cand.selected = int(reached.argmax()) if reached.any() else len(cand) - 1
+        cand.p = (p / total).astype(p.dtype)
+
+    def accept(self, token: int) -> None:
+        pass
+
+    def reset(self) -> None:
+        self.rng.seed(self.seed)
+
+    def clone(self) -> "Dist":
+        twin = Dist(self.seed)
+        twin.rng = self.rng.clone()
+        return twin

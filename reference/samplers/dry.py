@@ -1,0 +1,180 @@
+"""dry ("don't repeat yourself"): penalize the tokens that would prolong a repetition.
+
+For a token that followed an earlier copy of the last L tokens of the history, L the longest such:
+
+    logit -= dry_multiplier * dry_base ** (L - dry_allowed_length)   where L >= dry_allowed_length
+
+A sequence breaker in the history ends the search: nothing before it counts.
+
+Parameters:
+    dry_multiplier      float32. 0 disables.
+    dry_base            float32, default 1.75. < 1 disables. The exponent is capped where the power
+                        would leave float32.
+    dry_allowed_length  int32, length of a repetition that is still free; default 2.
+    dry_penalty_last_n  int32, tokens of history that are searched; default 64. <= 0 disables
+                        (llama.cpp's command line turns -1 into the context size).
+    seq_breakers        list of strings (need a vocabulary; the first 40 bytes count) or of token
+                        lists, head first. Default none.
+Ties: none to break. Where the history is longer than dry_allowed_length and no breaker cuts it
+    below, candidates are no longer known to be sorted, even if none was penalized.
+Edges: a token that is a breaker by itself is never penalized. A negative dry_allowed_length
+    penalizes every token of the history but the last. -inf stays -inf. Ids that are no candidate
+    have no effect. None: none.
+Source: llama_sampler_dry_apply and get_overlapping_token_sequences, src/llama-sampler.cpp at
+    v0.5.0; oobabooga/text-generation-webui PR 5677, LostRuins/koboldcpp PR 982.
+Suite: suites/parity/dry.toml
+"""
+
+from collections import defaultdict, deque
+from typing import Any
+
+import numpy as np
+
+from reference import floats
+from reference.candidates import Candidates
+from reference.errors import ChainError
+from reference.parameters import float32, int32
+from reference.vocab import Vocab
+
+FLOAT_MAX_LOG = np.float32(88.7228391)
+MAX_BREAKER_BYTES, MAX_TAIL_TOKENS = 40, 20
+
+
+class Dry:
+    name = "dry"
+
+    def __init__(
+        self,
+        dry_multiplier: Any,
+        dry_base: Any = 1.75,
+        dry_allowed_length: Any = 2,
+        dry_penalty_last_n: Any = 64,
+        seq_breakers: Any = (),
+        vocab: Vocab | None = None,
+    ) -> None:
+        self.dry_multiplier = float32("dry_multiplier", dry_multiplier)
+        self.dry_base = float32("dry_base", dry_base)
+        self.dry_allowed_length = int32("dry_allowed_length", dry_allowed_length)
+        self.dry_penalty_last_n = max(0, int32("dry_penalty_last_n", dry_penalty_last_n))
+        self.on = self.dry_multiplier != 0 and self.dry_base >= 1 and self.dry_penalty_last_n != 0
+        self.breakers = breaker_sequences(seq_breakers, vocab)
+        self.history: deque[int] = deque(maxlen=self.dry_penalty_last_n)
+
+    @np.errstate(all="ignore")
+    def apply(self, cand: Candidates) -> None:
+        if not self.on or len(self.history) <= self.dry_allowed_length:
+            return
+        latest_first = list(reversed(self.history))
+        limit = self._limit(latest_first)
+        if limit < self.dry_allowed_length:
+            return
+        longest: dict[int, int] = {}
+        repeats = suffix_repeats(latest_first, limit)
+        for distance in range(1, len(latest_first)):
+            token, length = latest_first[distance - 1], repeats[distance]
+            if length >= self.dry_allowed_length and length > longest.get(token, -1):
+                longest[token] = length
+        logits = cand.logits.copy()
+        for i in np.flatnonzero(np.isin(cand.ids, list(longest))):
+            token = int(cand.ids[i])
+            if () not in self.breakers.get(token, ()):
+                logits[i] -= self._penalty(longest[token], cand.logits.dtype.type)
+        cand.logits = logits
+        cand.sorted = False
+
+    def _limit(self, latest_first: list[int]) -> int:
+        """How far back a repetition may reach: to the last sequence breaker."""
+        for i, head in enumerate(latest_first):
+            tails = [
+                len(tail)
+                for tail in self.breakers.get(head, ())
+                if len(tail) <= i and tail == tuple(latest_first[i - 1 :: -1][: len(tail)])
+            ]
+            if tails:
+                return i - max(tails)
+        return len(latest_first)
+
+    def _penalty(self, length: int, kind: type[Any]) -> Any:
+        exponent = length - self.dry_allowed_length
+        largest = 0
+        if self.dry_base > np.float32(1.000001):
+            largest = floats.to_int32(FLOAT_MAX_LOG / floats.log(self.dry_base))
+        if 0 < largest < exponent:
+            exponent = largest
+        # std::pow(float, int) is pow(double, double)
+        factor = floats.power(np.float64(self.dry_base), np.float64(exponent))
+        return kind(np.float64(self.dry_multiplier) * factor)
+
+    def accept(self, token: int) -> None:
+        if self.on:
+            self.history.append(token)
+
+    def reset(self) -> None:
+        self.history.clear()
+
+    def clone(self) -> "Dry":
+        twin = Dry(
+            self.dry_multiplier, self.dry_base, self.dry_allowed_length, self.dry_penalty_last_n
+        )
+        twin.breakers = self.breakers
+        twin.history = self.history.copy()
+        return twin
+
+
+def suffix_repeats(latest_first: list[int], limit: int) -> list[int]:
+    """result[k]: how many of the latest tokens also stand k tokens earlier, capped at limit.
+
+    The Z-algorithm as llama.cpp has it: it compares with counts that are capped already, so below a
+    breaker a count can differ from the plain definition.
+    """
+    n = len(latest_first)
+    counts = [0] * n
+    left = right = 0
+    for k in range(1, n):
+        inside = right - k + 1
+        if k <= right and counts[k - left] < inside:
+            counts[k] = min(counts[k - left], limit)
+            continue
+        end = k if k > right else right + 1
+        while end < n and latest_first[end] == latest_first[end - k]:
+            end += 1
+        counts[k] = min(end - k, limit)
+        if end > k or k <= right:
+            left, right = k, end - 1
+    return counts
+
+
+def breaker_sequences(breakers: Any, vocab: Vocab | None) -> dict[int, set[tuple[int, ...]]]:
+    """Head token -> the tails that complete a breaker."""
+    if not isinstance(breakers, list | tuple):
+        raise ChainError(f"seq_breakers must be a list, got {breakers!r}")
+    heads: dict[int, set[tuple[int, ...]]] = defaultdict(set)
+    for breaker in breakers:
+        if isinstance(breaker, str):
+            if vocab is None:
+                raise ChainError("seq_breakers with strings need a vocabulary (vocab)")
+            _add_overlaps(breaker.encode()[:MAX_BREAKER_BYTES], vocab, heads)
+        elif isinstance(breaker, list | tuple):
+            head, *tail = (int32("seq_breakers", token) for token in breaker)
+            heads[head].add(tuple(tail))
+        else:
+            raise ChainError(f"seq_breakers must hold strings or token lists, got {breaker!r}")
+    return dict(heads)
+
+
+def _add_overlaps(
+    breaker: bytes, vocab: Vocab, heads: dict[int, set[tuple[int, ...]]]
+) -> None:
+    """Every token that contains the breaker, or ends with a beginning of it."""
+    if not breaker:
+        return
+    for token in range(len(vocab)):
+        word = vocab.detokenize(token)
+        if breaker in word:
+            heads[token].add(())
+            continue
+        for position in range(len(word)):
+            overlap = word[position : position + len(breaker)]
+            if breaker.startswith(overlap):
+                tail = vocab.tokenize(breaker[len(overlap) :])
+                heads[token].add(tuple(tail[:MAX_TAIL_TOKENS]))

@@ -1,0 +1,30 @@
+"""greedy: select the most likely token.
+
+    selected = the first i with logit_i >= every logit
+
+Parameters: none.
+Ties: the candidate that stands first, which is not always the lowest id: earlier stages reorder.
+Edges: a NaN never wins, except one that stands first, which nothing beats. All -inf: the first.
+    No candidates: llama.cpp selects index 0 of nothing; `Candidates.token` then raises.
+Source: llama_sampler_greedy_apply, src/llama-sampler.cpp at v0.5.0.
+Suite: suites/parity/greedy.toml
+"""
+
+from reference import floats
+from reference.candidates import Candidates
+
+
+class Greedy:
+    name = "greedy"
+
+    def apply(self, cand: Candidates) -> None:
+        cand.selected = floats.first_largest(cand.logits)
+
+    def accept(self, token: int) -> None:
+        pass
+
+    def reset(self) -> None:
+        pass
+
+    def clone(self) -> "Greedy":
+        return Greedy()

@@ -1,0 +1,94 @@
+"""infill: choose between going on and ending, for fill-in-the-middle. Use after top_k and top_p.
+
+1. If 3 * p(end) * n > p(text), only the end-of-generation tokens stay.
+2. Else every token that is a prefix of another is merged with it, into the likelier of the two.
+3. Text tokens below 0.2 go; if no text token stays, all becomes one EOT (EOS) token.
+4. What is left is normalized, and text tokens below 1 / (text tokens + 1) go; normalized again.
+
+Parameters: none; needs a vocabulary (`build_chain(..., vocab=...)`).
+Ties: the order of llama.cpp's sort; in a merge of equals the one that stands first stays.
+Edges: -inf takes no part in merging. A token merged away has p = 0 and logit -inf. Special tokens
+    have an empty piece and merge with nothing. Pieces longer than 512 bytes: refused (llama.cpp
+    throws). A NaN logit: refused. None: refused (llama.cpp aborts).
+Source: llama_sampler_infill_apply, src/llama-sampler.cpp at v0.5.0.
+Suite: suites/parity/infill.toml
+"""
+
+import numpy as np
+
+from reference import floats
+from reference.candidates import Candidates
+from reference.errors import ChainError, UndefinedInputError
+from reference.vocab import Vocab
+
+MAX_PIECE_BYTES = 512
+
+
+class Infill:
+    name = "infill"
+
+    def __init__(self, vocab: Vocab | None = None) -> None:
+        if vocab is None:
+            raise ChainError("infill needs a vocabulary (vocab)")
+        if max(vocab.eot, vocab.eos) < 0:
+            raise ChainError("infill needs a vocabulary with an EOT or EOS token")
+        self.vocab = vocab
+        self.eog = np.array(sorted(vocab.eog), np.int32)
+
+    @np.errstate(all="ignore")
+    def apply(self, cand: Candidates) -> None:
+        cand.softmax(sort=True)
+        kind = cand.p.dtype.type
+        ends = np.isin(cand.ids, self.eog)
+        p_end, p_text = floats.total(cand.p[ends]), floats.total(cand.p[~ends])
+        if kind(3) * p_end * kind(len(cand)) > p_text:
+            cand.keep(ends)
+            cand.p /= floats.total(cand.p)
+            return
+        self._merge_prefixes(cand)
+        likeliest = slice(1)
+        before = cand.copy()
+        self._drop_text_below(cand, np.float32(0.2))
+        n_text = int((~np.isin(cand.ids, self.eog)).sum())
+        if n_text == 0:
+            if len(cand) == 0:
+                cand.ids, cand.logits, cand.p = before.ids, before.logits, before.p
+            cand.keep(likeliest)
+            cand.ids[0] = self.vocab.eot if self.vocab.eot >= 0 else self.vocab.eos
+            cand.logits[0] = 1
+            return
+        cand.p /= floats.total(cand.p)
+        self._drop_text_below(cand, np.float32(1.0 / (n_text + 1)))
+        cand.p /= floats.total(cand.p)
+
+    def _drop_text_below(self, cand: Candidates, threshold: np.float32) -> None:
+        cand.keep(~(cand.p < threshold) | np.isin(cand.ids, self.eog))
+
+    def _merge_prefixes(self, cand: Candidates) -> None:
+        pieces = [self.vocab.piece(token) for token in cand.ids.tolist()]
+        if any(len(piece) > MAX_PIECE_BYTES for piece in pieces):
+            raise UndefinedInputError("infill meets a piece of over 512 bytes: llama.cpp throws")
+        p, alive = cand.p.copy(), cand.logits != -np.inf
+        for i, prefix in enumerate(pieces):
+            if not prefix:
+                continue
+            for j, piece in enumerate(pieces):
+                if not alive[i]:
+                    break
+                if i == j or not alive[j] or not piece.startswith(prefix):
+                    continue
+                into, merged = (j, i) if p[j] > p[i] else (i, j)
+                p[into] += p[merged]
+                p[merged] = 0
+                alive[merged] = False
+        cand.p = p
+        cand.logits = np.where(alive, cand.logits, cand.logits.dtype.type(-np.inf))
+
+    def accept(self, token: int) -> None:
+        pass
+
+    def reset(self) -> None:
+        pass
+
+    def clone(self) -> "Infill":
+        return Infill(self.vocab)

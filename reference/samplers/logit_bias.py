@@ -1,0 +1,61 @@
+"""logit_bias: add a constant to the logits of named tokens.
+
+    logit_token += bias
+
+Parameters:
+    logit_bias  list of (token, bias): int32, float32. bias may be -inf (ban) or inf. Empty disables.
+Ties: none to break. `sorted` is not cleared, so after a bias on sorted candidates the next stage
+    works on a stale order: put logit_bias first, as llama.cpp does.
+Edges: tokens that are no candidate have no effect. A token named twice gets both biases while the
+    candidates stand in vocabulary order (position = id), but only the first once they do not:
+    llama.cpp adds in two ways. +inf on -inf gives NaN. None: none.
+Source: llama_sampler_logit_bias_apply, src/llama-sampler.cpp at v0.5.0.
+Suite: suites/parity/logit_bias.toml
+"""
+
+from typing import Any
+
+import numpy as np
+
+from reference.candidates import Candidates
+from reference.errors import ChainError
+from reference.parameters import bias, int32
+
+
+class LogitBias:
+    name = "logit_bias"
+
+    def __init__(self, logit_bias: Any) -> None:
+        if not isinstance(logit_bias, list | tuple):
+            raise ChainError(f"logit_bias must be a list of [token, bias], got {logit_bias!r}")
+        self.logit_bias: list[tuple[int, np.float32]] = []
+        for pair in logit_bias:
+            if not isinstance(pair, list | tuple) or len(pair) != 2:
+                raise ChainError(f"logit_bias must hold pairs [token, bias], got {pair!r}")
+            self.logit_bias.append((int32("token", pair[0]), bias("bias", pair[1])))
+
+    @np.errstate(all="ignore")
+    def apply(self, cand: Candidates) -> None:
+        if not self.logit_bias:
+            return
+        kind = cand.logits.dtype.type
+        logits = cand.logits.copy()
+        elsewhere: dict[int, np.float32] = {}
+        for token, value in self.logit_bias:
+            if 0 <= token < len(cand) and cand.ids[token] == token:
+                logits[token] += kind(value)
+            else:
+                elsewhere.setdefault(token, value)
+        if elsewhere:
+            for i in np.flatnonzero(np.isin(cand.ids, list(elsewhere))):
+                logits[i] += kind(elsewhere[int(cand.ids[i])])
+        cand.logits = logits
+
+    def accept(self, token: int) -> None:
+        pass
+
+    def reset(self) -> None:
+        pass
+
+    def clone(self) -> "LogitBias":
+        return LogitBias(self.logit_bias)

@@ -1,0 +1,89 @@
+"""mirostat (v1): choose k so that the surprise of the drawn tokens stays near tau, then draw.
+
+    s = sum t_i b_i / sum t_i^2 over the first m - 1 pairs,
+        t_i = log((i + 2) / (i + 1)), b_i = log(p_i / p_{i+1})
+    e = s - 1;   k = (e * 2^mu / (1 - n_vocab^-e)) ^ (1 / s);   keep the top k, draw from them
+    mu -= eta * (-log2 p_selected - tau)
+
+mu starts at 2 tau. All float32, with powf. The draw is std::discrete_distribution.
+
+Parameters:
+    seed     uint32; 4294967295 takes a random one.
+    tau      float32, target surprise in bits; default 5.
+    eta      float32, learning rate; default 0.1.
+    m        int32, candidates used for s; default 100. m <= 0 uses all.
+    n_vocab  int32, vocabulary size; given by `build_chain` if not in the specification.
+Ties: the order of llama.cpp's sort.
+Edges: k is cut towards zero and at least 1. Where k is NaN (one candidate, m = 1, equal logits) or
+    does not fit int32 (a large mu), the conversion gives -2**31 on x86-64, so k = 1: the sampler
+    turns greedy. One candidate draws nothing. All -inf: NaN, and mu stays NaN until reset. A NaN
+    logit: refused. None: refused (llama.cpp aborts).
+Source: llama_sampler_mirostat_apply, src/llama-sampler.cpp at v0.5.0; Basu et al. 2020,
+    arXiv:2007.14966.
+Suite: suites/parity/mirostat.toml
+"""
+
+from typing import Any
+
+import numpy as np
+
+from reference import floats
+from reference.candidates import Candidates
+from reference.parameters import float32, int32, uint32
+from reference.random import Mt19937, discrete
+from reference.samplers.top_k import keep_most_likely
+
+
+class Mirostat:
+    name = "mirostat"
+
+    def __init__(
+        self, seed: Any, n_vocab: Any, tau: Any = 5.0, eta: Any = 0.1, m: Any = 100
+    ) -> None:
+        self.n_vocab = int32("n_vocab", n_vocab)
+        self.seed = uint32("seed", seed)
+        self.tau = float32("tau", tau)
+        self.eta = float32("eta", eta)
+        self.m = int32("m", m)
+        self.rng = Mt19937(self.seed)
+        self.mu: Any = np.float32(2) * self.tau
+
+    @np.errstate(all="ignore")
+    def apply(self, cand: Candidates) -> None:
+        cand.softmax(sort=True)
+        keep_most_likely(cand, max(floats.to_int32(self._k(cand.p)), 1))
+        cand.softmax(sort=True)
+        self.draw(cand)
+
+    def _k(self, p: floats.FloatArray) -> Any:
+        kind = p.dtype.type
+        pairs = min(len(p) - 1, self.m - 1 if self.m > 0 else len(p))
+        i = np.arange(pairs)
+        t = floats.log((i + 2).astype(kind) / (i + 1).astype(kind))
+        b = floats.log(p[:pairs] / p[1 : pairs + 1])
+        s = floats.total(t * b) / floats.total(t * t)
+        e = s - kind(1)
+        spread = e * floats.power(kind(2), kind(self.mu))
+        return floats.power(
+            spread / (kind(1) - floats.power(kind(self.n_vocab), -e)), kind(1) / s
+        )
+
+    def draw(self, cand: Candidates) -> None:
+        """Draw from the candidates' p and move mu by the surprise observed."""
+        kind = cand.p.dtype.type
+        cand.selected = discrete(self.rng, cand.p)
+        surprise = -floats.log2(cand.p[cand.selected])
+        self.mu = kind(self.mu) - kind(self.eta) * (surprise - kind(self.tau))
+
+    def accept(self, token: int) -> None:
+        pass
+
+    def reset(self) -> None:
+        self.mu = np.float32(2) * self.tau
+        self.rng.seed(self.seed)
+
+    def clone(self) -> "Mirostat":
+        twin = Mirostat(self.seed, self.n_vocab, self.tau, self.eta, self.m)
+        twin.mu = self.mu
+        twin.rng = self.rng.clone()
+        return twin

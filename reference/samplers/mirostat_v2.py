@@ -1,0 +1,64 @@
+"""mirostat_v2: drop the tokens whose surprise exceeds mu, draw, and steer mu towards tau.
+
+    cut at the first sorted i with -log2 p_i > mu (one token always stays);   draw from the rest
+    mu -= eta * (-log2 p_selected - tau)
+
+p_selected is normalized over what is left. mu starts at 2 tau. All float32. The draw is
+std::discrete_distribution.
+
+Parameters:
+    seed  uint32; 4294967295 takes a random one.
+    tau   float32, target surprise in bits; default 5.
+    eta   float32, learning rate; default 0.1.
+Ties: the order of llama.cpp's sort.
+Edges: one candidate draws nothing. p = 0 has infinite surprise and goes. All -inf: NaN, nothing is
+    cut, and mu stays NaN until reset. A NaN logit: refused. None: refused (llama.cpp aborts).
+Source: llama_sampler_mirostat_v2_apply, src/llama-sampler.cpp at v0.5.0; Basu et al. 2020,
+    arXiv:2007.14966.
+Suite: suites/parity/mirostat_v2.toml
+"""
+
+from typing import Any
+
+import numpy as np
+
+from reference import floats
+from reference.candidates import Candidates
+from reference.parameters import float32, uint32
+from reference.random import Mt19937, discrete
+
+
+class MirostatV2:
+    name = "mirostat_v2"
+
+    def __init__(self, seed: Any, tau: Any = 5.0, eta: Any = 0.1) -> None:
+        self.seed = uint32("seed", seed)
+        self.tau = float32("tau", tau)
+        self.eta = float32("eta", eta)
+        self.rng = Mt19937(self.seed)
+        self.mu: Any = np.float32(2) * self.tau
+
+    @np.errstate(all="ignore")
+    def apply(self, cand: Candidates) -> None:
+        kind = cand.logits.dtype.type
+        cand.softmax(sort=True)
+        surprising = -floats.log2(cand.p) > kind(self.mu)
+        if surprising.any():
+            cand.keep(slice(max(1, int(surprising.argmax()))))
+        cand.softmax(sort=True)
+        cand.selected = discrete(self.rng, cand.p)
+        surprise = -floats.log2(cand.p[cand.selected])
+        self.mu = kind(self.mu) - kind(self.eta) * (surprise - kind(self.tau))
+
+    def accept(self, token: int) -> None:
+        pass
+
+    def reset(self) -> None:
+        self.mu = np.float32(2) * self.tau
+        self.rng.seed(self.seed)
+
+    def clone(self) -> "MirostatV2":
+        twin = MirostatV2(self.seed, self.tau, self.eta)
+        twin.mu = self.mu
+        twin.rng = self.rng.clone()
+        return twin

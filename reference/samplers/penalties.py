@@ -1,0 +1,76 @@
+"""penalties: make the tokens of the recent history less likely.
+
+For every candidate that occurs count > 0 times among the last penalty_last_n accepted tokens, once:
+
+    logit = logit * penalty_repeat  if logit <= 0  else  logit / penalty_repeat
+    logit -= count * penalty_freq + penalty_present
+
+Parameters:
+    penalty_last_n   int32, length of the window in tokens. <= 0 disables (llama.cpp's command line
+                     turns -1 into the context size before it gets here).
+    penalty_repeat   float32, factor; default 1 (off).
+    penalty_freq     float32, per occurrence; default 0 (off).
+    penalty_present  float32, once; default 0 (off). All three off disables the sampler.
+Ties: none to break. Candidates keep their order but are no longer known to be sorted, even if none
+    was penalized.
+Edges: -inf stays -inf unless penalty_repeat is 0 (then NaN). NaN takes the division. Any token id
+    may be accepted; ids that are no candidate have no effect. None: none.
+Source: llama_sampler_penalties_apply, src/llama-sampler.cpp at v0.5.0; Keskar et al. 2019,
+    arXiv:1909.05858 (there without the sign rule).
+Suite: suites/parity/penalties.toml
+"""
+
+from collections import Counter, deque
+from typing import Any
+
+import numpy as np
+
+from reference.candidates import Candidates
+from reference.parameters import float32, int32
+
+
+class Penalties:
+    name = "penalties"
+
+    def __init__(
+        self,
+        penalty_last_n: Any,
+        penalty_repeat: Any = 1.0,
+        penalty_freq: Any = 0.0,
+        penalty_present: Any = 0.0,
+    ) -> None:
+        self.penalty_last_n = max(0, int32("penalty_last_n", penalty_last_n))
+        self.penalty_repeat = float32("penalty_repeat", penalty_repeat)
+        self.penalty_freq = float32("penalty_freq", penalty_freq)
+        self.penalty_present = float32("penalty_present", penalty_present)
+        self.history: deque[int] = deque(maxlen=self.penalty_last_n)
+
+    @np.errstate(all="ignore")
+    def apply(self, cand: Candidates) -> None:
+        off = self.penalty_repeat == 1 and self.penalty_freq == 0 and self.penalty_present == 0
+        if off or self.penalty_last_n == 0:
+            return
+        kind = cand.logits.dtype.type
+        counts = Counter(self.history)
+        seen = np.flatnonzero(np.isin(cand.ids, list(counts)))
+        count = np.array([counts[token] for token in cand.ids[seen].tolist()], dtype=kind)
+        repeat, freq = kind(self.penalty_repeat), kind(self.penalty_freq)
+        logits = cand.logits.copy()
+        old = logits[seen]
+        repeated = np.where(old <= 0, old * repeat, old / repeat)
+        logits[seen] = repeated - (count * freq + kind(self.penalty_present))
+        cand.logits = logits
+        cand.sorted = False
+
+    def accept(self, token: int) -> None:
+        self.history.append(token)
+
+    def reset(self) -> None:
+        self.history.clear()
+
+    def clone(self) -> "Penalties":
+        twin = Penalties(
+            self.penalty_last_n, self.penalty_repeat, self.penalty_freq, self.penalty_present
+        )
+        twin.history = self.history.copy()
+        return twin

@@ -1,0 +1,39 @@
+"""softmax: sort the candidates and give each its probability. Removed from llama.cpp.
+
+    p_i = exp(logit_i - max) / sum
+
+Parameters: none.
+Ties: the order of std::sort over all candidates.
+Edges: all -inf gives NaN everywhere. NaN: refused. None: refused (llama.cpp aborts).
+Source: llama_sampler_softmax_impl, src/llama-sampling.cpp at b3889, the last line of releases with
+    it.
+Suite: none against v0.5.0, which lacks it; tests/test_removed_samplers.py.
+"""
+
+from reference import sorting
+from reference.candidates import Candidates
+
+
+class Softmax:
+    name = "softmax"
+
+    def apply(self, cand: Candidates) -> None:
+        sort_and_normalize(cand)
+
+    def accept(self, token: int) -> None:
+        pass
+
+    def reset(self) -> None:
+        pass
+
+    def clone(self) -> "Softmax":
+        return Softmax()
+
+
+def sort_and_normalize(cand: Candidates) -> None:
+    """`llama_sampler_softmax_impl` of b3889, which tail_free uses too."""
+    if not cand.sorted and len(cand) > 0:
+        cand.refuse_nan()
+        cand.keep(sorting.std_sort(cand.logits))
+        cand.sorted = True
+    cand.softmax(sort=False)

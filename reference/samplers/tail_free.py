@@ -1,0 +1,60 @@
+"""tail_free: cut where the sorted probabilities stop bending. Removed from llama.cpp.
+
+    d_i = |(p_i - p_{i+1}) - (p_{i+1} - p_{i+2})|, normalized to sum 1
+    keep the first i candidates, i the first with d_0 + ... + d_i > z and i >= min_keep
+
+Parameters:
+    z         float32. z >= 1 disables.
+    min_keep  count of tokens to keep at least; default 0, and then nothing at all may stay.
+Ties: the order of std::sort over all candidates.
+Edges: the index of the crossing is used as the size, so the result is one token shorter than the
+    published method, and empty where the first d alone exceeds z. If all d together are below 1e-6
+    they count as equal. Up to two candidates nothing is done. NaN: refused.
+Source: llama_sampler_tail_free_apply, src/llama-sampling.cpp at b3889; Bricken 2019, "Tail Free
+    Sampling".
+Suite: none against v0.5.0, which lacks it; tests/test_removed_samplers.py.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from reference import floats
+from reference.candidates import Candidates
+from reference.parameters import float32, size
+from reference.samplers.softmax import sort_and_normalize
+
+
+class TailFree:
+    name = "tail_free"
+
+    def __init__(self, z: Any, min_keep: Any = 0) -> None:
+        self.z = float32("z", z)
+        self.min_keep = size("min_keep", min_keep)
+
+    @np.errstate(all="ignore")
+    def apply(self, cand: Candidates) -> None:
+        if self.z >= 1 or len(cand) <= 2:
+            return
+        sort_and_normalize(cand)
+        kind = cand.p.dtype.type
+        slope = cand.p[:-1] - cand.p[1:]
+        bend = abs(slope[:-1] - slope[1:])
+        total = floats.total(bend)
+        if total > kind(np.float32(1e-6)):
+            bend = bend / total
+        else:
+            bend = np.full_like(bend, kind(1) / kind(len(bend)))
+        over = floats.running_sum(bend) > self.z
+        over[: self.min_keep] = False
+        if over.any():
+            cand.keep(slice(int(over.argmax())))
+
+    def accept(self, token: int) -> None:
+        pass
+
+    def reset(self) -> None:
+        pass
+
+    def clone(self) -> "TailFree":
+        return TailFree(self.z, self.min_keep)

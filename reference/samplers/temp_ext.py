@@ -1,0 +1,67 @@
+"""temp_ext: temperature that follows the entropy (dynamic temperature).
+
+    h = entropy / log(n);   T = Tmin + (Tmax - Tmin) * h ** exponent
+    Tmin = max(0, temp - delta);   Tmax = temp + delta;   logit_i /= T;   p = softmax
+
+n is the number of candidates. The softmax after scaling is in double, rounded to float twice.
+
+Parameters:
+    temp      float32, the middle of the range.
+    delta     float32, half of it; default 0. delta <= 0 means plain `temp` (no sort, no p), and
+              with temp = 1 disables.
+    exponent  float32; default 1.
+Ties: sorting is that of llama.cpp; at T <= 0 the first of the largest stays.
+Edges: up to one candidate nothing is done (if delta > 0). p = 0 adds nothing to the entropy. All
+    -inf: T = Tmin. NaN: refused, by the sort.
+Source: llama_sampler_temp_ext_apply, src/llama-sampler.cpp at v0.5.0.
+Suite: suites/parity/temp_ext.toml
+"""
+
+from typing import Any
+
+import numpy as np
+
+from reference import floats
+from reference.candidates import Candidates
+from reference.parameters import float32
+from reference.samplers.temp import scale
+
+
+class TempExt:
+    name = "temp_ext"
+
+    def __init__(self, temp: Any, delta: Any = 0.0, exponent: Any = 1.0) -> None:
+        self.temp = float32("temp", temp)
+        self.delta = float32("delta", delta)
+        self.exponent = float32("exponent", exponent)
+
+    def apply(self, cand: Candidates) -> None:
+        if self.delta > 0:
+            self._apply_dynamic(cand)
+        elif self.temp != 1:
+            scale(cand, self.temp)
+
+    @np.errstate(all="ignore")
+    def _apply_dynamic(self, cand: Candidates) -> None:
+        if len(cand) <= 1:
+            return
+        kind = cand.logits.dtype.type
+        temp, delta = kind(self.temp), kind(self.delta)
+        lowest, highest = max(kind(0), temp - delta), temp + delta
+        max_entropy = -floats.log(kind(1) / kind(len(cand)))
+        cand.softmax(sort=True)
+        terms = np.where(cand.p > 0, cand.p * floats.log(cand.p), kind(0))
+        entropy = kind(0) - floats.total(terms)
+        share = floats.power(entropy / max_entropy, kind(self.exponent))
+        scale(cand, lowest + (highest - lowest) * share)
+        p = floats.exp(cand.logits.astype(np.float64) - np.float64(cand.logits[0]))
+        cand.p = (p.astype(kind) / floats.total_double(p)).astype(kind)
+
+    def accept(self, token: int) -> None:
+        pass
+
+    def reset(self) -> None:
+        pass
+
+    def clone(self) -> "TempExt":
+        return TempExt(self.temp, self.delta, self.exponent)

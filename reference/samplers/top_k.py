@@ -1,0 +1,48 @@
+"""top_k: keep the k most likely tokens, in descending order.
+
+Parameters:
+    k  int32, number of tokens. k <= 0 disables: nothing is removed and nothing is sorted.
+Ties: exactly min(k, n) candidates stay; which of equal ones, and in which order, is the order of
+    std::partial_sort (k <= 128) or of the bucket sort (k > 128).
+Edges: k >= n keeps all, sorted. Already sorted candidates are only cut. -inf sorts last. Above 128
+    candidates kept, +inf and logits beyond 2**31/6.4 go to the lowest bucket and come last, or are
+    lost. NaN: undefined, refused. None: none.
+Source: llama_sampler_top_k_impl, src/llama-sampler.cpp at v0.5.0; Fan et al. 2018,
+    arXiv:1805.04833.
+Suite: suites/parity/top_k.toml
+"""
+
+from typing import Any
+
+from reference.candidates import Candidates
+from reference.parameters import int32
+
+
+class TopK:
+    name = "top_k"
+
+    def __init__(self, k: Any) -> None:
+        self.k = int32("k", k)
+
+    def apply(self, cand: Candidates) -> None:
+        keep_most_likely(cand, self.k)
+
+    def accept(self, token: int) -> None:
+        pass
+
+    def reset(self) -> None:
+        pass
+
+    def clone(self) -> "TopK":
+        return TopK(self.k)
+
+
+def keep_most_likely(cand: Candidates, k: int) -> None:
+    """`llama_sampler_top_k_impl`, which mirostat uses too."""
+    if k <= 0:
+        return
+    k = min(k, len(cand))
+    if cand.sorted:
+        cand.keep(slice(k))
+    else:
+        cand.partial_sort(k)

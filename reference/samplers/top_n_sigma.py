@@ -1,0 +1,55 @@
+"""top_n_sigma: mask the tokens more than n standard deviations below the largest logit.
+
+    logit_i = -inf   where logit_i < max - n * std
+
+Mean and (population) standard deviation are over the logits that are not -inf: float32 sums in
+sequence, the squares in double.
+
+Parameters:
+    n  float32, standard deviations. n <= 0 disables.
+Ties: equal logits stay or go together.
+Edges: nothing is removed, only masked; order, p and `sorted` stay. Up to one candidate nothing is
+    done. All -inf: nothing changes. NaN or +inf makes the statistics NaN: nothing is masked beyond
+    what already is -inf.
+Source: llama_sampler_top_n_sigma_apply, src/llama-sampler.cpp at v0.5.0; Tang et al. 2024,
+    arXiv:2411.07641.
+Suite: suites/parity/top_n_sigma.toml
+"""
+
+from typing import Any
+
+import numpy as np
+
+from reference import floats
+from reference.candidates import Candidates
+from reference.parameters import float32
+
+
+class TopNSigma:
+    name = "top_n_sigma"
+
+    def __init__(self, n: Any) -> None:
+        self.n = float32("n", n)
+
+    @np.errstate(all="ignore")
+    def apply(self, cand: Candidates) -> None:
+        if self.n <= 0 or len(cand) <= 1:
+            return
+        kind = cand.logits.dtype.type
+        valid = cand.logits[cand.logits != -np.inf]
+        if len(valid) == 0:
+            return
+        top = floats.largest(np.append(cand.logits[0], valid))
+        mean = floats.total(valid) / kind(len(valid))
+        variance = floats.total_of_squares(valid - mean) / kind(len(valid))
+        threshold = top - kind(self.n) * np.sqrt(variance)
+        cand.logits = np.where(cand.logits < threshold, kind(-np.inf), cand.logits)
+
+    def accept(self, token: int) -> None:
+        pass
+
+    def reset(self) -> None:
+        pass
+
+    def clone(self) -> "TopNSigma":
+        return TopNSigma(self.n)

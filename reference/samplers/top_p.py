@@ -1,0 +1,68 @@
+"""top_p (nucleus): keep the smallest set of most likely tokens whose mass reaches p.
+
+    keep the first i + 1 sorted candidates, i the first with p_0 + ... + p_i >= p
+    and i + 1 >= min_keep
+
+The probabilities are normalized over the candidates given, the running sum is float32, and the
+token that crosses p is kept. The p written stay normalized over the set before the cut.
+
+Parameters:
+    p         float32. p >= 1 disables. p <= 0 keeps one token (or min_keep).
+    min_keep  count of tokens to keep at least; default 0 (one token always stays).
+Ties: the order of the sort. Unsorted candidates are sorted in place up to 1024; beyond that by the
+    bucket sort, first for the 256 largest, then, if those do not reach p, for all.
+Edges: -inf has p = 0. All -inf gives NaN, the sum never reaches p and all stay. min_keep > n keeps
+    all. The sum of all may stay below p by rounding: all stay. NaN: refused. None: refused
+    (llama.cpp aborts).
+Source: llama_sampler_top_p_apply, src/llama-sampler.cpp at v0.5.0; Holtzman et al. 2019,
+    arXiv:1904.09751.
+Suite: suites/parity/top_p.toml
+"""
+
+from typing import Any
+
+import numpy as np
+
+from reference import floats
+from reference.candidates import Candidates
+from reference.parameters import float32, size
+
+
+class TopP:
+    name = "top_p"
+
+    def __init__(self, p: Any, min_keep: Any = 0) -> None:
+        self.p = float32("p", p)
+        self.min_keep = size("min_keep", min_keep)
+
+    def apply(self, cand: Candidates) -> None:
+        if self.p >= 1:
+            return
+        cand.softmax(sort=False)
+        if not cand.sorted and len(cand) > 1024:
+            order = cand.order_of_largest(256)
+            n = self._cut(cand.p[order])
+            if n is None:
+                order = cand.order_of_largest(len(cand))
+                n = self._cut(cand.p[order])
+            cand.keep(order[:n])
+            cand.sorted = True
+            return
+        if not cand.sorted:
+            cand.partial_sort(len(cand))
+        cand.keep(slice(self._cut(cand.p)))
+
+    def _cut(self, p: floats.FloatArray) -> int | None:
+        """How many to keep of candidates in descending order; None if p is not reached."""
+        mass = floats.running_sum(p)
+        enough = (mass >= self.p) & (np.arange(1, len(p) + 1) >= self.min_keep)
+        return int(enough.argmax()) + 1 if enough.any() else None
+
+    def accept(self, token: int) -> None:
+        pass
+
+    def reset(self) -> None:
+        pass
+
+    def clone(self) -> "TopP":
+        return TopP(self.p, self.min_keep)

@@ -1,0 +1,59 @@
+"""typical_p: keep the tokens whose surprise is closest to the entropy, until their mass exceeds p.
+
+    H = -sum p_i log p_i;   order by |-log p_i - H|, ascending;
+    keep the first i + 1, i the first with sum > p and (min_keep = 0 or i >= min_keep - 1)
+
+The probabilities are normalized over the candidates given; the survivors stay in this new order.
+
+Parameters:
+    p         float32. p >= 1 disables. p <= 0 keeps the most typical token (or min_keep).
+    min_keep  count of tokens to keep at least; default 0 (one token always stays).
+Ties: equal distances are common (equal logits, or one above and one below H); their order is that
+    of std::sort over the sorted candidates.
+Edges: a candidate with p = 0 (-inf, or more than about 104 below the maximum) makes H and every
+    distance NaN, since 0 * log 0 is: all then compare equal, the order is what std::sort makes of
+    equal values, and the cut is arbitrary. A NaN logit: refused. None: refused (llama.cpp aborts).
+Source: llama_sampler_typical_apply, src/llama-sampler.cpp at v0.5.0; Meister et al. 2022,
+    arXiv:2202.00666.
+Suite: suites/parity/typical_p.toml
+"""
+
+from typing import Any
+
+import numpy as np
+
+from reference import floats, sorting
+from reference.candidates import Candidates
+from reference.parameters import float32, size
+
+
+class TypicalP:
+    name = "typical_p"
+
+    def __init__(self, p: Any, min_keep: Any = 0) -> None:
+        self.p = float32("p", p)
+        self.min_keep = size("min_keep", min_keep)
+
+    @np.errstate(all="ignore")
+    def apply(self, cand: Candidates) -> None:
+        if self.p >= 1:
+            return
+        cand.softmax(sort=True)
+        log_p = floats.log(cand.p)
+        entropy = floats.total(-cand.p * log_p)
+        distance = abs(-log_p - entropy)
+        order = sorting.std_sort(-distance)
+        mass = floats.running_sum(cand.p[order])
+        enough = mass > self.p
+        enough[: max(0, self.min_keep - 1)] = False
+        cand.keep(order[: int(enough.argmax()) + 1] if enough.any() else order)
+        cand.sorted = False
+
+    def accept(self, token: int) -> None:
+        pass
+
+    def reset(self) -> None:
+        pass
+
+    def clone(self) -> "TypicalP":
+        return TypicalP(self.p, self.min_keep)

@@ -1,0 +1,57 @@
+"""xtc (exclude top choices): with a certain probability, drop all but the least likely top token.
+
+    u <= p:  of the sorted candidates with p_i >= t, only the last stays, with all below t
+
+Parameters:
+    p         float32, the probability of acting at a step. p <= 0 disables.
+    t         float32, what makes a top choice. t > 0.5 disables.
+    min_keep  count; if fewer would stay, nothing is removed; default 0.
+    seed      uint32; 4294967295 takes a random one.
+Ties: the order of llama.cpp's sort; of equal top tokens the last in that order stays.
+Edges: fewer than two candidates or a disabled sampler draw nothing. Otherwise one uniform float, one
+    word of mt19937, is drawn at every step. Candidates are sorted (and p written) only if u <= p.
+    NaN: refused, by the sort.
+Source: llama_sample_xtc_apply, src/llama-sampler.cpp at v0.5.0; oobabooga/text-generation-webui
+    PR 6335.
+Suite: suites/parity/xtc.toml
+"""
+
+from typing import Any
+
+from reference.candidates import Candidates
+from reference.parameters import float32, size, uint32
+from reference.random import Mt19937
+
+
+class Xtc:
+    name = "xtc"
+
+    def __init__(self, p: Any, t: Any, seed: Any, min_keep: Any = 0) -> None:
+        self.p = float32("p", p)
+        self.t = float32("t", t)
+        self.min_keep = size("min_keep", min_keep)
+        self.seed = uint32("seed", seed)
+        self.rng = Mt19937(self.seed)
+
+    def apply(self, cand: Candidates) -> None:
+        if self.p <= 0 or self.t > 0.5 or len(cand) < 2:
+            return
+        if self.rng.uniform_float() > self.p:
+            return
+        cand.softmax(sort=True)
+        below = ~(cand.p >= self.t)
+        n_top = int(below.argmax()) if below.any() else len(cand)
+        last_top = max(0, n_top - 1)
+        if last_top > 0 and len(cand) - last_top >= self.min_keep:
+            cand.keep(slice(last_top, None))
+
+    def accept(self, token: int) -> None:
+        pass
+
+    def reset(self) -> None:
+        self.rng.seed(self.seed)
+
+    def clone(self) -> "Xtc":
+        twin = Xtc(self.p, self.t, self.seed, self.min_keep)
+        twin.rng = self.rng.clone()
+        return twin

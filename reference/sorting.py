@@ -1,0 +1,202 @@
+"""libstdc++'s sorts, step by step: what order equal values end up in is part of the result.
+
+`std::sort` and `std::partial_sort` are not stable, but they are deterministic. `dist` walks the
+candidates as they stand, so the token drawn depends on the order of ties. This file repeats
+bits/stl_algo.h and bits/stl_heap.h of GCC 12 (unchanged since GCC 4.7), and on top of them
+llama.cpp's bucket sort (`llama_token_data_array_partial_sort` in src/llama-sampler.cpp).
+
+Everything here sorts keys in descending order, comp(a, b) = a > b, and carries along the position
+that each key had before. NaN is not allowed: it breaks the strict weak ordering that both
+algorithms require, and libstdc++'s unguarded loops then leave the array.
+"""
+
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reference.floats import FloatArray, jit
+
+Order: TypeAlias = NDArray[np.int32]
+
+_SMALL = 16  # std::sort leaves runs of at most this length to insertion sort
+
+N_BUCKETS = 128
+BUCKET_SCALE = 6.4  # 128 buckets over the logits -10..10
+BUCKET_SHIFT = 64.0
+
+
+@jit
+def _sift(keys: FloatArray, at: Order, first: int, hole: int, n: int, key: Any, was: Any) -> None:
+    """__adjust_heap: move the hole down to a leaf, then push (key, was) up from there."""
+    top = hole
+    child = hole
+    while child < (n - 1) // 2:
+        child = 2 * (child + 1)
+        if keys[first + child] > keys[first + child - 1]:
+            child -= 1
+        keys[first + hole] = keys[first + child]
+        at[first + hole] = at[first + child]
+        hole = child
+    if (n & 1) == 0 and child == (n - 2) // 2:
+        child = 2 * (child + 1)
+        keys[first + hole] = keys[first + child - 1]
+        at[first + hole] = at[first + child - 1]
+        hole = child - 1
+    parent = (hole - 1) // 2
+    while hole > top and keys[first + parent] > key:
+        keys[first + hole] = keys[first + parent]
+        at[first + hole] = at[first + parent]
+        hole = parent
+        parent = (hole - 1) // 2
+    keys[first + hole] = key
+    at[first + hole] = was
+
+
+@jit
+def _pop_heap(keys: FloatArray, at: Order, first: int, last: int, result: int) -> None:
+    key, was = keys[result], at[result]
+    keys[result], at[result] = keys[first], at[first]
+    _sift(keys, at, first, 0, last - first, key, was)
+
+
+@jit
+def _std_partial_sort(keys: FloatArray, at: Order, first: int, middle: int, last: int) -> None:
+    """std::partial_sort(first, middle, last): __heap_select, then __sort_heap."""
+    n = middle - first
+    if n >= 2:
+        for parent in range((n - 2) // 2, -1, -1):
+            _sift(keys, at, first, parent, n, keys[first + parent], at[first + parent])
+    for i in range(middle, last):
+        if keys[i] > keys[first]:
+            _pop_heap(keys, at, first, middle, i)
+    for end in range(middle - 1, first, -1):
+        _pop_heap(keys, at, first, end, end)
+
+
+@jit
+def _swap(keys: FloatArray, at: Order, a: int, b: int) -> None:
+    keys[a], keys[b] = keys[b], keys[a]
+    at[a], at[b] = at[b], at[a]
+
+
+@jit
+def _partition(keys: FloatArray, at: Order, first: int, last: int) -> int:
+    """__unguarded_partition_pivot: the median of three goes to the front and is the pivot."""
+    a, b, c = first + 1, first + (last - first) // 2, last - 1
+    if keys[a] > keys[b]:
+        median = b if keys[b] > keys[c] else (c if keys[a] > keys[c] else a)
+    else:
+        median = a if keys[a] > keys[c] else (c if keys[b] > keys[c] else b)
+    _swap(keys, at, first, median)
+    pivot = keys[first]
+    low, high = first + 1, last
+    while True:
+        while keys[low] > pivot:
+            low += 1
+        high -= 1
+        while pivot > keys[high]:
+            high -= 1
+        if low >= high:
+            return low
+        _swap(keys, at, low, high)
+        low += 1
+
+
+@jit
+def _insert(keys: FloatArray, at: Order, position: int) -> None:
+    """__unguarded_linear_insert: something before position is not smaller, so no bound check."""
+    key, was = keys[position], at[position]
+    while key > keys[position - 1]:
+        keys[position], at[position] = keys[position - 1], at[position - 1]
+        position -= 1
+    keys[position], at[position] = key, was
+
+
+@jit
+def _std_sort(keys: FloatArray, at: Order, begin: int, end: int) -> None:
+    """std::sort: quicksort down to runs of 16, heap sort where it goes too deep, insertion sort."""
+    n = end - begin
+    depth = 0
+    while n > 1:
+        n >>= 1
+        depth += 2
+    # The recursion of __introsort_loop; the order of independent parts does not matter.
+    parts = [(begin, end, depth)]
+    while len(parts) > 0:
+        first, last, depth = parts.pop()
+        while last - first > _SMALL:
+            if depth == 0:
+                _std_partial_sort(keys, at, first, last, last)
+                break
+            depth -= 1
+            cut = _partition(keys, at, first, last)
+            parts.append((cut, last, depth))
+            last = cut
+    for i in range(begin + 1, min(begin + _SMALL, end)):
+        if keys[i] > keys[begin]:
+            key, was = keys[i], at[i]
+            for j in range(i, begin, -1):
+                keys[j], at[j] = keys[j - 1], at[j - 1]
+            keys[begin], at[begin] = key, was
+        else:
+            _insert(keys, at, i)
+    for i in range(begin + _SMALL, end):
+        _insert(keys, at, i)
+
+
+@jit
+def std_sort(keys: FloatArray) -> Order:
+    """The order of `std::sort(keys, greater)`: result[i] is where the i-th largest key stood."""
+    at = np.arange(len(keys)).astype(np.int32)
+    _std_sort(keys.copy(), at, 0, len(keys))
+    return at
+
+
+@jit
+def std_partial_sort(keys: FloatArray, n: int) -> Order:
+    """The order of the first n after `std::partial_sort(begin, begin + n, end, greater)`."""
+    at = np.arange(len(keys)).astype(np.int32)
+    _std_partial_sort(keys.copy(), at, 0, n, len(keys))
+    return at[:n].copy()
+
+
+@jit
+def bucket_sort(keys: FloatArray, n: int) -> Order:
+    """llama.cpp's bucket sort: the order of the n largest of keys, n <= len(keys).
+
+    128 buckets over -10..10. Values beyond go to the outermost buckets, except that a value too
+    large for int (over 2**31/6.4, +inf) becomes -2**31 on x86-64 and lands in the lowest one.
+    """
+    count = len(keys)
+    scale, shift = keys.dtype.type(BUCKET_SCALE), keys.dtype.type(BUCKET_SHIFT)
+    bucket = np.empty(count, np.int16)
+    size = np.zeros(N_BUCKETS, np.int64)
+    for i in range(count):
+        x = scale * keys[i] + shift
+        b = 0
+        if 0 <= x < 2147483648.0:
+            b = min(N_BUCKETS - 1, np.int64(x))
+        bucket[i] = b
+        size[b] += 1
+    lowest = N_BUCKETS - 1
+    have = size[lowest]
+    while have < n and lowest > 0:
+        lowest -= 1
+        have += size[lowest]
+    start = np.zeros(N_BUCKETS + 1, np.int64)
+    for b in range(N_BUCKETS - 1, lowest, -1):
+        start[b - 1] = start[b] + size[b]
+    fill = start.copy()
+    out_keys = np.empty(have, keys.dtype)
+    at = np.empty(have, np.int32)
+    for i in range(count):
+        b = bucket[i]
+        if b >= lowest:
+            out_keys[fill[b]] = keys[i]
+            at[fill[b]] = i
+            fill[b] += 1
+    for b in range(N_BUCKETS - 1, lowest, -1):
+        _std_sort(out_keys, at, start[b], start[b] + size[b])
+    _std_partial_sort(out_keys, at, start[lowest], n, have)
+    return at[:n].copy()
