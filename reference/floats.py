@@ -70,27 +70,24 @@ def running_sum(x: FloatArray) -> FloatArray:
     return np.add.accumulate(x)
 
 
+# Numba returns float32 results as Python floats, hence the wrappers around the compiled loops.
+
+
 @jit
-def total(x: FloatArray) -> Any:
-    """The sum in C's order, accumulated in the type of x; 0 for an empty array."""
+def _total(x: FloatArray) -> Any:
     result = x.dtype.type(0)
     for value in x:
         result += value
     return result
 
 
-@jit
-def total_double(x: FloatArray) -> float:
-    """The sum in C's order, accumulated in double as `double sum; sum += x[i]`."""
-    result = 0.0
-    for value in x:
-        result += value
-    return result
+def total(x: FloatArray) -> Any:
+    """The sum in C's order, accumulated in the type of x; 0 for an empty array."""
+    return x.dtype.type(_total(x))
 
 
 @jit
-def total_of_squares(x: FloatArray) -> Any:
-    """`float acc; acc += pow(x[i], 2)`: each square and each addition in double, acc in x's type."""
+def _total_of_squares(x: FloatArray) -> Any:
     result = x.dtype.type(0)
     for value in x:
         square = np.float64(value) * np.float64(value)
@@ -98,14 +95,23 @@ def total_of_squares(x: FloatArray) -> Any:
     return result
 
 
+def total_of_squares(x: FloatArray) -> Any:
+    """`float acc; acc += pow(x[i], 2)`: each square and each addition in double, acc in x's type."""
+    return x.dtype.type(_total_of_squares(x))
+
+
 @jit
-def largest(x: FloatArray) -> Any:
-    """`m = x[0]; m = std::max(m, x[i])`: a NaN that comes first stays, a later NaN is ignored."""
+def _largest(x: FloatArray) -> Any:
     result = x[0]
     for value in x:
         if result < value:
             result = value
     return result
+
+
+def largest(x: FloatArray) -> Any:
+    """`m = x[0]; m = std::max(m, x[i])`: a NaN that comes first stays, a later NaN is ignored."""
+    return x.dtype.type(_largest(x))
 
 
 @jit

@@ -8,12 +8,12 @@ For every candidate that occurs count > 0 times among the last penalty_last_n ac
 Parameters:
     penalty_last_n   int32, length of the window in tokens. <= 0 disables (llama.cpp's command line
                      turns -1 into the context size before it gets here).
-    penalty_repeat   float32, factor; default 1 (off).
+    penalty_repeat   float32 > 0, factor; default 1 (off).
     penalty_freq     float32, per occurrence; default 0 (off).
     penalty_present  float32, once; default 0 (off). All three off disables the sampler.
 Ties: none to break. Candidates keep their order but are no longer known to be sorted, even if none
     was penalized.
-Edges: -inf stays -inf unless penalty_repeat is 0 (then NaN). NaN takes the division. Any token id
+Edges: -inf stays -inf. NaN takes the division. Any token id
     may be accepted; ids that are no candidate have no effect. None: none.
 Source: llama_sampler_penalties_apply, src/llama-sampler.cpp at v0.5.0; Keskar et al. 2019,
     arXiv:1909.05858 (there without the sign rule).
@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from reference.candidates import Candidates
+from reference.errors import ChainError
 from reference.parameters import float32, int32
 
 
@@ -41,6 +42,8 @@ class Penalties:
     ) -> None:
         self.penalty_last_n = max(0, int32("penalty_last_n", penalty_last_n))
         self.penalty_repeat = float32("penalty_repeat", penalty_repeat)
+        if self.penalty_repeat <= 0:
+            raise ChainError(f"penalty_repeat must be greater than 0, got {penalty_repeat!r}")
         self.penalty_freq = float32("penalty_freq", penalty_freq)
         self.penalty_present = float32("penalty_present", penalty_present)
         self.history: deque[int] = deque(maxlen=self.penalty_last_n)

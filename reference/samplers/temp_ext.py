@@ -55,7 +55,7 @@ class TempExt:
         share = floats.power(entropy / max_entropy, kind(self.exponent))
         scale(cand, lowest + (highest - lowest) * share)
         p = floats.exp(cand.logits.astype(np.float64) - np.float64(cand.logits[0]))
-        cand.p = (p.astype(kind) / floats.total_double(p)).astype(kind)
+        cand.p = (p.astype(kind) / floats.total(p)).astype(kind)
 
     def accept(self, token: int) -> None:
         pass

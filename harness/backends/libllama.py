@@ -1,0 +1,197 @@
+"""A thin ctypes layer over libllama: the functions that sampling needs, and no more.
+
+The `llama_cpp` package binds every symbol when it is imported and so refuses other builds; here a
+symbol that a build lacks is None. Only the shared libraries are used, by default those that
+llama-cpp-python installed.
+"""
+
+import ctypes
+import platform
+from ctypes import POINTER, Structure, byref, c_bool, c_char_p, c_float, c_int32, c_int64
+from ctypes import c_size_t, c_uint32, c_void_p
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness.errors import InputError
+
+TOKEN_DATA = np.dtype([("id", "<i4"), ("logit", "<f4"), ("p", "<f4")])
+
+
+class TokenDataArray(Structure):
+    """llama_token_data_array. A sampler may move `data`."""
+
+    _fields_ = (
+        ("data", c_void_p),
+        ("size", c_size_t),
+        ("selected", c_int64),
+        ("sorted", c_bool),
+    )
+
+
+class LogitBias(Structure):
+    _fields_ = (("token", c_int32), ("bias", c_float))
+
+
+class ChainParams(Structure):
+    _fields_ = (("no_perf", c_bool),)
+
+
+class ModelParams(Structure):
+    """llama_model_params of v0.5.0."""
+
+    _fields_ = (
+        ("devices", c_void_p),
+        ("tensor_buft_overrides", c_void_p),
+        ("n_gpu_layers", c_int32),
+        ("split_mode", c_int32),
+        ("load_mode", c_int32),
+        ("lazy_mode", c_int32),
+        ("main_gpu", c_int32),
+        ("tensor_split", c_void_p),
+        ("progress_callback", c_void_p),
+        ("progress_callback_user_data", c_void_p),
+        ("kv_overrides", c_void_p),
+        ("vocab_only", c_bool),
+        ("check_tensors", c_bool),
+        ("use_extra_bufts", c_bool),
+        ("no_host", c_bool),
+        ("no_alloc", c_bool),
+        ("load_mtp", c_bool),
+    )
+
+
+class ContextParams(Structure):
+    """llama_context_params of v0.5.0, as far as it is set here; the rest is kept as it comes."""
+
+    _fields_ = (
+        ("n_ctx", c_uint32),
+        ("n_batch", c_uint32),
+        ("n_ubatch", c_uint32),
+        ("n_seq_max", c_uint32),
+        ("n_rs_seq", c_uint32),
+        ("n_outputs_max", c_uint32),
+        ("n_outputs_max_per_seq", c_uint32),
+        ("n_threads", c_int32),
+        ("n_threads_batch", c_int32),
+        ("_enums", c_uint32),
+        ("_rest", ctypes.c_uint64 * 15),
+    )
+
+
+class Batch(Structure):
+    _fields_ = (
+        ("n_tokens", c_int32),
+        ("token", POINTER(c_int32)),
+        ("embd", c_void_p),
+        ("pos", POINTER(c_int32)),
+        ("n_seq_id", POINTER(c_int32)),
+        ("seq_id", POINTER(POINTER(c_int32))),
+        ("logits", POINTER(ctypes.c_int8)),
+    )
+
+
+_LOG = ctypes.CFUNCTYPE(None, ctypes.c_int, c_char_p, c_void_p)
+
+# name -> (result, arguments). The initializers of samplers follow llama.h at v0.5.0.
+_SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
+    "llama_backend_init": (None, []),
+    "llama_log_set": (None, [_LOG, c_void_p]),
+    "llama_print_system_info": (c_char_p, []),
+    "llama_model_default_params": (ModelParams, []),
+    "llama_model_load_from_file": (c_void_p, [c_char_p, ModelParams]),
+    "llama_model_free": (None, [c_void_p]),
+    "llama_model_get_vocab": (c_void_p, [c_void_p]),
+    "llama_vocab_n_tokens": (c_int32, [c_void_p]),
+    "llama_tokenize": (
+        c_int32,
+        [c_void_p, c_char_p, c_int32, POINTER(c_int32), c_int32, c_bool, c_bool],
+    ),
+    "llama_context_default_params": (ContextParams, []),
+    "llama_init_from_model": (c_void_p, [c_void_p, ContextParams]),
+    "llama_free": (None, [c_void_p]),
+    "llama_batch_init": (Batch, [c_int32, c_int32, c_int32]),
+    "llama_batch_free": (None, [Batch]),
+    "llama_decode": (c_int32, [c_void_p, Batch]),
+    "llama_get_logits_ith": (POINTER(c_float), [c_void_p, c_int32]),
+    "llama_sampler_chain_default_params": (ChainParams, []),
+    "llama_sampler_chain_init": (c_void_p, [ChainParams]),
+    "llama_sampler_chain_add": (None, [c_void_p, c_void_p]),
+    "llama_sampler_apply": (None, [c_void_p, POINTER(TokenDataArray)]),
+    "llama_sampler_accept": (None, [c_void_p, c_int32]),
+    "llama_sampler_reset": (None, [c_void_p]),
+    "llama_sampler_clone": (c_void_p, [c_void_p]),
+    "llama_sampler_free": (None, [c_void_p]),
+    "llama_sampler_init_greedy": (c_void_p, []),
+    "llama_sampler_init_dist": (c_void_p, [c_uint32]),
+    "llama_sampler_init_top_k": (c_void_p, [c_int32]),
+    "llama_sampler_init_top_p": (c_void_p, [c_float, c_size_t]),
+    "llama_sampler_init_min_p": (c_void_p, [c_float, c_size_t]),
+    "llama_sampler_init_typical": (c_void_p, [c_float, c_size_t]),
+    "llama_sampler_init_temp": (c_void_p, [c_float]),
+    "llama_sampler_init_temp_ext": (c_void_p, [c_float, c_float, c_float]),
+    "llama_sampler_init_xtc": (c_void_p, [c_float, c_float, c_size_t, c_uint32]),
+    "llama_sampler_init_top_n_sigma": (c_void_p, [c_float]),
+    "llama_sampler_init_mirostat": (c_void_p, [c_int32, c_uint32, c_float, c_float, c_int32]),
+    "llama_sampler_init_mirostat_v2": (c_void_p, [c_uint32, c_float, c_float]),
+    "llama_sampler_init_penalties": (c_void_p, [c_int32, c_int32, c_float, c_float, c_float]),
+    "llama_sampler_init_dry": (
+        c_void_p,
+        [c_void_p, c_float, c_float, c_int32, c_int32, POINTER(c_char_p), c_size_t],
+    ),
+    "llama_sampler_init_adaptive_p": (c_void_p, [c_float, c_float, c_uint32]),
+    "llama_sampler_init_logit_bias": (c_void_p, [c_int32, c_int32, POINTER(LogitBias)]),
+    "llama_sampler_init_infill": (c_void_p, [c_void_p]),
+}
+
+
+def default_folder() -> Path:
+    """Where llama-cpp-python put its shared libraries. Raises InputError if it is not installed."""
+    spec = find_spec("llama_cpp")
+    if spec is None or not spec.submodule_search_locations:
+        raise InputError("llama.cpp", "llama-cpp-python is not installed", "run `make setup`")
+    return Path(spec.submodule_search_locations[0]) / "lib"
+
+
+class Libllama:
+    """A loaded libllama: each function of _SIGNATURES as an attribute, None if the build lacks it.
+
+    Raises InputError where the folder holds no libllama or it cannot be loaded.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        name = {"Darwin": "libllama.dylib", "Windows": "llama.dll"}.get(platform.system(), "libllama.so")
+        path = folder / name
+        if not path.is_file():
+            raise InputError(folder, f"no {name} here", "name a folder with a libllama build")
+        try:
+            self._library = ctypes.CDLL(str(path))
+        except OSError as error:
+            raise InputError(path, f"cannot be loaded: {error}") from None
+        self.path = path
+        for symbol, (result, arguments) in _SIGNATURES.items():
+            function = getattr(self._library, symbol, None)
+            if function is not None:
+                function.restype, function.argtypes = result, arguments
+            setattr(self, symbol, function)
+        self._silence = _LOG(lambda _level, _text, _data: None)
+        self.llama_log_set(self._silence, None)
+        self.llama_backend_init()
+
+    def __getattr__(self, name: str) -> Any:  # for mypy: the functions are set in __init__
+        raise AttributeError(name)
+
+    def load_model(self, path: Path, vocab_only: bool = False) -> int:
+        """A llama_model. Raises InputError if llama.cpp refuses the file."""
+        params = self.llama_model_default_params()
+        params.vocab_only = vocab_only
+        params.n_gpu_layers = 0
+        model = self.llama_model_load_from_file(str(path).encode(), params)
+        if not model:
+            raise InputError(path, "llama.cpp cannot load this model", "check the GGUF file")
+        return int(model)
+
+    def apply(self, sampler: int, array: TokenDataArray) -> None:
+        self.llama_sampler_apply(sampler, byref(array))

@@ -1,0 +1,39 @@
+"""A backend that does nothing: the floor of every timing."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.protocol import ChainSpec, HelloReply
+from reference import SAMPLERS, Candidates
+
+
+class NullInstance:
+    def apply(self, stage: int | None, candidates: Candidates) -> None:
+        pass
+
+    def accept(self, token: int) -> None:
+        pass
+
+    def reset(self) -> None:
+        pass
+
+    def clone(self) -> "NullInstance":
+        return self
+
+
+class Worker:
+    def hello(self) -> HelloReply:
+        return HelloReply(
+            name="null", version="0.1.0", capabilities=["run", "time"], samplers=sorted(SAMPLERS)
+        )
+
+    def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> NullInstance:
+        return NullInstance()
+
+    def candidates(self, logits: NDArray[np.float32]) -> Candidates:
+        return Candidates.from_logits(logits)
+
+    def result(self, candidates: Candidates) -> tuple[Any, Any, Any, bool | None, int]:
+        return candidates.ids, candidates.logits, candidates.p, candidates.sorted, -1

@@ -1,0 +1,108 @@
+"""A case: what is run on the reference and on every backend, and what is required of it."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from harness.logits import Logits
+from harness.protocol import ChainSpec, Step
+
+Verdict = Literal[
+    "identical",
+    "reordered",
+    "close",
+    "boundary",
+    "diverged",
+    "unsupported",
+    "rejected",
+    "crashed",
+    "timeout",
+]
+
+Script = Literal["plain", "reset", "clone", "interleaved"]
+
+
+class Expect(BaseModel):
+    """What is known of the result from elsewhere: checked on the reference after the last step.
+
+    probs within 1e-5 as llama.cpp's own tests do; ids in this order; n survivors; first and last id.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    probs: list[float] | None = None
+    ids: list[int] | None = None
+    n: int | None = None
+    first: int | None = None
+    last: int | None = None
+    token: int | None = None
+
+
+class Relation(BaseModel):
+    """How the result must relate to that of another run on the same backend.
+
+    same_as: the other chain leaves the same ids, logits and token (a neutral stage).
+    differs_from: the other chain leaves something else (a parameter has an effect).
+    permuted: the same logits given to other ids, by this seed, keep the corresponding ids.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["same_as", "differs_from", "permuted"]
+    chain: ChainSpec = []
+    seed: int = 0
+
+
+class Case(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str = Field(pattern=r"^[A-Za-z0-9_.+/=,:\-]+$")
+    description: str = Field(max_length=70)
+    why: str
+    chain: ChainSpec
+    logits: Logits
+    history: list[int] = []
+    steps: int = Field(default=1, ge=1)
+    script: Script = "plain"
+    detail: Literal["stages", "token"] = "stages"
+    draws: int = Field(default=0, ge=0)
+    vocab: str | None = None
+    expect: Expect | None = None
+    relation: Relation | None = None
+    requires: dict[str, list[Verdict]] = {}
+    tags: list[str] = []
+
+    @property
+    def samplers(self) -> list[str]:
+        return [name for stage in self.chain for name in stage]
+
+    def required(self, backend: str) -> list[Verdict]:
+        """The verdicts that pass for a backend; `identical` where nothing else is named."""
+        return self.requires.get(backend, self.requires.get(backend.split("@")[0], ["identical"]))
+
+
+def plan(case: Case) -> tuple[list[Step], int]:
+    """The steps of a case's script, and how many instances it starts with.
+
+    reset: half of the steps, a reset, the same rows again. clone: half of the steps, then a clone;
+    both go on, taking turns on the same rows. interleaved: two instances take turns.
+    """
+    n = case.steps
+    half = max(1, n // 2)
+    if case.script == "reset":
+        return [
+            Step(row=i % half, before=[("reset", 0)] if i == half else []) for i in range(2 * half)
+        ], 1
+    if case.script == "clone":
+        together = [
+            Step(
+                row=half + i // 2,
+                instance=i % 2,
+                before=[("clone", 0)] if i == 0 else [],
+            )
+            for i in range(2 * (n - half) or 2)
+        ]
+        return [Step(row=i) for i in range(half)] + together, 1
+    if case.script == "interleaved":
+        return [Step(row=i, instance=i % 2) for i in range(n)], 2
+    return [Step(row=i) for i in range(n)], 1

@@ -1,0 +1,28 @@
+"""Chain specifications as the harness sends them: checked, and with every parameter filled in."""
+
+import inspect
+from typing import Any
+
+from harness.protocol import ChainSpec
+from reference import SAMPLERS, Vocab, build_chain
+
+
+def complete(chain: ChainSpec, n_vocab: int, vocab: Vocab | None = None) -> ChainSpec:
+    """The chain with the defaults of all parameters, so that an adapter needs none of its own.
+
+    Raises ChainError where `build_chain` would.
+    """
+    build_chain(chain, n_vocab=n_vocab, vocab=vocab)
+    return [{name: _defaults(name, n_vocab) | given} for stage in chain for name, given in stage.items()]
+
+
+def _defaults(name: str, n_vocab: int) -> dict[str, Any]:
+    parameters = inspect.signature(SAMPLERS[name]).parameters
+    defaults = {
+        key: parameter.default
+        for key, parameter in parameters.items()
+        if parameter.default is not inspect.Parameter.empty and key != "vocab"
+    }
+    if "n_vocab" in parameters:
+        defaults["n_vocab"] = n_vocab
+    return defaults

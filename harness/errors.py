@@ -1,0 +1,16 @@
+"""What the harness tells a user in one line.
+
+InputError: a suite, fixture, bundle, policy, option or backend name is wrong. The command line
+prints the message and exits with 2. A backend that fails raises BackendFailure (harness/process.py)
+and that is a verdict on one case, not the end of a run.
+"""
+
+from pathlib import Path
+
+
+class InputError(Exception):
+    """Bad input: names the file, the place in it and what to do."""
+
+    def __init__(self, where: Path | str, problem: str, mend: str = "") -> None:
+        text = f"{where}: {problem}"
+        super().__init__(" ".join((text + (f" - {mend}" if mend else "")).split()))

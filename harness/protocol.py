@@ -1,0 +1,184 @@
+"""The adapter protocol: what the harness and a backend process say to each other.
+
+One JSON object a line: requests on the backend's stdin, replies on its stdout. Arrays do not travel
+in JSON: they lie in a scratch file that both sides map, as raw little-endian values, named by byte
+offset. docs/adapter-protocol.md is the specification for authors of adapters; the JSON Schema in
+harness/schemas/ is made from these models (`sampler-parity lint` checks that it is up to date).
+
+Numbers that JSON lacks are strings: "inf", "-inf", "nan".
+"""
+
+import json
+import math
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+PROTOCOL_VERSION = 1
+
+
+class Message(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+ChainSpec = list[dict[str, dict[str, Any]]]
+
+
+class HelloRequest(Message):
+    """First request. The scratch file lies at this path for the life of the process."""
+
+    do: Literal["hello"] = "hello"
+    protocol: int = PROTOCOL_VERSION
+    scratch: str
+
+
+class HelloReply(Message):
+    ok: Literal[True] = True
+    name: str
+    version: str
+    build: str = ""
+    device: str = "cpu"
+    capabilities: list[Literal["run", "draws", "time", "generate", "whole_chain"]]
+    samplers: list[str]
+
+
+class Step(Message):
+    """One step: operations first, then the chain is applied to a row, then a token is accepted.
+
+    before: ["reset", i] resets instance i, ["clone", i] appends a clone of it to the instances.
+    accept: a token id, "selected" for the token that the chain selected, or null for none.
+    """
+
+    row: int = Field(ge=0)
+    instance: int = Field(default=0, ge=0)
+    before: list[tuple[Literal["reset", "clone"], int]] = []
+    accept: int | Literal["selected"] | None = "selected"
+
+
+class Rows(Message):
+    """count rows of n float32 logits at a byte offset of the scratch file."""
+
+    at: int = Field(ge=0)
+    count: int = Field(ge=0)
+    n: int = Field(ge=0)
+
+
+class RunRequest(Message):
+    """Build the chain, accept the history, take the steps.
+
+    With detail "stages" the backend writes the candidates after every stage of every step to the
+    scratch file from `out` on: ids int32[n], logits float32[n], p float32[n], one after the other.
+    whole_chain asks for one more stage in each step: the result of applying the chain as one
+    object, if the backend has such a thing. vocab is the path of a GGUF file or null.
+    """
+
+    do: Literal["run"] = "run"
+    chain: ChainSpec
+    n_vocab: int
+    vocab: str | None = None
+    rows: Rows
+    history: list[int] = []
+    steps: list[Step]
+    instances: int = Field(default=1, ge=1)
+    detail: Literal["stages", "token"] = "stages"
+    whole_chain: bool = False
+    out: int = Field(ge=0)
+
+
+class StageResult(Message):
+    """The candidates after a stage, at a byte offset of the scratch file."""
+
+    at: int
+    n: int
+    sorted: bool | None = None
+    selected: int = -1
+
+
+class RunReply(Message):
+    """tokens: the selected token of each step or null. stages: step by step, stage by stage."""
+
+    ok: Literal[True] = True
+    tokens: list[int | None]
+    stages: list[list[StageResult]] = []
+    ns: int = Field(default=0, description="nanoseconds inside the backend's own sampler calls")
+
+
+class DrawsRequest(Message):
+    """n tokens, each drawn from the same row by the same chain without accepting; int32 at out."""
+
+    do: Literal["draws"] = "draws"
+    chain: ChainSpec
+    n_vocab: int
+    vocab: str | None = None
+    rows: Rows
+    history: list[int] = []
+    n: int = Field(gt=0)
+    out: int = Field(ge=0)
+
+
+class DrawsReply(Message):
+    ok: Literal[True] = True
+    ns: int = 0
+
+
+class TimeRequest(Message):
+    """Apply the chain to fresh candidates `repetitions` times and time each application."""
+
+    do: Literal["time"] = "time"
+    chain: ChainSpec
+    n_vocab: int
+    vocab: str | None = None
+    rows: Rows
+    history: list[int] = []
+    repetitions: int = Field(gt=0)
+
+
+class TimeReply(Message):
+    ok: Literal[True] = True
+    ns: list[int]
+
+
+class ByeRequest(Message):
+    do: Literal["bye"] = "bye"
+
+
+class ErrorReply(Message):
+    """The backend goes on; this request had no result."""
+
+    ok: Literal[False] = False
+    kind: Literal["unsupported", "rejected"]
+    message: str
+
+
+Request = Annotated[
+    HelloRequest | RunRequest | DrawsRequest | TimeRequest | ByeRequest, Field(discriminator="do")
+]
+Reply = HelloReply | RunReply | DrawsReply | TimeReply
+
+request_adapter: TypeAdapter[Request] = TypeAdapter(Request)
+
+
+def plain(value: Any) -> Any:
+    """JSON data with non-finite numbers as strings."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if math.isnan(value) else ("inf" if value > 0 else "-inf")
+    if isinstance(value, dict):
+        return {key: plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    return value
+
+
+def numbers(value: Any) -> Any:
+    """The inverse of plain, for parameters of chains."""
+    if value in ("inf", "-inf", "nan"):
+        return float(value)
+    if isinstance(value, dict):
+        return {key: numbers(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [numbers(item) for item in value]
+    return value
+
+
+def to_line(message: BaseModel) -> str:
+    return json.dumps(plain(message.model_dump()), allow_nan=False, separators=(",", ":"))

@@ -1,0 +1,193 @@
+"""`python -m harness.worker NAME`: runs a Python backend as a process that speaks the protocol.
+
+The backend is a class with four methods (Backend below); everything else is here: reading requests,
+the scratch file, stepping through instances. Whatever the backend or its native library prints goes
+to stderr, so that it cannot be taken for a reply.
+"""
+
+import importlib
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from harness import protocol as p
+from harness.scratch import Scratch
+from reference import ChainError, UndefinedInputError
+
+# Worker name -> the module that holds its class `Worker`.
+WORKERS = {
+    "reference": "harness.backends.reference",
+    "null": "harness.backends.null",
+    "llama.cpp": "harness.backends.llama_cpp",
+    "mutant": "harness.backends.mutant",
+}
+
+
+class Unsupported(Exception):  # noqa: N818 - an answer, not a failure
+    """The backend lacks this sampler or request."""
+
+
+class Instance(Protocol):
+    """One chain in one state."""
+
+    def apply(self, stage: int | None, rows: Any) -> Any:
+        """Apply one stage (None: the whole chain as one object) to candidates."""
+
+    def accept(self, token: int) -> None: ...
+    def reset(self) -> None: ...
+    def clone(self) -> "Instance": ...
+
+
+class Backend(Protocol):
+    """A backend in Python. Candidates are whatever it likes; the worker only passes them on."""
+
+    def hello(self) -> p.HelloReply: ...
+    def build(self, chain: p.ChainSpec, n_vocab: int, vocab: str | None) -> Instance: ...
+    def candidates(self, logits: NDArray[np.float32]) -> Any: ...
+    def result(self, candidates: Any) -> tuple[Any, Any, Any, bool | None, int]:
+        """ids, logits, p, sorted, selected of candidates."""
+
+
+def run(backend: Backend, scratch: Scratch, request: p.RunRequest) -> p.RunReply:
+    rows = scratch.view(request.rows.at, request.rows.count * request.rows.n, np.float32)
+    rows = rows.reshape(request.rows.count, request.rows.n)
+    instances = [
+        backend.build(request.chain, request.n_vocab, request.vocab)
+        for _ in range(request.instances)
+    ]
+    for instance in instances:
+        for token in request.history:
+            instance.accept(token)
+    tokens: list[int | None] = []
+    stages: list[list[p.StageResult]] = []
+    at, ns = request.out, 0
+    all_stages: list[int | None] = list(range(len(request.chain)))
+    if request.detail == "token":
+        all_stages = [None]
+    for step in request.steps:
+        for operation, index in step.before:
+            if operation == "reset":
+                instances[index].reset()
+            else:
+                instances.append(instances[index].clone())
+        instance = instances[step.instance]
+        candidates = backend.candidates(rows[step.row])
+        results: list[p.StageResult] = []
+        for stage in all_stages:
+            start = time.perf_counter_ns()
+            instance.apply(stage, candidates)
+            ns += time.perf_counter_ns() - start
+            if request.detail == "stages":
+                result, at = _write(scratch, at, backend.result(candidates))
+                results.append(result)
+        if request.whole_chain and request.detail == "stages":
+            whole = backend.candidates(rows[step.row])
+            instance.apply(None, whole)
+            result, at = _write(scratch, at, backend.result(whole))
+            results.append(result)
+        ids, _, _, _, selected = backend.result(candidates)
+        token = int(ids[selected]) if 0 <= selected < len(ids) else None
+        tokens.append(token)
+        stages.append(results)
+        accepted = token if step.accept == "selected" else step.accept
+        if accepted is not None:
+            instance.accept(accepted)
+    return p.RunReply(tokens=tokens, stages=stages, ns=ns)
+
+
+def _write(
+    scratch: Scratch, at: int, result: tuple[Any, Any, Any, bool | None, int]
+) -> tuple[p.StageResult, int]:
+    ids, logits, probs, is_sorted, selected = result
+    n = len(ids)
+    scratch.ensure(at + 12 * n)
+    scratch.view(at, n, np.int32)[:] = ids
+    scratch.view(at + 4 * n, n, np.float32)[:] = logits
+    scratch.view(at + 8 * n, n, np.float32)[:] = probs
+    return p.StageResult(at=at, n=n, sorted=is_sorted, selected=selected), at + 12 * n
+
+
+def draws(backend: Backend, scratch: Scratch, request: p.DrawsRequest) -> p.DrawsReply:
+    row = scratch.view(request.rows.at, request.rows.n, np.float32)
+    instance = backend.build(request.chain, request.n_vocab, request.vocab)
+    for token in request.history:
+        instance.accept(token)
+    out = np.empty(request.n, np.int32)
+    start = time.perf_counter_ns()
+    for i in range(request.n):
+        candidates = backend.candidates(row)
+        instance.apply(None, candidates)
+        ids, _, _, _, selected = backend.result(candidates)
+        out[i] = ids[selected]
+    ns = time.perf_counter_ns() - start
+    scratch.write(request.out, out)
+    return p.DrawsReply(ns=ns)
+
+
+def time_chain(backend: Backend, scratch: Scratch, request: p.TimeRequest) -> p.TimeReply:
+    row = scratch.view(request.rows.at, request.rows.n, np.float32)
+    instance = backend.build(request.chain, request.n_vocab, request.vocab)
+    for token in request.history:
+        instance.accept(token)
+    ns = []
+    for _ in range(request.repetitions):
+        candidates = backend.candidates(row)
+        start = time.perf_counter_ns()
+        for stage in range(len(request.chain)):
+            instance.apply(stage, candidates)
+        ns.append(time.perf_counter_ns() - start)
+    return p.TimeReply(ns=ns)
+
+
+def answer(backend: Backend, scratch: Scratch, request: p.Request) -> p.Reply | p.ErrorReply:
+    try:
+        if isinstance(request, p.RunRequest):
+            return run(backend, scratch, request)
+        if isinstance(request, p.DrawsRequest):
+            return draws(backend, scratch, request)
+        if isinstance(request, p.TimeRequest):
+            return time_chain(backend, scratch, request)
+        return backend.hello()
+    except Unsupported as error:
+        return p.ErrorReply(kind="unsupported", message=str(error))
+    except (ChainError, UndefinedInputError) as error:
+        return p.ErrorReply(kind="rejected", message=str(error))
+
+
+def serve(backend: Backend, replies: Any) -> None:
+    scratch: Scratch | None = None
+    for line in sys.stdin:
+        try:
+            request = p.request_adapter.validate_python(p.numbers(json.loads(line)))
+        except (ValidationError, json.JSONDecodeError) as error:
+            reply: p.Reply | p.ErrorReply = p.ErrorReply(kind="rejected", message=str(error))
+        else:
+            if isinstance(request, p.ByeRequest):
+                return
+            if isinstance(request, p.HelloRequest):
+                scratch = Scratch(Path(request.scratch))
+            if scratch is None:
+                reply = p.ErrorReply(kind="rejected", message="say hello first")
+            else:
+                reply = answer(backend, scratch, request)
+        replies.write(p.to_line(reply) + "\n")
+        replies.flush()
+
+
+def main() -> None:
+    replies = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    name, *arguments = sys.argv[1:]
+    backend = importlib.import_module(WORKERS[name]).Worker(*arguments)
+    serve(backend, replies)
+
+
+if __name__ == "__main__":
+    main()
