@@ -7,6 +7,7 @@ before it still count and the backend is not asked for the rest, because anythin
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -111,8 +112,13 @@ def state_before(ready: Prepared, at_step: int, at_stage: int) -> tuple[Candidat
     return cand, instances[step.instance].samplers[at_stage]
 
 
-def execute(case: Case, backends: list[BackendProcess]) -> CaseResult:
-    """Run a case everywhere. Never raises for what a backend does; that is a verdict."""
+def execute(
+    case: Case, backends: list[BackendProcess], artifacts: Path | None = None
+) -> CaseResult:
+    """Run a case everywhere. Never raises for what a backend does; that is a verdict.
+
+    artifacts: a folder for the arrays of the first stage that differs.
+    """
     ready = prepare(case)
     start = time.perf_counter()
     if case.draws:
@@ -127,16 +133,18 @@ def execute(case: Case, backends: list[BackendProcess]) -> CaseResult:
         reference_s=reference_s,
         refusal=refusal,
         unmet=unmet,
-        backends={b.name: _on_backend(ready, trace, b) for b in backends},
+        backends={b.name: _on_backend(ready, trace, b, artifacts) for b in backends},
         required={b.name: case.required(b.name) for b in backends},
     )
 
 
-def _on_backend(ready: Prepared, trace: Trace, backend: BackendProcess) -> BackendResult:
+def _on_backend(
+    ready: Prepared, trace: Trace, backend: BackendProcess, artifacts: Path | None
+) -> BackendResult:
     start = time.perf_counter()
     try:
         reply = _ask_run(ready, len(trace), backend)
-        result = _compare_run(ready, trace, reply, backend)
+        result = _compare_run(ready, trace, reply, backend, artifacts)
         if result.verdict == "identical" and ready.case.relation is not None:
             result = _check_relation(ready, trace, ready.case.relation, backend, result)
     except BackendFailure as failure:
@@ -207,7 +215,11 @@ def _got(stage: p.StageResult, backend: BackendProcess) -> Got:
 
 
 def _compare_run(
-    ready: Prepared, trace: Trace, reply: p.RunReply, backend: BackendProcess
+    ready: Prepared,
+    trace: Trace,
+    reply: p.RunReply,
+    backend: BackendProcess,
+    artifacts: Path | None,
 ) -> BackendResult:
     verdicts: list[Verdict] = ["identical"]
     first: dict[str, Any] = {}
@@ -222,6 +234,8 @@ def _compare_run(
             verdicts.append(difference.verdict)
             if not first:
                 first = _place(i, "chain" if whole else sampler.name, j, difference)
+                if artifacts is not None:
+                    _save(artifacts, ready.case.id, backend.name, want, got)
             if difference.verdict == "diverged":
                 return _result("diverged", reply, first)
         if token != want_stages[-1].token and verdicts == ["identical"]:
@@ -229,6 +243,23 @@ def _compare_run(
             difference = Difference("diverged", "token", values)
             return _result("diverged", reply, _place(i, "token", len(want_stages), difference))
     return _result(worst(verdicts), reply, first)
+
+
+def _save(folder: Path, case: str, backend: str, want: Candidates, got: Got) -> None:
+    """The arrays of a stage that differs, as artifacts/CASE.BACKEND.npz."""
+    np.savez_compressed(
+        folder / artifact_name(case, backend),
+        ids=want.ids,
+        logits=want.logits,
+        p=want.p,
+        got_ids=got.ids,
+        got_logits=got.logits,
+        got_p=got.p,
+    )
+
+
+def artifact_name(case: str, backend: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_." else "_" for c in f"{case}.{backend}") + ".npz"
 
 
 def _place(step: int, stage: str, index: int, difference: Difference) -> dict[str, Any]:

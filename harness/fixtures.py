@@ -1,21 +1,90 @@
 """Golden fixtures: logits of a real model and recorded native results, as GGUF files.
 
-`golden/manifest.toml` lists every file with its SHA-256 and where it comes from. Nothing is used
-that is not listed there with the right digest.
+`golden/manifest.toml` lists every file with its SHA-256 and where it comes from; nothing is used by
+name that is not listed there with the right digest. A file used by its path has no manifest, so each
+file also carries a digest of its own content (docs/golden.md describes the format).
 """
 
 import functools
 import hashlib
+import json
+import os
 import tomllib
+from dataclasses import dataclass
+from datetime import date
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import gguf
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from harness.errors import InputError
+
+ARCHITECTURE = "sampler-parity"
+_PREFIX = f"{ARCHITECTURE}."
+_CONTENT = "content_sha256"
+_HEADER = (
+    "# Written by `sampler-parity capture` and `sampler-parity golden regenerate`; see README.md.\n"
+)
+
+Facts = dict[str, Any]
+Tensors = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Fixture:
+    """A GGUF file that was read: its facts (str, int, list[str]) and tensors by name."""
+
+    facts: Facts
+    tensors: Tensors
+
+
+class Provenance(BaseModel):
+    """What every entry of the manifest says. Paths are relative to the manifest's folder."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    file: str
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    command: str
+    model: str
+    model_sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    llama_cpp: str
+    system_info: str
+    cpu: str
+    libc: str
+    gguf: str
+    date: date
+
+
+class LogitsEntry(Provenance):
+    """rows x n_vocab logits. max_rows: what was asked for; absent for every row there is."""
+
+    kind: Literal["logits"]
+    rows: int
+    n_vocab: int
+    dtype: Literal["float32", "float16"]
+    prompts: str
+    prompts_sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    max_rows: int | None = None
+    threads: int
+
+
+class ResultsEntry(Provenance):
+    """What llama.cpp's samplers made of rows of the fixture `logits`."""
+
+    kind: Literal["native-results"]
+    logits: str
+    logits_sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    chains: int
+    steps: int
+
+
+Entry = Annotated[LogitsEntry | ResultsEntry, Field(discriminator="kind")]
+_entry: TypeAdapter[LogitsEntry | ResultsEntry] = TypeAdapter(Entry)
 
 
 def golden_folder() -> Path:
@@ -23,15 +92,44 @@ def golden_folder() -> Path:
     return Path(str(files("golden")))
 
 
-def read_manifest(folder: Path) -> dict[str, dict[str, Any]]:
+def read_manifest(folder: Path) -> dict[str, LogitsEntry | ResultsEntry]:
     """Fixture name -> its entry. Raises InputError for a manifest that is missing or malformed."""
     path = folder / "manifest.toml"
+    restore = "restore it from the repository"
     try:
-        return tomllib.loads(path.read_text())["fixture"]  # type: ignore[no-any-return]
+        listed = tomllib.loads(path.read_text(encoding="utf-8"))["fixture"]
+        return {name: _entry.validate_python(entry) for name, entry in listed.items()}
     except FileNotFoundError:
         raise InputError(path, "missing", "run `sampler-parity golden regenerate`") from None
-    except (tomllib.TOMLDecodeError, KeyError) as error:
-        raise InputError(path, f"malformed: {error}", "restore it from the repository") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise InputError(path, f"malformed: {place}: {first['msg']}", restore) from None
+    except (ValueError, KeyError, AttributeError, OSError) as error:
+        raise InputError(path, f"malformed: {error}", restore) from None
+
+
+def write_manifest(folder: Path, entries: dict[str, LogitsEntry | ResultsEntry]) -> None:
+    """Write the manifest, sorted by name, in one step. Raises InputError if it cannot."""
+    blocks = []
+    for name in sorted(entries):
+        values = entries[name].model_dump(exclude_none=True)
+        lines = [f"{key} = {_toml(value)}" for key, value in values.items()]
+        blocks.append("\n".join([f"[fixture.{_toml(name)}]", *lines]) + "\n")
+    path = folder / "manifest.toml"
+    part = folder / "manifest.toml.part"
+    try:
+        part.write_text("\n".join([_HEADER, *blocks]), encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        raise InputError(path, f"cannot write: {error.strerror}") from None
+
+
+def _toml(value: str | int | date) -> str:
+    # a JSON string is a TOML string too, once DEL is escaped
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return str(value)
 
 
 def digest(path: Path) -> str:
@@ -45,35 +143,96 @@ def check(folder: Path, name: str) -> Path:
     if name not in manifest:
         known = ", ".join(sorted(manifest))
         raise InputError(folder / "manifest.toml", f"no fixture {name!r}", f"known: {known}")
-    path = folder / manifest[name]["file"]
+    entry = manifest[name]
+    path = folder / entry.file
     if not path.is_file():
         raise InputError(path, "missing", "run `sampler-parity golden regenerate`")
     found = digest(path)
-    if found != manifest[name]["sha256"]:
+    if found != entry.sha256:
+        others = [other for other, listed in manifest.items() if listed.sha256 == found]
+        reason = f"it is the file of fixture {others[0]!r}" if others else "altered or truncated"
         raise InputError(
             path,
-            f"SHA-256 is {found[:12]}..., the manifest says {manifest[name]['sha256'][:12]}...:"
-            " altered, truncated or swapped",
+            f"SHA-256 is {found[:12]}..., the manifest says {entry.sha256[:12]}...: {reason}",
             "restore it, or run `sampler-parity golden regenerate` and review the difference",
         )
     return path
 
 
-def read_tensors(path: Path) -> dict[str, NDArray[Any]]:
-    """All tensors of a GGUF file, by name. Raises InputError for a file that is no good GGUF."""
+def write(path: Path, facts: Facts, tensors: Tensors) -> None:
+    """Write a fixture in one step: the same facts and tensors give the same bytes.
+
+    Raises InputError if the file cannot be written.
+    """
+    part = path.with_name(path.name + ".part")
     try:
-        reader = gguf.GGUFReader(path)
-        return {tensor.name: np.asarray(tensor.data) for tensor in reader.tensors}
-    except (ValueError, OSError, IndexError, KeyError) as error:
+        part.touch()
+        writer = gguf.GGUFWriter(part, ARCHITECTURE)
+        for key, value in (facts | {_CONTENT: _content(facts, tensors)}).items():
+            add = writer.add_array if isinstance(value, list) else writer.add_string
+            add = writer.add_uint32 if isinstance(value, int) else add
+            add(_PREFIX + key, value)
+        for name, tensor in tensors.items():
+            writer.add_tensor(name, tensor)
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+        os.replace(part, path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise InputError(path, f"cannot write: {error.strerror}", "choose another -o") from None
+
+
+def _content(facts: Facts, tensors: Tensors) -> str:
+    """SHA-256 over the facts and over every tensor's name, type, shape and bytes."""
+    hasher = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
+    for name, tensor in tensors.items():
+        hasher.update(f"{name} {tensor.dtype.name} {list(tensor.shape)}\n".encode())
+        hasher.update(np.ascontiguousarray(tensor).data)
+    return hasher.hexdigest()
+
+
+def read(path: Path) -> Fixture:
+    """A GGUF file. Raises InputError for one that is no good GGUF, or whose digest is wrong.
+
+    A GGUF file made by something else has no digest and is taken as it is.
+    """
+    if not path.is_file():
+        raise InputError(path, "no such file", "name a file that `sampler-parity capture` wrote")
+    try:
+        with np.errstate(over="ignore"):
+            reader = gguf.GGUFReader(path)
+        architecture = _contents(reader.fields.get("general.architecture"))
+        facts = {
+            key.removeprefix(_PREFIX): _contents(field)
+            for key, field in reader.fields.items()
+            if key.startswith(_PREFIX)
+        }
+        tensors = {tensor.name: np.asarray(tensor.data) for tensor in reader.tensors}
+    except (ValueError, OSError, LookupError, TypeError, OverflowError) as error:
         raise InputError(path, f"not a readable GGUF file: {error}", "capture it again") from None
+    expected = facts.pop(_CONTENT, "")
+    if (architecture == ARCHITECTURE or expected) and _content(facts, tensors) != expected:
+        raise InputError(path, "its content does not match its digest: altered", "capture it again")
+    return Fixture(facts, tensors)
+
+
+def _contents(field: Any) -> Any:
+    value = None if field is None else field.contents()
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
 def read_logits(path: Path) -> NDArray[Any]:
-    """The tensor `logits`, float32 or float16 [rows, n_vocab], finite. Raises InputError."""
-    tensors = read_tensors(path)
-    if "logits" not in tensors:
+    """The tensor `logits`, float32 or float16 [rows, n_vocab], without NaN. Raises InputError."""
+    return logits_of(path, read(path))
+
+
+def logits_of(path: Path, fixture: Fixture) -> NDArray[Any]:
+    """As read_logits, of a fixture that was read from path."""
+    if "logits" not in fixture.tensors:
         raise InputError(path, "has no tensor `logits`", "make it with `sampler-parity capture`")
-    rows = tensors["logits"]
+    rows = fixture.tensors["logits"]
     if rows.ndim != 2 or rows.dtype not in (np.float32, np.float16) or 0 in rows.shape:
         raise InputError(
             path,
@@ -82,7 +241,9 @@ def read_logits(path: Path) -> NDArray[Any]:
         )
     bad = np.argwhere(np.isnan(rows))
     if len(bad):
-        raise InputError(path, f"row {bad[0][0]} has a NaN at token {bad[0][1]}", "capture it again")
+        raise InputError(
+            path, f"row {bad[0][0]} has a NaN at token {bad[0][1]}", "capture it again"
+        )
     return rows
 
 

@@ -87,6 +87,25 @@ class Literals(_Source):
             return floats.log(np.array(self.probs, np.float32))  # type: ignore[no-any-return]
 
 
+class LiteralRows(_Source):
+    """Other values at every step, in turn: what a shrunk counterexample has."""
+
+    rows: list[list[float]] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _same_length(self) -> "LiteralRows":
+        if len({len(row) for row in self.rows}) != 1 or not self.rows[0]:
+            raise ValueError("rows must be equally long and not empty")
+        return self
+
+    @property
+    def n(self) -> int:
+        return len(self.rows[0])
+
+    def row(self, step: int) -> Row:
+        return np.array(self.rows[step % len(self.rows)], np.float32)
+
+
 class Generated(_Source):
     """A family at a vocabulary size; every step has other values, made from (seed, step)."""
 
@@ -130,7 +149,7 @@ class Golden(_Source):
         return rows[(self.row_at + step) % len(rows)].astype(np.float32)
 
 
-Logits = Annotated[Literals | Generated | LogOfId | Golden, Field(union_mode="smart")]
+Logits = Annotated[Literals | LiteralRows | Generated | LogOfId | Golden, Field(union_mode="smart")]
 
 
 @functools.lru_cache(maxsize=48)

@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from harness.case import Verdict
 
@@ -56,12 +56,16 @@ class CaseResult(_Record):
 
 
 class TimingResult(_Record):
-    """Interleaved timings of one chain: nanoseconds of every repetition, by backend."""
+    """Interleaved timings of one chain: nanoseconds of every repetition, by backend.
+
+    repetitions: samples a round; those of round i are ns[i * repetitions : (i + 1) * repetitions].
+    """
 
     kind: Literal["timing"] = "timing"
     id: str
     sampler: str
     n_vocab: int
+    repetitions: int = Field(default=1, ge=1)
     ns: dict[str, list[int]]
 
 

@@ -60,10 +60,11 @@ class Candidates:
 
     def refuse_nan(self) -> None:
         """Raise UndefinedInputError where sorting would meet a NaN."""
-        bad = np.flatnonzero(np.isnan(self.logits))
-        if len(bad) and len(self) > 1:
+        nan = np.isnan(self.logits)
+        if nan.any() and len(self) > 1:
+            token = self.ids[nan.argmax()]
             raise UndefinedInputError(
-                f"logit of token {self.ids[bad[0]]} is NaN: sorting it is undefined in llama.cpp"
+                f"logit of token {token} is NaN: sorting it is undefined in llama.cpp"
             )
 
     def order_of_largest(self, n: int) -> sorting.Order:

@@ -111,7 +111,8 @@ def _largest(x: FloatArray) -> Any:
 
 def largest(x: FloatArray) -> Any:
     """`m = x[0]; m = std::max(m, x[i])`: a NaN that comes first stays, a later NaN is ignored."""
-    return x.dtype.type(_largest(x))
+    top = x.max()
+    return x.dtype.type(_largest(x)) if np.isnan(top) else top
 
 
 @jit

@@ -148,7 +148,7 @@ def _std_sort(keys: FloatArray, at: Order, begin: int, end: int) -> None:
 @jit
 def std_sort(keys: FloatArray) -> Order:
     """The order of `std::sort(keys, greater)`: result[i] is where the i-th largest key stood."""
-    at = np.arange(len(keys)).astype(np.int32)
+    at = np.arange(len(keys), dtype=np.int32)
     _std_sort(keys.copy(), at, 0, len(keys))
     return at
 
@@ -156,7 +156,7 @@ def std_sort(keys: FloatArray) -> Order:
 @jit
 def std_partial_sort(keys: FloatArray, n: int) -> Order:
     """The order of the first n after `std::partial_sort(begin, begin + n, end, greater)`."""
-    at = np.arange(len(keys)).astype(np.int32)
+    at = np.arange(len(keys), dtype=np.int32)
     _std_partial_sort(keys.copy(), at, 0, n, len(keys))
     return at[:n].copy()
 

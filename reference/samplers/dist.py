@@ -47,9 +47,10 @@ class Dist:
         p = floats.exp(cand.logits - cand.max_logit())
         running = floats.running_sum(p.astype(np.float64))
         total = running[-1]
-        reached = running >= total * self.rng.uniform_double()
-        cand.selected = int(reached.argmax()) if reached.any() else len(cand) - 1
-        cand.p = (p / total).astype(p.dtype)
+        u = self.rng.uniform_double()
+        first = int(np.searchsorted(running, total * u))  # the first i with running[i] >= total * u
+        cand.selected = len(cand) - 1 if np.isnan(total) else first
+        cand.p = np.divide(p, total, out=p, casting="same_kind")
 
     def accept(self, token: int) -> None:
         pass

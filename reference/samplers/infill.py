@@ -9,10 +9,12 @@ Parameters: none; needs a vocabulary (`build_chain(..., vocab=...)`).
 Ties: the order of llama.cpp's sort; in a merge of equals the one that stands first stays.
 Edges: -inf takes no part in merging. A token merged away has p = 0 and logit -inf. Special tokens
     have an empty piece and merge with nothing. Pieces longer than 512 bytes: refused (llama.cpp
-    throws). A NaN logit: refused. None: refused (llama.cpp aborts).
+    throws), and so are ids outside the vocabulary where pieces are compared. A NaN logit: refused. None: refused (llama.cpp aborts).
 Source: llama_sampler_infill_apply, src/llama-sampler.cpp at v0.5.0.
 Suite: suites/parity/infill.toml
 """
+
+from collections import defaultdict
 
 import numpy as np
 
@@ -65,17 +67,21 @@ class Infill:
         cand.keep(~(cand.p < threshold) | np.isin(cand.ids, self.eog))
 
     def _merge_prefixes(self, cand: Candidates) -> None:
+        if cand.ids.max() >= len(self.vocab):
+            raise UndefinedInputError("infill meets a token outside the vocabulary: llama.cpp throws")
         pieces = [self.vocab.piece(token) for token in cand.ids.tolist()]
         if any(len(piece) > MAX_PIECE_BYTES for piece in pieces):
             raise UndefinedInputError("infill meets a piece of over 512 bytes: llama.cpp throws")
+        starting: dict[bytes, list[int]] = defaultdict(list)
+        for j, piece in enumerate(pieces):
+            for end in range(1, len(piece) + 1):
+                starting[piece[:end]].append(j)
         p, alive = cand.p.copy(), cand.logits != -np.inf
         for i, prefix in enumerate(pieces):
-            if not prefix:
-                continue
-            for j, piece in enumerate(pieces):
+            for j in starting.get(prefix, ()):
                 if not alive[i]:
                     break
-                if i == j or not alive[j] or not piece.startswith(prefix):
+                if i == j or not alive[j]:
                     continue
                 into, merged = (j, i) if p[j] > p[i] else (i, j)
                 p[into] += p[merged]

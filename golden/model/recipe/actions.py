@@ -1,0 +1,60 @@
+"""Synthetic action calls, in the style of a tool-using assistant's transcript.
+
+Some thirty actions with a parameter schema each.  How often an action is
+drawn falls off with its place in the list, as it does in real use, so that
+the continuation of ``Action: `` is peaked but not certain.
+"""
+
+import json
+from random import Random
+
+from recipe import words as w
+from recipe.action_schemas import ACTIONS
+
+NAMES = list(ACTIONS)
+WEIGHTS = [1.0 / (2 + place) for place in range(len(NAMES))]
+
+
+def observation(r: Random, name: str) -> str:
+    """What the world answers."""
+    kind = r.randrange(5)
+    if kind == 0:
+        return json.dumps({"status": "ok", "count": w.small(r)})
+    if kind == 1:
+        return json.dumps(
+            {"status": "error", "message": f"{name} failed: {r.choice(w.NOUNS)} not found"}
+        )
+    if kind == 2:
+        return json.dumps([w.path_name(r) for _ in range(r.randint(1, 4))])
+    if kind == 3:
+        return f"The {w.topic(r)} is {r.choice(w.STATES)}."
+    return f"{w.small(r)} results, the first is the {w.topic(r)}."
+
+
+def call(r: Random, name: str, values: dict[str, object]) -> str:
+    """The two lines of a call."""
+    return f"Action: {name}\nAction Input: {json.dumps(values)}\n"
+
+
+def action_document(r: Random) -> str:
+    """A transcript of one to three calls, or calls alone."""
+    asked = r.random() < 0.7
+    answered = r.random() < 0.8
+    text = ""
+    for turn in range(r.choice((1, 1, 2, 3))):
+        name = r.choices(NAMES, WEIGHTS)[0]
+        question, required, optional = ACTIONS[name]
+        values = {key: make(r) for key, make in required.items()}
+        if asked:
+            lead = "Question: " if turn == 0 else "Thought: Next. "
+            text += f"{lead}{question.format(**values)}\n"
+            if r.random() < 0.5:
+                text += f"Thought: I should use {name}.\n"
+        values.update({key: make(r) for key, make in optional.items() if r.random() < 0.4})
+        text += call(r, name, values)
+        if answered:
+            text += f"Observation: {observation(r, name)}\n"
+    if asked and answered:
+        text += "Thought: I now know the answer.\n"
+        text += f"Final Answer: The {w.topic(r)} is {r.choice(w.STATES)}."
+    return text.strip() + "<|eot|>"

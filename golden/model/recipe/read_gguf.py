@@ -1,0 +1,44 @@
+"""Read weights and vocabulary back out of the GGUF.
+
+The evaluation goes through here, so it judges the file that is committed and
+not the checkpoint it came from.
+"""
+
+from pathlib import Path
+
+import gguf
+import numpy as np
+import torch
+from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
+
+from recipe.network import Network
+from recipe.settings import SPECIALS, Shape
+
+
+def read_network(path: Path, shape: Shape) -> Network:
+    """The network in float32, with the weights as they are in the file."""
+    weights = {
+        tensor.name: torch.from_numpy(np.array(tensor.data, dtype=np.float32))
+        for tensor in gguf.GGUFReader(str(path)).tensors
+    }
+    network = Network(shape)
+    network.load_state_dict(weights)
+    return network.eval()
+
+
+def read_tokenizer(path: Path) -> Tokenizer:
+    """The tokenizer, rebuilt from the file's tokens and merges."""
+    fields = gguf.GGUFReader(str(path)).fields
+    tokens: list[str] = fields["tokenizer.ggml.tokens"].contents()
+    merges: list[str] = fields["tokenizer.ggml.merges"].contents()
+    plain = {token: place for place, token in enumerate(tokens) if token not in SPECIALS}
+    pairs = [(left, right) for left, right in (merge.split(" ") for merge in merges)]
+    tokenizer = Tokenizer(models.BPE(vocab=plain, merges=pairs))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
+    tokenizer.decoder = decoders.ByteLevel()
+    tokenizer.add_special_tokens(
+        [AddedToken(text, special=True, normalized=False) for text in SPECIALS]
+    )
+    if [tokenizer.id_to_token(place) for place in range(len(tokens))] != tokens:
+        raise ValueError("the tokens came back in another order")
+    return tokenizer

@@ -1,0 +1,83 @@
+"""Backend names and the commands that run them.
+
+A name is one of BUILT_IN, `llama.cpp@FOLDER` (another libllama build), `mutant/NAME`, or
+`NAME=COMMAND` for any adapter; a name with a space is taken as a command itself.
+"""
+
+import shlex
+import sys
+from pathlib import Path
+
+from harness.errors import InputError
+from harness.mutants import MUTANTS
+from harness.process import BackendFailure, BackendProcess
+from harness.results import BackendInfo
+
+_WORKER = [sys.executable, "-m", "harness.worker"]
+
+BUILT_IN: dict[str, str] = {
+    "llama.cpp": "the native chain of the installed llama-cpp-python",
+    "reference": "the reference in a process of its own",
+    "null": "does nothing: the floor of every timing",
+}
+
+# Named in the design, but not built yet: they say so instead of being unknown.
+PLANNED: dict[str, str] = {
+    "llama.cpp/graph": "in-graph sampling",
+    "tsampler": "the TypeScript sampler",
+    "akunu/cpu": "Akunu's CPU pipeline",
+    "akunu/gumbel": "Akunu's Gumbel-max kernel",
+    "power_law": "the power-law sampler",
+    "token_trie": "the token trie in the native chain",
+    "transformers": "Hugging Face logits processors",
+}
+
+
+def command_of(name: str) -> tuple[str, list[str]]:
+    """The short name and the command of a backend. Raises InputError for an unknown one."""
+    if "=" in name:
+        short, _, command = name.partition("=")
+        return short, shlex.split(command)
+    if " " in name:
+        return name, shlex.split(name)
+    if name in BUILT_IN:
+        return name, [*_WORKER, name]
+    if name.startswith("llama.cpp@"):
+        folder = Path(name.removeprefix("llama.cpp@"))
+        if not folder.is_dir():
+            raise InputError(name, f"{folder} is no folder", "name one that holds a libllama")
+        return name, [*_WORKER, "llama.cpp", str(folder)]
+    if name.removeprefix("mutant/") in MUTANTS and name.startswith("mutant/"):
+        return name, [*_WORKER, "mutant", name.removeprefix("mutant/")]
+    if name in PLANNED:
+        raise InputError(f"backend {name}", "is not available in this version")
+    known = ", ".join(BUILT_IN)
+    raise InputError(
+        f"backend {name!r}", "unknown", f"use {known}, llama.cpp@FOLDER or NAME=COMMAND"
+    )
+
+
+def start(name: str, timeout_s: float = 60.0) -> BackendProcess:
+    short, command = command_of(name)
+    return BackendProcess(short, command, timeout_s)
+
+
+def inspect(name: str) -> BackendInfo:
+    """What a backend says of itself, or why it does not run here."""
+    short, command = command_of(name)
+    shown = [Path(command[0]).name, *command[1:]]
+    process = BackendProcess(short, command)
+    try:
+        hello = process.hello()
+    except BackendFailure as failure:
+        return BackendInfo(command=shown, unavailable=str(failure))
+    finally:
+        process.close()
+    return BackendInfo(
+        command=shown,
+        name=hello.name,
+        version=hello.version,
+        build=hello.build,
+        device=hello.device,
+        capabilities=list(hello.capabilities),
+    )

@@ -1,0 +1,142 @@
+"""A run: cases to an executor, results to a bundle as they come.
+
+Any `concurrent.futures.Executor` will do. A chunk of cases is the unit of work; each process of the
+executor starts its own backends once and keeps them.
+"""
+
+import atexit
+import datetime
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, as_completed
+from pathlib import Path
+
+from harness import backend_names, machine
+from harness.bundle import BundleWriter
+from harness.case import Case
+from harness.errors import InputError
+from harness.execute import execute
+from harness.process import BackendProcess
+from harness.results import CaseResult, RunInfo
+from harness.shrink import shrink
+from reference import ChainError
+
+_CHUNK_CASES = 50
+_CHUNK_VALUES = 4_000_000
+SHRINK_PER_CHUNK = 3
+
+_started: dict[tuple[str, float], BackendProcess] = {}
+
+
+def backend(name: str, timeout_s: float) -> BackendProcess:
+    """This process's backend of that name."""
+    key = (name, timeout_s)
+    if key not in _started:
+        _started[key] = backend_names.start(name, timeout_s)
+        atexit.register(_started[key].close)
+    return _started[key]
+
+
+def run_chunk(
+    cases: list[tuple[str, str]], names: list[str], timeout_s: float, folder: str | None
+) -> list[CaseResult]:
+    """Run (suite, case as JSON) pairs; the function that an executor gets."""
+    backends = [backend(name, timeout_s) for name in names]
+    artifacts = Path(folder) / "artifacts" if folder else None
+    results: list[CaseResult] = []
+    shrunk = 0
+    for suite, text in cases:
+        case = Case.model_validate_json(text)
+        try:
+            result = execute(case, backends, artifacts)
+        except ChainError as error:
+            raise InputError(f"{suite}: case {case.id}", str(error), "correct the chain") from None
+        if not result.ok and shrunk < SHRINK_PER_CHUNK:
+            shrunk += 1
+            result = result.model_copy(
+                update={"counterexample": counterexample(case, result, backends)}
+            )
+        results.append(result.model_copy(update={"suite": suite}))
+    return results
+
+
+def counterexample(
+    case: Case, result: CaseResult, backends: list[BackendProcess]
+) -> dict[str, object] | None:
+    """The case made small on the first backend that fails with a difference; None if none does."""
+    failing = [
+        b for b in backends if result.backends[b.name].verdict in ("diverged", "close", "reordered")
+    ]
+    if not failing or result.backends[failing[0].name].stage == "relation":
+        return None
+    verdict = result.backends[failing[0].name].verdict
+
+    def fails(smaller: Case) -> bool:
+        again = execute(smaller, [failing[0]])
+        return not again.refusal and again.backends[failing[0].name].verdict == verdict
+
+    small = shrink(case, fails)
+    return small.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+
+
+def chunks(cases: list[tuple[str, Case]]) -> Iterator[list[tuple[str, str]]]:
+    chunk: list[tuple[str, str]] = []
+    values = 0
+    for suite, case in cases:
+        chunk.append((suite, case.model_dump_json(by_alias=True)))
+        values += max(case.draws * 16, case.logits.n * case.steps) * len(case.chain)
+        if len(chunk) == _CHUNK_CASES or values > _CHUNK_VALUES:
+            yield chunk
+            chunk, values = [], 0
+    if chunk:
+        yield chunk
+
+
+def run_cases(
+    cases: list[tuple[str, Case]],
+    names: list[str],
+    executor: Executor,
+    writer: BundleWriter,
+    on_results: Callable[[list[CaseResult]], None],
+    timeout_s: float = 60.0,
+) -> list[CaseResult]:
+    """Run the cases that the bundle does not have yet; append each chunk as it ends."""
+    todo = [(suite, case) for suite, case in cases if case.id not in writer.done]
+    futures = [
+        executor.submit(run_chunk, chunk, names, timeout_s, str(writer.folder))
+        for chunk in chunks(todo)
+    ]
+    results: list[CaseResult] = []
+    try:
+        for future in as_completed(futures):
+            done = future.result()
+            writer.append(*done)
+            results += done
+            on_results(done)
+    except BaseException:
+        for future in futures:
+            future.cancel()
+        raise
+    return results
+
+
+def describe(
+    version: str,
+    command: list[str],
+    suites: dict[str, str],
+    profile: str,
+    seed: int,
+    names: list[str],
+) -> RunInfo:
+    """run.json of this run; asks every backend what it is."""
+    return RunInfo(
+        version=version,
+        started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        command=command,
+        suites=suites,
+        profile=profile,
+        seed=seed,
+        backends={
+            backend_names.command_of(name)[0]: backend_names.inspect(name) for name in names
+        },
+        machine=machine.describe(),
+    )

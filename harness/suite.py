@@ -1,0 +1,197 @@
+"""Suites: TOML files that say what is checked, and their expansion into cases.
+
+`docs/suites.md` describes the format. Everything wrong with a file is an InputError that names the
+file, the block and the field.
+"""
+
+import tomllib
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from harness.case import Case
+from harness.errors import InputError
+from harness.protocol import ChainSpec
+from harness.random_chains import RandomChains
+from harness.suite_matrix import Matrix, Pairs
+from harness.vocab_files import read_vocab, vocab_path
+from reference import ChainError, build_chain
+
+Profile = Literal["quick", "full"]
+
+_BLOCKS = ("case", "matrix", "pairs", "random_chains")
+
+
+class SuiteCase(Case):
+    """An explicit case; quick = false leaves it to the full profile."""
+
+    quick: bool = True
+
+    def plain(self) -> Case:
+        return Case(**{name: getattr(self, name) for name in Case.model_fields})
+
+
+class Suite(BaseModel):
+    """A suite file. sampler: the sampler that it is about, where it is about one."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    sampler: str | None = None
+    case: list[SuiteCase] = []
+    matrix: list[Matrix] = []
+    pairs: list[Pairs] = []
+    random_chains: list[RandomChains] = []
+
+
+def suites_folder() -> Path:
+    """The folder `suites/` of the checkout or of the installed wheel."""
+    return Path(str(files("suites")))
+
+
+def find_suites(names: list[str]) -> list[Path]:
+    """The files of suites named as "parity", "parity/top_p" or by path, each once, in order.
+
+    Raises InputError for a name that is neither a suite, a folder of suites nor a file.
+    """
+    found = [path for name in names for path in _find(name)]
+    return list(dict.fromkeys(found))
+
+
+def _find(name: str) -> list[Path]:
+    folder = suites_folder()
+    if name.endswith(".toml"):
+        if not Path(name).is_file():
+            raise InputError(name, "no such suite file")
+        return [Path(name)]
+    if (folder / name).is_dir():
+        paths = sorted((folder / name).glob("*.toml"))
+        if paths:
+            return paths
+    if (folder / f"{name}.toml").is_file():
+        return [folder / f"{name}.toml"]
+    known = sorted(folder.glob("*/*.toml"))
+    groups = sorted({path.parent.name for path in known})
+    exist = ", ".join([*groups, *(suite_id(path) for path in known)])
+    raise InputError(name, "no such suite", f"there are: {exist}; or give the path of a TOML file")
+
+
+def suite_id(path: Path) -> str:
+    """ "parity/top_p" for suites/parity/top_p.toml."""
+    return f"{path.resolve().parent.name}/{path.stem}"
+
+
+def read_suite(path: Path) -> Suite:
+    """Raises InputError for a file that is not readable, no TOML, or not a suite."""
+    try:
+        data = tomllib.loads(path.read_text())
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(path, f"not TOML: {error}", "mend the syntax there") from None
+    try:
+        return Suite.model_validate(data)
+    except ValidationError as error:
+        raise InputError(path, *explain(error, data)) from None
+
+
+def expand(path: Path, profile: Profile, seed: int = 0) -> list[Case]:
+    """The cases of a suite in this profile, in the order of the file. Raises InputError.
+
+    seed is added to those of random_chains; everything else is the same in every run.
+    """
+    suite = read_suite(path)
+    cases: dict[str, Case] = {}
+    checked: set[str] = set()
+    for place, case in _all_cases(path, suite, profile == "quick", seed):
+        if case.id in cases:
+            raise InputError(path, f"{place}: duplicate id {case.id!r}", "give every block its own")
+        _check(path, place, case, checked)
+        cases[case.id] = case
+    return list(cases.values())
+
+
+def _all_cases(path: Path, suite: Suite, quick: bool, seed: int) -> Iterator[tuple[str, Case]]:
+    """Where each case stands in the file, and the case with its full id."""
+    for explicit in suite.case:
+        if explicit.quick or not quick:
+            yield f"case {explicit.id!r}", _prefixed(path, explicit.plain())
+    blocks: list[tuple[str, Any, dict[str, int]]] = [
+        *(("matrix", block, {}) for block in suite.matrix),
+        *(("pairs", block, {}) for block in suite.pairs),
+        *(("random_chains", block, {"shift": seed}) for block in suite.random_chains),
+    ]
+    for kind, block, options in blocks:
+        place = f"{kind} {block.id!r}"
+        try:
+            for case in block.cases(quick, **options):
+                yield place, _prefixed(path, case)
+        except ValidationError as error:
+            raise InputError(path, f"{place}: {_first(error)[1]}") from None
+        except ValueError as error:
+            raise InputError(path, f"{place}: {error}") from None
+
+
+def _prefixed(path: Path, case: Case) -> Case:
+    return case.model_copy(update={"id": f"{path.stem}/{case.id}"})
+
+
+def _check(path: Path, place: str, case: Case, checked: set[str]) -> None:
+    """Build each distinct chain once, so that a bad parameter is found before anything runs."""
+    chains = [("chain", case.chain)]
+    if case.relation is not None and case.relation.kind != "permuted":
+        chains.append(("relation.chain", case.relation.chain))
+    key = str((chains, case.vocab))
+    if key not in checked or case.vocab is not None:
+        _check_chains(path, place, case, chains, new=key not in checked)
+        checked.add(key)
+
+
+def _check_chains(
+    path: Path, place: str, case: Case, chains: list[tuple[str, ChainSpec]], new: bool
+) -> None:
+    vocab = read_vocab(vocab_path(case.vocab)) if case.vocab else None
+    n = case.logits.n
+    if vocab is not None and n > len(vocab):
+        problem = f"{place}: logits: {n} are more than the {len(vocab)} tokens of {case.vocab!r}"
+        raise InputError(path, problem, "use fewer")
+    for field, chain in chains if new else []:
+        try:
+            build_chain(chain, n_vocab=n, vocab=vocab)
+        except ChainError as error:
+            raise InputError(path, f"{place}: {field}: {error}") from None
+
+
+def explain(error: ValidationError, data: dict[str, Any]) -> tuple[str, str]:
+    """Problem and mend of the first thing that is wrong: block with its id, field, reason."""
+    location, reason, mend = _first(error)
+    place = [str(part) for part in location]
+    if len(location) >= 2 and location[0] in _BLOCKS and isinstance(location[1], int):
+        block = data[location[0]][location[1]]
+        name = block.get("id") if isinstance(block, dict) else None
+        shown = repr(name) if name else f"number {location[1] + 1}"
+        place = [f"{location[0]} {shown}", ".".join(str(part) for part in location[2:])]
+    return f"{': '.join(part for part in place if part)}: {reason}", mend
+
+
+def _first(error: ValidationError) -> tuple[tuple[int | str, ...], str, str]:
+    """Location, reason and mend of the error to show.
+
+    Of a union (logits) every member complains; what is not about keys says most.
+    """
+    errors = error.errors(include_url=False)
+    about_keys = ("extra_forbidden", "missing")
+    chosen = next((e for e in errors if e["type"] not in about_keys), errors[0])
+    reason = chosen["msg"].removeprefix("Value error, ")
+    mend = {
+        "extra_forbidden": "remove it or correct its name",
+        "missing": "add it",
+        "string_too_long": "shorten it",
+    }.get(chosen["type"], "")
+    if "logits" in chosen["loc"] and chosen["type"] in about_keys:
+        reason = "must be {values}, {probs}, {family, n, seed}, {log_of_id} or {golden, row}"
+        mend = ""
+    return chosen["loc"], reason, mend

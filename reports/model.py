@@ -1,0 +1,186 @@
+"""What a parity report says. The JSON report is this model; the other formats show it.
+
+Counts are whole numbers of cases. Steps, stages and ranks count from 0. Non-finite numbers are the
+strings "inf", "-inf" and "nan". reports/schemas/parity.schema.json is made from these models.
+"""
+
+import json
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from harness.case import Verdict
+from harness.results import RunInfo
+
+RULE_FACTOR = 2
+RULE_EXTRA_NS = 50_000
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Tally(_Part):
+    """Cases by verdict on one backend; cases = the sum of verdicts + not_run.
+
+    met: cases whose verdict is among the required ones, with nothing wrong with the case itself.
+    """
+
+    cases: int
+    met: int
+    not_run: int
+    verdicts: dict[Verdict, int]
+
+
+class BackendSummary(_Part):
+    """unavailable: why it did not start here, or "". backend_s: in its own sampler calls."""
+
+    name: str
+    version: str
+    build: str
+    device: str
+    unavailable: str
+    tally: Tally
+    wall_s: float
+    backend_s: float
+
+
+class Row(_Part):
+    """A row of the matrix (key: a sampler) or of the suites (key: a suite), by backend.
+
+    A case counts once for every sampler in its chain. digest: of the suite file; "" for a sampler.
+    """
+
+    key: str
+    digest: str = ""
+    cases: int
+    backends: dict[str, Tally]
+
+
+class Difference(_Part):
+    """A case that is not identical on a backend. met: the case allows this verdict.
+
+    counterexample: the smallest input found that still fails, as a case, on the first backend
+    that differed.
+    """
+
+    case: str
+    suite: str
+    samplers: list[str]
+    backend: str
+    verdict: Verdict
+    required: list[Verdict]
+    met: bool
+    step: int | None
+    steps: int
+    draws: int
+    stage: str
+    stage_index: int | None
+    what: str
+    values: dict[str, Any]
+    detail: str
+    counterexample: dict[str, Any] | None
+    replay: str
+
+
+class Problem(_Part):
+    """A case that says nothing, or whose reference is wrong: it fails on every backend."""
+
+    case: str
+    suite: str
+    samplers: list[str]
+    kind: Literal["refused", "expectation", "no step", "not run"]
+    detail: str
+    replay: str
+
+
+class SlowCase(_Part):
+    """Seconds on the reference and on each backend, transport and comparison included."""
+
+    case: str
+    suite: str
+    steps: int
+    reference_s: float
+    wall_s: dict[str, float]
+
+
+class Ratio(_Part):
+    """Of medians, to llama.cpp. low and high: bootstrap 95% interval; None with one round."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+class TimedBackend(_Part):
+    """Nanoseconds of one application of the chain; p99 and p999 by nearest rank."""
+
+    name: str
+    samples: int
+    median_ns: float
+    p99_ns: int
+    p999_ns: int
+    ratio: Ratio | None
+
+
+class Rule(_Part):
+    """The reference's median is at most 2 x llama.cpp's + 50,000 ns. met is None: not judged."""
+
+    limit_ns: float | None
+    met: bool | None
+    why: str
+
+
+class Timing(_Part):
+    """parity_met: cases of this sampler that met parity in the same run, of parity_cases."""
+
+    id: str
+    sampler: str
+    n_vocab: int
+    rounds: int
+    backends: list[TimedBackend]
+    rule: Rule
+    parity_met: int
+    parity_cases: int
+
+
+class Section(_Part):
+    """One bundle. ok: at least one case, every required verdict met, nothing left out."""
+
+    bundle: str
+    ok: bool
+    run: RunInfo
+    cases: int
+    cases_met: int
+    steps: int
+    draws: int
+    wall_s: float
+    backends: list[BackendSummary]
+    matrix: list[Row]
+    suites: list[Row]
+    differences: list[Difference]
+    problems: list[Problem]
+    slowest: list[SlowCase]
+    timings: list[Timing]
+
+    @property
+    def failures(self) -> list[Difference]:
+        return [difference for difference in self.differences if not difference.met]
+
+    @property
+    def accepted(self) -> list[Difference]:
+        return [difference for difference in self.differences if difference.met]
+
+
+class Report(_Part):
+    schema_version: Literal[1] = 1
+    kind: Literal["parity"] = "parity"
+    ok: bool
+    sections: list[Section]
+
+
+def schema_text() -> str:
+    """The text of reports/schemas/parity.schema.json."""
+    schema = Report.model_json_schema(mode="serialization")
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    return json.dumps(schema, indent=2, sort_keys=True) + "\n"

@@ -1,0 +1,87 @@
+"""What a run prints at its end: the first failures, then a line of counts for every backend."""
+
+from harness.bundle import Bundle
+from reports.model import BackendSummary, Difference, Section, Timing
+from reports.section import section
+from reports.words import duration, number, one_line, place, side_by_side
+
+SHOWN = 5
+_ALWAYS = ("diverged", "crashed")
+
+
+def summary_lines(bundle: Bundle) -> list[str]:
+    """Plain text, no markup. Raises InputError for a bundle whose parts do not fit together."""
+    part = section(bundle)
+    return [
+        *_failures(part),
+        *(_backend_line(summary) for summary in part.backends),
+        *_speed(part.timings),
+        f"cases    {part.cases_met:,}/{part.cases:,} as required   {part.steps:,} steps"
+        f"   {part.wall_s:,.1f} s   {'ok' if part.ok else 'FAILED'}",
+    ]
+
+
+def _failures(part: Section) -> list[str]:
+    lines = []
+    labels = {summary.name: _label(summary) for summary in part.backends}
+    for difference in part.failures[:SHOWN]:
+        lines += _failure(difference, labels[difference.backend])
+    for problem in part.problems[:SHOWN]:
+        lines += [
+            f"{problem.kind.upper()} {one_line(problem.case)}",
+            f"  {one_line(problem.detail)}",
+            f"  replay: {problem.replay}",
+        ]
+    left_out = max(0, len(part.failures) - SHOWN) + max(0, len(part.problems) - SHOWN)
+    return [*lines, f"... and {left_out:,} more failures", ""] if left_out else [*lines, ""][:-1]
+
+
+def _failure(difference: Difference, label: str) -> list[str]:
+    at = place(difference)
+    head = f"{difference.verdict.upper()} {one_line(difference.case)}   {label} vs reference"
+    lines = [head + (f", {at}" if at else "")]
+    for what, got, expected in side_by_side(difference):
+        if got != expected:
+            lines.append(f"  {what}: got {one_line(got)}, expected {one_line(expected)}")
+    if "margin" in difference.values:
+        lines.append(f"  margin: {one_line(number(difference.values['margin']))}")
+    if difference.detail:
+        lines.append(f"  {one_line(difference.detail)}")
+    return [*lines, f"  required: {' or '.join(difference.required)}", f"  replay: {difference.replay}"]
+
+
+def _label(summary: BackendSummary) -> str:
+    return one_line(f"{summary.name} {summary.version}".strip(), 80)
+
+
+def _backend_line(summary: BackendSummary) -> str:
+    counts = summary.tally
+    parts = [f"{counts.verdicts.get('identical', 0):,}/{counts.cases:,} identical"]
+    parts += [
+        f"{counts.verdicts.get(verdict, 0):,} {verdict}"
+        for verdict in dict.fromkeys([*counts.verdicts, *_ALWAYS])
+        if verdict != "identical"
+    ]
+    if counts.not_run:
+        parts.append(f"{counts.not_run:,} not run")
+    if summary.unavailable:
+        parts.append(f"unavailable: {one_line(summary.unavailable, 120)}")
+    return "   ".join(["parity", _label(summary), *parts])
+
+
+def _speed(timings: list[Timing]) -> list[str]:
+    if not timings:
+        return []
+    met = sum(row.rule.met is True for row in timings)
+    lines = [f"speed    {met:,}/{len(timings):,} within 2 x llama.cpp + 50 µs"]
+    for row in timings[:SHOWN]:
+        if row.rule.met is not True:
+            lines.append(f"  {one_line(row.sampler)} V={row.n_vocab:,}   {_why(row)}")
+    return lines
+
+
+def _why(row: Timing) -> str:
+    if row.rule.limit_ns is None:
+        return f"not judged: {row.rule.why}"
+    median_ns = next(b.median_ns for b in row.backends if b.name == "reference")
+    return f"reference {duration(median_ns)}, limit {duration(row.rule.limit_ns)}"
