@@ -13,7 +13,9 @@ def complete(chain: ChainSpec, n_vocab: int, vocab: Vocab | None = None) -> Chai
     Raises ChainError where `build_chain` would.
     """
     build_chain(chain, n_vocab=n_vocab, vocab=vocab)
-    return [{name: _defaults(name, n_vocab) | given} for stage in chain for name, given in stage.items()]
+    return [
+        {name: _defaults(name, n_vocab) | given} for stage in chain for name, given in stage.items()
+    ]
 
 
 def _defaults(name: str, n_vocab: int) -> dict[str, Any]:

@@ -150,9 +150,7 @@ def _close(want: Candidates, got: Got, tolerance: Tolerance) -> bool:
         return False
     if got.sorted not in (None, want.sorted):
         return False
-    return all(
-        _near(a, b, tolerance) for a, b in ((want.logits, got.logits), (want.p, got.p))
-    )
+    return all(_near(a, b, tolerance) for a, b in ((want.logits, got.logits), (want.p, got.p)))
 
 
 def _near(a: NDArray[Any], b: NDArray[Any], tolerance: Tolerance) -> bool:

@@ -7,7 +7,6 @@ before it still count and the backend is not asked for the rest, because anythin
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -410,5 +409,3 @@ def _unmet_expectation(case: Case, trace: Trace) -> str:
         if len(wanted) != len(last) or not (abs(last.p - wanted) < 1e-5).all():
             return f"probs: expected {expect.probs}, got {last.p.tolist()}"
     return ""
-
-

@@ -135,8 +135,6 @@ def describe(
         suites=suites,
         profile=profile,
         seed=seed,
-        backends={
-            backend_names.command_of(name)[0]: backend_names.inspect(name) for name in names
-        },
+        backends={backend_names.command_of(name)[0]: backend_names.inspect(name) for name in names},
         machine=machine.describe(),
     )

@@ -96,7 +96,7 @@ def _total_of_squares(x: FloatArray) -> Any:
 
 
 def total_of_squares(x: FloatArray) -> Any:
-    """`float acc; acc += pow(x[i], 2)`: each square and each addition in double, acc in x's type."""
+    """`float acc; acc += pow(x[i], 2)`: squares and additions in double, acc in x's type."""
     return x.dtype.type(_total_of_squares(x))
 
 
@@ -117,7 +117,7 @@ def largest(x: FloatArray) -> Any:
 
 @jit
 def first_largest(x: FloatArray) -> int:
-    """The index of the first largest value: `if (x[i] > x[best]) best = i`. 0 for an empty array."""
+    """The index of the first largest value: `if (x[i] > x[best]) best = i`. 0 for an empty x."""
     best = 0
     for i in range(1, len(x)):
         if x[i] > x[best]:

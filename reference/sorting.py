@@ -176,7 +176,7 @@ def bucket_sort(keys: FloatArray, n: int) -> Order:
         x = scale * keys[i] + shift
         b = 0
         if 0 <= x < 2147483648.0:
-            b = min(N_BUCKETS - 1, np.int64(x))
+            b = int(x) if x < N_BUCKETS else N_BUCKETS - 1
         bucket[i] = b
         size[b] += 1
     lowest = N_BUCKETS - 1

@@ -1,4 +1,4 @@
-"""What `dry` (string breakers) and `infill` ask of a vocabulary: llama.cpp's `llama_vocab`, in part.
+"""What `dry` (string breakers) and `infill` ask of a vocabulary: part of llama.cpp's `llama_vocab`.
 
 Two kinds: `bpe`, byte-level BPE with GPT-2's pre-tokenizer (tokenizer.ggml.model "gpt2", pre
 "gpt-2"), and `spm`, SentencePiece (tokenizer.ggml.model "llama"). Source: src/llama-vocab.cpp at
@@ -9,6 +9,7 @@ import unicodedata
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
+from itertools import pairwise
 
 from reference.errors import ChainError
 
@@ -71,7 +72,7 @@ class Vocab:
         return {text: i for i, text in enumerate(self.texts)}
 
     def piece(self, token: int, special: bool = False) -> bytes:
-        """The bytes of a token, `llama_token_to_piece`; special tokens are empty unless asked for."""
+        """The bytes of a token, `llama_token_to_piece`; special ones are empty unless asked for."""
         text, kind = self.texts[token], self.types[token]
         if kind in (TokenType.UNKNOWN, TokenType.CONTROL):
             return text.encode() if special else b""
@@ -107,7 +108,7 @@ class Vocab:
     def _tokenize_bpe(self, word: str) -> list[int]:
         parts = list(word)
         while True:
-            pairs = zip(parts, parts[1:], strict=False)
+            pairs = pairwise(parts)
             ranks = [(self.merges[pair], i) for i, pair in enumerate(pairs) if pair in self.merges]
             if not ranks:
                 break
@@ -120,7 +121,7 @@ class Vocab:
         parts = _utf8_parts(text)
         known = {t.encode(): i for t, i in self._ids.items()}
         while True:
-            pairs = [a + b for a, b in zip(parts, parts[1:], strict=False)]
+            pairs = [a + b for a, b in pairwise(parts)]
             scores = [(-self.scores[known[p]], i) for i, p in enumerate(pairs) if p in known]
             if not scores:
                 break
@@ -172,7 +173,7 @@ def _kind_of(char: str) -> str:
 
 
 def split_gpt2(text: str) -> list[str]:
-    """GPT-2's pre-tokenizer: contractions, letters, numbers, others with one space before; space."""
+    """GPT-2's pre-tokenizer: contractions; letters, numbers or others after up to one space."""
     words, i, n = [], 0, len(text)
     while i < n:
         start = i

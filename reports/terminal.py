@@ -33,7 +33,7 @@ def _failures(part: Section) -> list[str]:
             f"  replay: {problem.replay}",
         ]
     left_out = max(0, len(part.failures) - SHOWN) + max(0, len(part.problems) - SHOWN)
-    return [*lines, f"... and {left_out:,} more failures", ""] if left_out else [*lines, ""][:-1]
+    return [*lines, f"... and {left_out:,} more failures"] if left_out else lines
 
 
 def _failure(difference: Difference, label: str) -> list[str]:

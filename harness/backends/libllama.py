@@ -7,8 +7,19 @@ llama-cpp-python installed.
 
 import ctypes
 import platform
-from ctypes import POINTER, Structure, byref, c_bool, c_char_p, c_float, c_int32, c_int64
-from ctypes import c_size_t, c_uint32, c_void_p
+from ctypes import (
+    POINTER,
+    Structure,
+    byref,
+    c_bool,
+    c_char_p,
+    c_float,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint32,
+    c_void_p,
+)
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -162,7 +173,9 @@ class Libllama:
     """
 
     def __init__(self, folder: Path) -> None:
-        name = {"Darwin": "libllama.dylib", "Windows": "llama.dll"}.get(platform.system(), "libllama.so")
+        name = {"Darwin": "libllama.dylib", "Windows": "llama.dll"}.get(
+            platform.system(), "libllama.so"
+        )
         path = folder / name
         if not path.is_file():
             raise InputError(folder, f"no {name} here", "name a folder with a libllama build")

@@ -1,7 +1,6 @@
 """llama.cpp's native samplers, applied stage by stage and as one chain, through libllama."""
 
 import ctypes
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,8 @@ from numpy.typing import NDArray
 
 from harness.backends.libllama import (
     TOKEN_DATA,
-    LogitBias,
     Libllama,
+    LogitBias,
     TokenDataArray,
     default_folder,
 )

@@ -162,9 +162,7 @@ def breaker_sequences(breakers: Any, vocab: Vocab | None) -> dict[int, set[tuple
     return dict(heads)
 
 
-def _add_overlaps(
-    breaker: bytes, vocab: Vocab, heads: dict[int, set[tuple[int, ...]]]
-) -> None:
+def _add_overlaps(breaker: bytes, vocab: Vocab, heads: dict[int, set[tuple[int, ...]]]) -> None:
     """Every token that contains the breaker, or ends with a beginning of it."""
     if not breaker:
         return

@@ -8,8 +8,9 @@
 Parameters: none; needs a vocabulary (`build_chain(..., vocab=...)`).
 Ties: the order of llama.cpp's sort; in a merge of equals the one that stands first stays.
 Edges: -inf takes no part in merging. A token merged away has p = 0 and logit -inf. Special tokens
-    have an empty piece and merge with nothing. Pieces longer than 512 bytes: refused (llama.cpp
-    throws), and so are ids outside the vocabulary where pieces are compared. A NaN logit: refused. None: refused (llama.cpp aborts).
+    have an empty piece and merge with nothing. Pieces longer than 512 bytes, and ids outside the
+    vocabulary where pieces are compared: refused (llama.cpp throws). A NaN logit: refused. None:
+    refused (llama.cpp aborts).
 Source: llama_sampler_infill_apply, src/llama-sampler.cpp at v0.5.0.
 Suite: suites/parity/infill.toml
 """
@@ -68,7 +69,7 @@ class Infill:
 
     def _merge_prefixes(self, cand: Candidates) -> None:
         if cand.ids.max() >= len(self.vocab):
-            raise UndefinedInputError("infill meets a token outside the vocabulary: llama.cpp throws")
+            raise UndefinedInputError("infill meets an id outside the vocabulary: llama.cpp throws")
         pieces = [self.vocab.piece(token) for token in cand.ids.tolist()]
         if any(len(piece) > MAX_PIECE_BYTES for piece in pieces):
             raise UndefinedInputError("infill meets a piece of over 512 bytes: llama.cpp throws")

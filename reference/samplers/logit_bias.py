@@ -3,7 +3,8 @@
     logit_token += bias
 
 Parameters:
-    logit_bias  list of (token, bias): int32, float32. bias may be -inf (ban) or inf. Empty disables.
+    logit_bias  list of (token, bias): int32, float32. bias may be -inf (ban) or inf. Empty
+                disables.
 Ties: none to break. `sorted` is not cleared, so after a bias on sorted candidates the next stage
     works on a stale order: put logit_bias first, as llama.cpp does.
 Edges: tokens that are no candidate have no effect. A token named twice gets both biases while the

@@ -64,9 +64,7 @@ class Mirostat:
         s = floats.total(t * b) / floats.total(t * t)
         e = s - kind(1)
         spread = e * floats.power(kind(2), kind(self.mu))
-        return floats.power(
-            spread / (kind(1) - floats.power(kind(self.n_vocab), -e)), kind(1) / s
-        )
+        return floats.power(spread / (kind(1) - floats.power(kind(self.n_vocab), -e)), kind(1) / s)
 
     def draw(self, cand: Candidates) -> None:
         """Draw from the candidates' p and move mu by the surprise observed."""

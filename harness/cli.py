@@ -1,0 +1,233 @@
+"""The command line `sampler-parity`. Exit status: 0 met, 1 not met, 2 usage or set-up error."""
+
+import sys
+import time
+from concurrent.futures import Executor, ProcessPoolExecutor
+from importlib.metadata import version
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+from reports.write import summary_lines, write_report
+from rich.console import Console
+
+from harness import backend_names, bundle, golden, lint, run, selftest, suite, timing
+from harness.capture import capture as capture_logits
+from harness.case import Case
+from harness.errors import InputError
+from harness.explain import explanation
+from harness.process import BackendFailure
+from harness.progress import Progress
+from harness.results import BackendInfo, Footer
+from harness.summary import summarize
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Checks LLM token samplers against a reference, to the bit.",
+)
+golden_app = typer.Typer(no_args_is_help=True, help="The recorded logits and results.")
+app.add_typer(golden_app, name="golden")
+
+out = Console(soft_wrap=True, highlight=False, markup=False)
+
+Profile = Literal["quick", "full"]
+
+
+def main() -> None:
+    """Entry point: every InputError is one line on stderr and exit status 2."""
+    try:
+        app()
+    except InputError as error:
+        print(f"sampler-parity: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+@app.command()
+def backends() -> None:
+    """List what is configured, what runs here, and why the rest does not."""
+    for name, about in backend_names.BUILT_IN.items():
+        info = backend_names.inspect(name)
+        if info.unavailable:
+            out.print(f"{name:<18} unavailable: {info.unavailable}")
+        else:
+            out.print(f"{name:<18} {info.version}: {about}")
+    for name, about in backend_names.PLANNED.items():
+        out.print(f"{name:<18} unavailable: not built yet ({about})")
+
+
+@app.command("run")
+def run_command(
+    suites: Annotated[list[str] | None, typer.Argument(help="e.g. parity, parity/top_p")] = None,
+    backend: Annotated[list[str] | None, typer.Option("--backend", "-b")] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="the bundle")] = None,
+    resume: Annotated[bool, typer.Option(help="go on with an unfinished bundle")] = False,
+    jobs: Annotated[int, typer.Option("-j", min=1, help="processes")] = 0,
+    profile: Annotated[Profile, typer.Option(help="how much")] = "quick",
+    json: Annotated[Path | None, typer.Option(help="write counts to this file")] = None,
+    case: Annotated[list[str] | None, typer.Option(help="only this case (id or prefix*)")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="shifts the random suites")] = 0,
+    timeout: Annotated[float, typer.Option(min=0.1, help="seconds for one request")] = 60.0,
+) -> None:
+    """Run suites on backends, compare with the reference, write a bundle."""
+    names = backend or ["llama.cpp"]
+    wanted = suites or ["parity"]
+    cases = _cases(wanted, profile, seed, case or [])
+    for name in names:
+        backend_names.command_of(name)
+    folder = output or Path("bundles") / time.strftime("%Y%m%d-%H%M%S")
+    digests = {suite.suite_id(path): golden.file_digest(path) for path in suite.find_suites(wanted)}
+    info = run.describe(
+        version("sampler-parity"), ["sampler-parity", *sys.argv[1:]], digests, profile, seed, names
+    )
+    _require_available(info.backends)
+    writer = (bundle.resume if resume else bundle.create)(folder, info)
+    start = time.monotonic()
+    with Progress(len(cases) - len(writer.done)) as progress, _executor(jobs) as executor:
+        run.run_cases(cases, names, executor, writer, progress.update, timeout)
+    if profile == "full" and not case:
+        _time(names, writer, seed)
+    done = bundle.read(folder)
+    footer = Footer(
+        cases=len(done.cases),
+        steps=sum(result.steps for result in done.cases),
+        wall_s=time.monotonic() - start,
+    )
+    writer.append(footer)
+    _finish(folder, json)
+
+
+def _cases(
+    wanted: list[str], profile: Profile, seed: int, only: list[str]
+) -> list[tuple[str, Case]]:
+    cases = [
+        (suite.suite_id(path), case)
+        for path in suite.find_suites(wanted)
+        for case in suite.expand(path, profile if not only else "full", seed)
+    ]
+    for pattern in only:
+        if not any(_matches(case.id, pattern) for _, case in cases):
+            raise InputError(f"--case {pattern}", "no such case", "see the ids in a report")
+    if only:
+        cases = [pair for pair in cases if any(_matches(pair[1].id, p) for p in only)]
+    return cases
+
+
+def _matches(case: str, pattern: str) -> bool:
+    return case.startswith(pattern[:-1]) if pattern.endswith("*") else case == pattern
+
+
+def _require_available(found: dict[str, BackendInfo]) -> None:
+    for name, info in found.items():
+        if info.unavailable:
+            raise InputError(f"backend {name}", f"does not run here: {info.unavailable}")
+
+
+def _executor(jobs: int) -> Executor:
+    return ProcessPoolExecutor(jobs or None, mp_context=get_context("spawn"))
+
+
+def _time(names: list[str], writer: bundle.BundleWriter, seed: int) -> None:
+    """Every sampler alone on the reference and the first backend, after the cases, alone."""
+    processes = [backend_names.start(name) for name in ("reference", names[0])]
+    try:
+        if "time" not in processes[1].hello().capabilities:
+            return
+        for timed in timing.read_timings():
+            if f"timing/{timed.id}" not in writer.done:
+                writer.append(timing.time_chain(timed, processes, rounds=15, seed=seed))
+    except BackendFailure as failure:
+        out.print(f"timing: {names[0]} {failure.verdict}: {failure}")
+    finally:
+        for process in processes:
+            process.close()
+
+
+def _finish(folder: Path, json: Path | None) -> None:
+    finished = bundle.read_finished(folder)
+    if json is not None:
+        try:
+            json.write_text(summarize(finished).model_dump_json(indent=2) + "\n")
+        except OSError as error:
+            raise InputError(json, f"cannot write: {error.strerror}") from None
+    for line in summary_lines(finished):
+        out.print(line)
+    out.print(f"bundle   {folder}")
+    if not finished.cases or not all(result.ok for result in finished.cases):
+        raise typer.Exit(1)
+
+
+@app.command()
+def explain(
+    folder: Annotated[Path, typer.Argument(metavar="BUNDLE")],
+    case: Annotated[str, typer.Argument(metavar="CASE")],
+) -> None:
+    """Show where a case first differs, values side by side, and its shrunk counterexample."""
+    for line in explanation(folder, case):
+        out.print(line)
+
+
+@app.command()
+def report(
+    folders: Annotated[list[Path], typer.Argument(metavar="BUNDLE...")],
+    formats: Annotated[
+        list[Literal["html", "md", "json", "junit"]] | None, typer.Option("--format", "-f")
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o")] = Path("report"),
+) -> None:
+    """Write the parity report of one or more bundles."""
+    for path in write_report(folders, output, list(formats or ["html", "md", "json", "junit"])):
+        out.print(str(path))
+
+
+@app.command()
+def capture(
+    model: Annotated[Path, typer.Option(help="a GGUF model")],
+    prompts: Annotated[Path, typer.Option(help=".jsonl with id and text, or .txt")],
+    output: Annotated[Path, typer.Option("--output", "-o")],
+    dtype: Annotated[Literal["float32", "float16"], typer.Option()] = "float32",
+    max_rows: Annotated[int | None, typer.Option(min=1)] = None,
+) -> None:
+    """Capture the logits of any model as a fixture."""
+    capture_logits(model, prompts, output, dtype, max_rows)
+    out.print(str(output))
+
+
+@golden_app.command()
+def verify() -> None:
+    """Check every fixture against its digest, and the reference against the recorded results."""
+    for line in golden.verify(golden.golden_folder()):
+        out.print(line)
+
+
+@golden_app.command()
+def regenerate(
+    accept: Annotated[bool, typer.Option(help="replace the fixtures with the new ones")] = False,
+) -> None:
+    """Make every fixture again and say what differs."""
+    for line in golden.regenerate(golden.golden_folder(), accept=accept):
+        out.print(line)
+
+
+@app.command("selftest")
+def selftest_command(
+    names: Annotated[list[str] | None, typer.Argument(metavar="MUTANT...")] = None,
+    jobs: Annotated[int, typer.Option("-j", min=1)] = 0,
+) -> None:
+    """Run every planted fault as a backend; all must be caught."""
+    result = selftest.run_selftest(names, jobs, out.print)
+    if not result.passed:
+        raise typer.Exit(1)
+
+
+@app.command("lint")
+def lint_command() -> None:
+    """Check suites, golden provenance and schemas."""
+    problems = lint.lint(suite.suites_folder())
+    for problem in problems:
+        out.print(problem)
+    if problems:
+        raise typer.Exit(1)
+    out.print("lint     no problems")

@@ -1,0 +1,85 @@
+"""The one picture of a report: how much slower than llama.cpp the reference is, as inline SVG."""
+
+import io
+import re
+from typing import NamedTuple
+
+import matplotlib as mpl
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+from reports.model import Timing
+
+_INK = "#010203"  # stands for the text colour of the page, light or dark
+_BAR = "#4477aa"
+_LIMIT = "#cc6677"
+
+
+class Bar(NamedTuple):
+    label: str
+    ratio: float
+    low: float
+    high: float
+    limit: float | None
+
+
+def bars(timings: list[Timing]) -> list[Bar]:
+    """The reference's ratio to llama.cpp and the ratio that the rule allows, where both exist."""
+    found = []
+    for row in timings:
+        native = next((b.median_ns for b in row.backends if b.name == "llama.cpp"), 0.0)
+        for backend in row.backends:
+            if backend.name == "reference" and backend.ratio and native:
+                r = backend.ratio
+                limit = None if row.rule.limit_ns is None else row.rule.limit_ns / native
+                low = r.value if r.low is None else r.low
+                high = r.value if r.high is None else r.high
+                label = f"{row.sampler} V={row.n_vocab:,}"
+                found.append(Bar(label, r.value, low, high, limit))
+    return found
+
+
+def ratios(timings: list[Timing], salt: str) -> str:
+    """An <svg> element, or "" where nothing has a ratio. salt keeps its ids apart from others'."""
+    shown = bars(timings)
+    if not shown:
+        return ""
+    settings = {"svg.fonttype": "none", "svg.hashsalt": salt, "font.size": 9}
+    with mpl.rc_context(settings):
+        return _inline(_draw(shown))
+
+
+def _draw(shown: list[Bar]) -> Figure:
+    figure = Figure(figsize=(6.4, 0.9 + 0.26 * len(shown)), layout="constrained")
+    figure.patch.set_alpha(0)
+    axes = figure.subplots()
+    axes.patch.set_alpha(0)
+    at = range(len(shown))
+    axes.barh(at, [b.ratio for b in shown], color=_BAR, height=0.62)
+    spread = [[max(0.0, b.ratio - b.low) for b in shown], [max(0.0, b.high - b.ratio) for b in shown]]
+    axes.errorbar([b.ratio for b in shown], at, xerr=spread, fmt="none", ecolor=_INK, capsize=2)
+    for i, bar in enumerate(shown):
+        if bar.limit is not None:
+            axes.plot([bar.limit, bar.limit], [i - 0.42, i + 0.42], color=_LIMIT, linewidth=2)
+    axes.axvline(1, color=_INK, linewidth=0.8, linestyle=":")
+    axes.set_xscale("log")
+    axes.set_yticks(at, [b.label for b in shown], parse_math=False)
+    axes.invert_yaxis()
+    axes.set_xlabel("median of the reference / median of llama.cpp", color=_INK)
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.tick_params(colors=_INK, which="both")
+    for side in axes.spines.values():
+        side.set_visible(False)
+    return figure
+
+
+def _inline(figure: Figure) -> str:
+    """Without XML prologue, metadata and style sheet (it would apply to the whole page)."""
+    file = io.StringIO()
+    FigureCanvasSVG(figure).print_svg(file, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+    text = file.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    text = re.sub(r"<style.*?</style>", "", text, flags=re.DOTALL)
+    text = text.replace(_INK, "currentColor")
+    return text.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1)

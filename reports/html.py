@@ -1,0 +1,86 @@
+"""The report as one self-contained HTML file: no script, nothing from elsewhere."""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from harness.compare import ORDER
+from reports.chart import ratios
+from reports.model import Difference, Report, Section, Tally
+from reports.words import (
+    duration,
+    lines_of,
+    number,
+    other_values,
+    place,
+    side_by_side,
+)
+
+FULL = 100  # differences shown in full; the rest are rows of a table
+
+
+class Shown(NamedTuple):
+    """The failures of a section: in full, and as rows."""
+
+    full: list[Difference]
+    rows: list[Difference]
+
+
+def html(report: Report) -> str:
+    template = _environment().get_template("parity.html.j2")
+    charts = [
+        Markup(ratios(section.timings, f"section {i}"))  # escaped by Matplotlib
+        for i, section in enumerate(report.sections)
+    ]
+    return template.render(report=report, charts=charts)
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"duration": duration, "number": number}
+    environment.globals |= {
+        "lines_of": lines_of,
+        "other_values": other_values,
+        "place": place,
+        "side_by_side": side_by_side,
+        "counts": counts,
+        "cell_class": cell_class,
+        "shown": shown,
+    }
+    return environment
+
+
+def shown(section: Section) -> Shown:
+    """Every failure: the first FULL and those with a counterexample in full, the rest as rows."""
+    full = [
+        difference
+        for i, difference in enumerate(section.failures)
+        if i < FULL or difference.counterexample is not None
+    ]
+    kept = set(map(id, full))
+    return Shown(full, [d for d in section.failures if id(d) not in kept])
+
+
+def counts(tally: Tally) -> list[tuple[str, str]]:
+    """(verdict, "n/N" or "n"): identical first as n/N, then the others, the worst first."""
+    found = [("identical", f"{tally.verdicts.get('identical', 0):,}/{tally.cases:,}")]
+    others: Iterable[str] = reversed([v for v in ORDER if v != "identical" and v in tally.verdicts])
+    found += [(v, f"{tally.verdicts[v]:,}") for v in others]  # type: ignore[index]
+    if tally.not_run:
+        found.append(("not run", f"{tally.not_run:,}"))
+    return found
+
+
+def cell_class(tally: Tally) -> str:
+    """bad: a case is not as required. good: all identical. fair: all as required."""
+    if tally.met < tally.cases or tally.cases == 0:
+        return "bad"
+    return "good" if tally.verdicts.get("identical", 0) == tally.cases else "fair"

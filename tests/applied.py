@@ -1,0 +1,112 @@
+"""Chains applied to literal logits, on the reference and on the native backend."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from harness import protocol as p
+from harness.chains import complete
+from harness.compare import Got, identical
+from harness.process import BackendProcess
+from reference import Candidates, Chain, Vocab, build_chain
+
+Spec = list[dict[str, dict[str, Any]]]
+
+# The first words of std::mt19937 with its default seed, 5489, as published for the generator.
+SEED = 5489
+WORDS = (3499211612, 581869302, 3890346734, 3586334585, 545404204, 4161255391)
+# What uniform_real_distribution<float> makes of them, one word each: word / 2**32.
+UNIFORM_FLOATS = (0.814724, 0.135477, 0.905792, 0.835009, 0.126987, 0.968868)
+# And <double>, two words each, the later one the more significant.
+UNIFORM_DOUBLES = (0.135477, 0.835009, 0.968868)
+
+
+def logs(*probs: float) -> NDArray[np.float32]:
+    """Logits whose softmax is probs, if they sum to 1; probability 0 is -inf."""
+    with np.errstate(divide="ignore"):
+        return np.log(np.array(probs)).astype(np.float32)
+
+
+def chain_of(*stages: tuple[str, dict[str, Any]], **context: Any) -> Chain:
+    return build_chain([{name: parameters} for name, parameters in stages], **context)
+
+
+def applied(
+    name: str,
+    parameters: dict[str, Any],
+    logits: ArrayLike,
+    *,
+    history: Sequence[int] = (),
+    vocab: Vocab | None = None,
+) -> Candidates:
+    """The candidates after one sampler, which has accepted the history before."""
+    cand = Candidates.from_logits(logits)
+    chain = chain_of((name, parameters), n_vocab=len(cand), vocab=vocab)
+    for token in history:
+        chain.accept(token)
+    chain.apply(cand)
+    return cand
+
+
+def native_stages(
+    native: BackendProcess,
+    spec: Spec,
+    logits: ArrayLike,
+    *,
+    history: Sequence[int] = (),
+    steps: int = 1,
+    accept: Any = "selected",
+) -> list[list[Got]]:
+    """llama.cpp's candidates after each stage of each step. Raises BackendFailure."""
+    row = np.array(logits, np.float32)
+    native.hello()
+    at = native.scratch.write(0, row)
+    native.scratch.ensure(at + 12 * len(row) * len(spec) * steps)
+    reply = native.ask(
+        p.RunRequest(
+            chain=complete(spec, len(row)),
+            n_vocab=len(row),
+            rows=p.Rows(at=0, count=1, n=len(row)),
+            history=list(history),
+            steps=[p.Step(row=0, accept=accept)] * steps,
+            out=at,
+        ),
+        p.RunReply,
+    )
+    return [[_got(native, stage) for stage in stages] for stages in reply.stages]
+
+
+def _got(native: BackendProcess, stage: p.StageResult) -> Got:
+    view, at, n = native.scratch.view, stage.at, stage.n
+    return Got(
+        ids=view(at, n, np.int32),
+        logits=view(at + 4 * n, n, np.float32),
+        p=view(at + 8 * n, n, np.float32),
+        sorted=stage.sorted,
+        selected=stage.selected,
+    )
+
+
+def assert_as_native(
+    native: BackendProcess,
+    spec: Spec,
+    logits: ArrayLike,
+    *,
+    history: Sequence[int] = (),
+    steps: int = 1,
+) -> None:
+    """Every stage of every step is identical to llama.cpp's, to the bit."""
+    chain = build_chain(spec, n_vocab=len(np.asarray(logits)))
+    for token in history:
+        chain.accept(token)
+    expected = native_stages(native, spec, logits, history=history, steps=steps)
+    for step, stages in enumerate(expected):
+        cand = Candidates.from_logits(np.array(logits, np.float32))
+        for stage, want in zip(chain.trace(cand), stages, strict=True):
+            assert identical(stage.candidates, want), (
+                f"step {step}, {stage.name}: {stage.candidates} is not native's {want}"
+            )
+        if cand.token is not None:
+            chain.accept(cand.token)
