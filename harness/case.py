@@ -6,18 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from harness.logits import Logits
 from harness.protocol import ChainSpec, Step
-
-Verdict = Literal[
-    "identical",
-    "reordered",
-    "close",
-    "boundary",
-    "diverged",
-    "unsupported",
-    "rejected",
-    "crashed",
-    "timeout",
-]
+from harness.verdicts import Verdict
 
 Script = Literal["plain", "reset", "clone", "interleaved"]
 
@@ -25,7 +14,7 @@ Script = Literal["plain", "reset", "clone", "interleaved"]
 class Expect(BaseModel):
     """What is known of the result from elsewhere: checked on the reference after the last step.
 
-    probs within 1e-5 as llama.cpp's own tests do; ids in this order; n survivors; first and last id.
+    probs within 1e-5, as llama.cpp's own tests do; ids in this order; n survivors; first, last id.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

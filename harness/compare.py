@@ -11,21 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.boundary import within_rounding
-from harness.case import Verdict
+from harness.verdicts import Verdict
 from reference import Candidates
 from reference.chain import Sampler
-
-ORDER: list[Verdict] = [
-    "identical",
-    "reordered",
-    "close",
-    "boundary",
-    "diverged",
-    "unsupported",
-    "rejected",
-    "crashed",
-    "timeout",
-]
 
 
 @dataclass(frozen=True)
@@ -161,7 +149,3 @@ def _near(a: NDArray[Any], b: NDArray[Any], tolerance: Tolerance) -> bool:
         near = (a == b) | (np.isnan(a) & np.isnan(b)) | (abs(a - b) <= allowed)
     finite = np.isfinite(a) == np.isfinite(b)
     return bool((near & finite).all())
-
-
-def worst(verdicts: list[Verdict]) -> Verdict:
-    return max(verdicts, key=ORDER.index, default="identical")

@@ -8,6 +8,10 @@ and that is a verdict on one case, not the end of a run.
 from pathlib import Path
 
 
+class Unsupported(Exception):  # noqa: N818 - an answer, not a failure
+    """A backend in Python lacks this sampler or request; the worker answers so."""
+
+
 class InputError(Exception):
     """Bad input: names the file, the place in it and what to do."""
 

@@ -1,7 +1,7 @@
 """One case on the reference and on every backend.
 
 The reference runs first, in this process. Where it refuses a step (UndefinedInputError) the steps
-before it still count and the backend is not asked for the rest, because anything could happen there.
+before still count; the backend is not asked for the rest, where anything could happen.
 """
 
 import time
@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from harness import protocol as p
-from harness.case import Case, Relation, Verdict, plan
+from harness.case import Case, Relation, plan
 from harness.chains import complete
-from harness.compare import Difference, Got, classify, identical, worst
+from harness.compare import Difference, Got, classify, identical
 from harness.process import BackendFailure, BackendProcess
 from harness.results import BackendResult, CaseResult
+from harness.verdicts import Verdict, worst
 from harness.vocab_files import read_vocab, vocab_path
 from reference import Candidates, Chain, UndefinedInputError, Vocab, build_chain
 from reference.chain import Sampler

@@ -142,11 +142,12 @@ class Golden(_Source):
 
     @property
     def n(self) -> int:
-        return fixtures.load(self.golden).shape[1]
+        return int(fixtures.load(self.golden).shape[1])
 
     def row(self, step: int) -> Row:
         rows = fixtures.load(self.golden)
-        return rows[(self.row_at + step) % len(rows)].astype(np.float32)
+        row: Row = rows[(self.row_at + step) % len(rows)].astype(np.float32)
+        return row
 
 
 Logits = Annotated[Literals | LiteralRows | Generated | LogOfId | Golden, Field(union_mode="smart")]

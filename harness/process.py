@@ -8,6 +8,7 @@ Life of a connection, and which failure belongs to which step:
 After crashed and timeout the process is killed and the next request starts a new one.
 """
 
+import contextlib
 import json
 import os
 import selectors
@@ -160,8 +161,7 @@ class BackendProcess:
             os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
         for stream in (self._process.stdin, self._process.stdout, self._errors):
-            try:
-                stream.close()
-            except OSError:
-                pass
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
         self._process = self._hello = None

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as RichProgress
 
-from harness.compare import ORDER
 from harness.results import CaseResult
+from harness.verdicts import ORDER
 
 
 class Progress:

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from harness.case import Verdict
+from harness.verdicts import Verdict
 
 
 class _Record(BaseModel):

@@ -24,33 +24,7 @@ _MERGED = [
     "ab", "abc", "abcd", "am", "ni", "ot", "ic", "otic", "amni", "Ġ's", "Ġ?",
 ]  # fmt: skip
 
-# Names that llama.cpp takes for the end of a generation whatever the metadata says.
-_EOG_NAMES = frozenset(
-    [
-        "<|eot_id|>",
-        "<|im_end|>",
-        "<|end|>",
-        "<|return|>",
-        "<|call|>",
-        "<|flush|>",
-        "<|calls|>",
-        "<end_of_turn>",
-        "<|endoftext|>",
-        "</s>",
-        "<|eom_id|>",
-        "<EOT>",
-        "_<EOT>",
-        "[EOT]",
-        "[EOS]",
-        "<|end_of_text|>",
-        "<end_of_utterance>",
-        "<eos>",
-        "<turn|>",
-        "<|tool_response>",
-        "<｜end▁of▁sentence｜>",
-        "[e~[",
-    ]
-)
+# Names that llama.cpp takes for the end of a turn or generation whatever the metadata says.
 _EOT_NAMES = frozenset(
     [
         "<|eot_id|>",
@@ -66,10 +40,25 @@ _EOT_NAMES = frozenset(
         "<end_of_utterance>",
     ]
 )
+_EOG_NAMES = _EOT_NAMES | frozenset(
+    [
+        "<|return|>",
+        "<|call|>",
+        "<|flush|>",
+        "<|calls|>",
+        "</s>",
+        "<|eom_id|>",
+        "[EOS]",
+        "<eos>",
+        "<turn|>",
+        "<|tool_response>",
+        "[e~[",
+    ]
+)
 
 
 def cache_folder() -> Path:
-    """Where made files live: SAMPLER_PARITY_CACHE is not an API; XDG_CACHE_HOME is the system's."""
+    """Where made files live: the user's cache folder."""
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     folder = Path(base) / "sampler-parity"
     folder.mkdir(parents=True, exist_ok=True)
@@ -92,7 +81,7 @@ def _merges_for(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def write_bpe(path: Path) -> None:
-    """256 bytes, a few dozen merged tokens, control tokens <|endoftext|>, <|eot_id|> and <|bos|>."""
+    """256 bytes, a few dozen merged tokens, and <|bos|>, <|endoftext|>, <|eot_id|>."""
     merges, merged = _merges_for(_MERGED)
     texts = [_CHAR_OF[b] for b in range(256)] + merged + ["<|bos|>", "<|endoftext|>", "<|eot_id|>"]
     types = [TokenType.NORMAL] * (len(texts) - 3) + [TokenType.CONTROL] * 3
@@ -169,7 +158,7 @@ def vocab_path(name: str) -> Path:
 
 @functools.cache
 def read_vocab(path: Path) -> Vocab:
-    """The reference's vocabulary of a GGUF file. Raises InputError for one that it does not cover."""
+    """The reference's vocabulary of a GGUF file. Raises InputError for one not covered."""
     try:
         reader = gguf.GGUFReader(path)
     except (ValueError, OSError, IndexError) as error:
@@ -193,7 +182,7 @@ def read_vocab(path: Path) -> Vocab:
         texts=texts,
         types=tuple(_value(reader, "tokenizer.ggml.token_type")),
         scores=tuple(_value(reader, "tokenizer.ggml.scores", [])),
-        merges={pair: rank for rank, pair in enumerate(merges)},  # type: ignore[misc]
+        merges={pair: rank for rank, pair in enumerate(merges)},
         eog=frozenset(i for i in [eos, eot, *fim, *named] if i >= 0),
         eos=eos,
         eot=eot,

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from harness import protocol as p
+from harness.errors import Unsupported
 from harness.scratch import Scratch
 from reference import ChainError, UndefinedInputError
 
@@ -28,10 +29,6 @@ WORKERS = {
     "llama.cpp": "harness.backends.llama_cpp",
     "mutant": "harness.backends.mutant",
 }
-
-
-class Unsupported(Exception):  # noqa: N818 - an answer, not a failure
-    """The backend lacks this sampler or request."""
 
 
 class Instance(Protocol):
@@ -63,14 +60,14 @@ def run(backend: Backend, scratch: Scratch, request: p.RunRequest) -> p.RunReply
         for _ in range(request.instances)
     ]
     for instance in instances:
-        for token in request.history:
-            instance.accept(token)
+        for past in request.history:
+            instance.accept(past)
     tokens: list[int | None] = []
     stages: list[list[p.StageResult]] = []
     at, ns = request.out, 0
-    all_stages: list[int | None] = list(range(len(request.chain)))
-    if request.detail == "token":
-        all_stages = [None]
+    all_stages: list[int | None] = (
+        [None] if request.detail == "token" else [*range(len(request.chain))]
+    )
     for step in request.steps:
         for operation, index in step.before:
             if operation == "reset":

@@ -5,7 +5,6 @@ import re
 from typing import NamedTuple
 
 import matplotlib as mpl
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
 from reports.model import Timing
@@ -44,8 +43,10 @@ def ratios(timings: list[Timing], salt: str) -> str:
     shown = bars(timings)
     if not shown:
         return ""
-    settings = {"svg.fonttype": "none", "svg.hashsalt": salt, "font.size": 9}
-    with mpl.rc_context(settings):
+    with mpl.rc_context():
+        mpl.rcParams["svg.fonttype"] = "none"  # text stays text
+        mpl.rcParams["svg.hashsalt"] = salt
+        mpl.rcParams["font.size"] = 9
         return _inline(_draw(shown))
 
 
@@ -56,8 +57,16 @@ def _draw(shown: list[Bar]) -> Figure:
     axes.patch.set_alpha(0)
     at = range(len(shown))
     axes.barh(at, [b.ratio for b in shown], color=_BAR, height=0.62)
-    spread = [[max(0.0, b.ratio - b.low) for b in shown], [max(0.0, b.high - b.ratio) for b in shown]]
-    axes.errorbar([b.ratio for b in shown], at, xerr=spread, fmt="none", ecolor=_INK, capsize=2)
+    below = [max(0.0, b.ratio - b.low) for b in shown]
+    above = [max(0.0, b.high - b.ratio) for b in shown]
+    axes.errorbar(
+        [b.ratio for b in shown],
+        at,
+        xerr=[below, above],
+        fmt="none",
+        ecolor=_INK,
+        capsize=2,
+    )
     for i, bar in enumerate(shown):
         if bar.limit is not None:
             axes.plot([bar.limit, bar.limit], [i - 0.42, i + 0.42], color=_LIMIT, linewidth=2)
@@ -76,7 +85,8 @@ def _draw(shown: list[Bar]) -> Figure:
 def _inline(figure: Figure) -> str:
     """Without XML prologue, metadata and style sheet (it would apply to the whole page)."""
     file = io.StringIO()
-    FigureCanvasSVG(figure).print_svg(file, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+    nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+    figure.savefig(file, format="svg", metadata=nothing)
     text = file.getvalue()
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)

@@ -1,12 +1,11 @@
 """The report as one self-contained HTML file: no script, nothing from elsewhere."""
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from harness.compare import ORDER
+from harness.verdicts import ORDER
 from reports.chart import ratios
 from reports.model import Difference, Report, Section, Tally
 from reports.words import (
@@ -72,8 +71,8 @@ def shown(section: Section) -> Shown:
 def counts(tally: Tally) -> list[tuple[str, str]]:
     """(verdict, "n/N" or "n"): identical first as n/N, then the others, the worst first."""
     found = [("identical", f"{tally.verdicts.get('identical', 0):,}/{tally.cases:,}")]
-    others: Iterable[str] = reversed([v for v in ORDER if v != "identical" and v in tally.verdicts])
-    found += [(v, f"{tally.verdicts[v]:,}") for v in others]  # type: ignore[index]
+    others = [v for v in ORDER if v != "identical" and v in tally.verdicts]
+    found += [(verdict, f"{tally.verdicts[verdict]:,}") for verdict in reversed(others)]
     if tally.not_run:
         found.append(("not run", f"{tally.not_run:,}"))
     return found

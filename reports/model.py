@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from harness.case import Verdict
 from harness.results import RunInfo
+from harness.verdicts import Verdict
 
 RULE_FACTOR = 2
 RULE_EXTRA_NS = 50_000

@@ -4,12 +4,11 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from harness.bundle import Bundle, read_finished
-from harness.case import Verdict
-from harness.compare import ORDER
+from harness.bundle import Bundle
 from harness.errors import InputError
 from harness.protocol import plain
 from harness.results import BackendResult, CaseResult, RunInfo
+from harness.verdicts import ORDER, Verdict
 from reports.model import (
     BackendSummary,
     Difference,
@@ -28,9 +27,9 @@ SLOWEST = 15
 _SHRUNK: tuple[Verdict, ...] = ("diverged", "close", "reordered")
 
 
-def report(folders: list[Path]) -> Report:
-    """One section a bundle. Raises InputError for a bundle that is unreadable or unfinished."""
-    sections = [section(read_finished(folder)) for folder in folders]
+def report_of(bundles: list[Bundle]) -> Report:
+    """One section a bundle. Raises InputError for a bundle that contradicts itself."""
+    sections = [section(bundle) for bundle in bundles]
     return Report(ok=bool(sections) and all(part.ok for part in sections), sections=sections)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import bootstrap
 
 from harness.results import TimingResult
-from reports.model import RULE_EXTRA_NS, RULE_FACTOR, Ratio, Rule, Timing, TimedBackend
+from reports.model import RULE_EXTRA_NS, RULE_FACTOR, Ratio, Rule, TimedBackend, Timing
 
 NATIVE = "llama.cpp"
 REFERENCE = "reference"

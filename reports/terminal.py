@@ -1,12 +1,13 @@
 """What a run prints at its end: the first failures, then a line of counts for every backend."""
 
 from harness.bundle import Bundle
+from harness.verdicts import Verdict
 from reports.model import BackendSummary, Difference, Section, Timing
 from reports.section import section
 from reports.words import duration, number, one_line, place, side_by_side
 
 SHOWN = 5
-_ALWAYS = ("diverged", "crashed")
+_ALWAYS: tuple[Verdict, ...] = ("diverged", "crashed")
 
 
 def summary_lines(bundle: Bundle) -> list[str]:
@@ -47,7 +48,11 @@ def _failure(difference: Difference, label: str) -> list[str]:
         lines.append(f"  margin: {one_line(number(difference.values['margin']))}")
     if difference.detail:
         lines.append(f"  {one_line(difference.detail)}")
-    return [*lines, f"  required: {' or '.join(difference.required)}", f"  replay: {difference.replay}"]
+    return [
+        *lines,
+        f"  required: {' or '.join(difference.required)}",
+        f"  replay: {difference.replay}",
+    ]
 
 
 def _label(summary: BackendSummary) -> str:
@@ -74,10 +79,12 @@ def _speed(timings: list[Timing]) -> list[str]:
         return []
     met = sum(row.rule.met is True for row in timings)
     lines = [f"speed    {met:,}/{len(timings):,} within 2 x llama.cpp + 50 µs"]
-    for row in timings[:SHOWN]:
-        if row.rule.met is not True:
-            lines.append(f"  {one_line(row.sampler)} V={row.n_vocab:,}   {_why(row)}")
-    return lines
+    missed = [row for row in timings if row.rule.met is not True]
+    lines += [
+        f"  {one_line(row.sampler)} V={row.n_vocab:,}   {_why(row)}" for row in missed[:SHOWN]
+    ]
+    left_out = len(missed) - SHOWN
+    return [*lines, f"  ... and {left_out:,} more"] if left_out > 0 else lines
 
 
 def _why(row: Timing) -> str:

@@ -26,7 +26,8 @@ UNIFORM_DOUBLES = (0.135477, 0.835009, 0.968868)
 def logs(*probs: float) -> NDArray[np.float32]:
     """Logits whose softmax is probs, if they sum to 1; probability 0 is -inf."""
     with np.errstate(divide="ignore"):
-        return np.log(np.array(probs)).astype(np.float32)
+        logits: NDArray[np.float32] = np.log(np.array(probs)).astype(np.float32)
+    return logits
 
 
 def chain_of(*stages: tuple[str, dict[str, Any]], **context: Any) -> Chain:

@@ -15,8 +15,8 @@ from harness.backends.libllama import (
     TokenDataArray,
     default_folder,
 )
+from harness.errors import Unsupported
 from harness.protocol import ChainSpec, HelloReply
-from harness.worker import Unsupported
 
 
 class NativeCandidates:

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.errors import Unsupported
 from harness.protocol import ChainSpec, HelloReply
 from reference import SAMPLERS, Candidates
 
@@ -30,6 +31,8 @@ class Worker:
         )
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> NullInstance:
+        if not {name for stage in chain for name in stage} <= SAMPLERS.keys():
+            raise Unsupported("no such sampler")
         return NullInstance()
 
     def candidates(self, logits: NDArray[np.float32]) -> Candidates:

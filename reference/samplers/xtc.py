@@ -9,7 +9,7 @@ Parameters:
     seed      uint32; 4294967295 takes a random one.
 Ties: the order of llama.cpp's sort; of equal top tokens the last in that order stays.
 Edges: fewer than two candidates or a disabled sampler draw nothing. Otherwise one uniform float,
-    one word of mt19937, is drawn at every step. Candidates are sorted (and p written) only if u <= p.
+    one word of mt19937, is drawn at every step. Only if u <= p are candidates sorted and p written.
     NaN: refused, by the sort.
 Source: llama_sample_xtc_apply, src/llama-sampler.cpp at v0.5.0; oobabooga/text-generation-webui
     PR 6335.

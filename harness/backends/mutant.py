@@ -1,0 +1,43 @@
+"""A mutant as a backend: `python -m harness.worker mutant NAME`."""
+
+from harness.backends import reference
+from harness.errors import InputError
+from harness.mutants import MUTANTS, Mutant
+from harness.protocol import ChainSpec, HelloReply
+from reference import SAMPLERS, Chain
+
+
+class MutantInstance(reference.ReferenceInstance):
+    """A clone made by the reference is a right sampler: it gets the faulty class back."""
+
+    def clone(self) -> "MutantInstance":
+        twin = self.chain.clone()
+        for faulty, right in zip(self.chain.samplers, twin.samplers, strict=True):
+            if type(faulty) is not type(right):
+                right.__class__ = type(faulty)
+        if type(twin) is not type(self.chain):
+            twin = type(self.chain)(twin.samplers)
+        return MutantInstance(twin)
+
+
+class Worker(reference.Worker):
+    """The reference with one sampler, or the chain, replaced. Raises InputError for a bad name."""
+
+    def __init__(self, name: str) -> None:
+        if name not in MUTANTS:
+            raise InputError(name, "no such mutant", "`sampler-parity selftest` lists them")
+        self.mutant: Mutant = MUTANTS[name]
+        if self.mutant.sampler != "chain":
+            self.samplers = {**SAMPLERS, self.mutant.sampler: self.mutant.make}
+
+    def hello(self) -> HelloReply:
+        return super().hello().model_copy(update={"name": f"mutant/{self.mutant.name}"})
+
+    def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> MutantInstance:
+        built = super().build(chain, n_vocab, vocab).chain
+        if self.mutant.sampler == "chain":
+            built = self.mutant.make(built.samplers)
+        return MutantInstance(built)
+
+
+__all__ = ["Chain", "MutantInstance", "Worker"]

@@ -1,0 +1,36 @@
+"""Planted faults: samplers and chains wrong in one named way, which the self-test must catch.
+
+One file for each sampler, and chain.py for faults between the samplers. adapters.py holds whole
+adapters that break the protocol; it is not imported here because it is run as a program.
+"""
+
+from harness.mutants import (
+    adaptive_p,
+    chain,
+    dist,
+    dry,
+    greedy,
+    infill,
+    logit_bias,
+    min_p,
+    mirostat,
+    mirostat_v2,
+    penalties,
+    temp,
+    temp_ext,
+    top_k,
+    top_n_sigma,
+    top_p,
+    typical_p,
+    xtc,
+)
+from harness.mutants.mutant import Mutant
+
+_FILES = [
+    greedy, dist, top_k, top_p, min_p, typical_p, temp, temp_ext, xtc, top_n_sigma, mirostat,
+    mirostat_v2, penalties, dry, logit_bias, infill, adaptive_p, chain,
+]  # fmt: skip
+
+MUTANTS: dict[str, Mutant] = {m.name: m for file in _FILES for m in file.MUTANTS}
+
+__all__ = ["MUTANTS", "Mutant"]

@@ -1,0 +1,28 @@
+"""The JSON Schema of the adapter protocol, made from the models; committed in harness/schemas/."""
+
+import json
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from harness import protocol as p
+
+
+def protocol_schema() -> str:
+    """Text of harness/schemas/protocol.schema.json: `$defs` of every message."""
+    union: Any = (
+        p.HelloRequest
+        | p.HelloReply
+        | p.RunRequest
+        | p.RunReply
+        | p.DrawsRequest
+        | p.DrawsReply
+        | p.TimeRequest
+        | p.TimeReply
+        | p.ByeRequest
+        | p.ErrorReply
+    )
+    schema = TypeAdapter(union).json_schema()
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = f"sampler-parity adapter protocol {p.PROTOCOL_VERSION}"
+    return json.dumps(schema, indent=2, sort_keys=True) + "\n"

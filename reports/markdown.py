@@ -1,0 +1,143 @@
+"""The report as Markdown, short enough for a comment on a pull request."""
+
+from html import escape
+
+from reports.html import counts
+from reports.model import Difference, Problem, Report, Row, Section, Timing
+from reports.words import duration, one_line, place, side_by_side
+
+SHOWN = 20
+MOST_CHARACTERS = 60_000  # GitHub takes 65,536
+_SPECIAL = {ord(c): f"&#{ord(c)};" for c in "\\`*_[]|~#@:\n"}
+
+
+def markdown(report: Report) -> str:
+    """At most MOST_CHARACTERS: fewer failures are listed, then rows left out, with their number."""
+    text = ""
+    for shown, rows in ((SHOWN, 60), (5, 30), (1, 10), (0, 0)):
+        text = "\n".join(_lines(report, shown, rows)) + "\n"
+        if len(text) <= MOST_CHARACTERS:
+            return text
+    cut = text[:MOST_CHARACTERS].rpartition("\n")[0]
+    return f"{cut}\n\nCut here: see the HTML report.\n"
+
+
+def safe(text: str, limit: int = 200) -> str:
+    """Foreign text on one line, so that nothing in it is Markdown, HTML or a mention."""
+    return escape(one_line(text, limit)).translate(_SPECIAL)
+
+
+def code(text: str, limit: int = 200) -> str:
+    return f"<code>{safe(text, limit)}</code>"
+
+
+def _lines(report: Report, shown: int, rows: int) -> list[str]:
+    lines = [f"# Parity report: {'ok' if report.ok else 'FAILED'}", ""]
+    for section in report.sections:
+        lines += [f"## {code(section.bundle)}: {'ok' if section.ok else 'FAILED'}", ""]
+        lines += [_headline(section), "", *_backends(section), ""]
+        lines += [*_matrix(section, rows), "", *_failures(section, shown)]
+        if section.timings:
+            lines += [*_speed(section.timings, shown), ""]
+    return lines
+
+
+def _headline(section: Section) -> str:
+    machine = section.run.machine
+    return (
+        f"{section.cases_met:,}/{section.cases:,} cases as required on every backend, "
+        f"{section.steps:,} steps ({section.draws:,} draws), {section.wall_s:,.1f} s, on "
+        f"{code(machine.cpu)}, {code(machine.system)}, {code(machine.libc)}."
+    )
+
+
+def _table(head: list[str], rows: list[list[str]]) -> list[str]:
+    lines = [head, ["---"] * len(head), *rows]
+    return [f"| {' | '.join(cells)} |" for cells in lines]
+
+
+def _backends(section: Section) -> list[str]:
+    rows = []
+    for summary in section.backends:
+        verdicts = ", ".join(f"{n} {verdict}" for verdict, n in counts(summary.tally))
+        if summary.unavailable:
+            verdicts += f"; unavailable: {code(summary.unavailable)}"
+        facts = " ".join(x for x in (summary.version, summary.build, summary.device) if x)
+        required = f"{summary.tally.met:,}/{summary.tally.cases:,}"
+        rows.append([code(summary.name), required, verdicts, code(facts)])
+    return _table(["backend", "as required", "verdicts", "version, build, device"], rows)
+
+
+def _matrix(section: Section, most: int) -> list[str]:
+    names = [summary.name for summary in section.backends]
+    rows = [_matrix_row(row, names) for row in section.matrix[:most]]
+    lines = _table(["sampler", "cases", *map(code, names)], rows)
+    left_out = len(section.matrix) - len(rows)
+    return [*lines, "", f"{left_out:,} more samplers."] if left_out else lines
+
+
+def _matrix_row(row: Row, names: list[str]) -> list[str]:
+    cells = []
+    for name in names:
+        tally = row.backends[name]
+        text = ", ".join(f"{n} {verdict}" for verdict, n in counts(tally))
+        failed = tally.cases - tally.met
+        cells.append(f"{text} (**{failed:,} failed**)" if failed else text)
+    return [code(row.key), f"{row.cases:,}", *cells]
+
+
+def _failures(section: Section, shown: int) -> list[str]:
+    total = len(section.failures) + len(section.problems)
+    if not total:
+        return []
+    problems = section.problems[:shown]
+    failures = section.failures[: max(0, shown - len(problems))]
+    count = len(problems) + len(failures)
+    lines = [f"### Failures: {count:,} of {total:,} shown", ""]
+    for problem in problems:
+        lines += _problem(problem)
+    for difference in failures:
+        lines += _difference(difference)
+    return [*lines, ""]
+
+
+def _problem(problem: Problem) -> list[str]:
+    return [
+        f"- **{problem.kind}** {code(problem.case)}: {code(problem.detail)}",
+        f"  replay: {code(problem.replay, 400)}",
+    ]
+
+
+def _difference(difference: Difference) -> list[str]:
+    head = f"- **{difference.verdict}** {code(difference.case)} on {code(difference.backend)}"
+    at = place(difference)
+    lines = [head + (f", {safe(at)}" if at else "") + "  "]
+    for what, got, expected in side_by_side(difference):
+        lines.append(f"  {safe(what)}: got {code(got)}, expected {code(expected)}  ")
+    if difference.detail:
+        lines.append(f"  {code(difference.detail)}  ")
+    return [*lines, f"  replay: {code(difference.replay, 400)}"]
+
+
+def _speed(timings: list[Timing], shown: int) -> list[str]:
+    met = sum(row.rule.met is True for row in timings)
+    lines = [f"### Speed: {met:,}/{len(timings):,} within 2 x llama.cpp + 50 µs", ""]
+    rows = [_speed_row(row) for row in timings[:shown]]
+    head = ["sampler", "vocabulary", "reference", "llama.cpp", "ratio [95%]", "rule"]
+    return [*lines, *_table(head, rows)] if rows else lines
+
+
+def _speed_row(row: Timing) -> list[str]:
+    timed = {backend.name: backend for backend in row.backends}
+    medians = [
+        duration(timed[name].median_ns) if name in timed else "not timed"
+        for name in ("reference", "llama.cpp")
+    ]
+    ratio = timed["reference"].ratio if "reference" in timed else None
+    text = "none"
+    if ratio is not None:
+        text = f"{ratio.value:.3g}"
+        if ratio.low is not None and ratio.high is not None:
+            text += f" [{ratio.low:.3g}, {ratio.high:.3g}]"
+    rule = {True: "met", False: "**NOT met**", None: f"not judged: {row.rule.why}"}[row.rule.met]
+    return [code(row.sampler), f"{row.n_vocab:,}", *medians, text, rule]
