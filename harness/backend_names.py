@@ -47,7 +47,7 @@ def command_of(name: str) -> tuple[str, list[str]]:
         if not folder.is_dir():
             raise InputError(name, f"{folder} is no folder", "name one that holds a libllama")
         return name, [*_WORKER, "llama.cpp", str(folder)]
-    if name.removeprefix("mutant/") in MUTANTS and name.startswith("mutant/"):
+    if name.startswith("mutant/") and name.removeprefix("mutant/") in MUTANTS:
         return name, [*_WORKER, "mutant", name.removeprefix("mutant/")]
     if name in PLANNED:
         raise InputError(f"backend {name}", "is not available in this version")

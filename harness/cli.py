@@ -1,6 +1,7 @@
 """The command line `sampler-parity`. Exit status: 0 met, 1 not met, 2 usage or set-up error."""
 
 import sys
+import tempfile
 import time
 from concurrent.futures import Executor, ProcessPoolExecutor
 from importlib.metadata import version
@@ -9,10 +10,10 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
-from reports.write import summary_lines, write_report
 from rich.console import Console
 
-from harness import backend_names, bundle, golden, lint, run, selftest, suite, timing
+from harness import backend_names, bundle, fixtures, golden, lint, run, selftest, suite, timing
+from harness.adapter_check import check_adapter
 from harness.capture import capture as capture_logits
 from harness.case import Case
 from harness.errors import InputError
@@ -21,6 +22,7 @@ from harness.process import BackendFailure
 from harness.progress import Progress
 from harness.results import BackendInfo, Footer
 from harness.summary import summarize
+from reports.write import summary_lines, write_report
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -30,6 +32,8 @@ app = typer.Typer(
 )
 golden_app = typer.Typer(no_args_is_help=True, help="The recorded logits and results.")
 app.add_typer(golden_app, name="golden")
+adapter_app = typer.Typer(no_args_is_help=True, help="For authors of adapters.")
+app.add_typer(adapter_app, name="adapter")
 
 out = Console(soft_wrap=True, highlight=False, markup=False)
 
@@ -64,7 +68,7 @@ def run_command(
     backend: Annotated[list[str] | None, typer.Option("--backend", "-b")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="the bundle")] = None,
     resume: Annotated[bool, typer.Option(help="go on with an unfinished bundle")] = False,
-    jobs: Annotated[int, typer.Option("-j", min=1, help="processes")] = 0,
+    jobs: Annotated[int, typer.Option("-j", min=0, help="processes")] = 0,
     profile: Annotated[Profile, typer.Option(help="how much")] = "quick",
     json: Annotated[Path | None, typer.Option(help="write counts to this file")] = None,
     case: Annotated[list[str] | None, typer.Option(help="only this case (id or prefix*)")] = None,
@@ -78,7 +82,7 @@ def run_command(
     for name in names:
         backend_names.command_of(name)
     folder = output or Path("bundles") / time.strftime("%Y%m%d-%H%M%S")
-    digests = {suite.suite_id(path): golden.file_digest(path) for path in suite.find_suites(wanted)}
+    digests = {suite.suite_id(path): fixtures.digest(path) for path in suite.find_suites(wanted)}
     info = run.describe(
         version("sampler-parity"), ["sampler-parity", *sys.argv[1:]], digests, profile, seed, names
     )
@@ -198,7 +202,7 @@ def capture(
 @golden_app.command()
 def verify() -> None:
     """Check every fixture against its digest, and the reference against the recorded results."""
-    for line in golden.verify(golden.golden_folder()):
+    for line in golden.verify(fixtures.golden_folder()):
         out.print(line)
 
 
@@ -207,17 +211,33 @@ def regenerate(
     accept: Annotated[bool, typer.Option(help="replace the fixtures with the new ones")] = False,
 ) -> None:
     """Make every fixture again and say what differs."""
-    for line in golden.regenerate(golden.golden_folder(), accept=accept):
-        out.print(line)
+    with tempfile.TemporaryDirectory() as made:
+        for line in golden.regenerate(fixtures.golden_folder(), Path(made), accept):
+            out.print(line)
+
+
+@adapter_app.command("check")
+def adapter_check(
+    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...")],
+) -> None:
+    """Tell the author of an adapter what it lacks."""
+    failed = 0
+    for check in check_adapter(command):
+        state = {True: "ok", False: "FAILED", None: "not claimed"}[check.passed]
+        failed += check.passed is False
+        out.print(f"{state:<12} {check.name}" + (f": {check.detail}" if check.detail else ""))
+    if failed:
+        raise typer.Exit(1)
 
 
 @app.command("selftest")
 def selftest_command(
     names: Annotated[list[str] | None, typer.Argument(metavar="MUTANT...")] = None,
-    jobs: Annotated[int, typer.Option("-j", min=1)] = 0,
+    jobs: Annotated[int, typer.Option("-j", min=0)] = 0,
+    processes: Annotated[bool, typer.Option(help="each mutant in a process of its own")] = False,
 ) -> None:
     """Run every planted fault as a backend; all must be caught."""
-    result = selftest.run_selftest(names, jobs, out.print)
+    result = selftest.run_selftest(names, jobs, out.print, processes)
     if not result.passed:
         raise typer.Exit(1)
 

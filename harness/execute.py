@@ -195,12 +195,12 @@ def _check_shape(request: p.RunRequest, reply: p.RunReply, backend: BackendProce
     if len(reply.tokens) != len(request.steps) or (
         expected and [len(stages) for stages in reply.stages] != [expected] * len(request.steps)
     ):
-        raise BackendFailure("crashed", "the reply has another number of steps or stages")
-    size = backend.scratch.path.stat().st_size
+        raise backend.violation("the reply has another number of steps or stages")
+    size = backend.scratch.size()
     for stages in reply.stages:
         for stage in stages:
             if stage.at < 0 or stage.n < 0 or stage.at + 12 * stage.n > size:
-                raise BackendFailure("crashed", "the reply points outside the scratch file")
+                raise backend.violation("the reply points outside the scratch file")
 
 
 def _got(stage: p.StageResult, backend: BackendProcess) -> Got:
@@ -370,6 +370,8 @@ def _draws_on(ready: Prepared, want: Any, backend: BackendProcess) -> BackendRes
         out=out,
     )
     reply = backend.ask(request, p.DrawsReply)
+    if backend.scratch.size() < out + 4 * n:
+        raise backend.violation("the scratch file was cut")
     got = backend.scratch.view(out, n, np.int32)
     differs = np.flatnonzero(want != got)
     if len(differs) == 0:

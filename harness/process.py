@@ -5,7 +5,9 @@ Life of a connection, and which failure belongs to which step:
   hello    no reply in time, no JSON, another protocol version  -> timeout, crashed
   request  the process dies, prints what is no reply, stays silent -> crashed, timeout
            it answers {"ok": false}                             -> unsupported, rejected
-After crashed and timeout the process is killed and the next request starts a new one.
+           its reply does not fit the request, or more follows  -> crashed
+After crashed and timeout the process is killed and the next request starts a new one. So it is where
+a process has died or printed something between two requests: the next case must not pay for it.
 """
 
 import contextlib
@@ -47,16 +49,17 @@ class BackendProcess:
     name: str
     command: list[str]
     timeout_s: float = 60.0
+    start_timeout_s: float = START_TIMEOUT_S
     scratch: Scratch = field(default_factory=Scratch)
     starts: int = 0
     _process: subprocess.Popen[bytes] | None = None
     _errors: Any = None
-    _buffer: bytes = b""
+    _buffer: bytearray = field(default_factory=bytearray)
     _hello: p.HelloReply | None = None
 
     def hello(self) -> p.HelloReply:
         """What the backend says of itself; starts it if need be. Raises BackendFailure."""
-        if self._process is None or self._hello is None:
+        if self._process is None or self._hello is None or self._readable(0):
             self._start()
         assert self._hello is not None
         return self._hello
@@ -65,6 +68,11 @@ class BackendProcess:
         """Send a request and wait for its reply. Raises BackendFailure."""
         self.hello()
         return self._exchange(request, reply, timeout_s or self.timeout_s)
+
+    def violation(self, message: str) -> BackendFailure:
+        """The failure to raise for a reply that breaks the protocol; ends the process."""
+        self._kill()
+        return BackendFailure("crashed", message)
 
     def close(self) -> None:
         """Say bye, end the process, delete the scratch file."""
@@ -79,6 +87,9 @@ class BackendProcess:
 
     def _start(self) -> None:
         self._kill()
+        if not self.scratch.path.exists():  # a backend may have deleted it, or cut it
+            self.scratch = Scratch()
+        self.scratch.ensure()
         self.starts += 1
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         try:
@@ -93,9 +104,9 @@ class BackendProcess:
             raise BackendFailure("crashed", f"cannot start {self.command[0]}: {error}") from None
         assert self._process.stdout is not None
         os.set_blocking(self._process.stdout.fileno(), False)
-        self._buffer = b""
+        self._buffer.clear()
         hello = p.HelloRequest(scratch=str(self.scratch.path))
-        self._hello = self._exchange(hello, p.HelloReply, START_TIMEOUT_S)
+        self._hello = self._exchange(hello, p.HelloReply, self.start_timeout_s)
 
     def _exchange(self, request: BaseModel, reply: type[R], timeout_s: float) -> R:
         try:
@@ -103,17 +114,19 @@ class BackendProcess:
         except OSError:
             raise self._died() from None
         line = self._read_line(timeout_s)
+        if self._buffer:
+            shown = self._buffer[:200].decode(errors="replace")
+            raise self.violation(f"more than one line for one request: {shown!r}")
         try:
             answer = json.loads(line)
             if isinstance(answer, dict) and answer.get("ok") is False:
                 refusal = p.ErrorReply.model_validate(answer)
                 raise BackendFailure(refusal.kind, refusal.message)
             return reply.model_validate(answer)
-        except (ValueError, ValidationError) as error:
-            self._kill()
+        except (ValueError, ValidationError, RecursionError) as error:
             shown = line[:200].decode(errors="replace")
             reason = str(error).splitlines()[0]
-            raise BackendFailure("crashed", f"not a reply: {shown!r} ({reason})") from None
+            raise self.violation(f"not a reply: {shown!r} ({reason})") from None
 
     def _send(self, request: BaseModel) -> None:
         assert self._process is not None
@@ -125,29 +138,38 @@ class BackendProcess:
         assert self._process is not None
         assert self._process.stdout is not None
         deadline = time.monotonic() + timeout_s
+        end = -1
+        while end < 0:
+            if not self._readable(deadline - time.monotonic()):
+                self._kill()
+                raise BackendFailure("timeout", f"no reply within {timeout_s:g} s")
+            chunk = os.read(self._process.stdout.fileno(), 1 << 20)
+            if not chunk:
+                raise self._died()
+            end = chunk.find(b"\n")
+            end += len(self._buffer) if end >= 0 else 0
+            self._buffer += chunk
+            if end < 0 and len(self._buffer) > _MAX_LINE:
+                raise self.violation("a reply of over 64 MiB without a line end")
+        line = bytes(self._buffer[:end])
+        del self._buffer[: end + 1]
+        return line
+
+    def _readable(self, timeout_s: float) -> bool:
+        """Whether the process has printed something, or closed its stdout, within this time."""
+        assert self._process is not None
+        assert self._process.stdout is not None
         with selectors.DefaultSelector() as selector:
             selector.register(self._process.stdout, selectors.EVENT_READ)
-            while b"\n" not in self._buffer:
-                left = deadline - time.monotonic()
-                if left <= 0 or not selector.select(left):
-                    self._kill()
-                    raise BackendFailure("timeout", f"no reply within {timeout_s:g} s")
-                chunk = os.read(self._process.stdout.fileno(), 1 << 16)
-                if not chunk:
-                    raise self._died()
-                self._buffer += chunk
-                if len(self._buffer) > _MAX_LINE:
-                    self._kill()
-                    raise BackendFailure("crashed", "a reply of over 64 MiB without a line end")
-        line, self._buffer = self._buffer.split(b"\n", 1)
-        return line
+            return timeout_s >= 0 and bool(selector.select(timeout_s))
 
     def _died(self) -> BackendFailure:
         assert self._process is not None
-        code = self._process.wait()
-        how = f"exit status {code}"
-        if code < 0:
-            how = f"signal {signal.Signals(-code).name}"
+        try:
+            code = self._process.wait(1)
+        except subprocess.TimeoutExpired:
+            return self.violation("closed its stdout")
+        how = f"exit status {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
         self._errors.seek(0)
         said = self._errors.read()[-2000:].decode(errors="replace").strip().splitlines()
         self._kill()

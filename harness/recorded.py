@@ -63,7 +63,7 @@ class Disagreement:
 
 
 _DIST = {"dist": {"seed": 20250105}}
-# Frequent first choices of the rows, so that the history matters: Ċ , the space before a and the.
+# Frequent first choices of the model, so that the history matters.
 _FREQUENT = [198, 11, 296, 264, 198, 275, 220, 198, 13, 11]
 
 CHAINS = [
@@ -82,7 +82,10 @@ CHAINS = [
     Recorded(id="top-p", chain=[{"top_p": {"p": 0.95, "min_keep": 2}}, _DIST]),
     Recorded(id="min-p", chain=[{"min_p": {"p": 0.02}}, {"temp": {"temp": 1.3}}, _DIST]),
     Recorded(id="typical-p", chain=[{"typical_p": {"p": 0.8}}, {"temp": {"temp": 0.9}}, _DIST]),
-    Recorded(id="top-n-sigma", chain=[{"top_n_sigma": {"n": 1.5}}, {"temp": {"temp": 1.5}}, _DIST]),
+    Recorded(
+        id="top-n-sigma",
+        chain=[{"top_n_sigma": {"n": 1.5}}, {"top_k": {"k": 400}}, {"temp": {"temp": 1.5}}, _DIST],
+    ),
     Recorded(
         id="xtc",
         chain=[{"top_k": {"k": 100}}, {"xtc": {"p": 0.5, "t": 0.05, "seed": 3}}, _DIST],
@@ -241,7 +244,7 @@ def compare(path: Path, fixture: Fixture, logits: NDArray[Any], model: Path) -> 
     if n_vocab != logits.shape[1]:
         problem = f"recorded with {n_vocab} tokens, the logits have {logits.shape[1]}"
         raise InputError(path, problem, "it belongs to another vocabulary")
-    if len(rows) and not (0 <= rows.min() and rows.max() < len(logits)):
+    if len(rows) and not (rows.min() >= 0 and rows.max() < len(logits)):
         raise InputError(path, f"names row {rows.max()}, the logits have {len(logits)}")
     found = [_compare_one(path, recorded, fixture, logits, model) for recorded in chains]
     return [disagreement for disagreement in found if disagreement is not None]

@@ -31,11 +31,15 @@ class Scratch:
         self._file = path.open("r+b")
         self._map = mmap.mmap(self._file.fileno(), 0)
 
-    def ensure(self, size: int) -> None:
+    def size(self) -> int:
+        """Bytes of the file now: the other side may have grown or cut it."""
+        return os.fstat(self._file.fileno()).st_size
+
+    def ensure(self, size: int = _FIRST_SIZE) -> None:
         """Make the file at least this long, and the mapping as long as the file."""
-        if os.fstat(self._file.fileno()).st_size < size:
+        if self.size() < size:
             os.ftruncate(self._file.fileno(), 1 << (size - 1).bit_length())
-        if len(self._map) < os.fstat(self._file.fileno()).st_size:
+        if len(self._map) < self.size():
             self._map = mmap.mmap(self._file.fileno(), 0)
 
     def view(self, at: int, n: int, dtype: DTypeLike) -> NDArray[Any]:

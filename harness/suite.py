@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from harness.case import Case
 from harness.errors import InputError
+from harness.fuzz import Fuzz
 from harness.protocol import ChainSpec
 from harness.random_chains import RandomChains
 from harness.suite_matrix import Matrix, Pairs
@@ -22,7 +23,7 @@ from reference import ChainError, build_chain
 
 Profile = Literal["quick", "full"]
 
-_BLOCKS = ("case", "matrix", "pairs", "random_chains")
+_BLOCKS = ("case", "matrix", "pairs", "random_chains", "fuzz")
 
 
 class SuiteCase(Case):
@@ -45,6 +46,7 @@ class Suite(BaseModel):
     matrix: list[Matrix] = []
     pairs: list[Pairs] = []
     random_chains: list[RandomChains] = []
+    fuzz: list[Fuzz] = []
 
 
 def suites_folder() -> Path:
@@ -101,7 +103,7 @@ def read_suite(path: Path) -> Suite:
 def expand(path: Path, profile: Profile, seed: int = 0) -> list[Case]:
     """The cases of a suite in this profile, in the order of the file. Raises InputError.
 
-    seed is added to those of random_chains; everything else is the same in every run.
+    seed is added to those of random_chains and fuzz; everything else is the same in every run.
     """
     suite = read_suite(path)
     cases: dict[str, Case] = {}
@@ -123,6 +125,7 @@ def _all_cases(path: Path, suite: Suite, quick: bool, seed: int) -> Iterator[tup
         *(("matrix", block, {}) for block in suite.matrix),
         *(("pairs", block, {}) for block in suite.pairs),
         *(("random_chains", block, {"shift": seed}) for block in suite.random_chains),
+        *(("fuzz", block, {"shift": seed}) for block in suite.fuzz),
     ]
     for kind, block, options in blocks:
         place = f"{kind} {block.id!r}"

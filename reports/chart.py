@@ -8,13 +8,14 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from reports.model import Timing
+from reports.words import one_line
 
 _INK = "#010203"  # stands for the text colour of the page, light or dark
-_BAR = "#4477aa"
+_DOT = "#4488cc"
 _LIMIT = "#cc6677"
 
 
-class Bar(NamedTuple):
+class Mark(NamedTuple):
     label: str
     ratio: float
     low: float
@@ -22,7 +23,7 @@ class Bar(NamedTuple):
     limit: float | None
 
 
-def bars(timings: list[Timing]) -> list[Bar]:
+def marks(timings: list[Timing]) -> list[Mark]:
     """The reference's ratio to llama.cpp and the ratio that the rule allows, where both exist."""
     found = []
     for row in timings:
@@ -33,14 +34,14 @@ def bars(timings: list[Timing]) -> list[Bar]:
                 limit = None if row.rule.limit_ns is None else row.rule.limit_ns / native
                 low = r.value if r.low is None else r.low
                 high = r.value if r.high is None else r.high
-                label = f"{row.sampler} V={row.n_vocab:,}"
-                found.append(Bar(label, r.value, low, high, limit))
+                label = f"{one_line(row.sampler, 24)} V={row.n_vocab:,}"
+                found.append(Mark(label, r.value, low, high, limit))
     return found
 
 
 def ratios(timings: list[Timing], salt: str) -> str:
     """An <svg> element, or "" where nothing has a ratio. salt keeps its ids apart from others'."""
-    shown = bars(timings)
+    shown = marks(timings)
     if not shown:
         return ""
     with mpl.rc_context():
@@ -50,26 +51,26 @@ def ratios(timings: list[Timing], salt: str) -> str:
         return _inline(_draw(shown))
 
 
-def _draw(shown: list[Bar]) -> Figure:
+def _draw(shown: list[Mark]) -> Figure:
     figure = Figure(figsize=(6.4, 0.9 + 0.26 * len(shown)), layout="constrained")
     figure.patch.set_alpha(0)
     axes = figure.subplots()
     axes.patch.set_alpha(0)
     at = range(len(shown))
-    axes.barh(at, [b.ratio for b in shown], color=_BAR, height=0.62)
     below = [max(0.0, b.ratio - b.low) for b in shown]
     above = [max(0.0, b.high - b.ratio) for b in shown]
     axes.errorbar(
         [b.ratio for b in shown],
         at,
         xerr=[below, above],
-        fmt="none",
-        ecolor=_INK,
+        fmt="o",
+        color=_DOT,
+        markersize=4,
         capsize=2,
     )
-    for i, bar in enumerate(shown):
-        if bar.limit is not None:
-            axes.plot([bar.limit, bar.limit], [i - 0.42, i + 0.42], color=_LIMIT, linewidth=2)
+    for i, mark in enumerate(shown):
+        if mark.limit is not None:
+            axes.plot([mark.limit, mark.limit], [i - 0.35, i + 0.35], color=_LIMIT, linewidth=2)
     axes.axvline(1, color=_INK, linewidth=0.8, linestyle=":")
     axes.set_xscale("log")
     axes.set_yticks(at, [b.label for b in shown], parse_math=False)

@@ -113,6 +113,8 @@ def _difference(difference: Difference) -> list[str]:
     at = place(difference)
     lines = [head + (f", {safe(at)}" if at else "") + "  "]
     for what, got, expected in side_by_side(difference):
+        if got == expected:
+            continue
         lines.append(f"  {safe(what)}: got {code(got)}, expected {code(expected)}  ")
     if difference.detail:
         lines.append(f"  {code(difference.detail)}  ")

@@ -151,7 +151,18 @@ def _differences(info: RunInfo, cases: list[CaseResult]) -> list[Difference]:
         for name, result in case.backends.items()
         if result.verdict != "identical" or "identical" not in case.required[name]
     ]
-    return sorted(found, key=lambda d: (d.met, -ORDER.index(d.verdict), d.case, d.backend))
+    return sorted(found, key=_rank)
+
+
+def _rank(difference: Difference) -> tuple[bool, int, bool, str, str]:
+    """Sort key: not allowed first, then the worst verdict, then what has a counterexample."""
+    return (
+        difference.met,
+        -ORDER.index(difference.verdict),
+        difference.counterexample is None,
+        difference.case,
+        difference.backend,
+    )
 
 
 def _difference(info: RunInfo, case: CaseResult, name: str, result: BackendResult) -> Difference:
@@ -174,12 +185,12 @@ def _difference(info: RunInfo, case: CaseResult, name: str, result: BackendResul
         values=result.values,
         detail=result.detail,
         counterexample=case.counterexample if shrunk_on[:1] == [name] else None,
-        replay=replay(case.suite, case.id, [(name, info.backends[name])]),
+        replay=replay(case.suite, case.id, info.seed, {name: info.backends[name]}),
     )
 
 
 def _problems(info: RunInfo, case: CaseResult) -> list[Problem]:
-    command = replay(case.suite, case.id, list(info.backends.items()))
+    command = replay(case.suite, case.id, info.seed, info.backends)
     missing = [name for name in info.backends if name not in case.backends]
     none = [] if case.steps or case.refusal else ["no step was taken"]
     kinds: list[tuple[str, list[str]]] = [

@@ -101,10 +101,11 @@ def _pair(values: dict[str, Any]) -> tuple[str, str]:
     )
 
 
-def replay(suite: str, case: str, backends: list[tuple[str, BackendInfo]]) -> str:
+def replay(suite: str, case: str, seed: int, backends: dict[str, BackendInfo]) -> str:
     """The command that runs one case again. Foreign adapters are named with their command."""
     words = ["sampler-parity", "run", *([suite] if suite else []), "--case", case]
-    for name, info in backends:
+    words += ["--seed", str(seed)] if seed else []
+    for name, info in backends.items():
         words += ["-b", _backend_option(name, info)]
     return shlex.join(words)
 
@@ -115,15 +116,20 @@ def _backend_option(name: str, info: BackendInfo) -> str:
     return f"{name}={shlex.join(info.command)}"
 
 
-def lines_of(data: dict[str, Any] | None) -> str:
-    """A counterexample, one key a line, lists of rows one row a line."""
+def lines_of(data: dict[str, Any] | None, limit: int = 2000) -> str:
+    """A counterexample, one key a line, lists of rows one row a line; empty texts left out.
+
+    A line is cut at limit characters: what could not be shrunk may hold a whole vocabulary.
+    """
     lines = []
     for key, item in (data or {}).items():
+        if item == "":
+            continue
         nested = isinstance(item, list) and len(item) > 1 and isinstance(item[0], list | dict)
         if nested:
-            lines += [f"{key}:", *(f"  {_compact(entry)}" for entry in item)]
+            lines += [f"{key}:", *(f"  {one_line(_compact(entry), limit)}" for entry in item)]
         else:
-            lines.append(f"{key}: {_compact(item)}")
+            lines.append(f"{key}: {one_line(_compact(item), limit)}")
     return "\n".join(lines)
 
 

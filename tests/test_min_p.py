@@ -81,10 +81,15 @@ def test_min_p_above_one_keeps_the_first_of_the_sorted() -> None:
     assert cand.sorted
 
 
-def test_min_p_drops_the_banned_and_keeps_one_if_all_are() -> None:
+def test_min_p_drops_the_banned() -> None:
     assert applied("min_p", {"p": 1e-45}, [-np.inf, 0.0]).ids.tolist() == [1]
-    assert len(applied("min_p", {"p": 0.5}, [-np.inf] * 3)) == 1
-    assert len(applied("min_p", {"p": 0.5, "min_keep": 2}, [-np.inf] * 3)) == 2
+
+
+def test_min_p_keeps_all_where_all_are_banned() -> None:
+    """-inf < -inf + log(p) is false."""
+    cand = applied("min_p", {"p": 0.5}, [-np.inf] * 3)
+    assert len(cand) == 3
+    assert cand.sorted
 
 
 def test_min_p_drops_nan_and_refuses_to_sort_it() -> None:

@@ -11,8 +11,8 @@ Parameters:
     dry_base            float32, default 1.75. < 1 disables. The exponent is capped where the power
                         would leave float32.
     dry_allowed_length  int32, length of a repetition that is still free; default 2.
-    dry_penalty_last_n  int32, tokens of history that are searched; default 64. <= 0 disables
-                        (llama.cpp's command line turns -1 into the context size).
+    dry_penalty_last_n  int32, tokens of history that are searched; default 64. <= 0 disables, -1
+                        too (it meant the context size in earlier releases).
     seq_breakers        list of strings (need a vocabulary; the first 40 bytes count) or of token
                         lists, head first. Default none.
 Ties: none to break. Where the history is longer than dry_allowed_length and no breaker cuts it
@@ -57,7 +57,7 @@ class Dry:
         self.dry_allowed_length = int32("dry_allowed_length", dry_allowed_length)
         self.dry_penalty_last_n = max(0, int32("dry_penalty_last_n", dry_penalty_last_n))
         self.on = self.dry_multiplier != 0 and self.dry_base >= 1 and self.dry_penalty_last_n != 0
-        self.breakers = breaker_sequences(seq_breakers, vocab)
+        self.breakers = breaker_sequences(seq_breakers, vocab, needed=self.on)
         self.history: deque[int] = deque(maxlen=self.dry_penalty_last_n)
 
     @np.errstate(all="ignore")
@@ -144,22 +144,32 @@ def suffix_repeats(latest_first: list[int], limit: int) -> list[int]:
     return counts
 
 
-def breaker_sequences(breakers: Any, vocab: Vocab | None) -> dict[int, set[tuple[int, ...]]]:
-    """Head token -> the tails that complete a breaker."""
+def breaker_sequences(
+    breakers: Any, vocab: Vocab | None, *, needed: bool = True
+) -> dict[int, set[tuple[int, ...]]]:
+    """Head token -> the tails that complete a breaker. Empty breakers are skipped; strings are
+    only looked up, and need a vocabulary, where the sampler is on (needed)."""
     if not isinstance(breakers, list | tuple):
         raise ChainError(f"seq_breakers must be a list, got {breakers!r}")
     heads: dict[int, set[tuple[int, ...]]] = defaultdict(set)
     for breaker in breakers:
         if isinstance(breaker, str):
-            if vocab is None:
+            if needed and vocab is None:
                 raise ChainError("seq_breakers with strings need a vocabulary (vocab)")
-            _add_overlaps(breaker.encode()[:MAX_BREAKER_BYTES], vocab, heads)
+            if needed and vocab is not None:
+                _add_overlaps(_c_string(breaker)[:MAX_BREAKER_BYTES], vocab, heads)
         elif isinstance(breaker, list | tuple):
-            head, *tail = (int32("seq_breakers", token) for token in breaker)
-            heads[head].add(tuple(tail))
+            tokens = [int32("seq_breakers", token) for token in breaker]
+            if tokens:
+                heads[tokens[0]].add(tuple(tokens[1:]))
         else:
             raise ChainError(f"seq_breakers must hold strings or token lists, got {breaker!r}")
     return dict(heads)
+
+
+def _c_string(text: str) -> bytes:
+    """The bytes up to a NUL, as llama.cpp's interface is handed them."""
+    return text.encode().split(b"\0")[0]
 
 
 def _add_overlaps(breaker: bytes, vocab: Vocab, heads: dict[int, set[tuple[int, ...]]]) -> None:

@@ -11,8 +11,8 @@ Parameters:
     min_keep  count of tokens to keep at least; default 0 (one token always stays).
 Ties: all equal logits stay or go together. Unsorted candidates keep their order, unless too few
     pass: then they are sorted and the first min_keep stay.
-Edges: -inf goes, unless all are -inf: then one stays (or min_keep). NaN fails the comparison and
-    goes; where sorting is needed it is refused. None: none.
+Edges: -inf goes, unless all are -inf: then all stay, sorted (-inf is not below -inf). NaN fails the
+    comparison and goes; where sorting is needed it is refused. None: none.
 Source: llama_sampler_min_p_apply, src/llama-sampler.cpp at v0.5.0; llama.cpp PR 3841; Nguyen et
     al. 2024, arXiv:2407.01082.
 Suite: suites/parity/min_p.toml

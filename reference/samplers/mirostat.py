@@ -14,9 +14,9 @@ Parameters:
     m        int32, candidates used for s; default 100. m <= 0 uses all.
     n_vocab  int32, vocabulary size; given by `build_chain` if not in the specification.
 Ties: the order of llama.cpp's sort.
-Edges: k is cut towards zero and at least 1. Where k is NaN (one candidate, m = 1, equal logits) or
-    does not fit int32 (a large mu), the conversion gives -2**31 on x86-64, so k = 1: the sampler
-    turns greedy. One candidate draws nothing. All -inf: NaN, and mu stays NaN until reset. A NaN
+Edges: k is cut towards zero and at least 1. Where k is NaN (one candidate, m = 1) or does not fit
+    int32 (a large mu; equal logits, where 1 / s is infinite), the conversion gives -2**31 on
+    x86-64, so k = 1: the sampler turns greedy. One candidate draws nothing. All -inf: NaN, and mu stays NaN until reset. A NaN
     logit: refused. None: refused (llama.cpp aborts).
 Source: llama_sampler_mirostat_apply, src/llama-sampler.cpp at v0.5.0; Basu et al. 2020,
     arXiv:2007.14966.

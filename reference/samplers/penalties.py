@@ -6,8 +6,8 @@ For every candidate that occurs count > 0 times among the last penalty_last_n ac
     logit -= count * penalty_freq + penalty_present
 
 Parameters:
-    penalty_last_n   int32, length of the window in tokens. <= 0 disables (llama.cpp's command line
-                     turns -1 into the context size before it gets here).
+    penalty_last_n   int32, length of the window in tokens. <= 0 disables, -1 too (it meant the
+                     context size in earlier releases; v0.5.0's command line refuses it).
     penalty_repeat   float32 > 0, factor; default 1 (off).
     penalty_freq     float32, per occurrence; default 0 (off).
     penalty_present  float32, once; default 0 (off). All three off disables the sampler.

@@ -1,0 +1,349 @@
+"""The self-test: every planted fault must be caught, at its stage, by a case of the quick profile.
+
+Three parts:
+  baseline  the reference as a backend process on every case: each must be identical, or the
+            harness sees differences where there are none
+  mutants   each runs the cases that contain its sampler until one catches it at its stage. They run
+            in the self-test's own process, through the same requests, scratch file and comparison
+            as any backend; `processes` runs each as a process instead, a few times slower
+  adapters  each breaks the protocol on one case of three, as a process: that case gets the verdict
+            expected, the other two are identical, and a new worker was started where the old one
+            could not go on
+
+docs/self-test.md says more.
+"""
+
+import functools
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
+from multiprocessing import get_context
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from harness import protocol as p
+from harness.backends import mutant as mutant_backend
+from harness.case import Case
+from harness.errors import InputError
+from harness.execute import execute
+from harness.mutants import MUTANTS, Mutant
+from harness.mutants.adapters import ADAPTERS, Adapter, trial_cases
+from harness.process import BackendFailure, BackendProcess
+from harness.suite import expand, find_suites
+from harness.verdicts import Verdict
+from harness.worker import answer
+
+R = TypeVar("R", bound=BaseModel)
+
+ADAPTER_TIMEOUT_S = 3.0
+BASELINE_CHUNK = 400
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class MutantResult(_Record):
+    """What caught a mutant, or what it survived. elsewhere: cases that failed at other stages."""
+
+    name: str
+    fault: str
+    source: str
+    wanted_stage: str
+    caught: bool
+    case: str = ""
+    step: int | None = None
+    stage: str = ""
+    verdict: Verdict = "identical"
+    tried: int = 0
+    elsewhere: int = 0
+    seconds: float = 0.0
+
+
+class AdapterResult(_Record):
+    """How a broken adapter fared on three cases. starts: processes that were needed for them."""
+
+    name: str
+    fault: str
+    wanted: Verdict
+    verdicts: list[Verdict]
+    starts: int
+    caught: bool
+    seconds: float = 0.0
+
+
+class BaselineResult(_Record):
+    """The reference against itself. alarms: the cases that were not identical."""
+
+    cases: int = 0
+    alarms: list[str] = []
+    seconds: float = 0.0
+
+
+class SelfTestReport(_Record):
+    mutants: list[MutantResult]
+    adapters: list[AdapterResult]
+    baseline: BaselineResult
+    seconds: float
+
+    @property
+    def survivors(self) -> list[str]:
+        return [m.name for m in [*self.mutants, *self.adapters] if not m.caught]
+
+    @property
+    def passed(self) -> bool:
+        """All caught, no false alarm; a self-test of nothing does not pass."""
+        some = len(self.mutants) + len(self.adapters) > 0
+        return some and not self.survivors and not self.baseline.alarms
+
+    def lines(self) -> list[str]:
+        """The score, worst first."""
+        caught = sum(m.caught for m in self.mutants)
+        held = sum(a.caught for a in self.adapters)
+        right = self.baseline.cases - len(self.baseline.alarms)
+        return [
+            *(f"SURVIVED {name}" for name in self.survivors),
+            *(f"FALSE ALARM {case}" for case in self.baseline.alarms),
+            f"mutants  {caught}/{len(self.mutants)} caught, each at its stage",
+            f"adapters {held}/{len(self.adapters)} caught, other cases untouched",
+            f"baseline {right}/{self.baseline.cases} identical: the reference against itself",
+            f"selftest {'passed' if self.passed else 'FAILED'} in {self.seconds:.0f} s",
+        ]
+
+
+class InProcess(BackendProcess):
+    """A mutant in this process. What would end a worker is the verdict `crashed`, as there."""
+
+    def use(self, name: str) -> None:
+        self.name = f"mutant/{name}"
+        self.worker = mutant_backend.Worker(name)
+
+    def hello(self) -> p.HelloReply:
+        return self.worker.hello()
+
+    def ask(self, request: BaseModel, reply: type[R], timeout_s: float | None = None) -> R:
+        try:
+            answered = answer(self.worker, self.scratch, request)  # type: ignore[arg-type]
+        except Exception as error:
+            raise BackendFailure("crashed", f"{type(error).__name__}: {error}") from error
+        if isinstance(answered, p.ErrorReply):
+            raise BackendFailure(answered.kind, answered.message)
+        assert isinstance(answered, reply)
+        return answered
+
+
+@functools.cache
+def quick_cases() -> tuple[Case, ...]:
+    """All cases of the parity suites in the quick profile."""
+    return tuple(case for path in find_suites(["parity"]) for case in expand(path, "quick"))
+
+
+def cases_for(mutant: Mutant) -> list[Case]:
+    """The cases that contain its sampler: the one named for it, its own suite, small ones first."""
+    sampler = mutant.sampler if mutant.sampler != "chain" else mutant.stage
+
+    def rank(case: Case) -> tuple[bool, bool, int]:
+        named = bool(mutant.case) and case.id.startswith(mutant.case)
+        own = case.id.startswith(f"{mutant.sampler}/")
+        work = max(case.logits.n, 1024) * case.steps * len(case.chain) + 16 * case.draws
+        return not named, not own, work
+
+    return sorted((case for case in quick_cases() if sampler in case.samplers), key=rank)
+
+
+def caught_by(mutant: Mutant, case: Case, backend: BackendProcess) -> MutantResult:
+    """The case on the mutant; caught is whether it failed at the mutant's stage."""
+    result = execute(case, [backend]).backends[backend.name]
+    failed = result.verdict not in case.required(backend.name)
+    where = result.stage or result.verdict
+    return MutantResult(
+        name=mutant.name,
+        fault=mutant.fault,
+        source=mutant.source,
+        wanted_stage=mutant.stage,
+        caught=failed and where == mutant.stage,
+        case=case.id,
+        step=result.step,
+        stage=where if failed else "",
+        verdict=result.verdict,
+    )
+
+
+def try_mutant(mutant: Mutant, backend: BackendProcess) -> MutantResult:
+    """Cases in turn until one catches the mutant at its stage."""
+    start = time.perf_counter()
+    elsewhere = tried = 0
+    last = MutantResult(
+        name=mutant.name,
+        fault=mutant.fault,
+        source=mutant.source,
+        wanted_stage=mutant.stage,
+        caught=False,
+    )
+    for case in cases_for(mutant):
+        result = caught_by(mutant, case, backend)
+        tried += 1
+        if result.caught:
+            last = result
+            break
+        elsewhere += bool(result.stage)
+    seconds = time.perf_counter() - start
+    return last.model_copy(update={"tried": tried, "elsewhere": elsewhere, "seconds": seconds})
+
+
+def try_adapter(adapter: Adapter, timeout_s: float = ADAPTER_TIMEOUT_S) -> AdapterResult:
+    """Three cases, the fault on the second, on one connection."""
+    start = time.perf_counter()
+    command = [sys.executable, "-m", "harness.mutants.adapters", adapter.name]
+    backend = BackendProcess(adapter.name, command, timeout_s=timeout_s)
+    if adapter.on_hello:
+        backend.start_timeout_s = timeout_s
+    try:
+        # The first start compiles or loads machine code; the limit is for the cases.
+        verdicts = [execute(c, [backend]).backends[adapter.name].verdict for c in trial_cases()]
+    finally:
+        backend.close()
+    others = adapter.verdict if adapter.on_hello else "identical"
+    return AdapterResult(
+        name=f"adapter/{adapter.name}",
+        fault=adapter.fault,
+        wanted=adapter.verdict,
+        verdicts=verdicts,
+        starts=backend.starts,
+        caught=verdicts == [others, adapter.verdict, others] and backend.starts == adapter.starts,
+        seconds=time.perf_counter() - start,
+    )
+
+
+def false_alarms(cases: list[Case]) -> list[str]:
+    """The ids of cases on which the reference, as a process, does not meet what is required."""
+    backend = BackendProcess("reference", [sys.executable, "-m", "harness.worker", "reference"])
+    try:
+        results = [execute(case, [backend]) for case in cases]
+    finally:
+        backend.close()
+    return [r.id for r in results if not r.met("reference")]
+
+
+@contextmanager
+def _in_process() -> Iterator[InProcess]:
+    backend = InProcess("mutant", [])
+    try:
+        yield backend
+    finally:
+        backend.close()
+
+
+def _mutant_job(names: list[str], processes: bool) -> list[MutantResult]:
+    results = []
+    if not processes:
+        with _in_process() as backend:
+            for name in names:
+                backend.use(name)
+                results.append(try_mutant(MUTANTS[name], backend))
+        return results
+    for name in names:
+        command = [sys.executable, "-m", "harness.worker", "mutant", name]
+        process = BackendProcess(f"mutant/{name}", command)
+        try:
+            results.append(try_mutant(MUTANTS[name], process))
+        finally:
+            process.close()
+    return results
+
+
+def _adapter_job(names: list[str]) -> list[AdapterResult]:
+    return [try_adapter(ADAPTERS[name]) for name in names]
+
+
+def _baseline_job(start: int) -> BaselineResult:
+    began = time.perf_counter()
+    cases = list(quick_cases()[start : start + BASELINE_CHUNK])
+    alarms = false_alarms(cases)
+    return BaselineResult(
+        cases=len(cases), alarms=alarms, seconds=time.perf_counter() - began
+    )
+
+
+def run_selftest(
+    names: list[str] | None = None,
+    jobs: int = 0,
+    report: Callable[[str], object] | None = None,
+    processes: bool = False,
+) -> SelfTestReport:
+    """Run the mutants and adapters named ("top_p" and "top_p/*" name all of top_p), or everything.
+
+    The baseline runs only with everything. jobs: processes, 0 for one a core. report gets a line
+    for each fault as it is done, and the score. Raises InputError for an unknown name.
+    """
+    begun = time.perf_counter()
+    mutants, adapters = chosen(names or [])
+    say: Callable[[str], object] = report or (lambda _line: None)
+    found: dict[str, MutantResult] = {}
+    broken: dict[str, AdapterResult] = {}
+    baseline = BaselineResult()
+    with ProcessPoolExecutor(jobs or None, mp_context=get_context("spawn")) as pool:
+        futures: list[Future[Any]] = [pool.submit(_adapter_job, [name]) for name in adapters]
+        if not names:
+            futures += [
+                pool.submit(_baseline_job, at)
+                for at in range(0, len(quick_cases()), BASELINE_CHUNK)
+            ]
+        futures += [
+            pool.submit(_mutant_job, mutants[i : i + 12], processes)
+            for i in range(0, len(mutants), 12)
+        ]
+        for future in as_completed(futures):
+            done = future.result()
+            if isinstance(done, BaselineResult):
+                baseline = _added(baseline, done)
+                continue
+            for result in done:
+                say(line_of(result))
+                (found if isinstance(result, MutantResult) else broken)[result.name] = result
+    whole = SelfTestReport(
+        mutants=[found[name] for name in mutants],
+        adapters=[broken[name] for name in adapters],
+        baseline=baseline,
+        seconds=time.perf_counter() - begun,
+    )
+    for line in whole.lines():
+        say(line)
+    return whole
+
+
+def chosen(names: list[str]) -> tuple[list[str], list[str]]:
+    """The mutants and adapters that names stand for; all where there are none."""
+    known = [*MUTANTS, *ADAPTERS]
+    if not names:
+        return list(MUTANTS), list(ADAPTERS)
+    picked = []
+    for name in names:
+        prefix = name.removesuffix("*").removesuffix("/")
+        matching = [k for k in known if k == prefix or k.startswith(f"{prefix}/")]
+        if not matching:
+            raise InputError(f"mutant {name!r}", "unknown", "`sampler-parity selftest` lists them")
+        picked += matching
+    picked = list(dict.fromkeys(picked))
+    return [n for n in picked if n in MUTANTS], [n for n in picked if n in ADAPTERS]
+
+
+def _added(a: BaselineResult, b: BaselineResult) -> BaselineResult:
+    return BaselineResult(
+        cases=a.cases + b.cases, alarms=a.alarms + b.alarms, seconds=a.seconds + b.seconds
+    )
+
+
+def line_of(result: MutantResult | AdapterResult) -> str:
+    if isinstance(result, AdapterResult):
+        state = "caught  " if result.caught else "SURVIVED"
+        verdicts = ", ".join(result.verdicts)
+        return f"{state} {result.name:<44} {verdicts} in {result.starts} processes"
+    if not result.caught:
+        other = f", {result.elsewhere} failed at another stage" if result.elsewhere else ""
+        return f"SURVIVED {result.name:<44} {result.tried} cases{other}: {result.fault}"
+    step = "" if result.step is None else f" step {result.step}"
+    return f"caught   {result.name:<44} {result.verdict} at {result.stage}{step} by {result.case}"

@@ -1,0 +1,49 @@
+"""docs/findings.md: what the findings say beyond what a suite case can hold."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from harness.backends.llama_cpp import Worker
+from harness.suite import expand, find_suites
+
+FINDINGS = Path(__file__).parent.parent / "docs" / "findings.md"
+
+
+def _tokens_after_clone(chain: list[dict[str, dict[str, object]]]) -> tuple[list[int], list[int]]:
+    """Eight tokens of the original and of its clone, after eight steps."""
+    worker = Worker()
+    logits = np.random.default_rng(1).normal(size=64).astype(np.float32)
+
+    def draw(instance: object) -> int:
+        candidates = worker.candidates(logits)
+        instance.apply(0, candidates)  # type: ignore[attr-defined]
+        ids, _, _, _, selected = worker.result(candidates)
+        instance.accept(int(ids[selected]))  # type: ignore[attr-defined]
+        return int(ids[selected])
+
+    original = worker.build(chain, 64, None)
+    for _ in range(8):
+        draw(original)
+    clone = original.clone()
+    return [draw(original) for _ in range(8)], [draw(clone) for _ in range(8)]
+
+
+def test_adaptive_p_clone_draws_other_tokens_than_its_original() -> None:
+    original, clone = _tokens_after_clone(
+        [{"adaptive_p": {"target": 0.1, "decay": 0.9, "seed": 7}}]
+    )
+    assert original != clone
+
+
+def test_dist_clone_draws_the_same_tokens_as_its_original() -> None:
+    original, clone = _tokens_after_clone([{"dist": {"seed": 7}}])
+    assert original == clone
+
+
+def test_every_case_that_the_findings_name_exists() -> None:
+    named = set(re.findall(r"--case (\S+)", FINDINGS.read_text()))
+    ids = {case.id for path in find_suites(["parity/findings"]) for case in expand(path, "full")}
+    assert named
+    assert named <= ids
