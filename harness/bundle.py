@@ -70,7 +70,9 @@ def create(folder: Path, info: RunInfo) -> BundleWriter:
     try:
         (folder / "artifacts").mkdir(parents=True, exist_ok=True)
         (folder / "run.json").write_text(info.model_dump_json(indent=2) + "\n")
-        (folder / "results.jsonl").write_text(Header().model_dump_json() + "\n")
+        header = folder / "results.jsonl.new"
+        header.write_text(Header().model_dump_json() + "\n")
+        header.replace(folder / "results.jsonl")  # a bundle has its header or is none
     except OSError as error:
         raise InputError(folder, f"cannot write: {error.strerror}", "choose another -o") from None
     return BundleWriter(folder, info)
@@ -81,7 +83,7 @@ def resume(folder: Path, info: RunInfo) -> BundleWriter:
 
     Raises InputError if it is another run: other suites, profile, seed or backends.
     """
-    old = _read_info(folder)
+    old = read_info(folder)
     for key in ("version", "suites", "profile", "seed"):
         if getattr(old, key) != getattr(info, key):
             raise InputError(
@@ -105,7 +107,7 @@ def resume(folder: Path, info: RunInfo) -> BundleWriter:
 
 def read(folder: Path) -> Bundle:
     """Read a bundle. Raises InputError for one that is missing, torn or malformed."""
-    info = _read_info(folder)
+    info = read_info(folder)
     cases: list[CaseResult] = []
     timings: list[TimingResult] = []
     footer: Footer | None = None
@@ -134,7 +136,7 @@ def read_finished(folder: Path) -> Bundle:
     return bundle
 
 
-def _read_info(folder: Path) -> RunInfo:
+def read_info(folder: Path) -> RunInfo:
     path = folder / "run.json"
     try:
         return RunInfo.model_validate_json(path.read_bytes())

@@ -155,7 +155,6 @@ def run(job: Job) -> None:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=errors,
-            env=os.environ | {"GGML_NO_BACKTRACE": "1"},  # where it fails suffices
         )
         assert child.stdin is not None
         assert child.stdout is not None

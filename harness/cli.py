@@ -4,6 +4,8 @@ import sys
 import tempfile
 import time
 from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from enum import StrEnum
 from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
@@ -40,12 +42,24 @@ out = Console(soft_wrap=True, highlight=False, markup=False)
 Profile = Literal["quick", "full"]
 
 
+class Format(StrEnum):
+    """Of a report; Typer takes lists of enumerations, not of literals."""
+
+    HTML = "html"
+    MD = "md"
+    JSON = "json"
+    JUNIT = "junit"
+
+
 def main() -> None:
     """Entry point: every InputError is one line on stderr and exit status 2."""
     try:
         app()
     except InputError as error:
         print(f"sampler-parity: {error}", file=sys.stderr)
+        sys.exit(2)
+    except BrokenProcessPool:
+        print("sampler-parity: a process of the run died: run with --resume", file=sys.stderr)
         sys.exit(2)
 
 
@@ -67,7 +81,7 @@ def run_command(
     suites: Annotated[list[str] | None, typer.Argument(help="e.g. parity, parity/top_p")] = None,
     backend: Annotated[list[str] | None, typer.Option("--backend", "-b")] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="the bundle")] = None,
-    resume: Annotated[bool, typer.Option(help="go on with an unfinished bundle")] = False,
+    resume: Annotated[bool, typer.Option(help="go on with the bundle, if there is one")] = False,
     jobs: Annotated[int, typer.Option("-j", min=0, help="processes")] = 0,
     profile: Annotated[Profile, typer.Option(help="how much")] = "quick",
     json: Annotated[Path | None, typer.Option(help="write counts to this file")] = None,
@@ -87,7 +101,8 @@ def run_command(
         version("sampler-parity"), ["sampler-parity", *sys.argv[1:]], digests, profile, seed, names
     )
     _require_available(info.backends)
-    writer = (bundle.resume if resume else bundle.create)(folder, info)
+    started = resume and (folder / "results.jsonl").exists()
+    writer = (bundle.resume if started else bundle.create)(folder, info)
     start = time.monotonic()
     with Progress(len(cases) - len(writer.done)) as progress, _executor(jobs) as executor:
         run.run_cases(cases, names, executor, writer, progress.update, timeout)
@@ -176,13 +191,11 @@ def explain(
 @app.command()
 def report(
     folders: Annotated[list[Path], typer.Argument(metavar="BUNDLE...")],
-    formats: Annotated[
-        list[Literal["html", "md", "json", "junit"]] | None, typer.Option("--format", "-f")
-    ] = None,
+    formats: Annotated[list[Format] | None, typer.Option("--format", "-f")] = None,
     output: Annotated[Path, typer.Option("--output", "-o")] = Path("report"),
 ) -> None:
     """Write the parity report of one or more bundles."""
-    for path in write_report(folders, output, list(formats or ["html", "md", "json", "junit"])):
+    for path in write_report(folders, output, [str(f) for f in formats or Format]):
         out.print(str(path))
 
 

@@ -16,5 +16,8 @@ class InputError(Exception):
     """Bad input: names the file, the place in it and what to do."""
 
     def __init__(self, where: Path | str, problem: str, mend: str = "") -> None:
-        text = f"{where}: {problem}"
-        super().__init__(" ".join((text + (f" - {mend}" if mend else "")).split()))
+        super().__init__(str(where), problem, mend)  # all of args, so that it can be pickled
+
+    def __str__(self) -> str:
+        where, problem, mend = self.args
+        return " ".join(f"{where}: {problem}{f' - {mend}' if mend else ''}".split())

@@ -15,6 +15,7 @@ from harness import protocol as p
 from harness.case import Case, Relation, plan
 from harness.chains import complete
 from harness.compare import Difference, Got, classify, identical
+from harness.errors import InputError
 from harness.process import BackendFailure, BackendProcess
 from harness.results import BackendResult, CaseResult
 from harness.verdicts import Verdict, worst
@@ -247,15 +248,22 @@ def _compare_run(
 
 def _save(folder: Path, case: str, backend: str, want: Candidates, got: Got) -> None:
     """The arrays of a stage that differs, as artifacts/CASE.BACKEND.npz."""
-    np.savez_compressed(
-        folder / artifact_name(case, backend),
-        ids=want.ids,
-        logits=want.logits,
-        p=want.p,
-        got_ids=got.ids,
-        got_logits=got.logits,
-        got_p=got.p,
-    )
+    path = folder / artifact_name(case, backend)
+    try:
+        np.savez_compressed(
+            path,
+            ids=want.ids,
+            logits=want.logits,
+            p=want.p,
+            got_ids=got.ids,
+            got_logits=got.logits,
+            got_p=got.p,
+        )
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise InputError(
+            path, f"cannot write: {error.strerror}", "free space, then run with --resume"
+        ) from None
 
 
 def artifact_name(case: str, backend: str) -> str:
@@ -268,7 +276,7 @@ def _place(step: int, stage: str, index: int, difference: Difference) -> dict[st
         "stage": stage,
         "stage_index": index,
         "what": difference.what,
-        "values": difference.values,
+        "values": p.plain(difference.values),
     }
 
 

@@ -6,8 +6,8 @@ Life of a connection, and which failure belongs to which step:
   request  the process dies, prints what is no reply, stays silent -> crashed, timeout
            it answers {"ok": false}                             -> unsupported, rejected
            its reply does not fit the request, or more follows  -> crashed
-After crashed and timeout the process is killed and the next request starts a new one. So it is where
-a process has died or printed something between two requests: the next case must not pay for it.
+After crashed and timeout the process is killed and the next request starts a new one, as it does
+where a process died or printed something between two requests: the next case must not pay for it.
 """
 
 import contextlib
@@ -38,8 +38,11 @@ class BackendFailure(Exception):  # noqa: N818 - a verdict
     def __init__(
         self, verdict: Literal["unsupported", "rejected", "crashed", "timeout"], message: str
     ) -> None:
-        super().__init__(message)
+        super().__init__(verdict, message)
         self.verdict = verdict
+
+    def __str__(self) -> str:
+        return str(self.args[1])
 
 
 @dataclass
@@ -78,9 +81,9 @@ class BackendProcess:
         """Say bye, end the process, delete the scratch file."""
         if self._process is not None and self._process.poll() is None:
             try:
-                self._send(p.ByeRequest())
+                self._send(p.ByeRequest(), 1)
                 self._process.wait(1)
-            except (OSError, subprocess.TimeoutExpired):
+            except (OSError, subprocess.TimeoutExpired, BackendFailure):
                 pass
         self._kill()
         self.scratch.remove()
@@ -88,6 +91,7 @@ class BackendProcess:
     def _start(self) -> None:
         self._kill()
         if not self.scratch.path.exists():  # a backend may have deleted it, or cut it
+            self.scratch.remove()
             self.scratch = Scratch()
         self.scratch.ensure()
         self.starts += 1
@@ -98,11 +102,15 @@ class BackendProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
+                env=os.environ | {"GGML_NO_BACKTRACE": "1"},  # else it starts gdb when it aborts
                 start_new_session=True,
             )
         except OSError as error:
+            self._errors.close()
             raise BackendFailure("crashed", f"cannot start {self.command[0]}: {error}") from None
         assert self._process.stdout is not None
+        assert self._process.stdin is not None
+        os.set_blocking(self._process.stdin.fileno(), False)
         os.set_blocking(self._process.stdout.fileno(), False)
         self._buffer.clear()
         hello = p.HelloRequest(scratch=str(self.scratch.path))
@@ -110,7 +118,7 @@ class BackendProcess:
 
     def _exchange(self, request: BaseModel, reply: type[R], timeout_s: float) -> R:
         try:
-            self._send(request)
+            self._send(request, timeout_s)
         except OSError:
             raise self._died() from None
         line = self._read_line(timeout_s)
@@ -128,11 +136,19 @@ class BackendProcess:
             reason = str(error).splitlines()[0]
             raise self.violation(f"not a reply: {shown!r} ({reason})") from None
 
-    def _send(self, request: BaseModel) -> None:
+    def _send(self, request: BaseModel, timeout_s: float) -> None:
+        """Write a request. A process that does not read it in time has timed out, too."""
         assert self._process is not None
         assert self._process.stdin is not None
-        self._process.stdin.write(p.to_line(request).encode() + b"\n")
-        self._process.stdin.flush()
+        pipe = self._process.stdin.fileno()
+        data = memoryview(p.to_line(request).encode() + b"\n")
+        deadline = time.monotonic() + timeout_s
+        with selectors.DefaultSelector() as selector:
+            selector.register(pipe, selectors.EVENT_WRITE)
+            while data:
+                if not selector.select(max(0, deadline - time.monotonic())):
+                    raise self._timed_out(timeout_s)
+                data = data[os.write(pipe, data) :]
 
     def _read_line(self, timeout_s: float) -> bytes:
         assert self._process is not None
@@ -141,8 +157,7 @@ class BackendProcess:
         end = -1
         while end < 0:
             if not self._readable(deadline - time.monotonic()):
-                self._kill()
-                raise BackendFailure("timeout", f"no reply within {timeout_s:g} s")
+                raise self._timed_out(timeout_s)
             chunk = os.read(self._process.stdout.fileno(), 1 << 20)
             if not chunk:
                 raise self._died()
@@ -163,13 +178,18 @@ class BackendProcess:
             selector.register(self._process.stdout, selectors.EVENT_READ)
             return timeout_s >= 0 and bool(selector.select(timeout_s))
 
+    def _timed_out(self, timeout_s: float) -> BackendFailure:
+        self._kill()
+        return BackendFailure("timeout", f"no reply within {timeout_s:g} s")
+
     def _died(self) -> BackendFailure:
         assert self._process is not None
         try:
             code = self._process.wait(1)
         except subprocess.TimeoutExpired:
             return self.violation("closed its stdout")
-        how = f"exit status {code}" if code >= 0 else f"signal {signal.Signals(-code).name}"
+        names = {s.value: s.name for s in signal.Signals}
+        how = f"exit status {code}" if code >= 0 else f"signal {names.get(-code, -code)}"
         self._errors.seek(0)
         said = self._errors.read()[-2000:].decode(errors="replace").strip().splitlines()
         self._kill()

@@ -16,6 +16,7 @@ from harness.case import Case
 from harness.errors import InputError
 from harness.execute import execute
 from harness.process import BackendProcess
+from harness.protocol import plain
 from harness.results import CaseResult, RunInfo
 from harness.shrink import shrink
 from reference import ChainError
@@ -37,15 +38,14 @@ def backend(name: str, timeout_s: float) -> BackendProcess:
 
 
 def run_chunk(
-    cases: list[tuple[str, str]], names: list[str], timeout_s: float, folder: str | None
+    cases: list[tuple[str, Case]], names: list[str], timeout_s: float, folder: str | None
 ) -> list[CaseResult]:
-    """Run (suite, case as JSON) pairs; the function that an executor gets."""
+    """Run (suite, case) pairs; the function that an executor gets."""
     backends = [backend(name, timeout_s) for name in names]
     artifacts = Path(folder) / "artifacts" if folder else None
     results: list[CaseResult] = []
     shrunk = 0
-    for suite, text in cases:
-        case = Case.model_validate_json(text)
+    for suite, case in cases:
         try:
             result = execute(case, backends, artifacts)
         except ChainError as error:
@@ -75,14 +75,16 @@ def counterexample(
         return not again.refusal and again.backends[failing[0].name].verdict == verdict
 
     small = shrink(case, fails)
-    return small.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    shown: dict[str, object] = plain(small.model_dump(by_alias=True, exclude_defaults=True))
+    return shown
 
 
-def chunks(cases: list[tuple[str, Case]]) -> Iterator[list[tuple[str, str]]]:
-    chunk: list[tuple[str, str]] = []
+def chunks(cases: list[tuple[str, Case]]) -> Iterator[list[tuple[str, Case]]]:
+    """Cases in portions of about equal work."""
+    chunk: list[tuple[str, Case]] = []
     values = 0
     for suite, case in cases:
-        chunk.append((suite, case.model_dump_json(by_alias=True)))
+        chunk.append((suite, case))
         values += max(case.draws * 16, case.logits.n * case.steps) * len(case.chain)
         if len(chunk) == _CHUNK_CASES or values > _CHUNK_VALUES:
             yield chunk

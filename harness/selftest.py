@@ -16,30 +16,26 @@ docs/self-test.md says more.
 import functools
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
 from multiprocessing import get_context
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from harness import protocol as p
-from harness.backends import mutant as mutant_backend
 from harness.case import Case
 from harness.errors import InputError
 from harness.execute import execute
 from harness.mutants import MUTANTS, Mutant
-from harness.mutants.adapters import ADAPTERS, Adapter, trial_cases
-from harness.process import BackendFailure, BackendProcess
+from harness.mutants.adapters import ADAPTERS, TRIGGER, Adapter, trial_cases
+from harness.mutants.in_process import InProcess
+from harness.process import BackendProcess
 from harness.suite import expand, find_suites
 from harness.verdicts import Verdict
-from harness.worker import answer
 
-R = TypeVar("R", bound=BaseModel)
-
-ADAPTER_TIMEOUT_S = 3.0
-BASELINE_CHUNK = 400
+CASE_TIMEOUT_S = 60.0
+HANG_TIMEOUT_S = 2.0  # for the case on which an adapter hangs, which may well be called early
+BASELINE_CHUNK, MUTANT_CHUNK = 400, 10
 
 
 class _Record(BaseModel):
@@ -91,7 +87,9 @@ class SelfTestReport(_Record):
 
     @property
     def survivors(self) -> list[str]:
-        return [m.name for m in [*self.mutants, *self.adapters] if not m.caught]
+        return [m.name for m in self.mutants if not m.caught] + [
+            a.name for a in self.adapters if not a.caught
+        ]
 
     @property
     def passed(self) -> bool:
@@ -112,27 +110,6 @@ class SelfTestReport(_Record):
             f"baseline {right}/{self.baseline.cases} identical: the reference against itself",
             f"selftest {'passed' if self.passed else 'FAILED'} in {self.seconds:.0f} s",
         ]
-
-
-class InProcess(BackendProcess):
-    """A mutant in this process. What would end a worker is the verdict `crashed`, as there."""
-
-    def use(self, name: str) -> None:
-        self.name = f"mutant/{name}"
-        self.worker = mutant_backend.Worker(name)
-
-    def hello(self) -> p.HelloReply:
-        return self.worker.hello()
-
-    def ask(self, request: BaseModel, reply: type[R], timeout_s: float | None = None) -> R:
-        try:
-            answered = answer(self.worker, self.scratch, request)  # type: ignore[arg-type]
-        except Exception as error:
-            raise BackendFailure("crashed", f"{type(error).__name__}: {error}") from error
-        if isinstance(answered, p.ErrorReply):
-            raise BackendFailure(answered.kind, answered.message)
-        assert isinstance(answered, reply)
-        return answered
 
 
 @functools.cache
@@ -194,16 +171,19 @@ def try_mutant(mutant: Mutant, backend: BackendProcess) -> MutantResult:
     return last.model_copy(update={"tried": tried, "elsewhere": elsewhere, "seconds": seconds})
 
 
-def try_adapter(adapter: Adapter, timeout_s: float = ADAPTER_TIMEOUT_S) -> AdapterResult:
+def try_adapter(adapter: Adapter, timeout_s: float = HANG_TIMEOUT_S) -> AdapterResult:
     """Three cases, the fault on the second, on one connection."""
     start = time.perf_counter()
     command = [sys.executable, "-m", "harness.mutants.adapters", adapter.name]
-    backend = BackendProcess(adapter.name, command, timeout_s=timeout_s)
-    if adapter.on_hello:
+    backend = BackendProcess(adapter.name, command)
+    if adapter.on_hello and adapter.verdict == "timeout":
         backend.start_timeout_s = timeout_s
+    verdicts: list[Verdict] = []
     try:
-        # The first start compiles or loads machine code; the limit is for the cases.
-        verdicts = [execute(c, [backend]).backends[adapter.name].verdict for c in trial_cases()]
+        for case in trial_cases():
+            hangs = adapter.verdict == "timeout" and case.logits.n == TRIGGER
+            backend.timeout_s = timeout_s if hangs else CASE_TIMEOUT_S
+            verdicts.append(execute(case, [backend]).backends[adapter.name].verdict)
     finally:
         backend.close()
     others = adapter.verdict if adapter.on_hello else "identical"
@@ -218,9 +198,9 @@ def try_adapter(adapter: Adapter, timeout_s: float = ADAPTER_TIMEOUT_S) -> Adapt
     )
 
 
-def false_alarms(cases: list[Case]) -> list[str]:
-    """The ids of cases on which the reference, as a process, does not meet what is required."""
-    backend = BackendProcess("reference", [sys.executable, "-m", "harness.worker", "reference"])
+def false_alarms(cases: list[Case], worker: tuple[str, ...] = ("reference",)) -> list[str]:
+    """The ids of cases on which a worker, the reference, does not do what is required."""
+    backend = BackendProcess("reference", [sys.executable, "-m", "harness.worker", *worker])
     try:
         results = [execute(case, [backend]) for case in cases]
     finally:
@@ -228,31 +208,21 @@ def false_alarms(cases: list[Case]) -> list[str]:
     return [r.id for r in results if not r.met("reference")]
 
 
-@contextmanager
-def _in_process() -> Iterator[InProcess]:
-    backend = InProcess("mutant", [])
+def _mutant_job(names: list[str], processes: bool) -> list[MutantResult]:
+    return [_one_mutant(name, processes) for name in names]
+
+
+def _one_mutant(name: str, processes: bool) -> MutantResult:
+    command = [sys.executable, "-m", "harness.worker", "mutant", name]
+    backend: BackendProcess = (
+        BackendProcess(f"mutant/{name}", command, timeout_s=CASE_TIMEOUT_S)
+        if processes
+        else InProcess(name, timeout_s=CASE_TIMEOUT_S)
+    )
     try:
-        yield backend
+        return try_mutant(MUTANTS[name], backend)
     finally:
         backend.close()
-
-
-def _mutant_job(names: list[str], processes: bool) -> list[MutantResult]:
-    results = []
-    if not processes:
-        with _in_process() as backend:
-            for name in names:
-                backend.use(name)
-                results.append(try_mutant(MUTANTS[name], backend))
-        return results
-    for name in names:
-        command = [sys.executable, "-m", "harness.worker", "mutant", name]
-        process = BackendProcess(f"mutant/{name}", command)
-        try:
-            results.append(try_mutant(MUTANTS[name], process))
-        finally:
-            process.close()
-    return results
 
 
 def _adapter_job(names: list[str]) -> list[AdapterResult]:
@@ -263,9 +233,7 @@ def _baseline_job(start: int) -> BaselineResult:
     began = time.perf_counter()
     cases = list(quick_cases()[start : start + BASELINE_CHUNK])
     alarms = false_alarms(cases)
-    return BaselineResult(
-        cases=len(cases), alarms=alarms, seconds=time.perf_counter() - began
-    )
+    return BaselineResult(cases=len(cases), alarms=alarms, seconds=time.perf_counter() - began)
 
 
 def run_selftest(
@@ -293,8 +261,8 @@ def run_selftest(
                 for at in range(0, len(quick_cases()), BASELINE_CHUNK)
             ]
         futures += [
-            pool.submit(_mutant_job, mutants[i : i + 12], processes)
-            for i in range(0, len(mutants), 12)
+            pool.submit(_mutant_job, mutants[at : at + MUTANT_CHUNK], processes)
+            for at in range(0, len(mutants), MUTANT_CHUNK)
         ]
         for future in as_completed(futures):
             done = future.result()

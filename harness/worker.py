@@ -8,6 +8,7 @@ to stderr, so that it cannot be taken for a reply.
 import importlib
 import json
 import os
+import resource
 import sys
 import time
 from pathlib import Path
@@ -178,7 +179,15 @@ def serve(backend: Backend, replies: Any) -> None:
         replies.flush()
 
 
+def _limit_memory() -> None:
+    """A request that wants all memory ends this process and not the machine."""
+    if sys.platform == "linux":
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        resource.setrlimit(resource.RLIMIT_AS, (memory // 2, memory // 2))
+
+
 def main() -> None:
+    _limit_memory()
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     name, *arguments = sys.argv[1:]

@@ -92,5 +92,6 @@ def _inline(figure: Figure) -> str:
     text = text[text.index("<svg") :]
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"<style.*?</style>", "", text, flags=re.DOTALL)
+    text = re.sub(r'<g id="[^"]*"', "<g", text)  # the same in every chart, and never referred to
     text = text.replace(_INK, "currentColor")
     return text.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1)

@@ -31,7 +31,7 @@ def _failures(part: Section) -> list[str]:
         lines += [
             f"{problem.kind.upper()} {one_line(problem.case)}",
             f"  {one_line(problem.detail)}",
-            f"  replay: {problem.replay}",
+            f"  replay: {one_line(problem.replay, 2000)}",
         ]
     left_out = max(0, len(part.failures) - SHOWN) + max(0, len(part.problems) - SHOWN)
     return [*lines, f"... and {left_out:,} more failures"] if left_out else lines
@@ -51,7 +51,7 @@ def _failure(difference: Difference, label: str) -> list[str]:
     return [
         *lines,
         f"  required: {' or '.join(difference.required)}",
-        f"  replay: {difference.replay}",
+        f"  replay: {one_line(difference.replay, 2000)}",
     ]
 
 

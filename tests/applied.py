@@ -10,6 +10,7 @@ from harness import protocol as p
 from harness.chains import complete
 from harness.compare import Got, identical
 from harness.process import BackendProcess
+from harness.vocab_files import read_vocab, vocab_path
 from reference import Candidates, Chain, Vocab, build_chain
 
 Spec = list[dict[str, dict[str, Any]]]
@@ -58,20 +59,25 @@ def native_stages(
     *,
     history: Sequence[int] = (),
     steps: int = 1,
-    accept: Any = "selected",
+    vocab: str | None = None,
 ) -> list[list[Got]]:
-    """llama.cpp's candidates after each stage of each step. Raises BackendFailure."""
+    """llama.cpp's candidates after each stage of each step. vocab: a built-in one, bpe or spm.
+
+    Raises BackendFailure.
+    """
     row = np.array(logits, np.float32)
+    path = vocab_path(vocab) if vocab else None
     native.hello()
     at = native.scratch.write(0, row)
     native.scratch.ensure(at + 12 * len(row) * len(spec) * steps)
     reply = native.ask(
         p.RunRequest(
-            chain=complete(spec, len(row)),
+            chain=complete(spec, len(row), read_vocab(path) if path else None),
             n_vocab=len(row),
+            vocab=str(path) if path else None,
             rows=p.Rows(at=0, count=1, n=len(row)),
             history=list(history),
-            steps=[p.Step(row=0, accept=accept)] * steps,
+            steps=[p.Step(row=0)] * steps,
             out=at,
         ),
         p.RunReply,
@@ -97,17 +103,19 @@ def assert_as_native(
     *,
     history: Sequence[int] = (),
     steps: int = 1,
+    vocab: str | None = None,
 ) -> None:
     """Every stage of every step is identical to llama.cpp's, to the bit."""
-    chain = build_chain(spec, n_vocab=len(np.asarray(logits)))
+    words = read_vocab(vocab_path(vocab)) if vocab else None
+    chain = build_chain(spec, n_vocab=len(np.asarray(logits)), vocab=words)
     for token in history:
         chain.accept(token)
-    expected = native_stages(native, spec, logits, history=history, steps=steps)
+    expected = native_stages(native, spec, logits, history=history, steps=steps, vocab=vocab)
     for step, stages in enumerate(expected):
         cand = Candidates.from_logits(np.array(logits, np.float32))
         for stage, want in zip(chain.trace(cand), stages, strict=True):
             assert identical(stage.candidates, want), (
                 f"step {step}, {stage.name}: {stage.candidates} is not native's {want}"
             )
-        if cand.token is not None:
-            chain.accept(cand.token)
+        if 0 <= cand.selected < len(cand):
+            chain.accept(int(cand.ids[cand.selected]))

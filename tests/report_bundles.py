@@ -15,7 +15,7 @@ from harness.results import (
 )
 from harness.verdicts import Verdict
 
-HOSTILE = "<script>alert(1)</script>&\"'|`*_[x](y)\x00\x1b[31m\u202e@you"
+HOSTILE = "<script>alert(1)</script>&\"'|`*_[x](y)\x00\x1b[31m\u202e\n@you"
 
 MACHINE = Machine(
     system="Linux 6.1",
@@ -59,7 +59,13 @@ def diverged(**fields: Any) -> BackendResult:
         "got": 0.25,
         "expected": 0.5,
     }
-    placed = {"step": 0, "stage": "top_p", "stage_index": 2, "what": "p", "values": values}
+    placed: dict[str, Any] = {
+        "step": 0,
+        "stage": "top_p",
+        "stage_index": 2,
+        "what": "p",
+        "values": values,
+    }
     return BackendResult(verdict="diverged", **(placed | fields))
 
 

@@ -26,20 +26,23 @@ def test_adaptive_p_moves_logits_by_the_distance_to_the_target() -> None:
 
 
 def test_adaptive_p_gives_the_peak_at_the_target() -> None:
-    """p = .5 .35 .15: distances 0, .5, 7/6; 5; 5 - 2.5/1.5 = 3.33333; 5 - 13.6111/2.16667 = -1.28205."""
+    """p = .5 .35 .15: distances 0, .5, 7/6: 5; 5 - 2.5/1.5 = 10/3; 5 - 13.6111/2.16667 = -1.282."""
     cand = applied("adaptive_p", {"target": 0.5, "seed": SEED}, logs(0.5, 0.35, 0.15))
     assert cand.logits == pytest.approx([5.0, 10 / 3, -1.28205], abs=1e-4)
 
 
-@pytest.mark.parametrize(("target", "like"), [(5.0, 1.0), (1.0, 1.0), (0.0, 0.0)])
-def test_adaptive_p_clamps_the_target(target: float, like: float) -> None:
-    """Without history target' = 2 t - t = t, within 0..1; 5 is taken as 2 * 1 - 5 = -3, so 0!"""
-    logits = logs(0.9, 0.1)
-    cand = applied("adaptive_p", {"target": target, "seed": SEED}, logits)
-    adapted = min(max(2 * min(target, 1) - target, 0), 1)
-    distance = abs(np.array([0.9, 0.1]) - adapted) / 0.3
-    assert cand.logits == pytest.approx(5 - 10 * distance**2 / (1 + distance), abs=1e-4)
-    del like
+@pytest.mark.parametrize(
+    ("target", "expected"),
+    [
+        (1.0, [4.16667, -17.5]),  # target' 1: distances 1/3, 3: 5 - 1.1111 / 1.3333, 5 - 90 / 4
+        (0.0, [-17.5, 4.16667]),  # target' 0: distances 3 and 1/3
+        (5.0, [-17.5, 4.16667]),  # 2 * 1 - 5 = -3 is clamped to 0
+    ],
+)
+def test_adaptive_p_clamps_the_target(target: float, expected: list[float]) -> None:
+    """p = .9 .1. Without a history target' = 2 * clamp(target) - target."""
+    cand = applied("adaptive_p", {"target": target, "seed": SEED}, logs(0.9, 0.1))
+    assert cand.logits == pytest.approx(expected, abs=1e-4)
 
 
 def test_adaptive_p_follows_the_original_probability_of_accepted_tokens() -> None:
@@ -156,5 +159,5 @@ def test_adaptive_p_refuses_what_a_clone_cannot_record() -> None:
 
 
 def test_adaptive_p_refuses_no_candidates() -> None:
-    with pytest.raises(UndefinedInputError, match="^softmax of no candidates"):
+    with pytest.raises(UndefinedInputError, match=r"^softmax of no candidates"):
         applied("adaptive_p", {"target": 0.5, "seed": SEED}, [])

@@ -55,9 +55,9 @@ def test_capture_has_the_logits_of_the_model(captured: Fixture) -> None:
     expected = np.concatenate([first, second[7:]])
     rows = captured.tensors["logits"]
     assert rows.dtype == np.float32
-    # a wrong position, a missing token or another order differs by more than 0.1
-    assert np.abs(rows - expected).max() < 0.05
-    assert np.abs(rows[7] - rows[12]).max() > 0.1
+    # the logits reach 24; llama.cpp keeps keys and values in float16; neighbours differ by over 3
+    assert np.abs(rows - expected).max() < 0.02
+    assert np.abs(rows[1:] - expected[:-1]).max(axis=1).min() > 3
 
 
 def test_capture_repeats_byte_for_byte(folder: Path, tmp_path: Path) -> None:

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness.process import BackendProcess
+from harness.vocab_files import read_vocab, vocab_path
 from reference import Candidates, ChainError, Vocab
 from reference.samplers.dry import Dry, breaker_sequences, suffix_repeats
-from tests.applied import applied, chain_of, logs
+from tests.applied import applied, assert_as_native, chain_of, logs
 
 # a b ab xab xa, and newline
 VOCAB = Vocab("bpe", ("a", "b", "ab", "xab", "xa", "Ċ"), (1,) * 6)
@@ -54,7 +56,7 @@ def _penalties(history: Sequence[int], n: int = 10, **parameters: Any) -> dict[i
     """Token -> what was subtracted from its logit 0; multiplier .5, base 2 unless given."""
     given = {"dry_multiplier": 0.5, "dry_base": 2.0, **parameters}
     cand = applied("dry", given, np.zeros(n), history=history)
-    return {i: -float(cand.logits[i]) for i in np.flatnonzero(cand.logits)}
+    return {i: -logit for i, logit in enumerate(cand.logits.tolist()) if logit}
 
 
 @pytest.mark.parametrize(
@@ -75,14 +77,9 @@ def test_dry_grows_with_the_length_beyond_the_allowed(
 
 
 def test_dry_takes_the_longest_repetition_of_each_token() -> None:
-    """2 5 | 1 2 6 | 9 1 2 6 | 9 1 2: 6 followed "9 1 2" (3) and "1 2" (2); 5 followed "2" (1)."""
-    history = [2, 5, 1, 2, 6, 9, 1, 2, 6, 9, 1, 2]
+    """2 5 | 1 2 6 | 9 1 2 6 | 8 9 1 2: 6 followed "9 1 2" (3) and "1 2" (2), 5 followed "2" (1)."""
+    history = [2, 5, 1, 2, 6, 9, 1, 2, 6, 8, 9, 1, 2]
     assert _penalties(history, dry_allowed_length=1) == {6: 0.5 * 2**2, 5: 0.5}
-
-
-def test_dry_follows_a_repetition_into_itself() -> None:
-    """7 7 7 7: the last three also stand one token earlier: length 3, token 7."""
-    assert _penalties([7, 7, 7, 7], dry_allowed_length=2) == {7: 0.5 * 2**1}
 
 
 @pytest.mark.parametrize(("last_n", "expected"), [(5, {3: 0.5}), (4, {}), (3, {})])
@@ -102,7 +99,7 @@ def test_dry_searches_the_last_n_tokens(last_n: int, expected: dict[int, float])
     ],
     ids=["multiplier 0", "base below 1", "base negative", "last_n 0", "last_n -1"],
 )
-def test_dry_is_disabled(parameters: dict[str, float]) -> None:
+def test_dry_is_disabled(parameters: dict[str, Any]) -> None:
     assert _penalties([1, 2, 3, 1, 2], **parameters) == {}
 
 
@@ -213,6 +210,31 @@ def test_dry_forgets_on_reset_and_copies_history_and_breakers_into_a_clone() -> 
         found.append(cand.logits.tolist())
     assert found == [[0.0] * 5, [0.0, 0.0, 0.0, -0.5, 0.0]]
     assert twin.breakers == {4: {()}}
+
+
+@pytest.mark.parametrize("kind", ["bpe", "spm"])
+@pytest.mark.parametrize(
+    "breakers",
+    [[], ["\n", ":", '"', "*"], ["the", "world"], ["hello the"], ["é" * 30], ["", "\0", "o\0w"]],
+    ids=["none", "default", "words", "two words", "cut inside a character", "empty and NUL"],
+)
+def test_dry_finds_string_breakers_as_natively(
+    native: BackendProcess, kind: str, breakers: list[str]
+) -> None:
+    """The history runs over every breaker and ends in "hello the" once more."""
+    words = read_vocab(vocab_path(kind))
+    text = 'hello the world: "hello the world"\n*hello ééé the\n hello the' * 2
+    history = words.tokenize(text.encode())
+    for allowed in (0, 2, 5):
+        given: dict[str, Any] = {
+            "dry_multiplier": 0.8,
+            "dry_allowed_length": allowed,
+            "dry_penalty_last_n": 200,
+            "seq_breakers": breakers,
+        }
+        assert_as_native(
+            native, [{"dry": given}], np.zeros(len(words)), history=history, vocab=kind
+        )
 
 
 @given(st.lists(st.integers(0, 2), max_size=40))

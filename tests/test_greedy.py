@@ -46,5 +46,5 @@ def test_greedy_takes_the_first_in_order_not_the_lowest_id() -> None:
 def test_greedy_with_no_candidates_has_no_token() -> None:
     cand = applied("greedy", {}, [])
     assert cand.selected == 0
-    with pytest.raises(UndefinedInputError, match="^a token was selected from no candidates$"):
+    with pytest.raises(UndefinedInputError, match=r"^a token was selected from no candidates$"):
         _ = cand.token

@@ -88,10 +88,11 @@ def test_infill_merges_nothing_with_a_special_token() -> None:
     assert set(cand.ids.tolist()) == {0, 5}
 
 
-def test_infill_leaves_the_banned_out_of_merging() -> None:
+def test_infill_leaves_the_banned_out_of_merging_and_keeps_a_banned_end() -> None:
+    """ab is not merged into a; text below .2 goes, but the end token stays with p = 0."""
     cand = Candidates.from_logits([0.0, -np.inf, -np.inf, -np.inf, -np.inf])
     chain_of(("infill", {}), vocab=VOCAB).apply(cand)
-    assert (cand.ids.tolist(), cand.p.tolist()) == ([0], [1.0])
+    assert (cand.ids.tolist(), cand.p.tolist()) == ([0, 4], [1.0, 0.0])
 
 
 def test_infill_keeps_a_single_text() -> None:
@@ -104,18 +105,18 @@ def test_infill_needs_a_vocabulary_with_an_end() -> None:
         ChainError, match=r"^stage 0 \(infill\): infill needs a vocabulary \(vocab\)$"
     ):
         chain_of(("infill", {}))
-    with pytest.raises(ChainError, match="infill needs a vocabulary with an EOT or EOS token$"):
+    with pytest.raises(ChainError, match=r"infill needs a vocabulary with an EOT or EOS token$"):
         chain_of(("infill", {}), vocab=Vocab("bpe", ("a",), (1,)))
 
 
 def test_infill_refuses_long_pieces_no_candidates_and_nan() -> None:
     long = Vocab("bpe", ("a" * 513, "b", "<end>"), (1, 1, 3), eog=frozenset({2}), eos=2)
-    with pytest.raises(UndefinedInputError, match="^infill meets a piece of over 512 bytes"):
+    with pytest.raises(UndefinedInputError, match=r"^infill meets a piece of over 512 bytes"):
         _infilled(0.5, 0.5, vocab=long)
     fits = Vocab("bpe", ("a" * 512, "b", "<end>"), (1, 1, 3), eog=frozenset({2}), eos=2)
     assert len(_infilled(0.5, 0.5, vocab=fits)) == 2
-    with pytest.raises(UndefinedInputError, match="^softmax of no candidates"):
+    with pytest.raises(UndefinedInputError, match=r"^softmax of no candidates"):
         _infilled()
     cand = Candidates.from_logits([np.nan, 0.0])
-    with pytest.raises(UndefinedInputError, match="^logit of token 0 is NaN"):
+    with pytest.raises(UndefinedInputError, match=r"^logit of token 0 is NaN"):
         chain_of(("infill", {}), vocab=VOCAB).apply(cand)

@@ -94,7 +94,7 @@ def test_min_p_keeps_all_where_all_are_banned() -> None:
 
 def test_min_p_drops_nan_and_refuses_to_sort_it() -> None:
     assert applied("min_p", {"p": 0.5}, [np.nan, 1.0, 1.0]).ids.tolist() == [1, 2]
-    with pytest.raises(UndefinedInputError, match="^logit of token 0 is NaN: sorting it"):
+    with pytest.raises(UndefinedInputError, match=r"^logit of token 0 is NaN: sorting it"):
         applied("min_p", {"p": 0.5, "min_keep": 3}, [np.nan, 1.0, 1.0])
 
 

@@ -112,7 +112,7 @@ def test_mirostat_starts_over_on_reset_and_goes_on_in_a_clone() -> None:
 
 
 def test_mirostat_refuses_no_candidates_and_nan() -> None:
-    with pytest.raises(UndefinedInputError, match="^softmax of no candidates"):
+    with pytest.raises(UndefinedInputError, match=r"^softmax of no candidates"):
         applied("mirostat", {"seed": SEED}, [])
-    with pytest.raises(UndefinedInputError, match="^logit of token 1 is NaN"):
+    with pytest.raises(UndefinedInputError, match=r"^logit of token 1 is NaN"):
         applied("mirostat", {"seed": SEED}, [0.0, np.nan])

@@ -85,7 +85,7 @@ def test_mirostat_v2_starts_over_on_reset_and_goes_on_in_a_clone() -> None:
 
 
 def test_mirostat_v2_refuses_no_candidates_and_nan() -> None:
-    with pytest.raises(UndefinedInputError, match="^softmax of no candidates"):
+    with pytest.raises(UndefinedInputError, match=r"^softmax of no candidates"):
         applied("mirostat_v2", {"seed": SEED}, [])
-    with pytest.raises(UndefinedInputError, match="^logit of token 0 is NaN"):
+    with pytest.raises(UndefinedInputError, match=r"^logit of token 0 is NaN"):
         applied("mirostat_v2", {"seed": SEED}, [np.nan, 0.0])

@@ -1,6 +1,7 @@
 """penalties: make the tokens of the recent history less likely."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -36,7 +37,7 @@ def test_penalties_leave_the_published_probabilities(
 
 
 def _penalized(
-    logits: Sequence[float], history: Sequence[int], last_n: int = 64, **parameters: float
+    logits: Sequence[float], history: Sequence[int], last_n: int = 64, **parameters: Any
 ) -> list[float]:
     given = {"penalty_last_n": last_n, **parameters}
     result: list[float] = applied("penalties", given, logits, history=history).logits.tolist()
@@ -57,7 +58,7 @@ def test_penalties_repeat_once_however_often_a_token_came() -> None:
 
 def test_penalties_subtract_frequency_per_count_and_presence_once() -> None:
     """Bug zoo 40: 3 times: 3 * .5 + .25 = 1.75. The repetition factor comes first: 8 / 2 = 4."""
-    given = {"penalty_repeat": 2.0, "penalty_freq": 0.5, "penalty_present": 0.25}
+    given: dict[str, Any] = {"penalty_repeat": 2.0, "penalty_freq": 0.5, "penalty_present": 0.25}
     assert _penalized([8.0, 8.0], [0, 0, 0], **given) == [4 - 1.75, 8.0]
 
 
@@ -156,5 +157,5 @@ def test_penalties_forget_on_reset_and_copy_the_history_into_a_clone() -> None:
 @pytest.mark.parametrize("value", [0, 0.0, -1.0, 1e-50])
 def test_penalties_refuse_a_factor_that_is_not_positive(value: float) -> None:
     """1e-50 is 0 in float32."""
-    with pytest.raises(ChainError, match="^penalty_repeat must be greater than 0, got "):
+    with pytest.raises(ChainError, match=r"^penalty_repeat must be greater than 0, got "):
         Penalties(64, penalty_repeat=value)

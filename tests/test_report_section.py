@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from harness.errors import InputError
-from harness.results import BackendResult, CaseResult, RunInfo
+from harness.results import CaseResult, RunInfo
 from reports.model import Section
 from reports.section import report_of, section
 from tests.report_bundles import bundle_of, case, diverged, got, run_info
@@ -144,12 +144,7 @@ def test_non_finite_values_survive_the_way_through_a_bundle(tmp_path: Path) -> N
 
 
 def test_slowest_cases_are_ordered_by_reference_and_backends_together(tmp_path: Path) -> None:
-    cases = [
-        case(
-            str(i), {"native": BackendResult(verdict="identical", wall_s=i)}, reference_s=20 - 2 * i
-        )
-        for i in range(20)
-    ]
+    cases = [case(str(i), {"native": got(wall_s=i)}, reference_s=20 - 2 * i) for i in range(20)]
     part = section_of(tmp_path, run_info("native"), *cases)
     assert [slow.case for slow in part.slowest] == [str(i) for i in range(15)]
 

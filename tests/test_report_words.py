@@ -92,8 +92,15 @@ def test_number_tells_neighbouring_float32_apart(value: object, expected: str) -
 
 @pytest.mark.parametrize(
     ("ns", "expected"),
-    [(0, "0 ns"), (999, "999 ns"), (1500, "1.5 µs"), (2_000_000, "2 ms"), (3.5e9, "3.5 s"), (5e12, "5,000 s")],
-)  # fmt: skip
+    [
+        (0, "0 ns"),
+        (999, "999 ns"),
+        (1500, "1.5 µs"),
+        (2e6, "2 ms"),
+        (3.5e9, "3.5 s"),
+        (5e12, "5,000 s"),
+    ],
+)
 def test_duration_has_a_unit(ns: float, expected: str) -> None:
     assert duration(ns) == expected
 

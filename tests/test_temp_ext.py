@@ -80,6 +80,6 @@ def test_temp_ext_takes_the_lower_end_where_all_are_banned() -> None:
 
 
 def test_temp_ext_refuses_nan_only_where_it_sorts() -> None:
-    with pytest.raises(UndefinedInputError, match="^logit of token 1 is NaN"):
+    with pytest.raises(UndefinedInputError, match=r"^logit of token 1 is NaN"):
         applied("temp_ext", {"temp": 1.0, "delta": 0.5}, [0.0, np.nan])
     assert applied("temp_ext", {"temp": 2.0}, [4.0, np.nan]).logits[0] == 2.0

@@ -103,5 +103,5 @@ def test_top_p_refuses_no_candidates_and_nan() -> None:
         UndefinedInputError, match=r"^softmax of no candidates \(llama.cpp aborts\)$"
     ):
         applied("top_p", {"p": 0.5}, [])
-    with pytest.raises(UndefinedInputError, match="^logit of token 2 is NaN: sorting it"):
+    with pytest.raises(UndefinedInputError, match=r"^logit of token 2 is NaN: sorting it"):
         applied("top_p", {"p": 0.5}, [0.0, 1.0, np.nan])

@@ -64,7 +64,7 @@ def test_typical_p_is_arbitrary_beside_a_banned_token() -> None:
 
 
 def test_typical_p_refuses_no_candidates_and_nan() -> None:
-    with pytest.raises(UndefinedInputError, match="^softmax of no candidates"):
+    with pytest.raises(UndefinedInputError, match=r"^softmax of no candidates"):
         applied("typical_p", {"p": 0.5}, [])
-    with pytest.raises(UndefinedInputError, match="^logit of token 0 is NaN"):
+    with pytest.raises(UndefinedInputError, match=r"^logit of token 0 is NaN"):
         applied("typical_p", {"p": 0.5}, [np.nan, 0.0])

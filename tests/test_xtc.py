@@ -102,7 +102,7 @@ def test_xtc_leaves_all_where_all_are_banned() -> None:
 
 
 def test_xtc_refuses_nan_where_it_sorts() -> None:
-    with pytest.raises(UndefinedInputError, match="^logit of token 0 is NaN"):
+    with pytest.raises(UndefinedInputError, match=r"^logit of token 0 is NaN"):
         applied("xtc", {"p": 1.0, "t": 0.1, "seed": SEED}, [np.nan, 0.0])
 
 

@@ -6,6 +6,7 @@ llama-cpp-python installed.
 """
 
 import ctypes
+import os
 import platform
 from ctypes import (
     POINTER,
@@ -179,6 +180,8 @@ class Libllama:
         path = folder / name
         if not path.is_file():
             raise InputError(folder, f"no {name} here", "name a folder with a libllama build")
+        # ggml answers an abort by running gdb on itself, which takes minutes and hides the reason
+        os.environ.setdefault("GGML_NO_BACKTRACE", "1")
         try:
             self._library = ctypes.CDLL(str(path))
         except OSError as error:

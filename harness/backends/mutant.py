@@ -2,19 +2,18 @@
 
 from harness.backends import reference
 from harness.errors import InputError
-from harness.mutants import MUTANTS, Mutant
+from harness.mutants import MUTANTS
 from harness.protocol import ChainSpec, HelloReply
-from reference import SAMPLERS, Chain
+from reference import SAMPLERS
 
 
 class MutantInstance(reference.ReferenceInstance):
-    """A clone made by the reference is a right sampler: it gets the faulty class back."""
+    """A clone that the reference makes of a mutant is right: it gets the faulty class back."""
 
     def clone(self) -> "MutantInstance":
         twin = self.chain.clone()
-        for faulty, right in zip(self.chain.samplers, twin.samplers, strict=True):
-            if type(faulty) is not type(right):
-                right.__class__ = type(faulty)
+        for faulty, copied in zip(self.chain.samplers, twin.samplers, strict=True):
+            copied.__class__ = type(faulty)
         if type(twin) is not type(self.chain):
             twin = type(self.chain)(twin.samplers)
         return MutantInstance(twin)
@@ -25,8 +24,8 @@ class Worker(reference.Worker):
 
     def __init__(self, name: str) -> None:
         if name not in MUTANTS:
-            raise InputError(name, "no such mutant", "`sampler-parity selftest` lists them")
-        self.mutant: Mutant = MUTANTS[name]
+            raise InputError(f"mutant {name!r}", "unknown", "`sampler-parity selftest` lists them")
+        self.mutant = MUTANTS[name]
         if self.mutant.sampler != "chain":
             self.samplers = {**SAMPLERS, self.mutant.sampler: self.mutant.make}
 
@@ -38,6 +37,3 @@ class Worker(reference.Worker):
         if self.mutant.sampler == "chain":
             built = self.mutant.make(built.samplers)
         return MutantInstance(built)
-
-
-__all__ = ["Chain", "MutantInstance", "Worker"]

@@ -30,7 +30,7 @@ class Adapter:
 
     name: str
     fault: str
-    act: Callable[[p.Reply | p.ErrorReply], str | None]
+    act: Callable[[Any], str | None]
     verdict: Verdict = "crashed"
     starts: int = 2
     on_hello: bool = False

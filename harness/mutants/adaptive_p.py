@@ -41,7 +41,7 @@ class Steps(AdaptiveP):
         return adapted.clip(np.float32(0), np.float32(1))
 
     def banned(self, cand: Candidates) -> NDArray[np.bool_]:
-        return cand.logits == -np.inf
+        return cand.logits == -np.inf  # type: ignore[no-any-return]
 
     def recorded(
         self, _zeros: NDArray[Any], before: NDArray[Any], _after: NDArray[Any]
@@ -128,7 +128,7 @@ class DecayNotClamped(Steps):
     @np.errstate(all="ignore")
     def __init__(self, target: Any, seed: Any, decay: Any = 0.9) -> None:
         super().__init__(target, seed, decay)
-        self.decay = np.float32(decay)
+        self.decay = np.float32(decay).clip(np.float32(0), np.float32(np.inf))
         self._forget()
 
 

@@ -99,8 +99,10 @@ class ClampsTo100(LogitBias):
 
     def __init__(self, logit_bias: Any) -> None:
         super().__init__(logit_bias)
-        limit = np.float32(100)
-        self.logit_bias = [(t, value.clip(-limit, limit)) for t, value in self.logit_bias]
+        self.logit_bias = [
+            (token, np.float32(min(100.0, max(-100.0, float(value)))))
+            for token, value in self.logit_bias
+        ]
 
 
 class FlagCleared(LogitBias):

@@ -47,7 +47,7 @@ class AlwaysDivides(Steps):
     """A negative logit is divided too and rises."""
 
     def repeated(self, old: NDArray[Any], _count: NDArray[Any]) -> NDArray[Any]:
-        return old / self.penalty_repeat  # type: ignore[no-any-return]
+        return old / self.penalty_repeat
 
 
 class PerOccurrence(Steps):

@@ -29,7 +29,7 @@ class Steps(TopNSigma):
         cand.logits = np.where(low, np.float32(self.masked), cand.logits)
 
     def valid(self, logits: NDArray[Any]) -> NDArray[Any]:
-        return logits[logits != -np.inf]
+        return logits[logits != -np.inf]  # type: ignore[no-any-return]
 
     def deviation(self, valid: NDArray[Any], mean: Any) -> Any:
         return np.sqrt(floats.total_of_squares(valid - mean) / np.float32(len(valid)))

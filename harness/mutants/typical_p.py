@@ -27,7 +27,7 @@ class Steps(TypicalP):
         return floats.total(-p * log_p)
 
     def distance(self, log_p: NDArray[Any], entropy: Any) -> NDArray[Any]:
-        return abs(-log_p - entropy)  # type: ignore[no-any-return]
+        return abs(-log_p - entropy)
 
     def order(self, distance: NDArray[Any]) -> NDArray[Any]:
         return sorting.std_sort(-distance)  # type: ignore[no-any-return]
@@ -112,7 +112,7 @@ class FlagStaysSorted(Steps):
 
     def apply(self, cand: Candidates) -> None:
         super().apply(cand)
-        cand.sorted |= self.p < 1
+        cand.sorted = cand.sorted or bool(self.p < 1)
 
 
 class SortsBack(Steps):

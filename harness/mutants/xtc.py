@@ -69,7 +69,7 @@ class CoinOfTwoWords(Steps):
     """The uniform number is a double of two generator words."""
 
     def acts(self) -> bool:
-        return self.rng.uniform_double() <= self.p
+        return bool(self.rng.uniform_double() <= self.p)
 
 
 class CoinOnlyIfNeeded(Steps):

@@ -50,6 +50,7 @@ class AdaptiveP:
         self.original_p: floats.FloatArray = np.empty(0, np.float32)
         self._forget()
 
+    @np.errstate(all="ignore")
     def _forget(self) -> None:
         one = np.float32(1)
         self.weighted_sum: Any = self.target / (one - self.decay)
@@ -74,6 +75,7 @@ class AdaptiveP:
         self.pending_token = int(cand.ids[cand.selected])
         self.pending_index = cand.selected
 
+    @np.errstate(all="ignore")
     def accept(self, token: int) -> None:
         if token == self.pending_token:
             if self.pending_index == -1 or self.pending_index >= len(self.original_p):

@@ -57,7 +57,7 @@ class Dry:
         self.dry_allowed_length = int32("dry_allowed_length", dry_allowed_length)
         self.dry_penalty_last_n = max(0, int32("dry_penalty_last_n", dry_penalty_last_n))
         self.on = self.dry_multiplier != 0 and self.dry_base >= 1 and self.dry_penalty_last_n != 0
-        self.breakers = breaker_sequences(seq_breakers, vocab, needed=self.on)
+        self.breakers = breaker_sequences(seq_breakers, vocab, needed=bool(self.on))
         self.history: deque[int] = deque(maxlen=self.dry_penalty_last_n)
 
     @np.errstate(all="ignore")

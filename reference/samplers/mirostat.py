@@ -16,8 +16,8 @@ Parameters:
 Ties: the order of llama.cpp's sort.
 Edges: k is cut towards zero and at least 1. Where k is NaN (one candidate, m = 1) or does not fit
     int32 (a large mu; equal logits, where 1 / s is infinite), the conversion gives -2**31 on
-    x86-64, so k = 1: the sampler turns greedy. One candidate draws nothing. All -inf: NaN, and mu stays NaN until reset. A NaN
-    logit: refused. None: refused (llama.cpp aborts).
+    x86-64, so k = 1: the sampler turns greedy. One candidate draws nothing. All -inf: NaN, and mu
+    stays NaN until reset. A NaN logit: refused. None: refused (llama.cpp aborts).
 Source: llama_sampler_mirostat_apply, src/llama-sampler.cpp at v0.5.0; Basu et al. 2020,
     arXiv:2007.14966.
 Suite: suites/parity/mirostat.toml
@@ -46,7 +46,11 @@ class Mirostat:
         self.eta = float32("eta", eta)
         self.m = int32("m", m)
         self.rng = Mt19937(self.seed)
-        self.mu: Any = np.float32(2) * self.tau
+        self.mu: Any = self._first_mu()
+
+    @np.errstate(over="ignore")
+    def _first_mu(self) -> Any:
+        return np.float32(2) * self.tau
 
     @np.errstate(all="ignore")
     def apply(self, cand: Candidates) -> None:
@@ -77,7 +81,7 @@ class Mirostat:
         pass
 
     def reset(self) -> None:
-        self.mu = np.float32(2) * self.tau
+        self.mu = self._first_mu()
         self.rng.seed(self.seed)
 
     def clone(self) -> "Mirostat":

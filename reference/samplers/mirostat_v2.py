@@ -36,7 +36,11 @@ class MirostatV2:
         self.tau = float32("tau", tau)
         self.eta = float32("eta", eta)
         self.rng = Mt19937(self.seed)
-        self.mu: Any = np.float32(2) * self.tau
+        self.mu: Any = self._first_mu()
+
+    @np.errstate(over="ignore")
+    def _first_mu(self) -> Any:
+        return np.float32(2) * self.tau
 
     @np.errstate(all="ignore")
     def apply(self, cand: Candidates) -> None:
@@ -54,7 +58,7 @@ class MirostatV2:
         pass
 
     def reset(self) -> None:
-        self.mu = np.float32(2) * self.tau
+        self.mu = self._first_mu()
         self.rng.seed(self.seed)
 
     def clone(self) -> "MirostatV2":
