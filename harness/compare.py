@@ -121,7 +121,7 @@ def _first_difference(want: Candidates, got: Got) -> tuple[str, dict[str, Any]]:
 
 
 def _reordered(want: Candidates, got: Got) -> bool:
-    """The same candidates, the same sequence of logits and p; equal ones in another order."""
+    """The same sequence of logits and p and the same selected position; equal ones swapped."""
     if not (same_bits(want.logits, got.logits) and same_bits(want.p, got.p)):
         return False
     a, b = np.argsort(want.ids, kind="stable"), np.argsort(got.ids, kind="stable")
@@ -129,7 +129,7 @@ def _reordered(want: Candidates, got: Got) -> bool:
         np.array_equal(want.ids[a], got.ids[b])
         and same_bits(want.logits[a], got.logits[b])
         and got.sorted in (None, want.sorted)
-        and (want.selected < 0) == (got.selected < 0)
+        and want.selected == got.selected
     )
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from harness.bundle import Bundle
 from harness.errors import InputError
-from harness.protocol import plain
 from harness.results import BackendResult, CaseResult, RunInfo
 from harness.verdicts import ORDER, Verdict
 from reports.model import (
@@ -36,7 +35,7 @@ def report_of(bundles: list[Bundle]) -> Report:
 def section(bundle: Bundle) -> Section:
     """Raises InputError where results name backends that run.json does not."""
     info = RunInfo.model_validate(visible(bundle.info.model_dump()))
-    cases = [CaseResult.model_validate(visible(plain(c.model_dump()))) for c in bundle.cases]
+    cases = [CaseResult.model_validate(visible(c.model_dump())) for c in bundle.cases]
     _check_names(bundle.folder, info, cases)
     names = list(info.backends)
     differences = _differences(info, cases)

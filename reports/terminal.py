@@ -13,13 +13,14 @@ _ALWAYS: tuple[Verdict, ...] = ("diverged", "crashed")
 def summary_lines(bundle: Bundle) -> list[str]:
     """Plain text, no markup. Raises InputError for a bundle whose parts do not fit together."""
     part = section(bundle)
-    return [
+    lines = [
         *_failures(part),
         *(_backend_line(summary) for summary in part.backends),
         *_speed(part.timings),
         f"cases    {part.cases_met:,}/{part.cases:,} as required   {part.steps:,} steps"
         f"   {part.wall_s:,.1f} s   {'ok' if part.ok else 'FAILED'}",
     ]
+    return [line.replace("\n", " ").replace("\t", " ") for line in lines]
 
 
 def _failures(part: Section) -> list[str]:
@@ -31,7 +32,7 @@ def _failures(part: Section) -> list[str]:
         lines += [
             f"{problem.kind.upper()} {one_line(problem.case)}",
             f"  {one_line(problem.detail)}",
-            f"  replay: {one_line(problem.replay, 2000)}",
+            f"  replay: {problem.replay}",
         ]
     left_out = max(0, len(part.failures) - SHOWN) + max(0, len(part.problems) - SHOWN)
     return [*lines, f"... and {left_out:,} more failures"] if left_out else lines
@@ -51,7 +52,7 @@ def _failure(difference: Difference, label: str) -> list[str]:
     return [
         *lines,
         f"  required: {' or '.join(difference.required)}",
-        f"  replay: {one_line(difference.replay, 2000)}",
+        f"  replay: {difference.replay}",
     ]
 
 

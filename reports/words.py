@@ -4,6 +4,7 @@ import json
 import shlex
 from typing import Any
 
+from harness.protocol import plain
 from harness.results import BackendInfo
 from reports.model import Difference
 
@@ -12,8 +13,10 @@ def visible(value: Any) -> Any:
     """The same data with every character that does not print written as an escape.
 
     Control characters, lone surrogates and invisible or direction-changing ones could break a
-    terminal, XML or the reader's eye. Line feeds and tabs stay.
+    terminal, XML or the reader's eye. Line feeds and tabs stay. JSON has no inf and nan: strings.
     """
+    if isinstance(value, float):
+        return plain(value)
     if isinstance(value, str):
         return value if value.isprintable() else "".join(map(_visible_character, value))
     if isinstance(value, dict):

@@ -101,8 +101,8 @@ def test_process_answers() -> None:
     ],
     ids=[
         "dies", "asserts", "segfaults", "unnamed-signal", "ends", "garbage", "bytes", "deep-json",
-        "number", "missing-key", "extra-key", "two-lines", "half-a-line", "closes-stdout", "no-line-end",
-        "unknown-kind", "rejects", "unsupported",
+        "number", "missing-key", "extra-key", "two-lines", "half-a-line", "closes-stdout",
+        "no-line-end", "unknown-kind", "rejects", "unsupported",
     ],
 )  # fmt: skip
 def test_failure_says_what_happened(act: str, verdict: str, message: str) -> None:

@@ -106,9 +106,9 @@ def test_duration_has_a_unit(ns: float, expected: str) -> None:
 
 
 def test_visible_escapes_what_does_not_print_and_keeps_line_ends() -> None:
-    raw = {"a\x00": ["\x1b[31mred", "right\u202eleft", "\ud800", "line\nline", 3]}
+    raw = {"a\x00": ["\x1b[31mred", "right\u202eleft", "\ud800", "line\nline", 3, float("inf")]}
     assert visible(raw) == {
-        "a\\x00": ["\\x1b[31mred", "right\\u202eleft", "\\ud800", "line\nline", 3]
+        "a\\x00": ["\\x1b[31mred", "right\\u202eleft", "\\ud800", "line\nline", 3, "inf"]
     }
 
 

@@ -33,7 +33,7 @@ steps = 4
 """
 
 
-def cli(*arguments: str | Path, **options: object) -> subprocess.CompletedProcess[str]:
+def cli(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*CLI, *map(str, arguments)],
         capture_output=True,
@@ -41,7 +41,6 @@ def cli(*arguments: str | Path, **options: object) -> subprocess.CompletedProces
         cwd=ROOT,
         timeout=300,
         check=False,
-        **options,  # type: ignore[call-overload]
     )
 
 

@@ -1,0 +1,138 @@
+"""Verdicts of one stage, on literals."""
+
+import numpy as np
+import pytest
+
+from harness.compare import Got, classify, identical
+from harness.verdicts import ORDER, worst
+from reference import Candidates
+from reference.chain import Sampler
+from reference.samplers.dist import Dist
+from reference.samplers.temp import Temp
+from reference.samplers.top_p import TopP
+
+
+def candidates(
+    ids: list[int], logits: list[float], p: list[float], selected: int = -1
+) -> Candidates:
+    return Candidates(
+        np.array(ids, np.int32),
+        np.array(logits, np.float32),
+        np.array(p, np.float32),
+        selected=selected,
+    )
+
+
+def got(like: Candidates, **changes: object) -> Got:
+    values: dict[str, object] = {
+        "ids": like.ids,
+        "logits": like.logits,
+        "p": like.p,
+        "sorted": like.sorted,
+        "selected": like.selected,
+    }
+    return Got(**(values | changes))  # type: ignore[arg-type]
+
+
+WANT = candidates([2, 0, 1], [3.0, 1.0, 1.0], [0.8, 0.1, 0.1], selected=0)
+TEMP = Temp(0.5)
+
+
+def verdict(found: Got, sampler: Sampler = TEMP, want: Candidates = WANT) -> str:
+    return classify(want, found, want, sampler).verdict
+
+
+def test_identical_needs_every_array_the_flag_and_the_selection() -> None:
+    assert identical(WANT, got(WANT))
+    assert identical(WANT, got(WANT, sorted=None))
+    assert not identical(WANT, got(WANT, sorted=True))
+    assert not identical(WANT, got(WANT, selected=1))
+    assert not identical(WANT, got(WANT, p=np.array([0.8, 0.1, 0.2], np.float32)))
+    assert not identical(WANT, got(WANT, ids=np.array([2, 1, 0], np.int32)))
+
+
+def test_identical_takes_any_nan_for_equal_but_not_the_zeros() -> None:
+    quiet, negative = np.array([0x7FC00000, 0xFFC00001], np.uint32).view(np.float32)
+    want = candidates([0], [quiet], [0.0])
+    assert identical(want, got(want, logits=np.array([negative], np.float32)))
+    assert not identical(want, got(want, p=np.array([-0.0], np.float32)))
+
+
+def test_reordered_is_another_order_of_exactly_equal_values() -> None:
+    assert verdict(got(WANT, ids=np.array([2, 1, 0], np.int32))) == "reordered"
+
+
+def test_swapped_unequal_values_are_no_reordering() -> None:
+    assert verdict(got(WANT, ids=np.array([0, 2, 1], np.int32))) == "diverged"
+
+
+def test_a_reordering_that_selects_nothing_is_diverged() -> None:
+    assert verdict(got(WANT, ids=np.array([2, 1, 0], np.int32), selected=-1)) == "diverged"
+
+
+@pytest.mark.parametrize(
+    ("ulps", "expected"), [(1, "close"), (4, "close"), (400, "diverged")], ids=["1", "4", "400"]
+)
+def test_close_ends_at_four_ulps(ulps: int, expected: str) -> None:
+    logits = WANT.logits.copy()
+    logits[0] += np.float32(ulps) * np.spacing(np.float32(3.0))
+    assert verdict(got(WANT, logits=logits)) == expected
+
+
+def test_close_takes_no_value_that_became_infinite() -> None:
+    logits = np.array([np.inf, 1.0, 1.0], np.float32)
+    assert verdict(got(WANT, logits=logits)) == "diverged"
+
+
+def test_boundary_is_a_cut_within_rounding_of_p() -> None:
+    # masses 0.5, 0.3, 0.2 and p = 0.8 up to rounding: two or three tokens may stay
+    before = candidates([0, 1, 2], np.log([0.5, 0.3, 0.2]).tolist(), [0.0, 0.0, 0.0])
+    sampler = TopP(0.8)
+    want = before.copy()
+    sampler.apply(want)
+    other = 3 if len(want) == 2 else 2
+    p = np.array([0.5, 0.3, 0.2], np.float32)[:other]
+    found = Got(before.ids[:other], before.logits[:other], p, True, -1)
+    assert classify(want, found, before, sampler).verdict == "boundary"
+
+
+def test_a_cut_one_token_beyond_rounding_is_diverged() -> None:
+    before = candidates([0, 1, 2], np.log([0.5, 0.3, 0.2]).tolist(), [0.0, 0.0, 0.0])
+    sampler = TopP(0.7)
+    want = before.copy()
+    sampler.apply(want)
+    found = Got(before.ids, before.logits, np.array([0.5, 0.3, 0.2], np.float32), True, -1)
+    assert len(want) == 2
+    assert classify(want, found, before, sampler).verdict == "diverged"
+
+
+def test_a_drawn_token_far_from_the_uniform_number_is_diverged() -> None:
+    before = candidates([0, 1], [0.0, 0.0], [0.0, 0.0])
+    sampler = Dist(1)
+    want = before.copy()
+    Dist(1).apply(want)
+    found = got(want, selected=1 - want.selected)
+    assert classify(want, found, before, sampler).verdict == "diverged"
+
+
+def test_first_difference_names_rank_id_and_values() -> None:
+    difference = classify(WANT, got(WANT, p=np.array([0.8, 0.5, 0.1], np.float32)), WANT, TEMP)
+    assert difference.what == "p"
+    assert difference.values["rank"] == 1
+    assert difference.values["id"] == 0
+    assert difference.values["got"] == 0.5
+
+
+def test_first_difference_of_lengths_counts_survivors() -> None:
+    short = Got(WANT.ids[:2], WANT.logits[:2], WANT.p[:2], False, 0)
+    difference = classify(WANT, short, WANT, TEMP)
+    assert (difference.what, difference.values) == (
+        "survivors",
+        {"survivors": {"got": 2, "expected": 3}},
+    )
+
+
+def test_worst_is_the_last_in_order() -> None:
+    assert worst(["identical", "close", "reordered"]) == "close"
+    assert worst([]) == "identical"
+    assert ORDER[0] == "identical"
