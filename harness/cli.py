@@ -205,10 +205,11 @@ def capture(
     prompts: Annotated[Path, typer.Option(help=".jsonl with id and text, or .txt")],
     output: Annotated[Path, typer.Option("--output", "-o")],
     dtype: Annotated[Literal["float32", "float16"], typer.Option()] = "float32",
-    max_rows: Annotated[int | None, typer.Option(min=1)] = None,
+    max_rows: Annotated[int | None, typer.Option(min=1, help="evenly spaced")] = None,
+    threads: Annotated[int, typer.Option(min=1)] = 1,
 ) -> None:
     """Capture the logits of any model as a fixture."""
-    capture_logits(model, prompts, output, dtype, max_rows)
+    capture_logits(model, prompts, output, dtype, max_rows, threads)
     out.print(str(output))
 
 

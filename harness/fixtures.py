@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.errors import InputError
+from harness.gguf_reader import BoundedReader
 from harness.manifest import read_manifest
 
 ARCHITECTURE = "sampler-parity"
@@ -103,15 +104,6 @@ def _content(facts: Facts, tensors: Tensors) -> str:
     return hasher.hexdigest()
 
 
-class _Reader(gguf.GGUFReader):  # type: ignore[misc]
-    """Stops at the end of the file; the package's own reader loops on a damaged length."""
-
-    def _get(self, offset: int, dtype: Any, count: int = 1, override_order: Any = None) -> Any:
-        if int(offset) + np.dtype(dtype).itemsize * int(count) > len(self.data):
-            raise ValueError("it ends in the middle of a value")
-        return super()._get(offset, dtype, count, override_order)
-
-
 def read(path: Path) -> Fixture:
     """A GGUF file. Raises InputError for one that is no good GGUF, or whose digest is wrong.
 
@@ -121,7 +113,7 @@ def read(path: Path) -> Fixture:
         raise InputError(path, "no such file", "name a file that `sampler-parity capture` wrote")
     try:
         with np.errstate(over="ignore"):
-            reader = _Reader(path)
+            reader = BoundedReader(path)
         architecture = _contents(reader.fields.get("general.architecture"))
         facts = {
             key.removeprefix(_PREFIX): _contents(field)

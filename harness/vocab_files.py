@@ -15,6 +15,7 @@ import gguf
 import numpy as np
 
 from harness.errors import InputError
+from harness.gguf_reader import BoundedReader
 from reference import Vocab
 from reference.vocab import _CHAR_OF, TokenType
 
@@ -160,8 +161,8 @@ def vocab_path(name: str) -> Path:
 def read_vocab(path: Path) -> Vocab:
     """The reference's vocabulary of a GGUF file. Raises InputError for one not covered."""
     try:
-        reader = gguf.GGUFReader(path)
-    except (ValueError, OSError, IndexError) as error:
+        reader = BoundedReader(path)
+    except (ValueError, OSError, LookupError, TypeError, OverflowError) as error:
         raise InputError(path, f"not a readable GGUF file: {error}") from None
     model = _value(reader, "tokenizer.ggml.model")
     if model not in ("gpt2", "llama"):

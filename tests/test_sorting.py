@@ -200,6 +200,14 @@ def test_discrete_draws_as_libstdcxx(cpp: Cpp, weights: list[float]) -> None:
     assert rng.words(1)[0] == expected[-1:].view(np.uint32)[0]
 
 
+def test_discrete_never_draws_beyond_the_last() -> None:
+    """The running sum of n shares can end below the largest number, 1 - 2**-53; the last step is 1
+    all the same."""
+    largest = 2**32 - 1
+    for n in range(2, 300):
+        assert discrete(_Words(largest, largest), np.full(n, 0.1, np.float32)) == n - 1
+
+
 def _floats(seed: int, *, positive: bool = False) -> Keys:
     """200,000 float32 of all magnitudes, with zeros, denormals, infinities and NaN."""
     rng = np.random.default_rng(seed)

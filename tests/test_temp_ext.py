@@ -55,6 +55,13 @@ def test_temp_ext_clamps_the_lower_end_at_zero() -> None:
     assert cand.p.tolist() == [1.0, 0.0, 0.0]
 
 
+def test_temp_ext_maps_to_the_clamped_range() -> None:
+    """temp .5, delta 2: 0 to 2.5, h = .875: T = 2.1875 (from -1.5 on it would be 2)."""
+    logits = logs(0.5, 0.25, 0.125, 0.125)
+    cand = applied("temp_ext", {"temp": 0.5, "delta": 2.0}, logits)
+    assert cand.logits == pytest.approx(logits / 2.1875, rel=1e-5)
+
+
 def test_temp_ext_uses_the_lower_end_without_entropy() -> None:
     """temp 1, delta .5, one possible token: T = .5."""
     cand = applied("temp_ext", {"temp": 1.0, "delta": 0.5}, [3.0, -np.inf])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from reference import Candidates, UndefinedInputError
-from tests.applied import SEED, applied, chain_of, logs
+from tests.applied import SEED, WORDS, applied, chain_of, logs
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,15 @@ def test_xtc_leaves_the_published_probabilities(t: float, expected: list[float])
     assert cand.p == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.parametrize(("p", "ids"), [(0.8147, [0, 1, 2]), (0.8148, [1, 2]), (1.0, [1, 2])])
+@pytest.mark.parametrize(
+    ("p", "ids"),
+    [
+        (0.8147, [0, 1, 2]),
+        (WORDS[0] / 2**32, [1, 2]),  # exactly the number
+        (0.8148, [1, 2]),
+        (1.0, [1, 2]),
+    ],
+)
 def test_xtc_acts_where_the_number_is_at_most_p(p: float, ids: list[int]) -> None:
     """The first number is .814724. p = .5 .4 .1, two of them at least .3."""
     parameters = {"p": p, "t": 0.3, "seed": SEED}
