@@ -64,7 +64,10 @@ def counterexample(
 ) -> dict[str, object] | None:
     """The case made small on the first backend that fails with a difference; None if none does."""
     failing = [
-        b for b in backends if result.backends[b.name].verdict in ("diverged", "close", "reordered")
+        b
+        for b in backends
+        if not result.met(b.name)
+        and result.backends[b.name].verdict in ("diverged", "boundary", "close", "reordered")
     ]
     if not failing or result.backends[failing[0].name].stage == "relation":
         return None
