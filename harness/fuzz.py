@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
 from harness.case import Case
-from harness.execute import prepare, reference_trace
+from harness.reference_run import prepare, reference_trace
 
 
 class Fuzz(BaseModel):

@@ -13,13 +13,13 @@ Three parts:
 docs/self-test.md says more.
 """
 
+import contextlib
 import functools
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
@@ -35,7 +35,7 @@ from harness.verdicts import Verdict
 
 CASE_TIMEOUT_S = 60.0
 HANG_TIMEOUT_S = 2.0  # for the case on which an adapter hangs, which may well be called early
-BASELINE_CHUNK, MUTANT_CHUNK = 400, 10
+BASELINE_CHUNK = 400
 
 
 class _Record(BaseModel):
@@ -208,11 +208,7 @@ def false_alarms(cases: list[Case], worker: tuple[str, ...] = ("reference",)) ->
     return [r.id for r in results if not r.met("reference")]
 
 
-def _mutant_job(names: list[str], processes: bool) -> list[MutantResult]:
-    return [_one_mutant(name, processes) for name in names]
-
-
-def _one_mutant(name: str, processes: bool) -> MutantResult:
+def _one_mutant(name: str, processes: bool = False) -> MutantResult:
     command = [sys.executable, "-m", "harness.worker", "mutant", name]
     backend: BackendProcess = (
         BackendProcess(f"mutant/{name}", command, timeout_s=CASE_TIMEOUT_S)
@@ -225,11 +221,11 @@ def _one_mutant(name: str, processes: bool) -> MutantResult:
         backend.close()
 
 
-def _adapter_job(names: list[str]) -> list[AdapterResult]:
-    return [try_adapter(ADAPTERS[name]) for name in names]
+def _one_adapter(name: str) -> AdapterResult:
+    return try_adapter(ADAPTERS[name])
 
 
-def _baseline_job(start: int) -> BaselineResult:
+def _one_baseline(start: int) -> BaselineResult:
     began = time.perf_counter()
     cases = list(quick_cases()[start : start + BASELINE_CHUNK])
     alarms = false_alarms(cases)
@@ -250,28 +246,16 @@ def run_selftest(
     begun = time.perf_counter()
     mutants, adapters = chosen(names or [])
     say: Callable[[str], object] = report or (lambda _line: None)
-    found: dict[str, MutantResult] = {}
-    broken: dict[str, AdapterResult] = {}
-    baseline = BaselineResult()
-    with ProcessPoolExecutor(jobs or None, mp_context=get_context("spawn")) as pool:
-        futures: list[Future[Any]] = [pool.submit(_adapter_job, [name]) for name in adapters]
-        if not names:
-            futures += [
-                pool.submit(_baseline_job, at)
-                for at in range(0, len(quick_cases()), BASELINE_CHUNK)
-            ]
-        futures += [
-            pool.submit(_mutant_job, mutants[at : at + MUTANT_CHUNK], processes)
-            for at in range(0, len(mutants), MUTANT_CHUNK)
-        ]
-        for future in as_completed(futures):
-            done = future.result()
-            if isinstance(done, BaselineResult):
-                baseline = _added(baseline, done)
-                continue
-            for result in done:
-                say(line_of(result))
-                (found if isinstance(result, MutantResult) else broken)[result.name] = result
+    chunks = [] if names else list(range(0, len(quick_cases()), BASELINE_CHUNK))
+    with _pool(jobs) as pool:
+        trials = [pool.submit(_one_adapter, name) for name in adapters]
+        checks = [pool.submit(_one_baseline, start) for start in chunks]
+        broken = {}
+        for trial in as_completed(trials):
+            broken[trial.result().name] = trial.result()
+            say(line_of(trial.result()))
+        baseline = functools.reduce(_added, (c.result() for c in checks), BaselineResult())
+    found = _run_mutants(mutants, jobs, processes, say)
     whole = SelfTestReport(
         mutants=[found[name] for name in mutants],
         adapters=[broken[name] for name in adapters],
@@ -281,6 +265,27 @@ def run_selftest(
     for line in whole.lines():
         say(line)
     return whole
+
+
+def _run_mutants(
+    names: list[str], jobs: int, processes: bool, say: Callable[[str], object]
+) -> dict[str, MutantResult]:
+    """A mutant that takes its process down (and so the pool) is run again as a backend process."""
+    found: dict[str, MutantResult] = {}
+    with _pool(jobs) as pool:
+        for future in as_completed([pool.submit(_one_mutant, n, processes) for n in names]):
+            with contextlib.suppress(BrokenExecutor):
+                found[future.result().name] = future.result()
+                say(line_of(future.result()))
+    for name in names:
+        if name not in found:
+            found[name] = _one_mutant(name, processes=True)
+            say(line_of(found[name]))
+    return found
+
+
+def _pool(jobs: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(jobs or None, mp_context=get_context("spawn"))
 
 
 def chosen(names: list[str]) -> tuple[list[str], list[str]]:

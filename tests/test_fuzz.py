@@ -1,4 +1,4 @@
-from harness.execute import prepare, reference_trace
+from harness.reference_run import prepare, reference_trace
 from harness.fuzz import Fuzz
 
 BLOCK = Fuzz(id="h", description="d", why="w", count=30, quick=12, seed=3)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from harness.mutants.mutant import Mutant
 from reference import Candidates
 from reference.random import discrete
-from reference.samplers.adaptive_p import INV_WIDTH, NO_TOKEN, PEAK, SHARPNESS, AdaptiveP
+from reference.samplers.adaptive_p import INV_WIDTH, PEAK, SHARPNESS, AdaptiveP
 
 
 class Steps(AdaptiveP):
@@ -171,16 +171,6 @@ class CountsAnyToken(Steps):
         super().accept(token)
 
 
-class KeepsPending(Steps):
-    """A draw stays pending after another token was accepted."""
-
-    def accept(self, token: int) -> None:
-        kept = self.pending_token, self.pending_index
-        super().accept(token)
-        if token != kept[0] and kept[0] != NO_TOKEN:
-            self.pending_token, self.pending_index = kept
-
-
 class Sorts(Steps):
     """Candidates are sorted."""
 
@@ -205,5 +195,6 @@ MUTANTS = [
     Mutant("adaptive_p/reset-keeps-stream", ResetKeepsStream, "bug zoo 55, LC #9398"),
     Mutant("adaptive_p/clone-continues-stream", CloneContinuesStream),
     Mutant("adaptive_p/clone-forgets", CloneForgets),
+    Mutant("adaptive_p/counts-any-token", CountsAnyToken),
     Mutant("adaptive_p/sorts", Sorts),
 ]
