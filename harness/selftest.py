@@ -1,14 +1,14 @@
 """The self-test: every planted fault must be caught, at its stage, by a case of the quick profile.
 
 Three parts:
-  baseline  the reference as a backend process on every case: each must be identical, or the
-            harness sees differences where there are none
-  mutants   each runs the cases that contain its sampler until one catches it at its stage. They run
-            in the self-test's own process, through the same requests, scratch file and comparison
-            as any backend; `processes` runs each as a process instead, a few times slower
   adapters  each breaks the protocol on one case of three, as a process: that case gets the verdict
             expected, the other two are identical, and a new worker was started where the old one
             could not go on
+  baseline  the reference as a backend process on every case: each must be identical, or the
+            harness sees differences where there are none
+  mutants   each runs the cases that contain its sampler until one catches it at its stage: in a
+            process of the self-test, through the same requests, scratch file and comparison as any
+            backend, or, with `processes`, as a backend process of its own
 
 docs/self-test.md says more.
 """

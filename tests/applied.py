@@ -12,6 +12,7 @@ from harness.compare import Got, identical
 from harness.process import BackendProcess
 from harness.vocab_files import read_vocab, vocab_path
 from reference import Candidates, Chain, Vocab, build_chain
+from reference.random import Mt19937
 
 Spec = list[dict[str, dict[str, Any]]]
 
@@ -22,6 +23,17 @@ WORDS = (3499211612, 581869302, 3890346734, 3586334585, 545404204, 4161255391)
 UNIFORM_FLOATS = (0.814724, 0.135477, 0.905792, 0.835009, 0.126987, 0.968868)
 # And <double>, two words each, the later one the more significant.
 UNIFORM_DOUBLES = (0.135477, 0.835009, 0.968868)
+
+
+class FixedWords(Mt19937):
+    """A generator whose words we choose."""
+
+    def __init__(self, *words: int) -> None:
+        self._left = list(words)
+
+    def words(self, n: int) -> NDArray[np.uint64]:
+        taken, self._left = self._left[:n], self._left[n:]
+        return np.array(taken, np.uint64)
 
 
 def logs(*probs: float) -> NDArray[np.float32]:

@@ -104,6 +104,16 @@ def test_candidates_refuse_logits_of_two_dimensions() -> None:
         Candidates.from_logits([[1.0, 2.0]])
 
 
+def test_candidates_share_no_memory_with_the_logits_given() -> None:
+    row = np.array([1.0, 2.0], np.float32)
+    cand = Candidates.from_logits(row)
+    cand.logits[0] = 9
+    assert row.tolist() == [1.0, 2.0]
+    copy = cand.copy()
+    copy.logits[0], copy.ids[0], copy.p[0] = 8, 7, 6
+    assert (cand.logits[0], cand.ids[0], cand.p[0]) == (9, 0, 0)
+
+
 # A stage of every kind, each of which changes something.
 FILTERS: Spec = [
     {"top_k": {"k": 20}},

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from reference import Candidates
-from tests.applied import SEED, applied, chain_of, logs
+from reference.samplers.dist import Dist
+from tests.applied import SEED, FixedWords, applied, chain_of, logs
 
 
 def _draws(logits: list[float], n: int) -> list[int | None]:
@@ -37,6 +38,28 @@ def test_dist_normalizes_the_probabilities() -> None:
 def test_dist_selects_the_first_whose_sum_reaches_the_number(first: float, token: int) -> None:
     """The number is .1354770..: a first probability just below it is passed, just above taken."""
     assert applied("dist", {"seed": SEED}, logs(first, 1 - first)).token == token
+
+
+@pytest.mark.parametrize(
+    ("high", "logits", "token"),
+    [
+        (2**31, [0.0, 0.0], 0),  # u = .5: the sum 1 of 2 reaches 2 * .5
+        (2**31 + 1, [0.0, 0.0], 1),
+        (0, [-np.inf, 0.0], 0),  # u = 0: a sum of 0 reaches it, even that of a banned token
+        (1, [-np.inf, 0.0], 1),
+        (2**32 - 1, [0.0, 0.0, -np.inf], 1),
+    ],
+    ids=["exactly reached", "just not", "zero", "just above zero", "largest"],
+)
+def test_dist_selects_where_the_number_is_reached_exactly(
+    high: int, logits: list[float], token: int
+) -> None:
+    """u = high / 2**32, from the words 0 and high."""
+    sampler = Dist(0)
+    sampler.rng = FixedWords(0, high)
+    cand = Candidates.from_logits(logits)
+    sampler.apply(cand)
+    assert cand.token == token
 
 
 def test_dist_depends_on_the_order_of_the_candidates() -> None:

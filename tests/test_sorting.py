@@ -13,7 +13,13 @@ from numpy.typing import DTypeLike, NDArray
 from harness.process import BackendProcess
 from reference import floats, sorting
 from reference.random import Mt19937, discrete
-from tests.applied import UNIFORM_DOUBLES, UNIFORM_FLOATS, WORDS, assert_as_native
+from tests.applied import (
+    UNIFORM_DOUBLES,
+    UNIFORM_FLOATS,
+    WORDS,
+    FixedWords,
+    assert_as_native,
+)
 
 Keys = NDArray[np.float32]
 Cpp = Callable[..., NDArray[Any]]
@@ -157,22 +163,11 @@ def test_uniform_numbers_follow_from_the_published_words() -> None:
     assert [rng.uniform_double() for _ in range(3)] == pytest.approx(UNIFORM_DOUBLES, abs=1e-6)
 
 
-class _Words(Mt19937):
-    """Words of our choice."""
-
-    def __init__(self, *words: int) -> None:
-        self._left = list(words)
-
-    def words(self, n: int) -> NDArray[np.uint64]:
-        taken, self._left = self._left[:n], self._left[n:]
-        return np.array(taken, np.uint64)
-
-
 def test_uniform_numbers_are_below_one_for_the_largest_words() -> None:
     """(2**32 - 1) rounds to 2**32 in float32, and so does the pair in double: 1 - ulp instead."""
     largest = 2**32 - 1
-    assert _Words(largest).uniform_float() == np.float32(1) - np.float32(2.0**-24)
-    assert _Words(largest, largest).uniform_double() == 1 - 2.0**-53
+    assert FixedWords(largest).uniform_float() == np.float32(1) - np.float32(2.0**-24)
+    assert FixedWords(largest, largest).uniform_double() == 1 - 2.0**-53
 
 
 WEIGHTS = {
@@ -205,7 +200,7 @@ def test_discrete_never_draws_beyond_the_last() -> None:
     all the same."""
     largest = 2**32 - 1
     for n in range(2, 300):
-        assert discrete(_Words(largest, largest), np.full(n, 0.1, np.float32)) == n - 1
+        assert discrete(FixedWords(largest, largest), np.full(n, 0.1, np.float32)) == n - 1
 
 
 def _floats(seed: int, *, positive: bool = False) -> Keys:

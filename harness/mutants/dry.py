@@ -122,6 +122,13 @@ class PenalizesEachMatch(Steps):
                 cand.logits[cand.ids == token] -= self._penalty(length, np.float32)
 
 
+class BreakerIncluded(Steps):
+    """A repetition may reach one token further, into the breaker."""
+
+    def _limit(self, latest_first: list[int]) -> int:
+        return min(super()._limit(latest_first) + 1, len(latest_first))
+
+
 class BreakersIgnored(Steps):
     """Sequence breakers do not end the search."""
 
@@ -213,6 +220,7 @@ MUTANTS = [
     Mutant("dry/latest-match-only", LatestMatchOnly),
     Mutant("dry/oldest-match-only", OldestMatchOnly),
     Mutant("dry/penalizes-each-match", PenalizesEachMatch, "bug zoo 32"),
+    Mutant("dry/breaker-included", BreakerIncluded),
     Mutant("dry/breakers-ignored", BreakersIgnored, "bug zoo 44"),
     Mutant("dry/tails-ignored", TailsIgnored),
     Mutant("dry/breaker-tokens-penalized", BreakerTokensPenalized),
