@@ -15,6 +15,7 @@ import gguf
 import numpy as np
 
 from harness.errors import InputError
+from harness.fixtures import golden_folder
 from harness.gguf_reader import BoundedReader
 from reference import Vocab
 from reference.vocab import _CHAR_OF, TokenType
@@ -143,11 +144,12 @@ _BUILT_IN = {"bpe": write_bpe, "spm": write_spm}
 
 @functools.cache
 def vocab_path(name: str) -> Path:
-    """The GGUF file of a vocabulary: `bpe`, `spm`, or a path."""
+    """The GGUF file of a vocabulary: `bpe`, `spm`, `small` (the golden model's), or a path."""
     if name not in _BUILT_IN:
-        path = Path(name)
+        path = golden_folder() / "model" / "small.gguf" if name == "small" else Path(name)
         if not path.is_file():
-            raise InputError(name, "no such vocabulary", "use bpe, spm or the path of a GGUF file")
+            mend = "use bpe, spm, small or the path of a GGUF file"
+            raise InputError(name, "no such vocabulary", mend)
         return path
     with tempfile.NamedTemporaryFile(dir=cache_folder(), delete=False) as file:
         made = Path(file.name)
