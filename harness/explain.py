@@ -38,18 +38,28 @@ def _on_backend(
     version = bundle.info.backends[backend].version
     place = ""
     if result.step is not None:
-        place = f", step {result.step}, stage {result.stage} (index {result.stage_index})"
+        place = f", step {result.step + 1} of {case.steps}"
+        if result.stage_index is not None:
+            place += f", stage {result.stage_index + 1} of {len(case.samplers)} ({result.stage})"
     yield f"{result.verdict.upper()} {case.id}   {backend} {version} vs reference{place}"
     if result.detail:
         yield f"  {result.detail}"
     if result.what:
-        values = ", ".join(f"{key}: {value}" for key, value in result.values.items())
-        yield f"  first difference: {result.what} ({values})"
+        yield f"  first difference: {result.what} ({_values(result.values)})"
     artifact = bundle.folder / "artifacts" / artifact_name(case.id, backend)
     if artifact.exists():
         yield from _side_by_side(artifact, int(result.values.get("rank", 0)))
     suite = case.suite or "parity"
     yield f"  replay: sampler-parity run {suite} --case {case.id} -b {backend}"
+
+
+def _values(values: dict[str, Any]) -> str:
+    plain = {k: f"{v:.9g}" if isinstance(v, float) else v for k, v in values.items()}
+    survivors = plain.pop("survivors", None)
+    said = [f"{key} {value}" for key, value in plain.items()]
+    if survivors is not None:
+        said.append(f"survivors: got {survivors['got']}, expected {survivors['expected']}")
+    return ", ".join(said)
 
 
 def _side_by_side(artifact: Path, rank: int) -> Iterator[str]:

@@ -18,7 +18,7 @@ from harness.execute import execute
 from harness.process import BackendProcess
 from harness.protocol import plain
 from harness.results import CaseResult, RunInfo
-from harness.shrink import shrink
+from harness.shrink import short, shrink
 from reference import ChainError
 
 _CHUNK_CASES = 50
@@ -78,7 +78,7 @@ def counterexample(
         return not again.refusal and again.backends[failing[0].name].verdict == verdict
 
     small = shrink(case, fails)
-    shown: dict[str, object] = plain(small.model_dump(by_alias=True, exclude_defaults=True))
+    shown: dict[str, object] = short(plain(small.model_dump(by_alias=True, exclude_defaults=True)))
     return shown
 
 

@@ -38,6 +38,15 @@ def shrink(case: Case, fails: Fails, seconds: float = 5.0) -> Case:
     return case
 
 
+def short(value: Any) -> Any:
+    """JSON data with the shortest decimals that mean the same float32, for people to read."""
+    if isinstance(value, float):
+        return float(str(np.float32(value)))
+    if isinstance(value, dict):
+        return {key: short(item) for key, item in value.items()}
+    return [short(item) for item in value] if isinstance(value, list) else value
+
+
 def _holds(case: Case, fails: Fails) -> bool:
     try:
         return fails(case)

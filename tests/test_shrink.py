@@ -2,7 +2,7 @@ import numpy as np
 
 from harness.case import Case
 from harness.logits import LiteralRows
-from harness.shrink import SCREEN_TOKENS, shrink
+from harness.shrink import SCREEN_TOKENS, short, shrink
 
 
 def big() -> Case:
@@ -40,6 +40,11 @@ def test_shrink_keeps_the_values_that_matter() -> None:
 
 def test_shrink_leaves_a_case_alone_that_does_not_fail_again() -> None:
     assert shrink(big(), lambda _: False) == big()
+
+
+def test_short_writes_float32_with_the_fewest_digits() -> None:
+    value = {"rows": [[float(np.float32(0.1)), -0.0]], "k": 3}
+    assert short(value) == {"rows": [[0.1, -0.0]], "k": 3}
 
 
 def test_shrink_stops_when_its_time_is_over() -> None:
