@@ -54,7 +54,9 @@ def _on_backend(
 
 
 def _values(values: dict[str, Any]) -> str:
-    plain = {k: f"{v:.9g}" if isinstance(v, float) else v for k, v in values.items()}
+    plain: dict[str, Any] = {
+        k: f"{v:.9g}" if isinstance(v, float) else v for k, v in values.items()
+    }
     survivors = plain.pop("survivors", None)
     said = [f"{key} {value}" for key, value in plain.items()]
     if survivors is not None:

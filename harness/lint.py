@@ -118,7 +118,7 @@ def _case(suite: Suite, case: Case) -> Iterator[str]:
     if suite.sampler not in FILTERS:
         return
     stages = [stage for stage in _stages(case) if stage[0].name == suite.sampler]
-    effective = any(0 < _left(after) < _left(before) for _, before, after in stages)
+    effective = any(_left(after) > 0 and _removes(before, after) for _, before, after in stages)
     noop = "noop" in case.tags
     if not effective and not noop:
         yield "removes nothing or keeps nothing - tag it noop or change it"
@@ -145,6 +145,10 @@ def _stages(case: Case) -> list[Stage]:
         if 0 <= cand.selected < len(cand):
             chain.accept(int(cand.ids[cand.selected]))
     return stages
+
+
+def _removes(before: Candidates, after: Candidates) -> bool:
+    return len(after) < len(before) or _left(after) < _left(before)
 
 
 def _left(cand: Candidates) -> int:
