@@ -79,13 +79,15 @@ def backends() -> None:
 @app.command("run")
 def run_command(
     suites: Annotated[list[str] | None, typer.Argument(help="e.g. parity, parity/top_p")] = None,
-    backend: Annotated[list[str] | None, typer.Option("--backend", "-b")] = None,
+    backend: Annotated[
+        list[str] | None, typer.Option("--backend", "-b", help="a name or NAME=COMMAND")
+    ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="the bundle")] = None,
     resume: Annotated[bool, typer.Option(help="go on with the bundle, if there is one")] = False,
-    jobs: Annotated[int, typer.Option("-j", min=0, help="processes")] = 0,
+    jobs: Annotated[int, typer.Option("-j", min=0, help="processes; 0: one a core")] = 0,
     profile: Annotated[Profile, typer.Option(help="how much")] = "quick",
     json: Annotated[Path | None, typer.Option(help="write counts to this file")] = None,
-    case: Annotated[list[str] | None, typer.Option(help="only this case (id or prefix*)")] = None,
+    case: Annotated[list[str] | None, typer.Option(help="only this: an id, or PREFIX*")] = None,
     seed: Annotated[int, typer.Option(min=0, help="shifts the random suites")] = 0,
     timeout: Annotated[float, typer.Option(min=0.1, help="seconds for one request")] = 60.0,
 ) -> None:
@@ -247,7 +249,7 @@ def adapter_check(
 @app.command("selftest")
 def selftest_command(
     names: Annotated[list[str] | None, typer.Argument(metavar="MUTANT...")] = None,
-    jobs: Annotated[int, typer.Option("-j", min=0)] = 0,
+    jobs: Annotated[int, typer.Option("-j", min=0, help="processes; 0: one a core")] = 0,
     processes: Annotated[bool, typer.Option(help="each mutant in a process of its own")] = False,
 ) -> None:
     """Run every planted fault as a backend; all must be caught."""

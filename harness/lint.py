@@ -42,32 +42,25 @@ def lint(folder: Path) -> list[str]:
     """Problems of the suites in a folder, and of golden/ and harness/schemas/, one line each."""
     problems: list[str] = []
     suites: dict[Path, Suite] = {}
+    ids: dict[str, list[str]] = defaultdict(list)
     for path in sorted((folder / "parity").glob("*.toml")):
         try:
             suites[path] = read_suite(path)
-            problems += _fixture_names(path, suites[path])
+            for case in expand(path, "full"):
+                ids[case.id].append(suite_id(path))
+            problems += _cases(path, suites[path])
         except InputError as error:
             problems.append(str(error))
-    problems += _unique_ids(suites)
+    problems += _fixture_names(suites)
+    problems += _unique(ids)
     problems += _prose(suites)
     problems += _missing_suites(suites)
-    for path, suite in suites.items():
-        for case in suite.case:
-            problems += [f"{suite_id(path)}: case {case.id!r}: {p}" for p in _case(suite, case)]
     return problems + _golden(fixtures.golden_folder()) + _schemas()
 
 
-def _unique_ids(suites: dict[Path, Suite]) -> list[str]:
-    """Expands every suite too; what is wrong with it is a problem as well."""
-    problems, where = [], defaultdict(list)
-    for path in suites:
-        try:
-            for case in expand(path, "full"):
-                where[case.id].append(suite_id(path))
-        except InputError as error:
-            problems.append(str(error))
-    clashes = [f"id {i!r} is in {' and in '.join(at)}" for i, at in where.items() if len(at) > 1]
-    return problems + clashes
+def _unique(ids: dict[str, list[str]]) -> list[str]:
+    """ids: case id -> the suites that it is in."""
+    return [f"id {i!r} is in {' and in '.join(at)}" for i, at in ids.items() if len(at) > 1]
 
 
 def _blocks(suite: Suite) -> list[Any]:
@@ -105,12 +98,29 @@ def _missing_suites(suites: dict[Path, Suite]) -> list[str]:
     ]
 
 
-def _fixture_names(path: Path, suite: Suite) -> list[str]:
-    named = {c.logits.golden for c in suite.case if isinstance(c.logits, Golden)}
-    grids: list[Grid] = [*suite.matrix, *suite.pairs]
-    named |= {grid.golden for grid in grids if grid.golden}
-    unknown = named - set(read_manifest(fixtures.golden_folder()))
-    return [f"{suite_id(path)}: fixture {name!r} is not in the manifest" for name in unknown]
+def _fixture_names(suites: dict[Path, Suite]) -> list[str]:
+    try:
+        known = set(read_manifest(fixtures.golden_folder()))
+    except InputError:
+        return []  # _golden says so
+    problems = []
+    for path, suite in suites.items():
+        named = {c.logits.golden for c in suite.case if isinstance(c.logits, Golden)}
+        grids: list[Grid] = [*suite.matrix, *suite.pairs]
+        named |= {grid.golden for grid in grids if grid.golden}
+        unknown = sorted(named - known)
+        problems += [
+            f"{suite_id(path)}: fixture {name!r} is not in the manifest" for name in unknown
+        ]
+    return problems
+
+
+def _cases(path: Path, suite: Suite) -> list[str]:
+    return [
+        f"{suite_id(path)}: case {case.id!r}: {problem}"
+        for case in suite.case
+        for problem in _case(suite, case)
+    ]
 
 
 def _case(suite: Suite, case: Case) -> Iterator[str]:

@@ -13,7 +13,8 @@ from pydantic import Field
 
 from harness.case import Case, Script
 from harness.logits import Generated
-from harness.suite_matrix import Block, Family, History, fill
+from harness.suite_grid import Block, Family, fill
+from harness.suite_matrix import History
 
 SEEDS = [0, 1, 42, 2**31 - 1, 2**31, 2**31 + 5, 2**32 - 2]
 MIN_KEEP = [0, 0, 1, 2, 5, 1000]

@@ -4,29 +4,17 @@ A grid is a table of axes; a case is one value of each. The id of a case names t
 are written in the suite, so it does not move when other values are added.
 """
 
-import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from harness import fixtures
 from harness.case import Case, Relation, Script
 from harness.logits import Logits
 from harness.protocol import ChainSpec
-
-Family = Literal[
-    "normal", "zipf", "peaked", "flat", "bimodal", "ties", "equal", "masked", "negative", "wide",
-    "huge", "tiny", "one",
-]  # fmt: skip
-Axes = dict[str, list[Any]]
-
-_SIZES = {"V": 0, "V+1": 1, "V-1": -1}
-_NEVER_REPLACED = "seq_breakers"  # a breaker may be the text "V"
-
-
-class Block(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+from harness.suite_grid import Axes, Block, Family, Subset, fill, points
 
 
 class History(Block):
@@ -45,23 +33,11 @@ class History(Block):
         return [int(token) for token in rng.integers(0, self.alphabet, self.length)]
 
 
-class Subset(Block):
-    """What the quick profile takes of a grid: values that it has; an axis not named, whole."""
-
-    families: list[Family] | None = None
-    sizes: list[int] | None = None
-    seeds: list[int] | None = None
-    logits: list[str] | None = None
-    rows: list[int] | None = None
-    chains: list[str] | None = None
-    histories: list[str] | None = None
-    scripts: list[Script] | None = None
-    vary: dict[str, list[Any]] = {}
-
-
-class Grid(Block):
+class Grid(BaseModel):
     """What matrix and pairs share. Logits: families x sizes x seeds, or logits by name, or rows of
     a golden fixture."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: str = Field(pattern=r"^[a-z0-9_\-]+$")
     description: str = Field(max_length=70)
@@ -108,6 +84,11 @@ class Grid(Block):
         if self.logits:
             return self.logits[point["logits"]]
         return {"family": point["families"], "n": point["sizes"], "seed": point["seeds"]}
+
+    def n_of(self, point: Mapping[str, Any]) -> int:
+        if "sizes" in point:
+            return int(point["sizes"])
+        return self.logits[point["logits"]].n if self.logits else golden_size(self.golden or "")
 
     def history_of(self, point: Mapping[str, Any]) -> list[int]:
         history = self.histories[point["histories"]] if self.histories else self.history
@@ -172,7 +153,7 @@ class Matrix(Grid):
             parts = self.shared_name(point) + ([point["chains"]] if self.chains else [])
             parts += [f"{name}{self._label(name, value)}" for name, value in varied.items()]
             chain: Any = self.chains[point["chains"]] if self.chains else self.chain
-            n = self._n(point)
+            n = self.n_of(point)
             other: dict[str, Any] = {"draws": self.draws, "detail": self.detail}
             if self.relation is not None:
                 filled = fill(self.relation.chain, varied, n)
@@ -184,11 +165,6 @@ class Matrix(Grid):
         if isinstance(value, list | dict):
             return f".{self.vary[name].index(value)}"
         return str(value)
-
-    def _n(self, point: Mapping[str, Any]) -> int:
-        if "sizes" in point:
-            return int(point["sizes"])
-        return self.logits[point["logits"]].n if self.logits else golden_size(self.golden or "")
 
 
 class Pairs(Grid):
@@ -204,72 +180,9 @@ class Pairs(Grid):
         for point in points(axes, self.quick, quick):
             pair = [point["first"], point["second"]]
             chain = [self.stages[name] for name in pair] + self.then
-            n = int(point["sizes"]) if "sizes" in point else 0
-            yield self.case(point, ["+".join(pair), *self.shared_name(point)], fill(chain, {}, n))
+            chain = fill(chain, {}, self.n_of(point))
+            yield self.case(point, ["+".join(pair), *self.shared_name(point)], chain)
 
 
 def golden_size(name: str) -> int:
-    from harness import fixtures
-
     return int(fixtures.load(name).shape[1])
-
-
-def points(
-    axes: Axes, chosen: bool | Subset | list[Subset], quick: bool
-) -> Iterator[dict[str, Any]]:
-    """The points of the grid, or those of its quick subsets, each once."""
-    if not quick or chosen is True:
-        yield from _product(axes)
-        return
-    subsets = [] if chosen is False else chosen if isinstance(chosen, list) else [chosen]
-    seen = set()
-    for subset in subsets:
-        for point in _product(_restrict(axes, subset)):
-            key = str(point)
-            if key not in seen:
-                seen.add(key)
-                yield point
-
-
-def _product(axes: Axes) -> Iterator[dict[str, Any]]:
-    for values in itertools.product(*axes.values()):
-        yield dict(zip(axes, values, strict=True))
-
-
-def _restrict(axes: Axes, subset: Subset) -> Axes:
-    wanted: Axes = {f"${name}": values for name, values in subset.vary.items()}
-    named = {name: getattr(subset, name) for name in Subset.model_fields if name != "vary"}
-    wanted |= {name: values for name, values in named.items() if values is not None}
-    for name, values in wanted.items():
-        missing = [value for value in values if value not in axes.get(name, [])]
-        if missing:
-            raise ValueError(
-                f"quick.{name.replace('$', 'vary.')}: {missing[0]!r} is not in the grid"
-            )
-    return {name: wanted.get(name, values) for name, values in axes.items()}
-
-
-def fill(value: Any, varied: Mapping[str, Any], n: int) -> Any:
-    """Replace "$name" by its value and "V", "V+1", "V-1" by the size of the vocabulary.
-
-    Raises ValueError for a name that vary does not have.
-    """
-    if isinstance(value, dict):
-        return {
-            key: fill(item, varied, n) if key != _NEVER_REPLACED else _named(item, varied)
-            for key, item in value.items()
-        }
-    if isinstance(value, list):
-        return [fill(item, varied, n) for item in value]
-    value = _named(value, varied)
-    if isinstance(value, list | dict):
-        return fill(value, {}, n)
-    return n + _SIZES[value] if isinstance(value, str) and value in _SIZES else value
-
-
-def _named(value: Any, varied: Mapping[str, Any]) -> Any:
-    if not isinstance(value, str) or not value.startswith("$"):
-        return value
-    if value[1:] not in varied:
-        raise ValueError(f"{value!r} in the chain is not in vary")
-    return varied[value[1:]]

@@ -1,5 +1,5 @@
-from harness.reference_run import prepare, reference_trace
 from harness.fuzz import Fuzz
+from harness.reference_run import prepare, reference_trace
 
 BLOCK = Fuzz(id="h", description="d", why="w", count=30, quick=12, seed=3)
 

@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 
 from harness import lint as linter
+from harness.fixtures import golden_folder
 from harness.lint import lint
-from harness.suite import suites_folder
+from harness.suite import read_suite, suites_folder
 
 CASE = """
 name = "top_p"
@@ -50,7 +51,7 @@ def test_lint_accepts_a_good_suite(tmp_path: Path) -> None:
         ),
         pytest.param("p = 0.7", "p = 0.8", "of its threshold", id="within-rounding"),
         pytest.param("top_p = { p = 0.7 }", "top_q = {}", "unknown sampler", id="no-expansion"),
-        pytest.param("name =", "nme =", "nme: Extra inputs", id="malformed"),
+        pytest.param("name =", "nme =", "name: Field required - add it", id="malformed"),
         pytest.param(
             "probs = [0.5, 0.3, 0.2]",
             'golden = "smal"',
@@ -79,23 +80,16 @@ def test_lint_notices_a_description_used_twice(tmp_path: Path) -> None:
 def test_lint_notices_a_sampler_without_a_suite(tmp_path: Path) -> None:
     shutil.copytree(suites_folder() / "parity", tmp_path / "parity")
     (tmp_path / "parity" / "xtc.toml").unlink()
-    found = linter._missing_suites({p: linter.read_suite(p) for p in tmp_path.glob("parity/*")})
+    found = linter._missing_suites({p: read_suite(p) for p in tmp_path.glob("parity/*")})
     assert found == ["sampler xtc: no suite parity/xtc.toml with sampler = 'xtc'"]
 
 
-def test_lint_notices_an_id_in_two_suites(tmp_path: Path) -> None:
-    (tmp_path / "one").mkdir()
-    (tmp_path / "two").mkdir()
-    paths = [tmp_path / "one" / "top_p.toml", tmp_path / "two" / "top_p.toml"]
-    for path in paths:
-        path.write_text(CASE)
-    found = linter._unique_ids({p: linter.read_suite(p) for p in paths})
-    assert found == ["id 'top_p/a' is in one/top_p and in two/top_p"]
+def test_lint_notices_an_id_in_two_suites() -> None:
+    found = linter._unique({"top_p/a": ["parity/top_p", "more/top_p"], "top_p/b": ["parity/top_p"]})
+    assert found == ["id 'top_p/a' is in parity/top_p and in more/top_p"]
 
 
 def test_lint_notices_a_fixture_that_was_altered(tmp_path: Path) -> None:
-    from harness.fixtures import golden_folder
-
     shutil.copy(golden_folder() / "manifest.toml", tmp_path)
     for path in golden_folder().glob("*.gguf"):
         shutil.copy(path, tmp_path)

@@ -7,7 +7,8 @@ import pytest
 from harness.errors import InputError
 from harness.reference_run import prepare, reference_trace
 from harness.suite import expand, find_suites, suite_id
-from harness.suite_matrix import History, fill
+from harness.suite_grid import fill
+from harness.suite_matrix import History
 
 TOP = 'name = "t"\n'
 CASE = """

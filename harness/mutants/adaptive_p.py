@@ -183,11 +183,16 @@ class Sorts(Steps):
 MUTANTS = [
     Mutant("adaptive_p/records-before-softmax", RecordsBeforeSoftmax, "bug zoo 50, IK #1155"),
     Mutant("adaptive_p/records-after-the-transform", RecordsAfterTheTransform, "bug zoo 50"),
-    Mutant("adaptive_p/revives-banned", RevivesBanned, "bug zoo 52, IK #2337"),
+    Mutant(
+        "adaptive_p/revives-banned",
+        RevivesBanned,
+        "bug zoo 52, IK #2337",
+        case="adaptive_p/masked-stays-masked",
+    ),
     Mutant("adaptive_p/target-not-adapted", TargetNotAdapted),
     Mutant("adaptive_p/adapted-not-clamped", AdaptedNotClamped),
     Mutant("adaptive_p/quadratic-tails", QuadraticTails),
-    Mutant("adaptive_p/negative-is-zero", NegativeIsZero),
+    Mutant("adaptive_p/negative-is-zero", NegativeIsZero, case="adaptive_p/negative-target-is-off"),
     Mutant("adaptive_p/history-starts-empty", HistoryStartsEmpty),
     Mutant("adaptive_p/decay-ignored", DecayIgnored, "bug zoo 44"),
     Mutant("adaptive_p/decay-not-clamped", DecayNotClamped),

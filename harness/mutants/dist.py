@@ -165,17 +165,29 @@ class _FromTheTop(Mt19937):
 MUTANTS = [
     Mutant("dist/walks-in-id-order", WalksInIdOrder, "bug zoo 60, LC #15665"),
     Mutant("dist/walks-in-sorted-order", WalksInSortedOrder, "bug zoo 60, LC #15665"),
-    Mutant("dist/frozen-stream", FrozenStream, "bug zoo 56, MX #1245"),
-    Mutant("dist/singleton-draws-nothing", SingletonDrawsNothing, "ours: llama.cpp up to b6673"),
+    Mutant(
+        "dist/frozen-stream", FrozenStream, "bug zoo 56, MX #1245", case="dist/same-row-many-draws"
+    ),
+    Mutant(
+        "dist/singleton-draws-nothing",
+        SingletonDrawsNothing,
+        "ours: llama.cpp up to b6673",
+        case="dist/single-then-many",
+    ),
     Mutant("dist/seed-ignored", SeedIgnored, "bug zoo 55, LC #9398"),
     Mutant("dist/reset-keeps-stream", ResetKeepsStream, "bug zoo 55, LC #9398"),
     Mutant("dist/clone-shares-stream", CloneSharesStream, "bug zoo 58, VL #51226"),
     Mutant("dist/clone-starts-anew", CloneStartsAnew, "bug zoo 58, VL #51226"),
     Mutant("dist/one-word-a-draw", OneWordADraw),
     Mutant("dist/words-swapped", WordsSwapped),
-    Mutant("dist/probabilities-not-divided", ProbabilitiesNotDivided),
+    Mutant("dist/probabilities-not-divided", ProbabilitiesNotDivided, case="dist/probabilities"),
     Mutant("dist/sum-in-float", SumInFloat),
     Mutant("dist/exp-in-double", ExpInDouble),
-    Mutant("dist/nothing-reached-selects-first", NothingReachedSelectsFirst, "bug zoo 74"),
+    Mutant(
+        "dist/nothing-reached-selects-first",
+        NothingReachedSelectsFirst,
+        "bug zoo 74",
+        case="dist/all-masked",
+    ),
     Mutant("dist/uniform-from-the-top", UniformFromTheTop),
 ]

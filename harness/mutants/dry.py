@@ -212,23 +212,30 @@ class CloneForgetsBreakers(Steps):
 
 
 MUTANTS = [
-    Mutant("dry/allowed-length-exceeded", AllowedLengthExceeded),
+    Mutant("dry/allowed-length-exceeded", AllowedLengthExceeded, case="dry/prolongs-a-repetition"),
     Mutant("dry/exponent-from-zero", ExponentFromZero),
     Mutant("dry/grows-linearly", GrowsLinearly),
     Mutant("dry/power-in-float", PowerInFloat),
-    Mutant("dry/exponent-not-capped", ExponentNotCapped),
-    Mutant("dry/latest-match-only", LatestMatchOnly),
+    Mutant("dry/exponent-not-capped", ExponentNotCapped, case="dry/cap"),
+    Mutant("dry/latest-match-only", LatestMatchOnly, case="dry/longest-copy-counts"),
     Mutant("dry/oldest-match-only", OldestMatchOnly),
     Mutant("dry/penalizes-each-match", PenalizesEachMatch, "bug zoo 32"),
     Mutant("dry/breaker-included", BreakerIncluded),
-    Mutant("dry/breakers-ignored", BreakersIgnored, "bug zoo 44"),
+    Mutant(
+        "dry/breakers-ignored", BreakersIgnored, "bug zoo 44", case="dry/breaker-ends-the-search"
+    ),
     Mutant("dry/tails-ignored", TailsIgnored),
     Mutant("dry/breaker-tokens-penalized", BreakerTokensPenalized),
     Mutant("dry/all-breaker-heads-exempt", AllBreakerHeadsExempt),
     Mutant("dry/base-below-one-is-on", BaseBelowOneIsOn),
-    Mutant("dry/window-ignored", WindowIgnored, "bug zoo 36, LCP #1295"),
+    Mutant(
+        "dry/window-ignored",
+        WindowIgnored,
+        "bug zoo 36, LCP #1295",
+        case="dry/window-cuts-the-copy",
+    ),
     Mutant("dry/flag-stays-sorted", FlagStaysSorted, "bug zoo 46, KC #1078"),
     Mutant("dry/reset-keeps-history", ResetKeepsHistory, "bug zoo 54, LC #21594"),
     Mutant("dry/clone-shares-history", CloneSharesHistory),
-    Mutant("dry/clone-forgets-breakers", CloneForgetsBreakers),
+    Mutant("dry/clone-forgets-breakers", CloneForgetsBreakers, case="dry/clone-keeps-breakers"),
 ]

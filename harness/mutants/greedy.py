@@ -61,11 +61,18 @@ class ReadsProbabilities(Greedy):
 
 
 MUTANTS = [
-    Mutant("greedy/last-of-equal-wins", LastOfEqualWins),
+    Mutant("greedy/last-of-equal-wins", LastOfEqualWins, case="greedy/first-of-equals"),
     Mutant("greedy/lowest-id-wins", LowestIdWins),
-    Mutant("greedy/element-zero", ElementZero, "bug zoo 18, LC #4261"),
-    Mutant("greedy/nan-wins", NanWins, "bug zoo 74"),
-    Mutant("greedy/starts-at-zero", StartsAtZero, "bug zoo 74"),
-    Mutant("greedy/nothing-above-minus-inf", NothingAboveMinusInf),
-    Mutant("greedy/reads-probabilities", ReadsProbabilities, "bug zoo 80, LC #7093"),
+    Mutant(
+        "greedy/element-zero", ElementZero, "bug zoo 18, LC #4261", case="greedy/after-typical-p"
+    ),
+    Mutant("greedy/nan-wins", NanWins, "bug zoo 74", case="greedy/nan-later-is-passed-over"),
+    Mutant("greedy/starts-at-zero", StartsAtZero, "bug zoo 74", case="greedy/negative-logits"),
+    Mutant("greedy/nothing-above-minus-inf", NothingAboveMinusInf, case="greedy/all-masked"),
+    Mutant(
+        "greedy/reads-probabilities",
+        ReadsProbabilities,
+        "bug zoo 80, LC #7093",
+        case="greedy/not-by-p",
+    ),
 ]

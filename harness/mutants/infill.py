@@ -132,12 +132,16 @@ class EndsDropped(Steps):
 
 
 MUTANTS = [
-    Mutant("infill/candidates-not-counted", CandidatesNotCounted),
+    Mutant(
+        "infill/candidates-not-counted", CandidatesNotCounted, case="infill/candidates-count-too"
+    ),
     Mutant("infill/end-weighs-one", EndWeighsOne),
-    Mutant("infill/low-text-threshold", LowTextThreshold),
-    Mutant("infill/second-threshold-too-high", SecondThresholdTooHigh),
+    Mutant("infill/low-text-threshold", LowTextThreshold, case="infill/text-of-a-sixth-goes"),
+    Mutant(
+        "infill/second-threshold-too-high", SecondThresholdTooHigh, case="infill/third-of-two-stays"
+    ),
     Mutant("infill/not-normalized", NotNormalized, "bug zoo 5, MX #388"),
-    Mutant("infill/falls-back-on-eos", FallsBackOnEos),
+    Mutant("infill/falls-back-on-eos", FallsBackOnEos, case="infill/text-of-a-sixth-goes"),
     Mutant("infill/fallback-keeps-the-logit", FallbackKeepsTheLogit),
     Mutant("infill/prefixes-not-merged", PrefixesNotMerged),
     Mutant("infill/merges-into-the-prefix", MergesIntoThePrefix),

@@ -123,16 +123,18 @@ class RaisesOnly(LogitBias):
 
 
 MUTANTS = [
-    Mutant("logit_bias/omitted", Omitted, "bug zoo 48"),
-    Mutant("logit_bias/first-step-only", FirstStepOnly, "bug zoo 48, SG #8734"),
-    Mutant("logit_bias/replaces", Replaces),
-    Mutant("logit_bias/by-position", ByPosition),
-    Mutant("logit_bias/last-of-several", LastOfSeveral),
-    Mutant("logit_bias/first-of-several", FirstOfSeveral),
-    Mutant("logit_bias/always-both", AlwaysBoth),
+    Mutant("logit_bias/omitted", Omitted, "bug zoo 48", case="logit_bias/ban"),
+    Mutant(
+        "logit_bias/first-step-only", FirstStepOnly, "bug zoo 48, SG #8734", case="logit_bias/ban"
+    ),
+    Mutant("logit_bias/replaces", Replaces, case="logit_bias/adds"),
+    Mutant("logit_bias/by-position", ByPosition, case="logit_bias/cut-token-stays-cut"),
+    Mutant("logit_bias/last-of-several", LastOfSeveral, case="logit_bias/named-twice-in-order"),
+    Mutant("logit_bias/first-of-several", FirstOfSeveral, case="logit_bias/named-twice-in-order"),
+    Mutant("logit_bias/always-both", AlwaysBoth, case="logit_bias/named-twice-out-of-order"),
     Mutant("logit_bias/negative-ids-wrap", NegativeIdsWrap),
     Mutant("logit_bias/ban-removes", BanRemoves),
-    Mutant("logit_bias/clamps-to-100", ClampsTo100),
+    Mutant("logit_bias/clamps-to-100", ClampsTo100, case="logit_bias/push"),
     Mutant("logit_bias/flag-cleared", FlagCleared),
     Mutant("logit_bias/raises-only", RaisesOnly),
 ]

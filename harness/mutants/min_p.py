@@ -123,15 +123,30 @@ class MasksInsteadOfRemoving(MinP):
 
 
 MUTANTS = [
-    Mutant("min_p/compares-probabilities", ComparesProbabilities, "bug zoo 20, LC #5115"),
-    Mutant("min_p/min-keep-ignored", MinKeepIgnored, "bug zoo 16, LC #13405"),
+    Mutant(
+        "min_p/compares-probabilities",
+        ComparesProbabilities,
+        "bug zoo 20, LC #5115",
+        case="min_p/logit-form",
+    ),
+    Mutant(
+        "min_p/min-keep-ignored",
+        MinKeepIgnored,
+        "bug zoo 16, LC #13405",
+        case="min_p/min-keep-sorts",
+    ),
     Mutant("min_p/min-keep-only-if-sorted", MinKeepOnlyIfSorted),
-    Mutant("min_p/boundary-goes", BoundaryGoes, "bug zoo 20, LC #5115"),
+    Mutant("min_p/boundary-goes", BoundaryGoes, "bug zoo 20, LC #5115", case="min_p/logit-form"),
     Mutant("min_p/absolute-threshold", AbsoluteThreshold),
-    Mutant("min_p/nothing-passes-keeps-none", NothingPassesKeepsNone, "bug zoo 16, LC #13405"),
-    Mutant("min_p/always-sorts", AlwaysSorts),
+    Mutant(
+        "min_p/nothing-passes-keeps-none",
+        NothingPassesKeepsNone,
+        "bug zoo 16, LC #13405",
+        case="min_p/all-masked",
+    ),
+    Mutant("min_p/always-sorts", AlwaysSorts, case="min_p/unsorted-keeps-order"),
     Mutant("min_p/binary-logarithm", BinaryLogarithm),
-    Mutant("min_p/one-is-off", OneIsOff),
+    Mutant("min_p/one-is-off", OneIsOff, case="min_p/p-one-keeps-equals"),
     Mutant("min_p/writes-probabilities", WritesProbabilities),
     Mutant("min_p/masks-instead-of-removing", MasksInsteadOfRemoving),
 ]

@@ -135,9 +135,14 @@ class CloneSharesStream(Steps):
 MUTANTS = [
     Mutant("mirostat_v2/restarts-mu", RestartsMu, "bug zoo 49, LCP #914"),
     Mutant("mirostat_v2/shares-mu", SharesMu, "bug zoo 49, LC #3543"),
-    Mutant("mirostat_v2/starts-at-tau", StartsAtTau),
-    Mutant("mirostat_v2/cuts-at-mu", CutsAtMu),
-    Mutant("mirostat_v2/nothing-left-keeps-all", NothingLeftKeepsAll, "bug zoo 16, LC #13405"),
+    Mutant("mirostat_v2/starts-at-tau", StartsAtTau, case="mirostat_v2/starts-at-two-tau"),
+    Mutant("mirostat_v2/cuts-at-mu", CutsAtMu, case="mirostat_v2/surprise-equal-to-mu"),
+    Mutant(
+        "mirostat_v2/nothing-left-keeps-all",
+        NothingLeftKeepsAll,
+        "bug zoo 16, LC #13405",
+        case="mirostat_v2/surprise-above-mu",
+    ),
     Mutant("mirostat_v2/surprise-in-nats", SurpriseInNats),
     Mutant("mirostat_v2/surprise-before-the-cut", SurpriseBeforeTheCut),
     Mutant("mirostat_v2/eta-ignored", EtaIgnored, "bug zoo 44"),

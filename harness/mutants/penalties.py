@@ -225,21 +225,63 @@ class CloneForgets(Steps):
 
 
 MUTANTS = [
-    Mutant("penalties/always-divides", AlwaysDivides, "bug zoo 31, HF #2302"),
-    Mutant("penalties/per-occurrence", PerOccurrence, "bug zoo 32"),
-    Mutant("penalties/oldest-of-the-history", OldestOfTheHistory, "bug zoo 36, LCP #1295"),
-    Mutant("penalties/swaps-freq-and-present", SwapsFreqAndPresent, "bug zoo 40, OL #10771"),
-    Mutant("penalties/present-is-freq", PresentIsFreq, "bug zoo 40, OL #10771"),
+    Mutant(
+        "penalties/always-divides",
+        AlwaysDivides,
+        "bug zoo 31, HF #2302",
+        case="penalties/sign-rule",
+    ),
+    Mutant(
+        "penalties/per-occurrence", PerOccurrence, "bug zoo 32", case="penalties/once-per-token"
+    ),
+    Mutant(
+        "penalties/oldest-of-the-history",
+        OldestOfTheHistory,
+        "bug zoo 36, LCP #1295",
+        case="penalties/last-n-not-first-n",
+    ),
+    Mutant(
+        "penalties/swaps-freq-and-present",
+        SwapsFreqAndPresent,
+        "bug zoo 40, OL #10771",
+        case="penalties/frequency-times-count",
+    ),
+    Mutant(
+        "penalties/present-is-freq",
+        PresentIsFreq,
+        "bug zoo 40, OL #10771",
+        case="penalties/frequency-times-count",
+    ),
     Mutant("penalties/present-per-occurrence", PresentPerOccurrence),
     Mutant("penalties/subtracts-one-by-one", SubtractsOneByOne),
-    Mutant("penalties/only-repeat-switches-on", OnlyRepeatSwitchesOn, "bug zoo 44"),
-    Mutant("penalties/no-window-crashes", NoWindowCrashes, "bug zoo 39, LC #9356", at="crashed"),
+    Mutant(
+        "penalties/only-repeat-switches-on",
+        OnlyRepeatSwitchesOn,
+        "bug zoo 44",
+        case="penalties/each-alone",
+    ),
+    Mutant(
+        "penalties/no-window-crashes",
+        NoWindowCrashes,
+        "bug zoo 39, LC #9356",
+        at="crashed",
+        case="penalties/zero-window-is-off",
+    ),
     Mutant("penalties/window-one-more", WindowOneMore),
     Mutant("penalties/newest-left-out", NewestLeftOut, "bug zoo 43, SG #1001"),
     Mutant("penalties/prompt-ignored", PromptIgnored, "bug zoo 34, VL #1424; 35, LC #8971"),
     Mutant("penalties/output-ignored", OutputIgnored, "bug zoo 43, SG #1001"),
-    Mutant("penalties/flag-stays-sorted", FlagStaysSorted, "bug zoo 46, KC #1078"),
-    Mutant("penalties/flag-cleared-only-if-seen", FlagClearedOnlyIfSeen),
+    Mutant(
+        "penalties/flag-stays-sorted",
+        FlagStaysSorted,
+        "bug zoo 46, KC #1078",
+        case="penalties/sorted-is-cleared-without-effect",
+    ),
+    Mutant(
+        "penalties/flag-cleared-only-if-seen",
+        FlagClearedOnlyIfSeen,
+        case="penalties/sorted-is-cleared-without-effect",
+    ),
     Mutant("penalties/on-log-probabilities", OnLogProbabilities, "bug zoo 33, HF #47595"),
     Mutant("penalties/by-position", ByPosition),
     Mutant("penalties/reset-keeps-history", ResetKeepsHistory, "bug zoo 54, LC #21594"),

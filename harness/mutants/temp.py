@@ -116,15 +116,20 @@ class Ignored(Temp):
 
 
 MUTANTS = [
-    Mutant("temp/zero-divides", ZeroDivides, "bug zoo 63, LC #9897"),
-    Mutant("temp/negative-divides", NegativeDivides, "bug zoo 63, LC #9897"),
+    Mutant("temp/zero-divides", ZeroDivides, "bug zoo 63, LC #9897", case="temp/zero-keeps-argmax"),
+    Mutant(
+        "temp/negative-divides",
+        NegativeDivides,
+        "bug zoo 63, LC #9897",
+        case="temp/negative-keeps-argmax",
+    ),
     Mutant("temp/zero-is-off", ZeroIsOff),
-    Mutant("temp/zero-keeps-ties", ZeroKeepsTies),
+    Mutant("temp/zero-keeps-ties", ZeroKeepsTies, case="temp/zero-first-of-equals"),
     Mutant("temp/zero-removes", ZeroRemoves, "bug zoo 63, LC #9897"),
     Mutant("temp/zero-keeps-element-zero", ZeroKeepsElementZero, "bug zoo 18, LC #4261"),
     Mutant("temp/small-is-zero", SmallIsZero),
     Mutant("temp/times-reciprocal", TimesReciprocal),
     Mutant("temp/scales-the-gap", ScalesTheGap),
     Mutant("temp/flag-cleared", FlagCleared),
-    Mutant("temp/ignored", Ignored, "bug zoo 44"),
+    Mutant("temp/ignored", Ignored, "bug zoo 44", case="temp/divides"),
 ]

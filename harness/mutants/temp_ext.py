@@ -141,17 +141,25 @@ class OneCandidateScaled(TempExt):
 
 
 MUTANTS = [
-    Mutant("temp_ext/range-reaches-below-zero", RangeReachesBelowZero),
-    Mutant("temp_ext/range-upside-down", RangeUpsideDown),
+    Mutant(
+        "temp_ext/range-reaches-below-zero",
+        RangeReachesBelowZero,
+        case="temp_ext/lower-end-stops-at-zero",
+    ),
+    Mutant("temp_ext/range-upside-down", RangeUpsideDown, case="temp_ext/even-odds-use-tmax"),
     Mutant("temp_ext/entropy-in-double", EntropyInDouble),
     Mutant("temp_ext/entropy-of-zero-is-nan", EntropyOfZeroIsNan, "bug zoo 74"),
     Mutant("temp_ext/largest-entropy-in-bits", LargestEntropyInBits),
-    Mutant("temp_ext/largest-entropy-from-n", LargestEntropyFromN),
+    Mutant(
+        "temp_ext/largest-entropy-from-n",
+        LargestEntropyFromN,
+        case="temp_ext/largest-entropy-of-47",
+    ),
     Mutant("temp_ext/exponent-ignored", ExponentIgnored, "bug zoo 44"),
-    Mutant("temp_ext/power-in-double", PowerInDouble),
+    Mutant("temp_ext/power-in-double", PowerInDouble, case="temp_ext/power-is-powf"),
     Mutant("temp_ext/probabilities-of-before", ProbabilitiesOfBefore, "bug zoo 80, LC #7093"),
     Mutant("temp_ext/softmax-in-float", SoftmaxInFloat),
     Mutant("temp_ext/delta-ignored", DeltaIgnored, "bug zoo 44"),
-    Mutant("temp_ext/no-delta-is-dynamic", NoDeltaIsDynamic),
-    Mutant("temp_ext/one-candidate-scaled", OneCandidateScaled),
+    Mutant("temp_ext/no-delta-is-dynamic", NoDeltaIsDynamic, case="temp_ext/no-delta-is-temp"),
+    Mutant("temp_ext/one-candidate-scaled", OneCandidateScaled, case="temp_ext/single-untouched"),
 ]

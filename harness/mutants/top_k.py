@@ -119,16 +119,26 @@ class TrustsNoFlag(TopK):
 
 
 MUTANTS = [
-    Mutant("top_k/zero-means-one", ZeroMeansOne, "bug zoo 1, LCP #220"),
+    Mutant("top_k/zero-means-one", ZeroMeansOne, "bug zoo 1, LCP #220", case="top_k/zero-is-off"),
     Mutant("top_k/zero-sorts", ZeroSorts, "bug zoo 2, LC #13171"),
-    Mutant("top_k/negative-means-one", NegativeMeansOne, "bug zoo 1, LC #5388"),
-    Mutant("top_k/keeps-ties-of-the-last", KeepsTiesOfTheLast, "bug zoo 12, VL #15478"),
-    Mutant("top_k/keeps-one-more", KeepsOneMore),
-    Mutant("top_k/large-k-is-off", LargeKIsOff),
+    Mutant(
+        "top_k/negative-means-one",
+        NegativeMeansOne,
+        "bug zoo 1, LC #5388",
+        case="top_k/minus-one-is-off",
+    ),
+    Mutant(
+        "top_k/keeps-ties-of-the-last",
+        KeepsTiesOfTheLast,
+        "bug zoo 12, VL #15478",
+        case="top_k/exactly-k-of-ties",
+    ),
+    Mutant("top_k/keeps-one-more", KeepsOneMore, case="top_k/k-below-n"),
+    Mutant("top_k/large-k-is-off", LargeKIsOff, case="top_k/k-equals-n"),
     Mutant("top_k/sorted-flag-forgotten", SortedFlagForgotten),
     Mutant("top_k/vocabulary-order", VocabularyOrder),
     Mutant("top_k/stable-sort", StableSort),
     Mutant("top_k/no-buckets", NoBuckets),
     Mutant("top_k/threshold-by-moments", ThresholdByMoments, "bug zoo 13"),
-    Mutant("top_k/trusts-no-flag", TrustsNoFlag),
+    Mutant("top_k/trusts-no-flag", TrustsNoFlag, case="top_k/stale-order-is-cut"),
 ]

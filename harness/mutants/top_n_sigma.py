@@ -132,15 +132,27 @@ class IntegerN(Steps):
 
 
 MUTANTS = [
-    Mutant("top_n_sigma/counts-banned", CountsBanned, "bug zoo 21, LC #13344"),
-    Mutant("top_n_sigma/sample-deviation", SampleDeviation),
+    Mutant(
+        "top_n_sigma/counts-banned",
+        CountsBanned,
+        "bug zoo 21, LC #13344",
+        case="top_n_sigma/masked-is-left-out",
+    ),
+    Mutant(
+        "top_n_sigma/sample-deviation", SampleDeviation, case="top_n_sigma/population-deviation"
+    ),
     Mutant("top_n_sigma/variance", Variance),
     Mutant("top_n_sigma/from-the-mean", FromTheMean),
-    Mutant("top_n_sigma/threshold-goes", ThresholdGoes),
+    Mutant("top_n_sigma/threshold-goes", ThresholdGoes, case="top_n_sigma/on-the-threshold"),
     Mutant("top_n_sigma/masks-with-a-finite-value", MasksWithAFiniteValue),
     Mutant("top_n_sigma/removes", Removes),
-    Mutant("top_n_sigma/zero-is-greedy", ZeroIsGreedy, "ours: llama.cpp before PR 13345"),
-    Mutant("top_n_sigma/negative-is-on", NegativeIsOn),
+    Mutant(
+        "top_n_sigma/zero-is-greedy",
+        ZeroIsGreedy,
+        "ours: llama.cpp before PR 13345",
+        case="top_n_sigma/zero-is-off",
+    ),
+    Mutant("top_n_sigma/negative-is-on", NegativeIsOn, case="top_n_sigma/negative-is-off"),
     Mutant("top_n_sigma/writes-probabilities", WritesProbabilities),
     Mutant("top_n_sigma/integer-n", IntegerN),
 ]

@@ -160,16 +160,38 @@ class CumulatesLogarithms(TopP):
 
 
 MUTANTS = [
-    Mutant("top_p/crossing-token-dropped", CrossingTokenDropped, "bug zoo 3, LC #1953"),
-    Mutant("top_p/exceeds-instead-of-reaches", ExceedsInsteadOfReaches, "bug zoo 3, LC #1953"),
+    Mutant(
+        "top_p/crossing-token-dropped",
+        CrossingTokenDropped,
+        "bug zoo 3, LC #1953",
+        case="top_p/crossing-token-is-kept",
+    ),
+    Mutant(
+        "top_p/exceeds-instead-of-reaches",
+        ExceedsInsteadOfReaches,
+        "bug zoo 3, LC #1953",
+        case="top_p/mass-equal-to-p-is-enough",
+    ),
     Mutant("top_p/mass-in-double", MassInDouble),
     Mutant("top_p/mass-in-half", MassInHalf, "bug zoo 70"),
     Mutant("top_p/ascending-mass", AscendingMass, "bug zoo 5, MX #388"),
-    Mutant("top_p/min-keep-ignored", MinKeepIgnored, "bug zoo 44"),
-    Mutant("top_p/min-keep-one-more", MinKeepOneMore),
-    Mutant("top_p/zero-keeps-none", ZeroKeepsNone, "bug zoo 7, OL #9740"),
-    Mutant("top_p/zero-keeps-token-zero", ZeroKeepsTokenZero, "bug zoo 7"),
-    Mutant("top_p/one-is-not-off", OneIsNotOff),
+    Mutant(
+        "top_p/min-keep-ignored", MinKeepIgnored, "bug zoo 44", case="top_p/min-keep-two-of-p-zero"
+    ),
+    Mutant("top_p/min-keep-one-more", MinKeepOneMore, case="top_p/min-keep-two-of-p-zero"),
+    Mutant(
+        "top_p/zero-keeps-none",
+        ZeroKeepsNone,
+        "bug zoo 7, OL #9740",
+        case="top_p/p-zero-keeps-argmax",
+    ),
+    Mutant(
+        "top_p/zero-keeps-token-zero",
+        ZeroKeepsTokenZero,
+        "bug zoo 7",
+        case="top_p/p-zero-keeps-argmax",
+    ),
+    Mutant("top_p/one-is-not-off", OneIsNotOff, case="top_p/p-one-is-off"),
     Mutant("top_p/normalizes-the-rest", NormalizesTheRest),
     Mutant("top_p/only-the-largest-256", OnlyTheLargest256),
     Mutant("top_p/always-sorts-in-place", AlwaysSortsInPlace),

@@ -138,16 +138,35 @@ class OneIsNotOff(Steps):
 
 
 MUTANTS = [
-    Mutant("typical_p/signed-distance", SignedDistance, "bug zoo, the synthetic pair"),
-    Mutant("typical_p/least-typical-first", LeastTypicalFirst, "bug zoo, the synthetic pair"),
+    Mutant(
+        "typical_p/signed-distance",
+        SignedDistance,
+        "bug zoo, the synthetic pair",
+        case="typical_p/absolute-distance",
+    ),
+    Mutant(
+        "typical_p/least-typical-first",
+        LeastTypicalFirst,
+        "bug zoo, the synthetic pair",
+        case="typical_p/absolute-distance",
+    ),
     Mutant("typical_p/stable-sort", StableSort),
     Mutant("typical_p/crossing-token-dropped", CrossingTokenDropped, "bug zoo 3, LC #1953"),
-    Mutant("typical_p/reaches-instead-of-exceeds", ReachesInsteadOfExceeds),
+    Mutant(
+        "typical_p/reaches-instead-of-exceeds",
+        ReachesInsteadOfExceeds,
+        case="typical_p/mass-must-exceed-p",
+    ),
     Mutant("typical_p/min-keep-ignored", MinKeepIgnored, "bug zoo 16, LC #13822"),
     Mutant("typical_p/min-keep-one-more", MinKeepOneMore, "bug zoo 15, LC #9587"),
     Mutant("typical_p/entropy-in-bits", EntropyInBits),
     Mutant("typical_p/zero-adds-nothing", ZeroAddsNothing),
-    Mutant("typical_p/flag-stays-sorted", FlagStaysSorted, "bug zoo 18, LC #4261"),
+    Mutant(
+        "typical_p/flag-stays-sorted",
+        FlagStaysSorted,
+        "bug zoo 18, LC #4261",
+        case="typical_p/not-sorted-afterwards",
+    ),
     Mutant("typical_p/sorts-back", SortsBack),
-    Mutant("typical_p/one-is-not-off", OneIsNotOff),
+    Mutant("typical_p/one-is-not-off", OneIsNotOff, case="typical_p/p-one-is-off"),
 ]
