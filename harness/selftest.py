@@ -107,7 +107,9 @@ class SelfTestReport(_Record):
             *(f"FALSE ALARM {case}" for case in self.baseline.alarms),
             f"mutants  {caught}/{len(self.mutants)} caught, each at its stage",
             f"adapters {held}/{len(self.adapters)} caught, other cases untouched",
-            f"baseline {right}/{self.baseline.cases} identical: the reference against itself",
+            f"baseline {right}/{self.baseline.cases} identical: the reference against itself"
+            if self.baseline.cases
+            else "baseline not run: it is part of the whole self-test only",
             f"selftest {'passed' if self.passed else 'FAILED'} in {self.seconds:.0f} s",
         ]
 
