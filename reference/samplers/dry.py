@@ -124,8 +124,7 @@ class Dry:
 def suffix_repeats(latest_first: list[int], limit: int) -> list[int]:
     """result[k]: how many of the latest tokens also stand k tokens earlier, capped at limit.
 
-    The Z-algorithm as llama.cpp has it: it compares with counts that are capped already, so below a
-    breaker a count can differ from the plain definition.
+    The Z-algorithm: linear time, each count helps with those inside the longest repeat so far.
     """
     n = len(latest_first)
     counts = [0] * n
