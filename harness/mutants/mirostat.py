@@ -50,10 +50,11 @@ class SurpriseInNats(Mirostat):
     """The surprise that moves mu is a natural logarithm."""
 
     @np.errstate(all="ignore")
-    def draw(self, cand: Candidates) -> None:
-        cand.selected = discrete(self.rng, cand.p)
+    def apply(self, cand: Candidates) -> None:
+        before = self.mu
+        super().apply(cand)
         surprise = -floats.log(cand.p[cand.selected])
-        self.mu = self.mu - self.eta * (surprise - self.tau)
+        self.mu = before - self.eta * (surprise - self.tau)
 
 
 class SurpriseBeforeTheCut(Mirostat):
@@ -74,10 +75,11 @@ class EtaInverted(Mirostat):
     """mu moves away from tau."""
 
     @np.errstate(all="ignore")
-    def draw(self, cand: Candidates) -> None:
-        cand.selected = discrete(self.rng, cand.p)
+    def apply(self, cand: Candidates) -> None:
+        before = self.mu
+        super().apply(cand)
         surprise = -floats.log2(cand.p[cand.selected])
-        self.mu = self.mu + self.eta * (surprise - self.tau)
+        self.mu = before + self.eta * (surprise - self.tau)
 
 
 class MIgnored(Mirostat):

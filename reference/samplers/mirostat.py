@@ -57,7 +57,7 @@ class Mirostat:
         cand.softmax(sort=True)
         keep_most_likely(cand, max(floats.to_int32(self._k(cand.p)), 1))
         cand.softmax(sort=True)
-        self.draw(cand)
+        self.mu = draw_and_steer(cand, self.rng, self.mu, self.tau, self.eta)
 
     def _k(self, p: floats.FloatArray) -> Any:
         kind = p.dtype.type
@@ -69,13 +69,6 @@ class Mirostat:
         e = s - kind(1)
         spread = e * floats.power(kind(2), kind(self.mu))
         return floats.power(spread / (kind(1) - floats.power(kind(self.n_vocab), -e)), kind(1) / s)
-
-    def draw(self, cand: Candidates) -> None:
-        """Draw from the candidates' p and move mu by the surprise observed."""
-        kind = cand.p.dtype.type
-        cand.selected = discrete(self.rng, cand.p)
-        surprise = -floats.log2(cand.p[cand.selected])
-        self.mu = kind(self.mu) - kind(self.eta) * (surprise - kind(self.tau))
 
     def accept(self, token: int) -> None:
         pass
@@ -89,3 +82,13 @@ class Mirostat:
         twin.mu = self.mu
         twin.rng = self.rng.clone()
         return twin
+
+
+def draw_and_steer(
+    cand: Candidates, rng: Mt19937, mu: Any, tau: np.float32, eta: np.float32
+) -> Any:
+    """Draw by the candidates' p; mu, moved by the surprise observed. mirostat_v2 uses it too."""
+    kind = cand.p.dtype.type
+    cand.selected = discrete(rng, cand.p)
+    surprise = -floats.log2(cand.p[cand.selected])
+    return kind(mu) - kind(eta) * (surprise - kind(tau))

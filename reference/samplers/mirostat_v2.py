@@ -25,7 +25,8 @@ import numpy as np
 from reference import floats
 from reference.candidates import Candidates
 from reference.parameters import float32, uint32
-from reference.random import Mt19937, discrete
+from reference.random import Mt19937
+from reference.samplers.mirostat import draw_and_steer
 
 
 class MirostatV2:
@@ -50,9 +51,7 @@ class MirostatV2:
         if surprising.any():
             cand.keep(slice(max(1, int(surprising.argmax()))))
         cand.softmax(sort=True)
-        cand.selected = discrete(self.rng, cand.p)
-        surprise = -floats.log2(cand.p[cand.selected])
-        self.mu = kind(self.mu) - kind(self.eta) * (surprise - kind(self.tau))
+        self.mu = draw_and_steer(cand, self.rng, self.mu, self.tau, self.eta)
 
     def accept(self, token: int) -> None:
         pass
