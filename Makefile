@@ -23,12 +23,12 @@ setup: .venv/ready
 
 parity: setup
 	rm -rf $(BUNDLE)
-	$(BIN)/sampler-parity run parity -o $(BUNDLE)
+	$(BIN)/sampler-parity run parity generate -o $(BUNDLE)
 	$(BIN)/sampler-parity report $(BUNDLE) -o $(REPORT)
 
 parity-full: setup
 	rm -rf $(BUNDLE)-full
-	$(BIN)/sampler-parity run parity --profile full -o $(BUNDLE)-full
+	$(BIN)/sampler-parity run parity generate --profile full -o $(BUNDLE)-full
 	$(BIN)/sampler-parity report $(BUNDLE)-full -o $(REPORT)
 
 lint: setup

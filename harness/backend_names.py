@@ -1,6 +1,7 @@
 """Backend names and the commands that run them.
 
-A name is one of BUILT_IN, `llama.cpp@FOLDER` (another libllama build), `mutant/NAME`, or
+A name is one of BUILT_IN, `llama.cpp@NAME` (a registered build of libllama),
+`llama.cpp@FOLDER` (any other), `mutant/NAME`, or
 `NAME=COMMAND` for any adapter; a name with a space is taken as a command itself.
 """
 
@@ -8,6 +9,7 @@ import shlex
 import sys
 from pathlib import Path
 
+from harness import builds
 from harness.errors import InputError
 from harness.mutants import MUTANTS
 from harness.process import BackendFailure, BackendProcess
@@ -43,17 +45,15 @@ def command_of(name: str) -> tuple[str, list[str]]:
     if name in BUILT_IN:
         return name, [*_WORKER, name]
     if name.startswith("llama.cpp@"):
-        folder = Path(name.removeprefix("llama.cpp@"))
-        if not folder.is_dir():
-            raise InputError(name, f"{folder} is no folder", "name one that holds a libllama")
-        return name, [*_WORKER, "llama.cpp", str(folder)]
+        folder, release = builds.resolve(name.removeprefix("llama.cpp@"))
+        return name, [*_WORKER, "llama.cpp", str(folder), release or ""]
     if name.startswith("mutant/") and name.removeprefix("mutant/") in MUTANTS:
         return name, [*_WORKER, "mutant", name.removeprefix("mutant/")]
     if name in PLANNED:
         raise InputError(f"backend {name}", "is not available in this version")
     known = ", ".join(BUILT_IN)
     raise InputError(
-        f"backend {name!r}", "unknown", f"use {known}, llama.cpp@FOLDER or NAME=COMMAND"
+        f"backend {name!r}", "unknown", f"use {known}, llama.cpp@BUILD or NAME=COMMAND"
     )
 
 

@@ -2,11 +2,13 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from harness.logits import Logits
+from harness.logits import Decoded, Logits
 from harness.protocol import ChainSpec, Step
 from harness.verdicts import Verdict
+
+SELECT = ("greedy", "dist", "mirostat", "mirostat_v2", "adaptive_p")
 
 Script = Literal["plain", "reset", "clone", "interleaved"]
 
@@ -60,6 +62,20 @@ class Case(BaseModel):
     relation: Relation | None = None
     requires: dict[str, list[Verdict]] = {}
     tags: list[str] = []
+
+    @model_validator(mode="after")
+    def _generates_plainly(self) -> "Case":
+        if isinstance(self.logits, Decoded):
+            others = {"history", "script", "draws", "vocab", "expect", "relation"}
+            given = sorted(
+                k for k in others if getattr(self, k) != type(self).model_fields[k].default
+            )
+            if given:
+                raise ValueError(f"{given[0]} does not go with decoded logits")
+            last = self.samplers[-1] if self.chain else "none"
+            if last not in SELECT:
+                raise ValueError(f"the last stage must select a token, {last} does not")
+        return self
 
     @property
     def samplers(self) -> list[str]:

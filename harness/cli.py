@@ -14,7 +14,18 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
-from harness import backend_names, bundle, fixtures, golden, lint, run, selftest, suite, timing
+from harness import (
+    backend_names,
+    builds,
+    bundle,
+    fixtures,
+    golden,
+    lint,
+    run,
+    selftest,
+    suite,
+    timing,
+)
 from harness.adapter_check import check_adapter
 from harness.capture import capture as capture_logits
 from harness.case import Case
@@ -36,6 +47,8 @@ golden_app = typer.Typer(no_args_is_help=True, help="The recorded logits and res
 app.add_typer(golden_app, name="golden")
 adapter_app = typer.Typer(no_args_is_help=True, help="For authors of adapters.")
 app.add_typer(adapter_app, name="adapter")
+builds_app = typer.Typer(no_args_is_help=True, help="Other builds of llama.cpp.")
+app.add_typer(builds_app, name="builds")
 
 out = Console(soft_wrap=True, highlight=False, markup=False)
 
@@ -244,6 +257,23 @@ def adapter_check(
         out.print(f"{state:<12} {check.name}" + (f": {check.detail}" if check.detail else ""))
     if failed:
         raise typer.Exit(1)
+
+
+@builds_app.command("add")
+def builds_add(
+    what: Annotated[str, typer.Argument(metavar="node-llama-cpp@VERSION|NAME=FOLDER")],
+    release: Annotated[str | None, typer.Option(help="of a folder that does not say it")] = None,
+) -> None:
+    """Fetch a prebuilt libllama with npm, or register a folder; use it as -b llama.cpp@NAME."""
+    build = builds.add(what, release)
+    out.print(f"{build.name}  {build.release or 'release unknown'}  sha256 {build.sha256}")
+
+
+@builds_app.command("list")
+def builds_list() -> None:
+    """The registered builds: release and devices, or why one cannot be used."""
+    for line in builds.describe():
+        out.print(line)
 
 
 @app.command("selftest")

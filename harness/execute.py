@@ -16,6 +16,8 @@ from harness.case import Case
 from harness.compare import Difference, Got, classify, identical
 from harness.draws import execute_draws
 from harness.errors import InputError
+from harness.generate import execute_generate
+from harness.logits import Decoded
 from harness.process import BackendFailure, BackendProcess
 from harness.reference_run import Prepared, Trace, prepare, reference_trace, state_before
 from harness.relations import check_relation
@@ -31,6 +33,8 @@ def execute(
 
     artifacts: a folder for the arrays of the first stage that differs.
     """
+    if isinstance(case.logits, Decoded):
+        return execute_generate(case, case.logits, backends, artifacts)
     ready = prepare(case)
     start = time.perf_counter()
     if case.draws:

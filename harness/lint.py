@@ -32,6 +32,7 @@ from reference.samplers.min_p import MinP
 from reference.samplers.top_p import TopP
 
 FILTERS = ("top_k", "top_p", "min_p", "typical_p", "xtc", "top_n_sigma")
+GROUPS = ("parity", "generate")
 WITHOUT_SUITE = ("softmax", "tail_free")  # removed from llama.cpp before v0.5.0
 ROUNDING = 1e-6  # a decision that is nearer to its threshold than this may fall either way
 
@@ -43,7 +44,7 @@ def lint(folder: Path) -> list[str]:
     problems: list[str] = []
     suites: dict[Path, Suite] = {}
     ids: dict[str, list[str]] = defaultdict(list)
-    for path in sorted((folder / "parity").glob("*.toml")):
+    for path in [p for group in GROUPS for p in sorted((folder / group).glob("*.toml"))]:
         try:
             suites[path] = read_suite(path)
             for case in expand(path, "full"):
@@ -64,7 +65,14 @@ def _unique(ids: dict[str, list[str]]) -> list[str]:
 
 
 def _blocks(suite: Suite) -> list[Any]:
-    return [*suite.case, *suite.matrix, *suite.pairs, *suite.random_chains, *suite.fuzz]
+    return [
+        *suite.case,
+        *suite.matrix,
+        *suite.pairs,
+        *suite.random_chains,
+        *suite.fuzz,
+        *suite.generate,
+    ]
 
 
 def _prose(suites: dict[Path, Suite]) -> list[str]:

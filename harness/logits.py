@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from harness import fixtures
+from harness.models import n_vocab_of
 from reference import floats
 
 Row = NDArray[np.float32]
@@ -150,7 +151,23 @@ class Golden(_Source):
         return row
 
 
-Logits = Annotated[Literals | LiteralRows | Generated | LogOfId | Golden, Field(union_mode="smart")]
+class Decoded(_Source):
+    """What a backend decodes as it generates: after a prompt, then after each token it draws."""
+
+    decoded: str
+    prompt: list[Annotated[int, Field(ge=0)]] = Field(min_length=1)
+
+    @property
+    def n(self) -> int:
+        return n_vocab_of(self.decoded)
+
+    def row(self, step: int) -> Row:
+        raise ValueError(f"the logits of step {step} come from the backend that generates")
+
+
+Logits = Annotated[
+    Literals | LiteralRows | Generated | LogOfId | Golden | Decoded, Field(union_mode="smart")
+]
 
 
 @functools.lru_cache(maxsize=48)

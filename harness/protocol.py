@@ -138,6 +138,28 @@ class TimeReply(Message):
     ns: list[int]
 
 
+class GenerateRequest(Message):
+    """Decode a prompt with a model, then n_tokens times: sample, accept, decode.
+
+    The chain accepts the prompt first. Generation does not stop at an end-of-text token. The logits
+    that each token was sampled from are written at `out`: float32[n_tokens, n_vocab].
+    """
+
+    do: Literal["generate"] = "generate"
+    model: str = Field(description="path of a GGUF file; its vocabulary is the chain's, too")
+    n_vocab: int
+    chain: ChainSpec
+    prompt: list[int] = Field(min_length=1)
+    n_tokens: int = Field(gt=0)
+    out: int = Field(ge=0)
+
+
+class GenerateReply(Message):
+    ok: Literal[True] = True
+    tokens: list[int]
+    ns: int = Field(default=0, description="nanoseconds inside the backend's own sampler calls")
+
+
 class ByeRequest(Message):
     do: Literal["bye"] = "bye"
 
@@ -151,9 +173,10 @@ class ErrorReply(Message):
 
 
 Request = Annotated[
-    HelloRequest | RunRequest | DrawsRequest | TimeRequest | ByeRequest, Field(discriminator="do")
+    HelloRequest | RunRequest | DrawsRequest | TimeRequest | GenerateRequest | ByeRequest,
+    Field(discriminator="do"),
 ]
-Reply = HelloReply | RunReply | DrawsReply | TimeReply
+Reply = HelloReply | RunReply | DrawsReply | TimeReply | GenerateReply
 
 request_adapter: TypeAdapter[Request] = TypeAdapter(Request)
 

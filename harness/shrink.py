@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from harness.case import Case
-from harness.logits import LiteralRows
+from harness.logits import Decoded, LiteralRows
 from reference import ChainError
 
 SCREEN_TOKENS = 24
@@ -79,7 +79,7 @@ def _stages(case: Case) -> Iterator[Case]:
 
 
 def _literal(case: Case) -> Iterator[Case]:
-    if isinstance(case.logits, LiteralRows) or case.logits.n * case.steps > _MOST_TOKENS:
+    if isinstance(case.logits, LiteralRows | Decoded) or case.logits.n * case.steps > _MOST_TOKENS:
         return
     yield _with_rows(case, [case.logits.row(i) for i in range(case.steps)])
 

@@ -15,15 +15,18 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from harness.case import Case
 from harness.errors import InputError
 from harness.fuzz import Fuzz
+from harness.logits import Decoded
+from harness.models import model_path
 from harness.protocol import ChainSpec
 from harness.random_chains import RandomChains
+from harness.suite_generate import Generations
 from harness.suite_matrix import Matrix, Pairs
 from harness.vocab_files import read_vocab, vocab_path
 from reference import ChainError, build_chain
 
 Profile = Literal["quick", "full"]
 
-_BLOCKS = ("case", "matrix", "pairs", "random_chains", "fuzz")
+_BLOCKS = ("case", "matrix", "pairs", "random_chains", "fuzz", "generate")
 
 
 class SuiteCase(Case):
@@ -47,6 +50,7 @@ class Suite(BaseModel):
     pairs: list[Pairs] = []
     random_chains: list[RandomChains] = []
     fuzz: list[Fuzz] = []
+    generate: list[Generations] = []
 
 
 def suites_folder() -> Path:
@@ -126,6 +130,7 @@ def _all_cases(path: Path, suite: Suite, quick: bool, seed: int) -> Iterator[tup
         *(("pairs", block, {}) for block in suite.pairs),
         *(("random_chains", block, {"shift": seed}) for block in suite.random_chains),
         *(("fuzz", block, {"shift": seed}) for block in suite.fuzz),
+        *(("generate", block, {}) for block in suite.generate),
     ]
     for kind, block, options in blocks:
         place = f"{kind} {block.id!r}"
@@ -148,7 +153,7 @@ def _check(path: Path, place: str, case: Case, checked: set[str]) -> None:
     if case.relation is not None and case.relation.kind != "permuted":
         chains.append(("relation.chain", case.relation.chain))
     key = str((chains, case.vocab))
-    if key not in checked or case.vocab is not None:
+    if key not in checked or case.vocab is not None or isinstance(case.logits, Decoded):
         _check_chains(path, place, case, chains, new=key not in checked)
         checked.add(key)
 
@@ -158,6 +163,12 @@ def _check_chains(
 ) -> None:
     vocab = read_vocab(vocab_path(case.vocab)) if case.vocab else None
     n = case.logits.n
+    if isinstance(case.logits, Decoded):
+        vocab = read_vocab(model_path(case.logits.decoded))
+        foreign = [token for token in case.logits.prompt if token >= n]
+        if foreign:
+            problem = f"{place}: prompt: token {foreign[0]} is not in the model's {n} tokens"
+            raise InputError(path, problem, "take the prompt from this model's vocabulary")
     if vocab is not None and n > len(vocab):
         problem = f"{place}: logits: {n} are more than the {len(vocab)} tokens of {case.vocab!r}"
         raise InputError(path, problem, "use fewer")

@@ -12,14 +12,14 @@ import resource
 import sys
 import time
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from harness import protocol as p
-from harness.errors import Unsupported
+from harness.errors import InputError, Unsupported
 from harness.scratch import Scratch
 from reference import ChainError, UndefinedInputError
 
@@ -51,6 +51,14 @@ class Backend(Protocol):
     def candidates(self, logits: NDArray[np.float32]) -> Any: ...
     def result(self, candidates: Any) -> tuple[Any, Any, Any, bool | None, int]:
         """ids, logits, p, sorted, selected of candidates."""
+
+
+@runtime_checkable
+class Generator(Protocol):
+    """A backend that decodes a model, too."""
+
+    def generate(self, request: p.GenerateRequest, rows: NDArray[np.float32]) -> p.GenerateReply:
+        """rows: [n_tokens, n_vocab], to be filled. Raises InputError for a bad model."""
 
 
 def run(backend: Backend, scratch: Scratch, request: p.RunRequest) -> p.RunReply:
@@ -144,6 +152,19 @@ def time_chain(backend: Backend, scratch: Scratch, request: p.TimeRequest) -> p.
     return p.TimeReply(ns=ns)
 
 
+def generate(
+    backend: Backend, scratch: Scratch, request: p.GenerateRequest
+) -> p.Reply | p.ErrorReply:
+    if not isinstance(backend, Generator):
+        raise Unsupported("decodes no model")
+    scratch.ensure(request.out + 4 * request.n_tokens * request.n_vocab)
+    rows = scratch.view(request.out, request.n_tokens * request.n_vocab, np.float32)
+    try:
+        return backend.generate(request, rows.reshape(request.n_tokens, request.n_vocab))
+    except InputError as error:
+        return p.ErrorReply(kind="rejected", message=str(error))
+
+
 def answer(backend: Backend, scratch: Scratch, request: p.Request) -> p.Reply | p.ErrorReply:
     try:
         if isinstance(request, p.RunRequest):
@@ -152,6 +173,8 @@ def answer(backend: Backend, scratch: Scratch, request: p.Request) -> p.Reply | 
             return draws(backend, scratch, request)
         if isinstance(request, p.TimeRequest):
             return time_chain(backend, scratch, request)
+        if isinstance(request, p.GenerateRequest):
+            return generate(backend, scratch, request)
         return backend.hello()
     except Unsupported as error:
         return p.ErrorReply(kind="unsupported", message=str(error))

@@ -7,7 +7,6 @@ llama-cpp-python installed.
 
 import ctypes
 import os
-import platform
 from ctypes import (
     POINTER,
     Structure,
@@ -27,7 +26,9 @@ from typing import Any
 
 import numpy as np
 
-from harness.errors import InputError
+from harness.builds import check, needed_libraries
+from harness.errors import InputError, Unsupported
+from harness.releases import ARGUMENTS, NEWEST, Signature, model_layout
 
 TOKEN_DATA = np.dtype([("id", "<i4"), ("logit", "<f4"), ("p", "<f4")])
 
@@ -43,16 +44,12 @@ class TokenDataArray(Structure):
     )
 
 
-class LogitBias(Structure):
-    _fields_ = (("token", c_int32), ("bias", c_float))
-
-
 class ChainParams(Structure):
     _fields_ = (("no_perf", c_bool),)
 
 
 class ModelParams(Structure):
-    """llama_model_params of v0.5.0."""
+    """llama_model_params of v0.5.0. Those of older releases are shorter, so they fit into it."""
 
     _fields_ = (
         ("devices", c_void_p),
@@ -106,8 +103,11 @@ class Batch(Structure):
 
 
 _LOG = ctypes.CFUNCTYPE(None, ctypes.c_int, c_char_p, c_void_p)
+# of the module, because llama.cpp calls it as long as the process lives
+_SILENCE = _LOG(lambda _level, _text, _data: None)
 
-# name -> (result, arguments). The initializers of samplers follow llama.h at v0.5.0.
+# name -> (result, arguments), as in every release. The initializers of samplers are in
+# harness/releases.py, because they are not.
 _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "llama_backend_init": (None, []),
     "llama_log_set": (None, [_LOG, c_void_p]),
@@ -133,29 +133,11 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "llama_sampler_chain_add": (None, [c_void_p, c_void_p]),
     "llama_sampler_apply": (None, [c_void_p, POINTER(TokenDataArray)]),
     "llama_sampler_accept": (None, [c_void_p, c_int32]),
+    "llama_sampler_sample": (c_int32, [c_void_p, c_void_p, c_int32]),
+    "llama_model_n_ctx_train": (c_int32, [c_void_p]),
     "llama_sampler_reset": (None, [c_void_p]),
     "llama_sampler_clone": (c_void_p, [c_void_p]),
     "llama_sampler_free": (None, [c_void_p]),
-    "llama_sampler_init_greedy": (c_void_p, []),
-    "llama_sampler_init_dist": (c_void_p, [c_uint32]),
-    "llama_sampler_init_top_k": (c_void_p, [c_int32]),
-    "llama_sampler_init_top_p": (c_void_p, [c_float, c_size_t]),
-    "llama_sampler_init_min_p": (c_void_p, [c_float, c_size_t]),
-    "llama_sampler_init_typical": (c_void_p, [c_float, c_size_t]),
-    "llama_sampler_init_temp": (c_void_p, [c_float]),
-    "llama_sampler_init_temp_ext": (c_void_p, [c_float, c_float, c_float]),
-    "llama_sampler_init_xtc": (c_void_p, [c_float, c_float, c_size_t, c_uint32]),
-    "llama_sampler_init_top_n_sigma": (c_void_p, [c_float]),
-    "llama_sampler_init_mirostat": (c_void_p, [c_int32, c_uint32, c_float, c_float, c_int32]),
-    "llama_sampler_init_mirostat_v2": (c_void_p, [c_uint32, c_float, c_float]),
-    "llama_sampler_init_penalties": (c_void_p, [c_int32, c_int32, c_float, c_float, c_float]),
-    "llama_sampler_init_dry": (
-        c_void_p,
-        [c_void_p, c_float, c_float, c_int32, c_int32, POINTER(c_char_p), c_size_t],
-    ),
-    "llama_sampler_init_adaptive_p": (c_void_p, [c_float, c_float, c_uint32]),
-    "llama_sampler_init_logit_bias": (c_void_p, [c_int32, c_int32, POINTER(LogitBias)]),
-    "llama_sampler_init_infill": (c_void_p, [c_void_p]),
 }
 
 
@@ -173,37 +155,60 @@ class Libllama:
     Raises InputError where the folder holds no libllama or it cannot be loaded.
     """
 
-    def __init__(self, folder: Path) -> None:
-        name = {"Darwin": "libllama.dylib", "Windows": "llama.dll"}.get(
-            platform.system(), "libllama.so"
-        )
-        path = folder / name
-        if not path.is_file():
-            raise InputError(folder, f"no {name} here", "name a folder with a libllama build")
+    def __init__(self, folder: Path, release: str = NEWEST) -> None:
+        path = check(folder)
         # ggml answers an abort by running gdb on itself, which takes minutes and hides the reason
         os.environ.setdefault("GGML_NO_BACKTRACE", "1")
         try:
+            # by hand, because some builds name the folder in which they were made and not their own
+            self._needed = [
+                ctypes.CDLL(str(needed), ctypes.RTLD_GLOBAL) for needed in needed_libraries(folder)
+            ]
             self._library = ctypes.CDLL(str(path))
         except OSError as error:
             raise InputError(path, f"cannot be loaded: {error}") from None
-        self.path = path
+        self.path, self.release = path, release
         for symbol, (result, arguments) in _SIGNATURES.items():
             function = getattr(self._library, symbol, None)
             if function is not None:
                 function.restype, function.argtypes = result, arguments
             setattr(self, symbol, function)
-        self._silence = _LOG(lambda _level, _text, _data: None)
-        self.llama_log_set(self._silence, None)
+        self.llama_log_set(_SILENCE, None)
         self.llama_backend_init()
 
     def __getattr__(self, name: str) -> Any:  # for mypy: the functions are set in __init__
         raise AttributeError(name)
 
+    def initializer(self, signature: Signature) -> Any:
+        """The function that makes a sampler. Raises Unsupported where the build lacks it."""
+        function = getattr(self._library, f"llama_sampler_init_{signature.symbol}", None)
+        if function is None:
+            raise Unsupported(f"this build of llama.cpp has no sampler {signature.symbol}")
+        function.restype = c_void_p
+        function.argtypes = [ARGUMENTS[name] for name in signature.arguments]
+        return function
+
+    def load_devices(self) -> None:
+        """Load the CPU variants and GPU backends that lie beside a build as libraries of their own.
+
+        Needed before a model is computed with, and not for sampling.
+        """
+        for library in self._needed:
+            load = getattr(library, "ggml_backend_load_all_from_path", None)
+            if load is not None:
+                load.restype, load.argtypes = None, [c_char_p]
+                load(str(self.path.parent).encode())
+                return
+
     def load_model(self, path: Path, vocab_only: bool = False) -> int:
-        """A llama_model. Raises InputError if llama.cpp refuses the file."""
+        """A llama_model. Raises InputError if llama.cpp refuses the file, Unsupported if it is not
+        known how this release takes one."""
+        layout = model_layout(self.release)
+        if not vocab_only:
+            self.load_devices()
         params = self.llama_model_default_params()
-        params.vocab_only = vocab_only
-        params.n_gpu_layers = 0
+        c_int32.from_buffer(params, layout.n_gpu_layers).value = 0
+        c_bool.from_buffer(params, layout.vocab_only).value = vocab_only
         model = self.llama_model_load_from_file(str(path).encode(), params)
         if not model:
             raise InputError(path, "llama.cpp cannot load this model", "check the GGUF file")

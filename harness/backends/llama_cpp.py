@@ -1,9 +1,8 @@
 """llama.cpp's native samplers, applied stage by stage and as one chain, through libllama."""
 
 import ctypes
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,12 +10,13 @@ from numpy.typing import NDArray
 from harness.backends.libllama import (
     TOKEN_DATA,
     Libllama,
-    LogitBias,
     TokenDataArray,
     default_folder,
 )
+from harness.backends.llama_decode import Model, generate
 from harness.errors import Unsupported
-from harness.protocol import ChainSpec, HelloReply
+from harness.protocol import ChainSpec, GenerateReply, GenerateRequest, HelloReply
+from harness.releases import NEWEST, SIGNATURES, LogitBias, signature
 
 
 class NativeCandidates:
@@ -50,6 +50,10 @@ class NativeChain:
         for sampler in (*self.stages, self.chain):
             self.library.llama_sampler_accept(sampler, token)
 
+    def sample(self, context: int) -> int:
+        """A token from the last logits of a llama_context; the chain accepts it."""
+        return int(self.library.llama_sampler_sample(self.chain, context, -1))
+
     def reset(self) -> None:
         for sampler in (*self.stages, self.chain):
             self.library.llama_sampler_reset(sampler)
@@ -64,22 +68,37 @@ class NativeChain:
 
 
 class Worker:
-    def __init__(self, folder: str = "") -> None:
-        self.library = Libllama(Path(folder) if folder else default_folder())
+    """folder: a libllama build, default the installed llama-cpp-python. release: which one it is; a
+    folder that does not say is taken for v0.5.0."""
+
+    def __init__(self, folder: str = "", release: str = "") -> None:
+        self.library = Libllama(Path(folder) if folder else default_folder(), release or NEWEST)
+        self._version = release or "release unknown, taken for v0.5.0"
+        if not folder:
+            self._version = "v0.5.0 (llama-cpp-python 0.3.36)"
         self._vocabs: dict[str, int] = {}
+        self._model: Model | None = None
 
     def hello(self) -> HelloReply:
         return HelloReply(
             name="llama.cpp",
-            version=self._version(),
+            version=self._version,
             build=self.library.path.name,
             device=self.library.llama_print_system_info().decode(),
-            capabilities=["run", "draws", "time", "whole_chain"],
-            samplers=sorted(_INITIALIZERS),
+            capabilities=["run", "draws", "time", "whole_chain", *self._decodes()],
+            samplers=sorted(filter(self._has, SIGNATURES)),
         )
 
-    def _version(self) -> str:
-        return "v0.5.0 (llama-cpp-python 0.3.36)"
+    def _decodes(self) -> list[Literal["generate"]]:
+        """Contexts are made as v0.5.0 makes them; other releases lay out their parameters apart."""
+        return ["generate"] if self.library.release == NEWEST else []
+
+    def _has(self, sampler: str) -> bool:
+        try:
+            self.library.initializer(signature(sampler, self.library.release))
+        except Unsupported:
+            return False
+        return True
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> NativeChain:
         library = self.library
@@ -91,16 +110,29 @@ class Worker:
 
     def _init(self, stage: dict[str, dict[str, Any]], n_vocab: int, vocab: str | None) -> int:
         ((name, given),) = stage.items()
-        if name not in _INITIALIZERS:
-            raise Unsupported(f"this build of llama.cpp has no sampler {name}")
-        native = self._vocab(vocab) if vocab else None
-        return int(_INITIALIZERS[name](self.library, given, n_vocab, native))
+        taken = signature(name, self.library.release)
+        initialize = self.library.initializer(taken)
+        values = _FIXED | {"n_vocab": n_vocab} | given | _arrays(given)
+        if "vocab" in taken.arguments:
+            values["vocab"] = self._vocab(vocab) if vocab else None
+        return int(initialize(*(values[argument] for argument in taken.arguments)))
 
     def _vocab(self, path: str) -> int:
         if path not in self._vocabs:
             model = self.library.load_model(Path(path), vocab_only=True)
             self._vocabs[path] = self.library.llama_model_get_vocab(model)
         return self._vocabs[path]
+
+    def generate(self, request: GenerateRequest, rows: NDArray[np.float32]) -> GenerateReply:
+        if not self._decodes():
+            raise Unsupported(f"cannot decode with release {self.library.release}")
+        path = Path(request.model)
+        if self._model is None or self._model.path != path:
+            self._model = None  # so that two models are never in memory
+            self._model = Model(self.library, path)
+        self._model.check(request)
+        chain = self.build(request.chain, request.n_vocab, request.model)
+        return generate(self._model, chain, request, rows)
 
     def candidates(self, logits: NDArray[np.float32]) -> NativeCandidates:
         return NativeCandidates(logits)
@@ -110,59 +142,27 @@ class Worker:
         return data["id"], data["logit"], data["p"], array.sorted, array.selected
 
 
-def _dry(lib: Libllama, p: dict[str, Any], _n_vocab: int, vocab: int | None) -> int:
-    breakers = p["seq_breakers"]
-    if not all(isinstance(breaker, str) for breaker in breakers):
-        raise Unsupported("llama.cpp's C interface takes DRY sequence breakers as strings only")
-    strings = (ctypes.c_char_p * len(breakers))(*(b.encode() for b in breakers))
-    return lib.llama_sampler_init_dry(  # type: ignore[no-any-return]
-        vocab,
-        p["dry_multiplier"],
-        p["dry_base"],
-        p["dry_allowed_length"],
-        p["dry_penalty_last_n"],
-        strings,
-        len(breakers),
-    )
-
-
-def _logit_bias(lib: Libllama, p: dict[str, Any], n_vocab: int, _vocab: int | None) -> int:
-    pairs = (LogitBias * len(p["logit_bias"]))(*(LogitBias(t, b) for t, b in p["logit_bias"]))
-    return lib.llama_sampler_init_logit_bias(n_vocab, len(pairs), pairs)  # type: ignore[no-any-return]
-
-
-def _plain(symbol: str, *names: str) -> "Initializer":
-    """An initializer that takes these parameters in this order."""
-
-    def initialize(lib: Libllama, p: dict[str, Any], _n_vocab: int, _vocab: int | None) -> int:
-        function = getattr(lib, f"llama_sampler_init_{symbol}")
-        if function is None:
-            raise Unsupported(f"this build of llama.cpp has no sampler {symbol}")
-        return function(*(p[name] for name in names))  # type: ignore[no-any-return]
-
-    return initialize
-
-
-Initializer = Callable[[Libllama, dict[str, Any], int, int | None], int]
-
-_INITIALIZERS: dict[str, Initializer] = {
-    "greedy": _plain("greedy"),
-    "dist": _plain("dist", "seed"),
-    "top_k": _plain("top_k", "k"),
-    "top_p": _plain("top_p", "p", "min_keep"),
-    "min_p": _plain("min_p", "p", "min_keep"),
-    "typical_p": _plain("typical", "p", "min_keep"),
-    "temp": _plain("temp", "temp"),
-    "temp_ext": _plain("temp_ext", "temp", "delta", "exponent"),
-    "xtc": _plain("xtc", "p", "t", "min_keep", "seed"),
-    "top_n_sigma": _plain("top_n_sigma", "n"),
-    "mirostat": _plain("mirostat", "n_vocab", "seed", "tau", "eta", "m"),
-    "mirostat_v2": _plain("mirostat_v2", "seed", "tau", "eta"),
-    "penalties": lambda lib, p, n_vocab, _: lib.llama_sampler_init_penalties(
-        n_vocab, p["penalty_last_n"], p["penalty_repeat"], p["penalty_freq"], p["penalty_present"]
-    ),
-    "dry": _dry,
-    "logit_bias": _logit_bias,
-    "adaptive_p": _plain("adaptive_p", "target", "decay", "seed"),
-    "infill": lambda lib, _p, _n, vocab: lib.llama_sampler_init_infill(vocab),
+# What old releases ask for and v0.5.0 does not: no token is treated as end or as a line feed, and
+# -1 as the length of a history means this context.
+_FIXED: dict[str, Any] = {
+    "special_eos_id": -1,
+    "linefeed_id": -1,
+    "penalize_nl": True,
+    "ignore_eos": False,
+    "n_ctx_train": 4096,
 }
+
+
+def _arrays(given: dict[str, Any]) -> dict[str, Any]:
+    """The parameters that C takes as an array and its length."""
+    arrays: dict[str, Any] = {}
+    if "seq_breakers" in given:
+        breakers = given["seq_breakers"]
+        if not all(isinstance(breaker, str) for breaker in breakers):
+            raise Unsupported("llama.cpp's C interface takes DRY sequence breakers as strings only")
+        strings = (ctypes.c_char_p * len(breakers))(*(b.encode() for b in breakers))
+        arrays |= {"seq_breakers": strings, "num_breakers": len(breakers)}
+    if "logit_bias" in given:
+        pairs = [LogitBias(token, bias) for token, bias in given["logit_bias"]]
+        arrays |= {"logit_bias": (LogitBias * len(pairs))(*pairs), "n_logit_bias": len(pairs)}
+    return arrays

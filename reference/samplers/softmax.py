@@ -5,9 +5,8 @@
 Parameters: none.
 Ties: the order of std::sort over all candidates.
 Edges: all -inf gives NaN everywhere. NaN: refused. None: refused (llama.cpp aborts).
-Source: llama_sampler_softmax_impl, src/llama-sampling.cpp at b3889, the last line of releases with
-    it.
-Suite: none against v0.5.0, which lacks it; tests/test_removed_samplers.py.
+Source: llama_sampler_softmax_impl, src/llama-sampling.cpp at b3889; b5590 still has it.
+Suite: suites/removed/softmax.toml.
 """
 
 from reference import sorting

@@ -12,7 +12,7 @@ Edges: the index of the crossing is used as the size, so the result is one token
     they count as equal. Up to two candidates nothing is done. NaN: refused.
 Source: llama_sampler_tail_free_apply, src/llama-sampling.cpp at b3889; Bricken 2019, "Tail Free
     Sampling".
-Suite: none against v0.5.0, which lacks it; tests/test_removed_samplers.py.
+Suite: suites/removed/tail_free.toml.
 """
 
 from typing import Any

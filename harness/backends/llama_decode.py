@@ -1,0 +1,104 @@
+"""Generation with libllama: decode, sample with the native chain, accept, decode."""
+
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.backends.libllama import Libllama
+from harness.errors import InputError
+from harness.protocol import GenerateReply, GenerateRequest
+
+if TYPE_CHECKING:
+    from harness.backends.llama_cpp import NativeChain
+
+
+class Model:
+    """A model in memory. Raises InputError where llama.cpp refuses the file."""
+
+    def __init__(self, library: Libllama, path: Path) -> None:
+        self.library, self.path, self.model = library, path, 0
+        self.model = library.load_model(path)
+        self.n_vocab = int(library.llama_vocab_n_tokens(library.llama_model_get_vocab(self.model)))
+        self.n_context = int(library.llama_model_n_ctx_train(self.model))
+
+    def check(self, request: GenerateRequest) -> None:
+        """Raises InputError for a request that was made for another model."""
+        if request.n_vocab != self.n_vocab:
+            problem = f"has a vocabulary of {self.n_vocab} tokens, asked for {request.n_vocab}"
+            raise InputError(self.path, problem, "name the model that the prompts were made for")
+        foreign = [token for token in request.prompt if not 0 <= token < self.n_vocab]
+        if foreign:
+            raise InputError(self.path, f"has no token {foreign[0]}, which the prompt holds")
+        length = len(request.prompt) + request.n_tokens
+        if length > self.n_context:
+            problem = f"was trained on {self.n_context} tokens, {length} are asked for"
+            raise InputError(self.path, problem, "shorten the prompt or generate fewer")
+
+    def context(self, n_tokens: int) -> "Context":
+        return Context(self, n_tokens)
+
+    def __del__(self) -> None:
+        if self.model:
+            self.library.llama_model_free(self.model)
+
+
+class Context:
+    """A llama_context with one sequence, on one thread."""
+
+    def __init__(self, model: Model, n_tokens: int) -> None:
+        self.model, self.library, self.pointer = model, model.library, 0
+        params = self.library.llama_context_default_params()
+        params.n_ctx = params.n_batch = n_tokens
+        params.n_seq_max = 1
+        params.n_threads = params.n_threads_batch = 1
+        self.pointer = int(self.library.llama_init_from_model(model.model, params) or 0)
+        if not self.pointer:
+            problem = "llama.cpp cannot make a context"
+            raise InputError(model.path, problem, "is there enough memory?")
+        self.length = 0
+
+    def decode(self, tokens: list[int]) -> NDArray[np.float32]:
+        """The logits after these further tokens: a view that the next call overwrites."""
+        n = len(tokens)
+        batch = self.library.llama_batch_init(n, 0, 1)
+        batch.n_tokens = n
+        for i, token in enumerate(tokens):
+            batch.token[i], batch.pos[i], batch.logits[i] = token, self.length + i, i == n - 1
+            batch.n_seq_id[i], batch.seq_id[i][0] = 1, 0
+        status = self.library.llama_decode(self.pointer, batch)
+        self.library.llama_batch_free(batch)
+        logits: Any = self.library.llama_get_logits_ith(self.pointer, -1) if status == 0 else None
+        if not logits:
+            problem = f"gives no logits at position {self.length + n - 1} (status {status})"
+            raise InputError(self.model.path, problem, "name a model that generates text")
+        self.length += n
+        return np.ctypeslib.as_array(logits, (self.model.n_vocab,))
+
+    def close(self) -> None:
+        self.library.llama_free(self.pointer)
+
+
+def generate(
+    model: Model, chain: "NativeChain", request: GenerateRequest, rows: NDArray[np.float32]
+) -> GenerateReply:
+    """Fills rows with the logits of each step. llama_sampler_sample accepts what it selects."""
+    context = model.context(len(request.prompt) + request.n_tokens)
+    tokens: list[int] = []
+    ns = 0
+    try:
+        for token in request.prompt:
+            chain.accept(token)
+        logits = context.decode(request.prompt)
+        for i in range(request.n_tokens):
+            rows[i] = logits
+            start = time.perf_counter_ns()
+            tokens.append(chain.sample(context.pointer))
+            ns += time.perf_counter_ns() - start
+            if i + 1 < request.n_tokens:
+                logits = context.decode(tokens[-1:])
+    finally:
+        context.close()
+    return GenerateReply(tokens=tokens, ns=ns)

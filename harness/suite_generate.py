@@ -1,0 +1,77 @@
+"""Blocks of a suite that generate: every prompt on every chain. docs/generate.md explains them."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from harness.case import Case
+from harness.models import GOLDEN, golden_prompts, n_vocab_of
+from harness.protocol import ChainSpec
+from harness.suite_grid import Block, fill
+
+
+class Short(Block):
+    """What the quick profile takes: some prompts, by name, and fewer tokens of each."""
+
+    prompts: list[str] = Field(min_length=1)
+    tokens: int = Field(ge=1)
+
+
+class Generations(BaseModel):
+    """prompts: token ids by name; or per_prompt prefixes of each of the golden model's prompts.
+
+    "$prompt" in a chain is the position of the prompt, to give each its own seed.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str = Field(pattern=r"^[a-z0-9_\-]+$")
+    description: str = Field(max_length=70)
+    why: str = Field(min_length=1)
+    model: str = GOLDEN
+    prompts: dict[str, list[int]] = {}
+    per_prompt: int = Field(default=0, ge=0)
+    tokens: int = Field(ge=1)
+    chains: dict[str, ChainSpec] = Field(min_length=1)
+    tags: list[str] = []
+    quick: bool | Short = True
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "Generations":
+        if bool(self.prompts) == bool(self.per_prompt):
+            raise ValueError("give either prompts or per_prompt")
+        if self.per_prompt and self.model != GOLDEN:
+            raise ValueError(f"per_prompt needs model = {GOLDEN!r}: its prompts are token ids")
+        return self
+
+    def cases(self, quick: bool) -> Iterator[Case]:
+        """Raises ValueError where quick names a prompt that is not there."""
+        prompts: Mapping[str, list[int]] = self.prompts or golden_prompts(self.per_prompt)
+        taken, tokens = list(prompts), self.tokens
+        if isinstance(self.quick, Short):
+            unknown = [name for name in self.quick.prompts if name not in prompts]
+            if unknown:
+                raise ValueError(f"quick.prompts: {unknown[0]!r} is not a prompt")
+            if quick:
+                taken, tokens = self.quick.prompts, self.quick.tokens
+        elif quick and not self.quick:
+            return
+        n = n_vocab_of(self.model)
+        for i, name in enumerate(prompts):
+            for chain, stages in self.chains.items() if name in taken else ():
+                yield self._case(name, prompts[name], chain, fill(stages, {"prompt": i}, n), tokens)
+
+    def _case(self, name: str, prompt: list[int], chain: str, stages: Any, tokens: int) -> Case:
+        return Case.model_validate(
+            {
+                "id": f"{self.id}/{chain}-{name}",
+                "description": self.description,
+                "why": self.why,
+                "chain": stages,
+                "logits": {"decoded": self.model, "prompt": prompt},
+                "steps": tokens,
+                "detail": "token",
+                "tags": self.tags,
+            }
+        )
