@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from harness import protocol as p
+from harness.backend_run import got_of
 from harness.chains import complete
 from harness.compare import Got, identical
 from harness.process import BackendProcess
@@ -94,18 +95,7 @@ def native_stages(
         ),
         p.RunReply,
     )
-    return [[_got(native, stage) for stage in stages] for stages in reply.stages]
-
-
-def _got(native: BackendProcess, stage: p.StageResult) -> Got:
-    view, at, n = native.scratch.view, stage.at, stage.n
-    return Got(
-        ids=view(at, n, np.int32),
-        logits=view(at + 4 * n, n, np.float32),
-        p=view(at + 8 * n, n, np.float32),
-        sorted=stage.sorted,
-        selected=stage.selected,
-    )
+    return [[got_of(stage, native) for stage in stages] for stages in reply.stages]
 
 
 def assert_as_native(
