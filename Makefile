@@ -11,9 +11,20 @@ export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_TOO
 export SKBUILD_BUILD_TARGETS ?= llama;ggml;llama-common
 export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
 
-.PHONY: setup parity parity-full test lint selftest clean
+TSAMPLER := harness/backends/tsampler
+TSAMPLER_SOURCES := $(wildcard $(TSAMPLER)/*.json $(TSAMPLER)/src/*/*.ts)
+
+.PHONY: setup tsampler parity parity-full test lint selftest clean
 
 setup: .venv/ready
+	@$(MAKE) --no-print-directory tsampler || \
+	echo "Without npm and its registry the backend tsampler stays unavailable."
+
+tsampler: $(TSAMPLER)/dist/ready
+
+$(TSAMPLER)/dist/ready: $(TSAMPLER_SOURCES)
+	cd $(TSAMPLER) && npm ci --silent && npx tsc
+	@touch $@
 
 .venv/ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
@@ -44,4 +55,4 @@ test: lint
 	$(BIN)/pytest
 
 clean:
-	rm -rf .venv bundles report build *.egg-info
+	rm -rf .venv bundles report build *.egg-info $(TSAMPLER)/dist $(TSAMPLER)/node_modules

@@ -12,6 +12,7 @@ import numpy as np
 from harness import protocol as p
 from harness.chains import complete
 from harness.process import BackendFailure, BackendProcess
+from reference import ENGINES
 
 LOGITS = [0.5, 3.0, -1.0, 2.0]
 TIMEOUT_S = 10.0
@@ -46,7 +47,7 @@ def check_adapter(command: list[str]) -> Iterator[Check]:
 
 
 def _known_samplers(hello: p.HelloReply) -> Check:
-    unknown = sorted(set(hello.samplers) - set(_smallest_chains()))
+    unknown = sorted(set(hello.samplers) - set(_smallest_chains()) - set(ENGINES))
     return Check("sampler names are llama.cpp's", not unknown, ", ".join(unknown))
 
 
@@ -148,7 +149,7 @@ def _refuses_unknown_sampler(backend: BackendProcess) -> Check:
 
 
 def _draws(backend: BackendProcess, hello: p.HelloReply) -> Check:
-    if "draws" not in hello.capabilities:
+    if "draws" not in hello.capabilities or "dist" not in hello.samplers:
         return Check("draws", None)
     rows = _put(backend)
     chain = complete([{"dist": {"seed": 1}}], rows.n)

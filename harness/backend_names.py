@@ -16,20 +16,24 @@ from harness.process import BackendFailure, BackendProcess
 from harness.results import BackendInfo
 
 _WORKER = [sys.executable, "-m", "harness.worker"]
+TSAMPLER = Path(__file__).parent / "backends" / "tsampler"
+_NODE = {"tsampler": "own", "tsampler/published": "published"}
 
 BUILT_IN: dict[str, str] = {
     "llama.cpp": "the native chain of the installed llama-cpp-python",
     "reference": "the reference in a process of its own",
+    "akunu/cpu": "Akunu's CPU pipeline",
+    "akunu/gumbel": "Akunu's Gumbel-max path, float16 noise as on the GPU and float32",
+    "akunu/cuda": "the same on an NVIDIA GPU",
+    "power_law": "the power-law sampler, behind the reference's filters",
+    "tsampler": "tsampler's documented API in TypeScript, our implementation, on Node.js",
+    "tsampler/published": "the package @lloyal-labs/tsampler in its place, where it is installed",
     "null": "does nothing: the floor of every timing",
 }
 
 # Named in the design, but not built yet: they say so instead of being unknown.
 PLANNED: dict[str, str] = {
     "llama.cpp/graph": "in-graph sampling",
-    "tsampler": "the TypeScript sampler",
-    "akunu/cpu": "Akunu's CPU pipeline",
-    "akunu/gumbel": "Akunu's Gumbel-max kernel",
-    "power_law": "the power-law sampler",
     "token_trie": "the token trie in the native chain",
     "transformers": "Hugging Face logits processors",
 }
@@ -42,6 +46,8 @@ def command_of(name: str) -> tuple[str, list[str]]:
         return short, shlex.split(command)
     if " " in name:
         return name, shlex.split(name)
+    if name in _NODE:
+        return name, ["node", str(TSAMPLER / "adapter.mjs"), _NODE[name]]
     if name in BUILT_IN:
         return name, [*_WORKER, name]
     if name.startswith("llama.cpp@"):

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
+from harness.distribution_results import CalibrationResult, DistributionResult
 from harness.errors import InputError
 from harness.protocol import to_line
 from harness.results import CaseResult, Footer, Header, RunInfo, TimingResult
@@ -24,6 +25,8 @@ _RECORDS: dict[str, type[BaseModel]] = {
     "header": Header,
     "case": CaseResult,
     "timing": TimingResult,
+    "distribution": DistributionResult,
+    "calibration": CalibrationResult,
     "footer": Footer,
 }
 
@@ -37,6 +40,8 @@ class Bundle:
     cases: list[CaseResult]
     timings: list[TimingResult]
     footer: Footer | None
+    cells: list[DistributionResult] = field(default_factory=list)
+    calibration: list[CalibrationResult] = field(default_factory=list)
 
 
 @dataclass
@@ -98,7 +103,7 @@ def resume(folder: Path, info: RunInfo) -> BundleWriter:
     for end, record in _records(path, torn_ok=True):
         if isinstance(record, Footer):
             footer_at = good
-        elif isinstance(record, CaseResult | TimingResult):
+        elif isinstance(record, CaseResult | TimingResult | DistributionResult | CalibrationResult):
             done.add(record.id)
         good = end
     os.truncate(path, good if footer_at is None else footer_at)
@@ -110,15 +115,21 @@ def read(folder: Path) -> Bundle:
     info = read_info(folder)
     cases: list[CaseResult] = []
     timings: list[TimingResult] = []
+    cells: list[DistributionResult] = []
+    calibration: list[CalibrationResult] = []
     footer: Footer | None = None
     for _, record in _records(folder / "results.jsonl", torn_ok=False):
         if isinstance(record, CaseResult):
             cases.append(record)
         elif isinstance(record, TimingResult):
             timings.append(record)
+        elif isinstance(record, DistributionResult):
+            cells.append(record)
+        elif isinstance(record, CalibrationResult):
+            calibration.append(record)
         elif isinstance(record, Footer):
             footer = record
-    return Bundle(folder, info, cases, timings, footer)
+    return Bundle(folder, info, cases, timings, footer, cells, calibration)
 
 
 def read_finished(folder: Path) -> Bundle:
@@ -131,6 +142,12 @@ def read_finished(folder: Path) -> Bundle:
         raise InputError(
             path,
             f"holds {len(bundle.cases)} cases, its footer says {bundle.footer.cases}",
+            "make the bundle again",
+        )
+    if bundle.footer.cells != len(bundle.cells):
+        raise InputError(
+            path,
+            f"holds {len(bundle.cells)} distribution tests, its footer says {bundle.footer.cells}",
             "make the bundle again",
         )
     return bundle

@@ -4,7 +4,7 @@ import inspect
 from typing import Any
 
 from harness.protocol import ChainSpec
-from reference import SAMPLERS, Vocab, build_chain
+from reference import ALL_SAMPLERS, Vocab, build_chain
 
 
 def complete(chain: ChainSpec, n_vocab: int, vocab: Vocab | None = None) -> ChainSpec:
@@ -19,7 +19,7 @@ def complete(chain: ChainSpec, n_vocab: int, vocab: Vocab | None = None) -> Chai
 
 
 def _defaults(name: str, n_vocab: int) -> dict[str, Any]:
-    parameters = inspect.signature(SAMPLERS[name]).parameters
+    parameters = inspect.signature(ALL_SAMPLERS[name]).parameters
     defaults = {
         key: parameter.default
         for key, parameter in parameters.items()

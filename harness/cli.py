@@ -18,10 +18,12 @@ from harness import (
     backend_names,
     builds,
     bundle,
+    calibration_timed,
     fixtures,
     golden,
     lint,
     run,
+    run_distribution,
     selftest,
     suite,
     timing,
@@ -34,6 +36,8 @@ from harness.explain import explanation
 from harness.process import BackendFailure
 from harness.progress import Progress
 from harness.results import BackendInfo, Footer
+from harness.statistics import calibration
+from harness.suite_distribution import Cell
 from harness.summary import summarize
 from reports.write import summary_lines, write_report
 
@@ -107,7 +111,7 @@ def run_command(
     """Run suites on backends, compare with the reference, write a bundle."""
     names = backend or ["llama.cpp"]
     wanted = suites or ["parity"]
-    cases = _cases(wanted, profile, seed, case or [])
+    cases, cells = _chosen(wanted, profile, seed, case or [])
     for name in names:
         backend_names.command_of(name)
     folder = output or Path("bundles") / time.strftime("%Y%m%d-%H%M%S")
@@ -121,6 +125,7 @@ def run_command(
     start = time.monotonic()
     with Progress(len(cases) - len(writer.done)) as progress, _executor(jobs) as executor:
         run.run_cases(cases, names, executor, writer, progress.update, timeout)
+        run_distribution.run_cells(cells, names, executor, writer, seed, timeout)
     if profile == "full" and not case:
         _time(names, writer, seed)
     done = bundle.read(folder)
@@ -128,25 +133,28 @@ def run_command(
         cases=len(done.cases),
         steps=sum(result.steps for result in done.cases),
         wall_s=time.monotonic() - start,
+        cells=len(done.cells),
     )
     writer.append(footer)
     _finish(folder, json)
 
 
-def _cases(
+def _chosen(
     wanted: list[str], profile: Profile, seed: int, only: list[str]
-) -> list[tuple[str, Case]]:
-    cases = [
-        (suite.suite_id(path), case)
-        for path in suite.find_suites(wanted)
-        for case in suite.expand(path, profile if not only else "full", seed)
-    ]
+) -> tuple[list[tuple[str, Case]], list[tuple[str, Cell]]]:
+    """The cases and the distribution tests of the suites, or those that `only` names."""
+    paths = suite.find_suites(wanted)
+    taken: Profile = profile if not only else "full"
+    cases = [(suite.suite_id(p), c) for p in paths for c in suite.expand(p, taken, seed)]
+    cells = [(suite.suite_id(p), c) for p in paths for c in suite.expand_cells(p, taken)]
+    ids = [case.id for _, case in cases] + [cell.id for _, cell in cells]
     for pattern in only:
-        if not any(_matches(case.id, pattern) for _, case in cases):
+        if not any(_matches(i, pattern) for i in ids):
             raise InputError(f"--case {pattern}", "no such case", "see the ids in a report")
     if only:
         cases = [pair for pair in cases if any(_matches(pair[1].id, p) for p in only)]
-    return cases
+        cells = [pair for pair in cells if any(_matches(pair[1].id, p) for p in only)]
+    return cases, cells
 
 
 def _matches(case: str, pattern: str) -> bool:
@@ -189,7 +197,8 @@ def _finish(folder: Path, json: Path | None) -> None:
     for line in summary_lines(finished):
         out.print(line)
     out.print(f"bundle   {folder}")
-    if not finished.cases or not all(result.ok for result in finished.cases):
+    ok = all(result.ok for result in finished.cases) and not run_distribution.unmet(finished.cells)
+    if not ok or not (finished.cases or finished.cells):
         raise typer.Exit(1)
 
 
@@ -226,6 +235,33 @@ def capture(
     """Capture the logits of any model as a fixture."""
     capture_logits(model, prompts, output, dtype, max_rows, threads)
     out.print(str(output))
+
+
+@app.command()
+def calibrate(
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="the bundle")] = None,
+    runs: Annotated[int, typer.Option(min=10, help="of every fault")] = 1000,
+    null_runs: Annotated[int, typer.Option(min=10, help="of a right sampler")] = 10_000,
+    seed: Annotated[int, typer.Option(min=0)] = 1,
+    backend: Annotated[str, typer.Option("--backend", "-b", help="whose time is taken")] = "",
+) -> None:
+    """Measure what the distribution tests themselves get wrong and what they catch."""
+    folder = output or Path("bundles") / time.strftime("calibration-%Y%m%d-%H%M%S")
+    names = [backend] if backend else []
+    info = run.describe(
+        version("sampler-parity"), ["sampler-parity", *sys.argv[1:]], {}, "full", seed, names
+    )
+    _require_available(info.backends)
+    writer = bundle.create(folder, info)
+    result = calibration.calibrate(seed, runs, null_runs)
+    if backend:
+        result = calibration_timed.with_times(result, run.backend(backend, 600.0))
+    writer.append(result, Footer(cases=0, steps=0, wall_s=result.wall_s))
+    for line in summary_lines(bundle.read_finished(folder)):
+        out.print(line)
+    out.print(f"bundle   {folder}")
+    if not all(claim.met for claim in result.claims):
+        raise typer.Exit(1)
 
 
 @golden_app.command()

@@ -24,7 +24,8 @@ from harness.logits import Golden, Literals
 from harness.manifest import read_manifest
 from harness.reference_run import prepare
 from harness.schema import protocol_schema
-from harness.suite import Suite, expand, read_suite, suite_id
+from harness.suite import Suite, expand, expand_cells, read_suite, suite_id
+from harness.suite_distribution import KINDS
 from harness.suite_matrix import Grid
 from reference import SAMPLERS, Candidates
 from reference.chain import Sampler
@@ -32,7 +33,7 @@ from reference.samplers.min_p import MinP
 from reference.samplers.top_p import TopP
 
 FILTERS = ("top_k", "top_p", "min_p", "typical_p", "xtc", "top_n_sigma")
-GROUPS = ("parity", "generate")
+GROUPS = ("parity", "distribution", "generate", "tsampler")
 WITHOUT_SUITE = ("softmax", "tail_free")  # removed from llama.cpp before v0.5.0
 ROUNDING = 1e-6  # a decision that is nearer to its threshold than this may fall either way
 
@@ -49,6 +50,8 @@ def lint(folder: Path) -> list[str]:
             suites[path] = read_suite(path)
             for case in expand(path, "full"):
                 ids[case.id].append(suite_id(path))
+            for cell in expand_cells(path, "full"):
+                ids[cell.id].append(suite_id(path))
             problems += _cases(path, suites[path])
         except InputError as error:
             problems.append(str(error))
@@ -72,6 +75,7 @@ def _blocks(suite: Suite) -> list[Any]:
         *suite.random_chains,
         *suite.fuzz,
         *suite.generate,
+        *(block for kind in KINDS for block in getattr(suite, kind)),
     ]
 
 

@@ -38,7 +38,7 @@ class HelloReply(Message):
     version: str
     build: str = ""
     device: str = "cpu"
-    capabilities: list[Literal["run", "draws", "time", "generate", "whole_chain"]]
+    capabilities: list[Literal["run", "draws", "time", "generate", "whole_chain", "uniforms"]]
     samplers: list[str]
 
 
@@ -104,7 +104,13 @@ class RunReply(Message):
 
 
 class DrawsRequest(Message):
-    """n tokens, each drawn from the same row by the same chain without accepting; int32 at out."""
+    """n tokens, each drawn from the same row by the same chain without accepting; int32 at out.
+
+    filters_once: nothing but the draw of the last stage differs from draw to draw, so all else may
+    be done once. It gives the same tokens as applying everything.
+    uniforms: byte offset of float64[n], to be used in place of the last stage's own random numbers
+    (capability "uniforms").
+    """
 
     do: Literal["draws"] = "draws"
     chain: ChainSpec
@@ -114,6 +120,8 @@ class DrawsRequest(Message):
     history: list[int] = []
     n: int = Field(gt=0)
     out: int = Field(ge=0)
+    filters_once: bool = False
+    uniforms: int | None = Field(default=None, ge=0)
 
 
 class DrawsReply(Message):

@@ -81,6 +81,7 @@ class Footer(_Record):
     cases: int
     steps: int
     wall_s: float
+    cells: int = 0
 
 
 class BackendInfo(_Record):

@@ -36,6 +36,7 @@ from harness.verdicts import Verdict
 CASE_TIMEOUT_S = 60.0
 HANG_TIMEOUT_S = 2.0  # for the case on which an adapter hangs, which may well be called early
 BASELINE_CHUNK = 400
+SUITES = ["parity", "akunu", "power_law", "tsampler"]
 
 
 class _Record(BaseModel):
@@ -116,8 +117,8 @@ class SelfTestReport(_Record):
 
 @functools.cache
 def quick_cases() -> tuple[Case, ...]:
-    """All cases of the parity suites in the quick profile."""
-    return tuple(case for path in find_suites(["parity"]) for case in expand(path, "quick"))
+    """All cases of the parity suites and of the other engines' in the quick profile."""
+    return tuple(case for path in find_suites(SUITES) for case in expand(path, "quick"))
 
 
 def cases_for(mutant: Mutant) -> list[Case]:

@@ -19,6 +19,15 @@ from harness.logits import Decoded
 from harness.models import model_path
 from harness.protocol import ChainSpec
 from harness.random_chains import RandomChains
+from harness.suite_distribution import (
+    KINDS,
+    Cell,
+    Coupled,
+    Frequency,
+    Independence,
+    Injected,
+    Tail,
+)
 from harness.suite_generate import Generations
 from harness.suite_matrix import Matrix, Pairs
 from harness.vocab_files import read_vocab, vocab_path
@@ -26,7 +35,7 @@ from reference import ChainError, build_chain
 
 Profile = Literal["quick", "full"]
 
-_BLOCKS = ("case", "matrix", "pairs", "random_chains", "fuzz", "generate")
+_BLOCKS = ("case", "matrix", "pairs", "random_chains", "fuzz", "generate", *KINDS)
 
 
 class SuiteCase(Case):
@@ -51,6 +60,11 @@ class Suite(BaseModel):
     random_chains: list[RandomChains] = []
     fuzz: list[Fuzz] = []
     generate: list[Generations] = []
+    frequency: list[Frequency] = []
+    coupled: list[Coupled] = []
+    tail: list[Tail] = []
+    independence: list[Independence] = []
+    injected: list[Injected] = []
 
 
 def suites_folder() -> Path:
@@ -118,6 +132,25 @@ def expand(path: Path, profile: Profile, seed: int = 0) -> list[Case]:
         _check(path, place, case, checked)
         cases[case.id] = case
     return list(cases.values())
+
+
+def expand_cells(path: Path, profile: Profile) -> list[Cell]:
+    """The distribution tests of a suite in this profile. Raises InputError."""
+    suite = read_suite(path)
+    cells: dict[str, Cell] = {}
+    for kind in KINDS:
+        for block in getattr(suite, kind):
+            if profile == "quick" and not block.quick:
+                continue
+            cell = block.model_copy(update={"id": f"{path.stem}/{block.id}"})
+            place = f"{kind} {block.id!r}"
+            if cell.id in cells:
+                problem = f"{place}: duplicate id {cell.id!r}"
+                raise InputError(path, problem, "give every block its own")
+            chains = [("chain", cell.chain), *([("law", cell.law)] if cell.law else [])]
+            _check_chains(path, place, cell.case(), chains, new=True)
+            cells[cell.id] = cell
+    return list(cells.values())
 
 
 def _all_cases(path: Path, suite: Suite, quick: bool, seed: int) -> Iterator[tuple[str, Case]]:

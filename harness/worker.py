@@ -28,6 +28,10 @@ WORKERS = {
     "reference": "harness.backends.reference",
     "null": "harness.backends.null",
     "llama.cpp": "harness.backends.llama_cpp",
+    "akunu/cpu": "harness.backends.akunu",
+    "akunu/gumbel": "harness.backends.akunu_gumbel",
+    "akunu/cuda": "harness.backends.akunu_cuda",
+    "power_law": "harness.backends.power_law",
     "mutant": "harness.backends.mutant",
 }
 
@@ -51,6 +55,19 @@ class Backend(Protocol):
     def candidates(self, logits: NDArray[np.float32]) -> Any: ...
     def result(self, candidates: Any) -> tuple[Any, Any, Any, bool | None, int]:
         """ids, logits, p, sorted, selected of candidates."""
+
+
+@runtime_checkable
+class Drawer(Protocol):
+    """An instance that draws many times from candidates without leaving its own code."""
+
+    def draw(
+        self, candidates: Any, n: int, uniforms: NDArray[np.float64] | None
+    ) -> NDArray[np.int32]:
+        """Apply all stages but the last once, the last n times; uniforms: to draw with, or None.
+
+        Raises Unsupported where it cannot take uniforms.
+        """
 
 
 @runtime_checkable
@@ -125,13 +142,21 @@ def draws(backend: Backend, scratch: Scratch, request: p.DrawsRequest) -> p.Draw
     instance = backend.build(request.chain, request.n_vocab, request.vocab)
     for token in request.history:
         instance.accept(token)
-    out = np.empty(request.n, np.int32)
+    uniforms = None
+    if request.uniforms is not None:
+        uniforms = scratch.view(request.uniforms, request.n, np.float64)
     start = time.perf_counter_ns()
-    for i in range(request.n):
-        candidates = backend.candidates(row)
-        instance.apply(None, candidates)
-        ids, _, _, _, selected = backend.result(candidates)
-        out[i] = ids[selected]
+    if request.filters_once and isinstance(instance, Drawer):
+        out = instance.draw(backend.candidates(row), request.n, uniforms)
+    elif uniforms is not None:
+        raise Unsupported("takes no uniforms here")
+    else:
+        out = np.empty(request.n, np.int32)
+        for i in range(request.n):
+            candidates = backend.candidates(row)
+            instance.apply(None, candidates)
+            ids, _, _, _, selected = backend.result(candidates)
+            out[i] = ids[selected]
     ns = time.perf_counter_ns() - start
     scratch.write(request.out, out)
     return p.DrawsReply(ns=ns)

@@ -1,11 +1,13 @@
 """The reference: every llama.cpp sampler as readable, executable specification."""
 
 from reference.candidates import Candidates
-from reference.chain import SAMPLERS, Chain, Sampler, Stage, build_chain
+from reference.chain import ALL_SAMPLERS, ENGINES, SAMPLERS, Chain, Sampler, Stage, build_chain
 from reference.errors import ChainError, UndefinedInputError
 from reference.vocab import Vocab
 
 __all__ = [
+    "ALL_SAMPLERS",
+    "ENGINES",
     "SAMPLERS",
     "Candidates",
     "Chain",

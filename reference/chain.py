@@ -7,6 +7,10 @@ from typing import Any, Protocol, Self
 
 from reference.candidates import Candidates
 from reference.errors import ChainError
+from reference.pipelines.akunu import Akunu
+from reference.pipelines.akunu_gumbel import AkunuGumbel
+from reference.pipelines.power_law import PowerLaw
+from reference.pipelines.tsampler import STAGES as TSAMPLER
 from reference.samplers.adaptive_p import AdaptiveP
 from reference.samplers.dist import Dist
 from reference.samplers.dry import Dry
@@ -69,6 +73,16 @@ SAMPLERS: dict[str, Callable[..., Sampler]] = {
     "tail_free": TailFree,
 }
 
+# Samplers and whole pipelines of other engines, each one stage of a chain.
+ENGINES: dict[str, Callable[..., Sampler]] = {
+    "akunu": Akunu,
+    "akunu_gumbel": AkunuGumbel,
+    "power_law": PowerLaw,
+    **TSAMPLER,
+}
+
+ALL_SAMPLERS: dict[str, Callable[..., Sampler]] = SAMPLERS | ENGINES
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -113,7 +127,7 @@ def build_chain(
     *,
     n_vocab: int | None = None,
     vocab: Vocab | None = None,
-    samplers: Mapping[str, Callable[..., Sampler]] = SAMPLERS,
+    samplers: Mapping[str, Callable[..., Sampler]] = ALL_SAMPLERS,
 ) -> Chain:
     """Build a chain from `[{name: {parameter: value}}, ...]`.
 

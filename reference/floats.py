@@ -65,6 +65,12 @@ def power(base: Float, exponent: Float) -> Float:
     return np.float32(_libm.powf(base, exponent))
 
 
+@vectorize(["f4(f4,f4)", "f8(f8,f8)"], cache=True)
+def powers(base: float, exponent: float) -> float:
+    """glibc `powf` / `pow`, elementwise; neither is a constant here that LLVM could rewrite."""
+    return math.pow(base, exponent)
+
+
 def running_sum(x: FloatArray) -> FloatArray:
     """The n partial sums in C's order: ((x0 + x1) + x2) + ..."""
     return np.add.accumulate(x)

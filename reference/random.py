@@ -88,3 +88,28 @@ def discrete(rng: Mt19937, weights: NDArray[np.floating]) -> int:
         else:
             length = half
     return first
+
+
+@jit
+def pcg_hash(state: int) -> int:
+    """The PCG hash of a 32-bit state: one LCG step, then the RXS-M-XS permutation.
+
+    A bijection of 0..2**32 - 1: over all states every word comes exactly once. Source: the PCG
+    paper (HMC-CS-2014-0905), RXS-M-XS with 32 bits of state; as a hash on GPUs, JCGT 9(3), 2020.
+    """
+    mask = np.uint64(0xFFFFFFFF)
+    s = (np.uint64(state) * np.uint64(747796405) + np.uint64(2891336453)) & mask
+    word = (((s >> ((s >> np.uint64(28)) + np.uint64(4))) ^ s) * np.uint64(277803737)) & mask
+    return (word >> np.uint64(22)) ^ word  # type: ignore[return-value]
+
+
+@jit
+def pcg_floats(first: int, n: int) -> NDArray[np.float32]:
+    """`float(word) / 4294967296.0f` of n states from first on, modulo 2**32: float32[n].
+
+    24 significant bits; the 128 largest words give 1.0.
+    """
+    values = np.empty(n, np.float32)
+    for i in range(n):
+        values[i] = np.float32(pcg_hash((first + i) & 0xFFFFFFFF)) / np.float32(4294967296.0)
+    return values

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from reports.model import Timing
 from reports.words import one_line
 
-_INK = "#010203"  # stands for the text colour of the page, light or dark
+INK = "#010203"  # stands for the text colour of the page, light or dark
 _DOT = "#4488cc"
 _LIMIT = "#cc6677"
 
@@ -48,7 +48,7 @@ def ratios(timings: list[Timing], salt: str) -> str:
         mpl.rcParams["svg.fonttype"] = "none"  # text stays text
         mpl.rcParams["svg.hashsalt"] = salt
         mpl.rcParams["font.size"] = 9
-        return _inline(_draw(shown))
+        return inline(_draw(shown))
 
 
 def _draw(shown: list[Mark]) -> Figure:
@@ -71,19 +71,19 @@ def _draw(shown: list[Mark]) -> Figure:
     for i, mark in enumerate(shown):
         if mark.limit is not None:
             axes.plot([mark.limit, mark.limit], [i - 0.35, i + 0.35], color=_LIMIT, linewidth=2)
-    axes.axvline(1, color=_INK, linewidth=0.8, linestyle=":")
+    axes.axvline(1, color=INK, linewidth=0.8, linestyle=":")
     axes.set_xscale("log")
     axes.set_yticks(at, [b.label for b in shown], parse_math=False)
     axes.invert_yaxis()
-    axes.set_xlabel("median of the reference / median of llama.cpp", color=_INK)
+    axes.set_xlabel("median of the reference / median of llama.cpp", color=INK)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-    axes.tick_params(colors=_INK, which="both")
+    axes.tick_params(colors=INK, which="both")
     for side in axes.spines.values():
         side.set_visible(False)
     return figure
 
 
-def _inline(figure: Figure) -> str:
+def inline(figure: Figure) -> str:
     """Without XML prologue, metadata and style sheet (it would apply to the whole page)."""
     file = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
@@ -93,5 +93,5 @@ def _inline(figure: Figure) -> str:
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r"<style.*?</style>", "", text, flags=re.DOTALL)
     text = re.sub(r'<g id="[^"]*"', "<g", text)  # the same in every chart, and never referred to
-    text = text.replace(_INK, "currentColor")
+    text = text.replace(INK, "currentColor")
     return text.replace("<svg ", '<svg aria-hidden="true" focusable="false" ', 1)

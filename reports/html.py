@@ -7,7 +7,9 @@ from markupsafe import Markup
 
 from harness.verdicts import ORDER
 from reports.chart import ratios
+from reports.distribution import interval, short
 from reports.model import Difference, Report, Section, Tally
+from reports.power_chart import power
 from reports.words import (
     duration,
     lines_of,
@@ -33,7 +35,11 @@ def html(report: Report) -> str:
         Markup(ratios(section.timings, f"section {i}"))  # escaped by Matplotlib
         for i, section in enumerate(report.sections)
     ]
-    return template.render(report=report, charts=charts)
+    powers = [
+        Markup(power(d.calibration.curves, f"power {i}") if d and d.calibration else "")
+        for i, d in enumerate(section.distribution for section in report.sections)
+    ]
+    return template.render(report=report, charts=charts, powers=powers)
 
 
 def _environment() -> Environment:
@@ -53,6 +59,8 @@ def _environment() -> Environment:
         "counts": counts,
         "cell_class": cell_class,
         "shown": shown,
+        "short": short,
+        "interval": interval,
     }
     return environment
 

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 from harness.bundle import Bundle
 from harness.results import CaseResult
+from reports.distribution_model import Distribution
 from reports.model import Difference, Problem, Report, Section
 from reports.words import one_line, place, side_by_side, visible
 
@@ -21,6 +22,8 @@ def junit(report: Report, bundles: list[Bundle]) -> str:
     root = ElementTree.Element("testsuites", name="sampler-parity")
     for section, bundle in zip(report.sections, bundles, strict=True):
         _add_section(root, section, bundle)
+        if section.distribution is not None:
+            _add_distribution(root, section, section.distribution)
     for node in (*root, root):
         _count(node)
     ElementTree.indent(root)
@@ -43,6 +46,33 @@ def _add_section(root: ElementTree.Element, section: Section, bundle: Bundle) ->
             test.set("classname", f"{suite}.{name}")
             test.set("time", f"{result.wall_s if result else 0:.6f}")
             _judge(test, case, raw_name, problems.get(case_id), differences.get((case_id, name)))
+
+
+def _add_distribution(root: ElementTree.Element, section: Section, part: Distribution) -> None:
+    """A test for every cell on a backend, and for every claim of a calibration."""
+    suites: dict[str, ElementTree.Element] = {}
+
+    def add(suite: str, name: str, time_s: float) -> ElementTree.Element:
+        if suite not in suites:
+            label = f"{section.bundle}: {suite}"
+            suites[suite] = ElementTree.SubElement(root, "testsuite", name=label)
+            suites[suite].set("timestamp", section.run.started)
+        test = ElementTree.SubElement(suites[suite], "testcase", name=name, classname=suite)
+        test.set("time", f"{time_s:.6f}")
+        return test
+
+    for row in part.rows:
+        test = add(f"{row.suite} on {row.backend}", row.cell, row.wall_s)
+        message = f"{row.decision}, required {' or '.join(row.required)}; {row.detail}"
+        if not row.met:
+            kind = "error" if row.decision in ("crashed", "timeout") else "failure"
+            _outcome(test, kind, row.decision, message, f"replay: {row.replay}")
+        elif row.decision == "unsupported":
+            _outcome(test, "skipped", "unsupported", message)
+    for claim in part.calibration.claims if part.calibration else []:
+        test = add("calibration", claim.text, 0.0)
+        if not claim.met:
+            _outcome(test, "failure", "claim", f"{claim.text}: {claim.seen}")
 
 
 def _judge(

@@ -2,6 +2,9 @@
 
 from html import escape
 
+from harness.distribution_results import CalibrationResult
+from reports.distribution import interval, short
+from reports.distribution_model import Distribution
 from reports.html import counts
 from reports.model import Difference, Problem, Report, Row, Section, Timing
 from reports.words import duration, one_line, place, side_by_side
@@ -37,6 +40,8 @@ def _lines(report: Report, shown: int, rows: int) -> list[str]:
         lines += [f"## {code(section.bundle)}: {'ok' if section.ok else 'FAILED'}", ""]
         lines += [_headline(section), "", *_backends(section), ""]
         lines += [*_matrix(section, rows), "", *_failures(section, shown)]
+        if section.distribution:
+            lines += [*_distribution(section.distribution, shown), ""]
         if section.timings:
             lines += [*_speed(section.timings, shown), ""]
     return lines
@@ -119,6 +124,44 @@ def _difference(difference: Difference) -> list[str]:
     if difference.detail:
         lines.append(f"  {code(difference.detail)}  ")
     return [*lines, f"  replay: {code(difference.replay, 400)}"]
+
+
+def _distribution(part: Distribution, shown: int) -> list[str]:
+    """Rows, the worst first; then what the calibration showed and what peers' rules let through."""
+    lines = [f"### Distribution tests: {part.met:,}/{part.pairs:,} as required", ""]
+    head = ["cell", "backend", "decision", "margin", "estimate [interval]", "draws", "p (Holm)"]
+    rows = [
+        [
+            code(row.cell),
+            code(row.backend),
+            row.decision if row.met else f"**{row.decision}**",
+            short(row.margin),
+            interval(row),
+            f"{row.draws:,}",
+            short(row.holm),
+        ]
+        for row in part.rows[:shown]
+    ]
+    if rows:
+        lines += [f"Error budget of the run: {part.budget:.0e}.", "", *_table(head, rows), ""]
+    if part.calibration is not None and shown:
+        claims = [[c.text, c.seen, "yes" if c.met else "**NO**"] for c in part.calibration.claims]
+        lines += [*_table(["calibration", "seen", "met"], claims), ""]
+        lines += _peers(part.calibration)
+    return lines
+
+
+def _peers(calibration: CalibrationResult) -> list[str]:
+    """What the pass rules of other engines let through: runs passed of runs (total variation)."""
+    rules = list(calibration.peers[0].passed) if calibration.peers else []
+    rows = [
+        [
+            row.fault,
+            *(f"{row.passed[r]:,}/{row.runs[r]:,} ({short(row.tv[r])})" for r in rules),
+        ]
+        for row in calibration.peers
+    ]
+    return _table(["let through", *rules], rows) if rows else []
 
 
 def _speed(timings: list[Timing], shown: int) -> list[str]:

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from harness.results import RunInfo
 from harness.verdicts import Verdict
+from reports.distribution_model import Distribution
 
 RULE_FACTOR = 2
 RULE_EXTRA_NS = 50_000
@@ -162,6 +163,7 @@ class Section(_Part):
     problems: list[Problem]
     slowest: list[SlowCase]
     timings: list[Timing]
+    distribution: Distribution | None = None
 
     @property
     def failures(self) -> list[Difference]:

@@ -8,6 +8,7 @@ from harness.bundle import Bundle
 from harness.errors import InputError
 from harness.results import BackendResult, CaseResult, RunInfo
 from harness.verdicts import ORDER, Verdict
+from reports.distribution import distribution
 from reports.model import (
     BackendSummary,
     Difference,
@@ -41,9 +42,11 @@ def section(bundle: Bundle) -> Section:
     differences = _differences(info, cases)
     problems = [problem for case in cases for problem in _problems(info, case)]
     met = sum(_whole(case, names) for case in cases)
+    drawn = distribution(bundle, info)
+    tested = {row.suite for row in drawn.rows} if drawn else set()
     return Section(
         bundle=visible(bundle.folder.resolve().name),
-        ok=bool(cases) and met == len(cases),
+        ok=bool(cases or drawn) and met == len(cases) and (drawn is None or drawn.ok),
         run=info,
         cases=len(cases),
         cases_met=met,
@@ -52,11 +55,16 @@ def section(bundle: Bundle) -> Section:
         wall_s=bundle.footer.wall_s if bundle.footer else 0.0,
         backends=_summaries(info, cases),
         matrix=_rows([(sampler, case) for case in cases for sampler in set(case.samplers)], names),
-        suites=_rows([(case.suite, case) for case in cases], names, info.suites),
+        suites=_rows(
+            [(case.suite, case) for case in cases],
+            names,
+            {suite: digest for suite, digest in info.suites.items() if suite not in tested},
+        ),
         differences=differences,
         problems=problems,
         slowest=_slowest(cases),
         timings=_timings(bundle, cases),
+        distribution=drawn,
     )
 
 

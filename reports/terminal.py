@@ -2,6 +2,7 @@
 
 from harness.bundle import Bundle
 from harness.verdicts import Verdict
+from reports.distribution import terminal_lines
 from reports.model import BackendSummary, Difference, Section, Timing
 from reports.section import section
 from reports.words import duration, number, one_line, place, side_by_side
@@ -15,12 +16,20 @@ def summary_lines(bundle: Bundle) -> list[str]:
     part = section(bundle)
     lines = [
         *_failures(part),
-        *(_backend_line(summary) for summary in part.backends),
+        *(_backend_line(s) for s in part.backends if part.cases or not part.distribution),
         *_speed(part.timings),
-        f"cases    {part.cases_met:,}/{part.cases:,} as required   {part.steps:,} steps"
-        f"   {part.wall_s:,.1f} s   {'ok' if part.ok else 'FAILED'}",
+        *(terminal_lines(part.distribution) if part.distribution else []),
+        f"{_total(part)}   {part.wall_s:,.1f} s   {'ok' if part.ok else 'FAILED'}",
     ]
     return [line.replace("\n", " ").replace("\t", " ") for line in lines]
+
+
+def _total(part: Section) -> str:
+    drawn = part.distribution
+    tests = f"   {drawn.met:,}/{drawn.pairs:,} distribution tests" if drawn and drawn.rows else ""
+    if part.cases or drawn is None:
+        tests = f"   {part.steps:,} steps{tests}"
+    return f"cases    {part.cases_met:,}/{part.cases:,} as required{tests}"
 
 
 def _failures(part: Section) -> list[str]:

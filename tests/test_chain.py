@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from reference import SAMPLERS, Candidates, Chain, ChainError, Vocab, build_chain
+from reference import ALL_SAMPLERS, SAMPLERS, Candidates, Chain, ChainError, Vocab, build_chain
 from tests.applied import Spec
 
 VOCAB = Vocab("bpe", ("a", "ab", "b", "<end>"), (1, 1, 1, 3), eog=frozenset({3}), eos=3, eot=3)
@@ -19,9 +19,7 @@ VOCAB = Vocab("bpe", ("a", "ab", "b", "<end>"), (1, 1, 1, 3), eog=frozenset({3})
     [
         (
             [{"top_q": {}}],
-            "stage 0: unknown sampler 'top_q'; known: adaptive_p, dist, dry, greedy, infill,"
-            " logit_bias, min_p, mirostat, mirostat_v2, penalties, softmax, tail_free, temp,"
-            " temp_ext, top_k, top_n_sigma, top_p, typical_p, xtc",
+            f"stage 0: unknown sampler 'top_q'; known: {', '.join(sorted(ALL_SAMPLERS))}",
         ),
         ([{"greedy": {}}, {"top_k": {}}], "stage 1 (top_k): missing parameter 'k'"),
         ([{"top_p": {"min_keep": 1}}], "stage 0 (top_p): missing parameter 'p'"),

@@ -50,6 +50,22 @@ class NativeChain:
         for sampler in (*self.stages, self.chain):
             self.library.llama_sampler_accept(sampler, token)
 
+    def draw(
+        self, candidates: NativeCandidates, n: int, uniforms: NDArray[np.float64] | None
+    ) -> NDArray[np.int32]:
+        """n tokens by the last stage, a dist: it changes p and `selected` and reads neither."""
+        if uniforms is not None:
+            raise Unsupported("llama.cpp takes no uniforms")
+        for stage in self.stages[:-1]:
+            self.library.llama_sampler_apply(stage, ctypes.byref(candidates.array))
+        apply, last = self.library.llama_sampler_apply, self.stages[-1]
+        array, reference = candidates.array, ctypes.byref(candidates.array)
+        selected = np.empty(n, np.int64)
+        for i in range(n):
+            apply(last, reference)
+            selected[i] = array.selected
+        return candidates.current()["id"][selected].astype(np.int32)
+
     def sample(self, context: int) -> int:
         """A token from the last logits of a llama_context; the chain accepts it."""
         return int(self.library.llama_sampler_sample(self.chain, context, -1))

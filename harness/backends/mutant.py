@@ -4,7 +4,7 @@ from harness.backends import reference
 from harness.errors import InputError
 from harness.mutants import MUTANTS
 from harness.protocol import ChainSpec, HelloReply
-from reference import SAMPLERS
+from reference import ALL_SAMPLERS
 
 
 class MutantInstance(reference.ReferenceInstance):
@@ -27,7 +27,7 @@ class Worker(reference.Worker):
             raise InputError(f"mutant {name!r}", "unknown", "`sampler-parity selftest` lists them")
         self.mutant = MUTANTS[name]
         if self.mutant.sampler != "chain":
-            self.samplers = {**SAMPLERS, self.mutant.sampler: self.mutant.make}
+            self.samplers = {**ALL_SAMPLERS, self.mutant.sampler: self.mutant.make}
 
     def hello(self) -> HelloReply:
         return super().hello().model_copy(update={"name": f"mutant/{self.mutant.name}"})

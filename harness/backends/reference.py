@@ -7,9 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.errors import Unsupported
 from harness.protocol import ChainSpec, HelloReply
+from harness.statistics import law
 from harness.vocab_files import read_vocab
-from reference import SAMPLERS, Candidates, Chain, Sampler, build_chain
+from reference import ALL_SAMPLERS, Candidates, Chain, Sampler, build_chain
+from reference.random import Mt19937
+from reference.samplers.dist import Dist
 
 
 class ReferenceInstance:
@@ -28,15 +32,51 @@ class ReferenceInstance:
     def clone(self) -> "ReferenceInstance":
         return ReferenceInstance(self.chain.clone())
 
+    def draw(
+        self, candidates: Candidates, n: int, uniforms: NDArray[np.float64] | None
+    ) -> NDArray[np.int32]:
+        """n tokens by the last stage; at once where it is the reference's own dist."""
+        last = self.chain.samplers[-1]
+        if uniforms is not None and isinstance(last, Dist):
+            last.rng = GivenUniforms(uniforms)
+        elif uniforms is not None:
+            raise Unsupported(f"{last.name} takes no uniforms")
+        if type(self.chain) is Chain and type(last) is Dist:
+            for sampler in self.chain.samplers[:-1]:
+                sampler.apply(candidates)
+            return law.walk_of(candidates).tokens(
+                law.uniforms(last.rng, n) if uniforms is None else uniforms
+            )
+        tokens = np.empty(n, np.int32)
+        for i in range(n):
+            copy = candidates.copy()
+            self.chain.apply(copy)
+            tokens[i] = copy.ids[copy.selected]
+        return tokens
+
+
+class GivenUniforms(Mt19937):
+    """In place of a generator: numbers that were put in by hand, one a draw."""
+
+    def __init__(self, values: NDArray[np.float64]) -> None:
+        super().__init__(0)
+        self._values = iter(values.tolist())
+
+    def uniform_double(self) -> float:
+        return float(next(self._values))
+
+    def uniform_float(self) -> np.float32:
+        return np.float32(next(self._values))
+
 
 class Worker:
-    samplers: Mapping[str, Callable[..., Sampler]] = SAMPLERS
+    samplers: Mapping[str, Callable[..., Sampler]] = ALL_SAMPLERS
 
     def hello(self) -> HelloReply:
         return HelloReply(
             name="reference",
             version="0.1.0",
-            capabilities=["run", "draws", "time"],
+            capabilities=["run", "draws", "time", "uniforms"],
             samplers=sorted(self.samplers),
         )
 

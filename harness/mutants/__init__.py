@@ -6,6 +6,8 @@ adapters that break the protocol; it is not imported here because it is run as a
 
 from harness.mutants import (
     adaptive_p,
+    akunu,
+    akunu_gumbel,
     chain,
     dist,
     dry,
@@ -16,11 +18,13 @@ from harness.mutants import (
     mirostat,
     mirostat_v2,
     penalties,
+    power_law,
     temp,
     temp_ext,
     top_k,
     top_n_sigma,
     top_p,
+    tsampler,
     typical_p,
     xtc,
 )
@@ -29,6 +33,7 @@ from harness.mutants.mutant import Mutant
 _FILES = [
     greedy, dist, top_k, top_p, min_p, typical_p, temp, temp_ext, xtc, top_n_sigma, mirostat,
     mirostat_v2, penalties, dry, logit_bias, infill, adaptive_p, chain,
+    akunu, akunu_gumbel, power_law, tsampler,
 ]  # fmt: skip
 
 MUTANTS: dict[str, Mutant] = {m.name: m for file in _FILES for m in file.MUTANTS}

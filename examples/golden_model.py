@@ -1,0 +1,38 @@
+"""Decodes the golden model, for the examples."""
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.backends.libllama import Libllama, default_folder
+from harness.backends.llama_decode import Model
+from harness.models import model_path
+from harness.vocab_files import read_vocab
+from reference import Vocab
+from reference.vocab import decode
+
+Row = NDArray[np.float32]
+
+
+def vocabulary() -> Vocab:
+    return read_vocab(model_path("small"))
+
+
+def generate(prompt: str, n_tokens: int, choose: Callable[[Row], int]) -> str:
+    """The prompt's continuation; choose gets the logits float32[n_vocab] of each position."""
+    vocab = vocabulary()
+    model = Model(Libllama(default_folder()), model_path("small"))
+    tokens = [vocab.texts.index("<|bos|>"), *vocab.tokenize(prompt.encode())]
+    context = model.context(len(tokens) + n_tokens)
+    text = b""
+    try:
+        logits = context.decode(tokens)
+        for i in range(n_tokens):
+            token = choose(logits.copy())
+            text += vocab.piece(token)
+            if i + 1 < n_tokens:
+                logits = context.decode([token])
+    finally:
+        context.close()
+    return decode(text)
