@@ -39,9 +39,10 @@ def main() -> None:
         history.accept(token)
         surprisal = metrics.model_surprisal(logits, token)
         ppl.add_surprisal(surprisal)
+        piece = vocab.piece(token).decode(errors="replace")
         print(
-            f"{entropy:7.2f}  {params.top_k:5}  {params.temp:4}  {surprisal:9.2f}  {ppl.ppl():10.2f}"
-            f"  {workspace.capacity:5}  {vocab.piece(token).decode(errors='replace')!r}"
+            f"{entropy:7.2f}  {params.top_k:5}  {params.temp:4}  {surprisal:9.2f}  "
+            f"{ppl.ppl():10.2f}  {workspace.capacity:5}  {piece!r}"
         )
         return token
 

@@ -1,8 +1,8 @@
 """Logit steering: `python examples/tsampler_logit_steering.py`
 
 The application knows that a price in yen has no decimals. While the model writes the number, every
-token with a full stop is vetoed (-inf) and tokens of digits alone are raised by 2. Before and behind
-the number nothing is touched.
+token with a full stop is vetoed (-inf) and tokens of digits alone are raised by 2. Before and
+behind the number nothing is touched.
 """
 
 from golden_model import Row, generate, vocabulary
