@@ -1,7 +1,7 @@
 """Bundles: the folder that a run writes and everything else reads.
 
     run.json        RunInfo: what was run, with what, on what machine
-    results.jsonl   Header, then a CaseResult or TimingResult a line as they end, then Footer
+    results.jsonl   Header, then a result a line as they end, then Footer
     artifacts/      arrays of what diverged, one .npz a case and backend
 
 Lines are flushed as they are written, so a killed run loses at most the line being written, and
@@ -18,12 +18,22 @@ from pydantic import BaseModel, ValidationError
 
 from harness.errors import InputError
 from harness.protocol import to_line
-from harness.results import CaseResult, Footer, Header, RunInfo, TimingResult
+from harness.results import (
+    CaseResult,
+    ChangeResult,
+    DecodeResult,
+    Footer,
+    Header,
+    RunInfo,
+    TimingResult,
+)
 
 _RECORDS: dict[str, type[BaseModel]] = {
     "header": Header,
     "case": CaseResult,
     "timing": TimingResult,
+    "change": ChangeResult,
+    "decode": DecodeResult,
     "footer": Footer,
 }
 
@@ -36,6 +46,8 @@ class Bundle:
     info: RunInfo
     cases: list[CaseResult]
     timings: list[TimingResult]
+    changes: list[ChangeResult]
+    decodings: list[DecodeResult]
     footer: Footer | None
 
 
@@ -91,6 +103,10 @@ def resume(folder: Path, info: RunInfo) -> BundleWriter:
             )
     if old.backends.keys() != info.backends.keys():
         raise InputError(folder, f"was made with backends {', '.join(old.backends)}")
+    for name, backend in info.backends.items():
+        if backend.reference != old.backends[name].reference:
+            judge = old.backends[name].reference
+            raise InputError(folder, f"judged {name} by {judge}", f"use --reference {judge}")
     path = folder / "results.jsonl"
     good = 0
     done: set[str] = set()
@@ -98,7 +114,7 @@ def resume(folder: Path, info: RunInfo) -> BundleWriter:
     for end, record in _records(path, torn_ok=True):
         if isinstance(record, Footer):
             footer_at = good
-        elif isinstance(record, CaseResult | TimingResult):
+        elif isinstance(record, CaseResult | TimingResult | ChangeResult | DecodeResult):
             done.add(record.id)
         good = end
     os.truncate(path, good if footer_at is None else footer_at)
@@ -110,15 +126,21 @@ def read(folder: Path) -> Bundle:
     info = read_info(folder)
     cases: list[CaseResult] = []
     timings: list[TimingResult] = []
+    changes: list[ChangeResult] = []
+    decodings: list[DecodeResult] = []
     footer: Footer | None = None
     for _, record in _records(folder / "results.jsonl", torn_ok=False):
         if isinstance(record, CaseResult):
             cases.append(record)
         elif isinstance(record, TimingResult):
             timings.append(record)
+        elif isinstance(record, ChangeResult):
+            changes.append(record)
+        elif isinstance(record, DecodeResult):
+            decodings.append(record)
         elif isinstance(record, Footer):
             footer = record
-    return Bundle(folder, info, cases, timings, footer)
+    return Bundle(folder, info, cases, timings, changes, decodings, footer)
 
 
 def read_finished(folder: Path) -> Bundle:

@@ -18,6 +18,7 @@ from harness import (
     backend_names,
     builds,
     bundle,
+    drift,
     fixtures,
     golden,
     lint,
@@ -35,6 +36,7 @@ from harness.process import BackendFailure
 from harness.progress import Progress
 from harness.results import BackendInfo, Footer
 from harness.summary import summarize
+from reference.releases import NEWEST
 from reports.write import summary_lines, write_report
 
 app = typer.Typer(
@@ -43,6 +45,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Checks LLM token samplers against a reference, to the bit.",
 )
+
 golden_app = typer.Typer(no_args_is_help=True, help="The recorded logits and results.")
 app.add_typer(golden_app, name="golden")
 adapter_app = typer.Typer(no_args_is_help=True, help="For authors of adapters.")
@@ -87,6 +90,8 @@ def backends() -> None:
             out.print(f"{name:<18} {info.version}: {about}")
     for name, about in backend_names.PLANNED.items():
         out.print(f"{name:<18} unavailable: not built yet ({about})")
+    for line in builds.describe():
+        out.print(f"llama.cpp@{line}" if not line.startswith(" ") else line)
 
 
 @app.command("run")
@@ -103,26 +108,38 @@ def run_command(
     case: Annotated[list[str] | None, typer.Option(help="only this: an id, or PREFIX*")] = None,
     seed: Annotated[int, typer.Option(min=0, help="shifts the random suites")] = 0,
     timeout: Annotated[float, typer.Option(min=0.1, help="seconds for one request")] = 60.0,
+    reference: Annotated[
+        str, typer.Option(help="whose meaning: a release, or `own`: each build's own")
+    ] = NEWEST,
+    if_available: Annotated[
+        bool, typer.Option(help="a backend that does not run here is listed, and no failure")
+    ] = False,
 ) -> None:
     """Run suites on backends, compare with the reference, write a bundle."""
     names = backend or ["llama.cpp"]
     wanted = suites or ["parity"]
-    cases = _cases(wanted, profile, seed, case or [])
-    for name in names:
-        backend_names.command_of(name)
+    files = [suite.read_suite(path) for path in suite.find_suites(wanted)]
+    cases = _cases(files, profile, seed, case or [])
+    releases = backend_names.references(names, reference)
     folder = output or Path("bundles") / time.strftime("%Y%m%d-%H%M%S")
-    digests = {suite.suite_id(path): fixtures.digest(path) for path in suite.find_suites(wanted)}
+    digests = {suite.suite_id(file.path): file.sha256 for file in files}
     info = run.describe(
-        version("sampler-parity"), ["sampler-parity", *sys.argv[1:]], digests, profile, seed, names
+        version("sampler-parity"),
+        ["sampler-parity", *sys.argv[1:]],
+        digests,
+        profile,
+        seed,
+        releases,
     )
-    _require_available(info.backends)
+    here = _available(info.backends, releases)
     started = resume and (folder / "results.jsonl").exists()
     writer = (bundle.resume if started else bundle.create)(folder, info)
     start = time.monotonic()
     with Progress(len(cases) - len(writer.done)) as progress, _executor(jobs) as executor:
-        run.run_cases(cases, names, executor, writer, progress.update, timeout)
+        run.run_cases(cases, here, executor, writer, progress.update, timeout)
+    _changes(cases, here, writer)
     if profile == "full" and not case:
-        _time(names, writer, seed)
+        _time(list(here), writer, seed)
     done = bundle.read(folder)
     footer = Footer(
         cases=len(done.cases),
@@ -131,15 +148,18 @@ def run_command(
     )
     writer.append(footer)
     _finish(folder, json)
+    if len(here) < len(releases) and not if_available:
+        out.print(f"{len(releases) - len(here)} of the backends do not run here: exit status 2")
+        raise typer.Exit(2)
 
 
 def _cases(
-    wanted: list[str], profile: Profile, seed: int, only: list[str]
+    files: list[suite.SuiteFile], profile: Profile, seed: int, only: list[str]
 ) -> list[tuple[str, Case]]:
     cases = [
-        (suite.suite_id(path), case)
-        for path in suite.find_suites(wanted)
-        for case in suite.expand(path, profile if not only else "full", seed)
+        (suite.suite_id(file.path), case)
+        for file in files
+        for case in suite.expand(file, profile if not only else "full", seed)
     ]
     for pattern in only:
         if not any(_matches(case.id, pattern) for _, case in cases):
@@ -153,14 +173,32 @@ def _matches(case: str, pattern: str) -> bool:
     return case.startswith(pattern[:-1]) if pattern.endswith("*") else case == pattern
 
 
-def _require_available(found: dict[str, BackendInfo]) -> None:
-    for name, info in found.items():
-        if info.unavailable:
-            raise InputError(f"backend {name}", f"does not run here: {info.unavailable}")
+def _available(found: dict[str, BackendInfo], releases: dict[str, str]) -> dict[str, str]:
+    """The backends that run here, and the release of each. Raises InputError where none does."""
+    why = {name: found[backend_names.command_of(name)[0]].unavailable for name in releases}
+    if all(why.values()):
+        name, reason = next(iter(why.items()))
+        raise InputError(f"backend {name}", f"does not run here: {reason}")
+    return {name: release for name, release in releases.items() if not why[name]}
 
 
 def _executor(jobs: int) -> Executor:
     return ProcessPoolExecutor(jobs or None, mp_context=get_context("spawn"))
+
+
+def _changes(
+    cases: list[tuple[str, Case]], releases: dict[str, str], writer: bundle.BundleWriter
+) -> None:
+    """What changed since the releases that backends were judged by."""
+    old = {name: release for name, release in releases.items() if release != NEWEST}
+    if old:
+        done = bundle.read(writer.folder).cases
+        by_id = {case.id: case for _, case in cases}
+        short = {backend_names.command_of(name)[0]: release for name, release in old.items()}
+        full = {backend_names.command_of(name)[0]: name for name in old}
+        for change in drift.change_results(done, by_id, short, lambda b: run.backend(full[b], 60)):
+            if change.id not in writer.done:
+                writer.append(change)
 
 
 def _time(names: list[str], writer: bundle.BundleWriter, seed: int) -> None:

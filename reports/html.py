@@ -10,6 +10,7 @@ from reports.chart import ratios
 from reports.model import Difference, Report, Section, Tally
 from reports.words import (
     duration,
+    figure,
     lines_of,
     number,
     other_values,
@@ -51,6 +52,7 @@ def _environment() -> Environment:
         "place": place,
         "side_by_side": side_by_side,
         "counts": counts,
+        "figure": figure,
         "cell_class": cell_class,
         "shown": shown,
     }

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.protocol import ChainSpec, HelloReply
+from harness.releases import has
 from harness.vocab_files import read_vocab
 from reference import SAMPLERS, Candidates, Chain, Sampler, build_chain
+from reference.releases import NEWEST, changes_of, samplers_of
 
 
 class ReferenceInstance:
@@ -30,12 +32,20 @@ class ReferenceInstance:
 
 
 class Worker:
+    """release: whose meaning the samplers have."""
+
     samplers: Mapping[str, Callable[..., Sampler]] = SAMPLERS
+
+    def __init__(self, release: str = NEWEST) -> None:
+        self.version = release
+        if release != NEWEST:
+            found = samplers_of(changes_of(release))
+            self.samplers = {name: found[name] for name in found if has(name, release)}
 
     def hello(self) -> HelloReply:
         return HelloReply(
             name="reference",
-            version="0.1.0",
+            version=self.version,
             capabilities=["run", "draws", "time"],
             samplers=sorted(self.samplers),
         )

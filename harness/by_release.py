@@ -1,0 +1,72 @@
+"""A backend judged by what its own release of llama.cpp meant, and which changes since matter.
+
+The reference has the meaning of every release (reference/releases.py). Where it is identical to a
+build with the old meanings of the build's release, some of these may not matter in a case: they are
+taken out one by one while the reference stays identical. What is left explains the case.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from harness.case import Case
+from harness.errors import InputError
+from harness.reference_run import Prepared
+from harness.releases import has
+from harness.results import BackendResult
+from harness.verdicts import Verdict
+from reference import ChainError
+from reference.releases import Change, changes_of, samplers_of
+
+Run = Callable[[Prepared, Path | None], BackendResult]
+
+
+def judge_by_release(
+    ready: Prepared, release: str, run: Run, artifacts: Path | None
+) -> BackendResult:
+    """run: the case on the backend and on the reference as prepared, with a folder for artifacts.
+
+    Where that is identical, the result names the old meanings that the case needs: changes.
+    """
+    samplers = set(ready.case.samplers)
+    changes = [change for change in changes_of(release) if samplers & set(change.samplers)]
+    result = run(_with(ready, changes), artifacts)
+    if result.verdict != "identical":
+        return result
+
+    def enough(some: Sequence[Change]) -> bool:
+        return run(_with(ready, some), None).verdict == "identical"
+
+    return result.model_copy(update={"changes": [c.name for c in needed(changes, enough)]})
+
+
+def needed(changes: Sequence[Change], enough: Callable[[Sequence[Change]], bool]) -> list[Change]:
+    """A set of changes that is enough, and of which none can be left out."""
+    if enough([]):
+        return []
+    left = list(changes)
+    for change in changes:
+        fewer = [other for other in left if other is not change]
+        if enough(fewer):
+            left = fewer
+    return left
+
+
+def required_by_release(case: Case, backend: str, release: str) -> list[Verdict]:
+    """As the case says; `unsupported` where the release lacks one of its samplers."""
+    if all(has(sampler, release) for sampler in case.samplers):
+        return case.required(backend)
+    return ["unsupported"]
+
+
+def known_release(release: str) -> str:
+    """The release, if what it meant is known. Raises InputError."""
+    try:
+        changes_of(release)
+    except ChainError as error:
+        raise InputError(f"--reference {release}", str(error)) from None
+    return release
+
+
+def _with(ready: Prepared, changes: Sequence[Change]) -> Prepared:
+    return replace(ready, samplers=samplers_of(changes))
