@@ -57,7 +57,8 @@ def _lines(report: Report, shown: int, rows: int) -> list[str]:
 def _devices(devices: Devices, shown: int) -> list[str]:
     head = ["configuration", "equal prompts", "largest difference", "largest KL", "mean KL"]
     head += ["same top-1", "parted texts"]
-    rows = [_configuration(c) for c in devices.configurations]
+    several = len({c.bundle for c in devices.configurations}) > 1
+    rows = [_configuration(c, several) for c in devices.configurations]
     lines = ["## Hardware configurations", "", *_table(head, rows), ""]
     lines += ["Against the first configuration of each bundle; KL in nats.", ""]
     if devices.across:
@@ -65,10 +66,10 @@ def _devices(devices: Devices, shown: int) -> list[str]:
         rows = [
             [
                 f"{code(a.backend)} of {code(a.bundle)}",
-                f"{a.equal:,}/{a.prompts:,}",
+                _of(a.equal, a.prompts),
                 figure(a.difference),
                 figure(a.kl_max),
-                f"{a.top1:,}/{a.kept:,}",
+                _of(a.top1, a.kept),
             ]
             for a in devices.across
         ]
@@ -85,15 +86,20 @@ def _devices(devices: Devices, shown: int) -> list[str]:
     return [*lines, f"- {left_out:,} more texts part.", ""] if left_out > 0 else [*lines, ""]
 
 
-def _configuration(c: Configuration) -> list[str]:
-    name = code(c.backend) + (" (the first)" if c.backend == c.first else "")
+def _configuration(c: Configuration, several: bool) -> list[str]:
+    name = code(c.backend) + (f" of {code(c.bundle)}" if several else "")
+    name += " (the first)" if c.backend == c.first else ""
     if c.unavailable:
         return [name, f"does not run here: {code(c.unavailable)}", *[""] * 5]
-    equal = f"{c.equal:,}/{c.compared:,}"
+    equal = _of(c.equal, c.compared)
     if c.compared < c.prompts:
         equal += f", {c.prompts - c.compared:,} without figures {code(c.failed)}"
     figures = [figure(value) for value in (c.difference, c.kl_max, c.kl_mean)]
-    return [name, equal, *figures, f"{c.top1:,}/{c.rows:,}", f"{c.parted:,}/{c.texts:,}"]
+    return [name, equal, *figures, _of(c.top1, c.rows), _of(c.parted, c.texts)]
+
+
+def _of(n: int, total: int) -> str:
+    return f"{n:,}/{total:,}" if total else "none"
 
 
 def _drift(drift: Drift, shown: int) -> list[str]:

@@ -110,6 +110,14 @@ def test_the_samplers_that_keep_one_of_sixteen_equals_kept_another() -> None:
         assert left([stage], [1.0] * 16).ids.tolist() == [by_heap[at]]
 
 
+def test_infill_left_four_equals_as_they_stood() -> None:
+    """Each has a quarter: more than a fifth, and than 1 / (4 + 1)."""
+    by_heap = left([{"top_k": {"k": 4}}], [1.0] * 4).ids.tolist()
+    assert by_heap != [0, 1, 2, 3]
+    assert left([{"infill": {}}], [1.0] * 4, "std-sort", vocab=BPE).ids.tolist() == [0, 1, 2, 3]
+    assert left([{"infill": {}}], [1.0] * 4, vocab=BPE).ids.tolist() == by_heap
+
+
 def test_typical_p_sorted_equals_by_insertion_before_its_own_sort() -> None:
     """All are as typical: the second sort too leaves them."""
     stage = {"typical_p": {"p": 0.999}}
