@@ -95,7 +95,8 @@ def test_sixteen_equals_were_sorted_by_insertion(stage: dict[str, Any], also: st
     """std::sort leaves up to sixteen equals as they stand; the heap of partial_sort does not."""
     by_heap = left([{"top_k": {"k": 16}}], [1.0] * 16).ids.tolist()
     assert by_heap != list(range(16))
-    assert left([stage], [1.0] * 16, "std-sort", also).ids.tolist() == list(range(16))
+    old = left([stage], [1.0] * 16, "std-sort", also)
+    assert (old.ids.tolist(), old.sorted) == (list(range(16)), True)
     assert left([stage], [1.0] * 16, *{also} - {"std-sort"}).ids.tolist() == by_heap
 
 
@@ -209,14 +210,14 @@ def test_a_clone_of_mirostat_began_anew(changes: list[str], anew: bool) -> None:
     ("changes", "logits"),
     [
         # token 1 entered the window before the clone and left it after: -1. Token 0 came back to 0,
-        # which counts as seen, but takes nothing. Token 2 is counted as it should be.
-        (["penalties-clone-uncounted"], [0.0, 1.0, -1.0]),
+        # which takes nothing, and no present penalty either. Token 2 is counted as it should be.
+        (["penalties-clone-uncounted"], [0.0, 1.0, -1.5]),
         # the window is 0, 2
-        ([], [-1.0, 0.0, -1.0]),
+        ([], [-1.5, 0.0, -1.5]),
     ],
 )
 def test_a_clone_of_penalties_had_no_counts(changes: list[str], logits: list[float]) -> None:
-    spec: Spec = [{"penalties": {"penalty_last_n": 2, "penalty_freq": 1.0}}]
+    spec: Spec = [{"penalties": {"penalty_last_n": 2, "penalty_freq": 1, "penalty_present": 0.5}}]
     chain = chain_with(spec, *changes)
     for token in (0, 1):
         chain.accept(token)
@@ -230,7 +231,7 @@ def test_a_clone_of_penalties_had_no_counts(changes: list[str], logits: list[flo
     twin.accept(1)
     cand = Candidates.from_logits([0.0, 0.0, 0.0])
     twin.apply(cand)
-    assert cand.logits.tolist() == [0.0, -1.0, 0.0]
+    assert cand.logits.tolist() == [0.0, -1.5, 0.0]
 
 
 def dry_after(history: list[int], parameters: dict[str, Any], *changes: str) -> list[float]:
