@@ -63,12 +63,12 @@ def command_of(name: str) -> tuple[str, list[str]]:
     )
 
 
-def references(names: list[str], reference: str) -> dict[str, str]:
+def references(names: list[str], reference: str | None) -> dict[str, str | None]:
     """By backend, the release whose meaning it is judged by: the one given, or with `own` that of
     its build; v0.5.0 for what is no build of llama.cpp. Raises InputError."""
-    if reference != "own":
+    if reference not in (None, "own"):
         known_release(reference)
-    found = {}
+    found: dict[str, str | None] = {}
     for name in names:
         command_of(name)
         found[name] = known_release(_release_of(name)) if reference == "own" else reference

@@ -9,35 +9,47 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from harness.case import Case
 from harness.errors import InputError
 from harness.reference_run import Prepared
 from harness.releases import has
 from harness.results import BackendResult
 from harness.verdicts import Verdict
-from reference import ChainError
+from reference import ChainError, UndefinedInputError
 from reference.releases import Change, changes_of, samplers_of
 
 Run = Callable[[Prepared, Path | None], BackendResult]
 
 
 def judge_by_release(
-    ready: Prepared, release: str, run: Run, artifacts: Path | None
-) -> BackendResult:
-    """run: the case on the backend and on the reference as prepared, with a folder for artifacts.
+    ready: Prepared, backend: str, release: str, run: Run, artifacts: Path | None
+) -> tuple[BackendResult, list[Verdict]]:
+    """The result and the verdicts that it may have.
 
-    Where that is identical, the result names the old meanings that the case needs: changes.
+    run: the case on the backend and on the reference as prepared, with a folder for artifacts; it
+    raises UndefinedInputError where the reference refuses. What is undefined in a release is not
+    asked of its build. Where the two are identical, the result names the old meanings that the case
+    needs: changes.
     """
     samplers = set(ready.case.samplers)
+    if not all(has(sampler, release) for sampler in samplers):
+        return run(ready, artifacts), ["unsupported"]
     changes = [change for change in changes_of(release) if samplers & set(change.samplers)]
-    result = run(_with(ready, changes), artifacts)
-    if result.verdict != "identical":
-        return result
+    try:
+        result = run(_with(ready, changes), artifacts)
+    except UndefinedInputError as error:
+        detail = f"not asked, undefined in {release}: {error}"
+        return BackendResult(verdict="rejected", detail=detail), ["rejected"]
+    if result.verdict == "identical":
+        why = [c.name for c in needed(changes, lambda some: _identical(run, _with(ready, some)))]
+        result = result.model_copy(update={"changes": why})
+    return result, ready.case.required(backend)
 
-    def enough(some: Sequence[Change]) -> bool:
-        return run(_with(ready, some), None).verdict == "identical"
 
-    return result.model_copy(update={"changes": [c.name for c in needed(changes, enough)]})
+def _identical(run: Run, ready: Prepared) -> bool:
+    try:
+        return run(ready, None).verdict == "identical"
+    except UndefinedInputError:
+        return False
 
 
 def needed(changes: Sequence[Change], enough: Callable[[Sequence[Change]], bool]) -> list[Change]:
@@ -50,13 +62,6 @@ def needed(changes: Sequence[Change], enough: Callable[[Sequence[Change]], bool]
         if enough(fewer):
             left = fewer
     return left
-
-
-def required_by_release(case: Case, backend: str, release: str) -> list[Verdict]:
-    """As the case says; `unsupported` where the release lacks one of its samplers."""
-    if all(has(sampler, release) for sampler in case.samplers):
-        return case.required(backend)
-    return ["unsupported"]
 
 
 def known_release(release: str) -> str:

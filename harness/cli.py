@@ -109,8 +109,8 @@ def run_command(
     seed: Annotated[int, typer.Option(min=0, help="shifts the random suites")] = 0,
     timeout: Annotated[float, typer.Option(min=0.1, help="seconds for one request")] = 60.0,
     reference: Annotated[
-        str, typer.Option(help="whose meaning: a release, or `own`: each build's own")
-    ] = NEWEST,
+        str | None, typer.Option(help="whose meaning: a release, or `own`: each build's own")
+    ] = None,
     if_available: Annotated[
         bool, typer.Option(help="a backend that does not run here is listed, and no failure")
     ] = False,
@@ -173,7 +173,9 @@ def _matches(case: str, pattern: str) -> bool:
     return case.startswith(pattern[:-1]) if pattern.endswith("*") else case == pattern
 
 
-def _available(found: dict[str, BackendInfo], releases: dict[str, str]) -> dict[str, str]:
+def _available(
+    found: dict[str, BackendInfo], releases: dict[str, str | None]
+) -> dict[str, str | None]:
     """The backends that run here, and the release of each. Raises InputError where none does."""
     why = {name: found[backend_names.command_of(name)[0]].unavailable for name in releases}
     if all(why.values()):
@@ -187,10 +189,10 @@ def _executor(jobs: int) -> Executor:
 
 
 def _changes(
-    cases: list[tuple[str, Case]], releases: dict[str, str], writer: bundle.BundleWriter
+    cases: list[tuple[str, Case]], releases: dict[str, str | None], writer: bundle.BundleWriter
 ) -> None:
     """What changed since the releases that backends were judged by."""
-    old = {name: release for name, release in releases.items() if release != NEWEST}
+    old = {name: release for name, release in releases.items() if release not in (None, NEWEST)}
     if old:
         done = bundle.read(writer.folder).cases
         by_id = {case.id: case for _, case in cases}

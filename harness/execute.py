@@ -6,7 +6,8 @@ before still count; the backend is not asked for the rest, where anything could 
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 
 from harness import protocol as p
 from harness.backend_run import ask_run, got_of
-from harness.by_release import judge_by_release, required_by_release
+from harness.by_release import judge_by_release
 from harness.case import Case
 from harness.compare import Difference, Got, classify, identical
 from harness.devices import merged, on_rows, rows_of
@@ -24,11 +25,10 @@ from harness.generate import execute_generate
 from harness.logits import Computed, Decoded
 from harness.process import BackendFailure, BackendProcess
 from harness.reference_run import Prepared, Trace, prepare, reference_trace, state_before
-from harness.relations import check_relation
+from harness.relations import check_relation, holds_on_reference
 from harness.results import BackendResult, CaseResult
 from harness.verdicts import Verdict, worst
-from reference import Candidates
-from reference.releases import NEWEST
+from reference import Candidates, UndefinedInputError
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def execute(
     """Run a case everywhere. Never raises for what a backend does; that is a verdict.
 
     artifacts: a folder for the arrays of the first stage that differs. releases: by backend, the
-    release whose meaning it is judged by; v0.5.0 for those that are not named.
+    release that it is judged by; v0.5.0, as the case requires, for those that are not named.
     """
     if isinstance(case.logits, Decoded):
         return execute_generate(case, case.logits, backends, artifacts)
@@ -66,20 +66,14 @@ def execute(
     wanted = wanted_of(ready)
     reference_s = time.perf_counter() - start
 
-    def judge(backend: BackendProcess) -> BackendResult:
-        release = releases.get(backend.name, NEWEST)
-        if release == NEWEST:
-            return on_backend(ready, wanted, backend, artifacts)
+    def judge(backend: BackendProcess) -> tuple[BackendResult, list[Verdict]]:
+        release = releases.get(backend.name)
+        if release is None:
+            return on_backend(ready, wanted, backend, artifacts), case.required(backend.name)
+        run = partial(_run_by_release, backend)
+        return judge_by_release(ready, backend.name, release, run, artifacts)
 
-        def run(ready: Prepared, artifacts: Path | None) -> BackendResult:
-            wanted = wanted_of(ready)
-            if wanted.refusal:
-                detail = f"the reference of {release} refuses it: {wanted.refusal}"
-                return BackendResult(verdict="rejected", detail=detail)
-            return on_backend(ready, wanted, backend, artifacts)
-
-        return judge_by_release(ready, release, run, artifacts)
-
+    judged = {backend.name: judge(backend) for backend in backends}
     return CaseResult(
         id=case.id,
         samplers=case.samplers,
@@ -88,12 +82,22 @@ def execute(
         reference_s=reference_s,
         refusal=wanted.refusal,
         unmet="" if case.draws else unmet(case, wanted.trace),
-        backends={b.name: judge(b) for b in backends},
-        required={
-            b.name: required_by_release(case, b.name, releases.get(b.name, NEWEST))
-            for b in backends
-        },
+        backends={name: result for name, (result, _) in judged.items()},
+        required={name: required for name, (_, required) in judged.items()},
     )
+
+
+def _run_by_release(
+    backend: BackendProcess, ready: Prepared, artifacts: Path | None
+) -> BackendResult:
+    """A relation that the reference does not fulfil with this meaning is not asked of a build."""
+    wanted = wanted_of(ready)
+    if wanted.refusal:
+        raise UndefinedInputError(wanted.refusal)
+    relation = ready.case.relation
+    if relation and not holds_on_reference(ready, wanted.trace, relation):
+        ready = replace(ready, case=ready.case.model_copy(update={"relation": None}))
+    return on_backend(ready, wanted, backend, artifacts)
 
 
 def _on_own_logits(
@@ -119,7 +123,10 @@ def _on_own_logits(
 
 def wanted_of(ready: Prepared) -> Wanted:
     if ready.case.draws:
-        return Wanted([], reference_draws(ready), "")
+        try:
+            return Wanted([], reference_draws(ready), "")
+        except UndefinedInputError as error:
+            return Wanted([], None, str(error))
     trace, refusal = reference_trace(ready)
     return Wanted(trace, None, refusal)
 

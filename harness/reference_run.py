@@ -57,14 +57,13 @@ def prepare(case: Case) -> Prepared:
 
 def reference_trace(ready: Prepared) -> tuple[Trace, str]:
     """The candidates after each stage of each step, and why it stopped early, if it did."""
-    instances = [ready.build() for _ in range(ready.instances)]
     trace: Trace = []
-    for step in ready.steps:
-        try:
-            stages = reference_step(ready, instances, step)
-        except UndefinedInputError as error:
-            return trace, str(error)
-        trace.append(stages)
+    try:
+        instances = [ready.build() for _ in range(ready.instances)]
+        for step in ready.steps:
+            trace.append(reference_step(ready, instances, step))
+    except UndefinedInputError as error:
+        return trace, str(error)
     return trace, ""
 
 

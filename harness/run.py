@@ -22,6 +22,7 @@ from harness.protocol import plain
 from harness.results import CaseResult, DecodeResult, RunInfo
 from harness.shrink import short, shrink
 from reference import ChainError
+from reference.releases import NEWEST
 
 _CHUNK_CASES = 50
 _CHUNK_VALUES = 4_000_000
@@ -43,16 +44,17 @@ def backend(name: str, timeout_s: float) -> BackendProcess:
 
 def run_chunk(
     cases: list[tuple[str, Case]],
-    names: dict[str, str],
+    names: dict[str, str | None],
     timeout_s: float,
     folder: str | None,
 ) -> list[Result]:
     """Run (suite, case) pairs; the function that an executor gets.
 
-    names: the backends, and of each the release whose meaning it is judged by.
+    names: the backends, and of each the release that it is judged by; None: v0.5.0, unasked.
     """
     backends = [backend(name, timeout_s) for name in names]
-    releases = {b.name: release for b, release in zip(backends, names.values(), strict=True)}
+    judged = zip(backends, names.values(), strict=True)
+    releases = {b.name: release for b, release in judged if release is not None}
     artifacts = Path(folder) / "artifacts" if folder else None
     results: list[Result] = []
     shrunk = 0
@@ -116,7 +118,7 @@ def chunks(cases: list[tuple[str, Case]]) -> Iterator[list[tuple[str, Case]]]:
 
 def run_cases(
     cases: list[tuple[str, Case]],
-    names: dict[str, str],
+    names: dict[str, str | None],
     executor: Executor,
     writer: BundleWriter,
     on_results: Callable[[list[Result]], None],
@@ -148,7 +150,7 @@ def describe(
     suites: dict[str, str],
     profile: str,
     seed: int,
-    names: dict[str, str],
+    names: dict[str, str | None],
 ) -> RunInfo:
     """run.json of this run; asks every backend what it is. names: see `run_chunk`."""
     return RunInfo(
@@ -160,7 +162,7 @@ def describe(
         seed=seed,
         backends={
             backend_names.command_of(name)[0]: backend_names.inspect(name).model_copy(
-                update={"reference": release}
+                update={"reference": release or NEWEST}
             )
             for name, release in names.items()
         },

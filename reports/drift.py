@@ -56,11 +56,12 @@ def _cell(sampler: str, results: list[CaseResult], backend: str) -> DriftCell:
     of_sampler = [case for case in results if sampler in case.samplers and backend in case.backends]
     own = {change.name for change in CHANGES if sampler in change.samplers}
     changes: Counter[str] = Counter()
-    changed = identical = lacking = 0
+    changed = identical = lacking = undefined = 0
     for case in of_sampler:
         result = case.backends[backend]
         identical += result.verdict == "identical"
         lacking += result.verdict == "unsupported"
+        undefined += result.verdict == "rejected" and case.met(backend)
         needed = own.intersection(result.changes or [])
         changed += bool(needed)
         changes.update(needed)
@@ -68,6 +69,7 @@ def _cell(sampler: str, results: list[CaseResult], backend: str) -> DriftCell:
         cases=len(of_sampler),
         identical=identical,
         lacking=lacking,
+        undefined=undefined,
         changed=changed,
         changes=dict(sorted(changes.items())),
     )
@@ -82,7 +84,7 @@ def _verdict(cells: list[DriftCell], columns: list[DriftColumn]) -> str:
     ]
     if not has:
         return "in none of these releases"
-    if bad := [release for cell, release in has if cell.identical + cell.lacking < cell.cases]:
+    if bad := [release for cell, release in has if cell.unexplained]:
         return f"not explained in {', '.join(dict.fromkeys(bad))}"
     old = [release for cell, release in has if cell.changed]
     said = []

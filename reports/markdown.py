@@ -121,10 +121,10 @@ def _drift(drift: Drift, shown: int) -> list[str]:
 def _drift_cell(cell: DriftCell) -> str:
     if cell.cases == cell.lacking:
         return "not in it" if cell.cases else "no case"
-    unexplained = cell.cases - cell.lacking - cell.identical
-    if unexplained:
-        return f"**{unexplained:,}/{cell.cases - cell.lacking:,} not explained**"
-    return f"{cell.changed:,}/{cell.identical:,} other" if cell.changed else "as v0.5.0"
+    if cell.unexplained:
+        return f"**{cell.unexplained:,}/{cell.cases - cell.lacking:,} not explained**"
+    text = f"{cell.changed:,}/{cell.identical:,} other" if cell.changed else "as v0.5.0"
+    return f"{text}, {cell.undefined:,} undefined" if cell.undefined else text
 
 
 def _headline(section: Section) -> str:

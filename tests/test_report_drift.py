@@ -56,9 +56,11 @@ def test_releases_of_several_bundles_stand_in_one_table_by_age(tmp_path: Path) -
     assert [column.release for column in drift.columns] == ["b3889", "b4753", "v0.5.0"]
     (row,) = drift.rows
     assert row.cells == [
-        DriftCell(cases=2, identical=0, lacking=2, changed=0, changes={}),
-        DriftCell(cases=2, identical=2, lacking=0, changed=1, changes={CHANGE.name: 1}),
-        DriftCell(cases=2, identical=2, lacking=0, changed=0, changes={}),
+        DriftCell(cases=2, identical=0, lacking=2, undefined=0, changed=0, changes={}),
+        DriftCell(
+            cases=2, identical=2, lacking=0, undefined=0, changed=1, changes={CHANGE.name: 1}
+        ),
+        DriftCell(cases=2, identical=2, lacking=0, undefined=0, changed=0, changes={}),
     ]
     assert row.verdict == "new in b4753, another meaning up to b4753"
 
@@ -70,6 +72,17 @@ def test_a_case_that_its_own_release_does_not_explain_is_said_first(tmp_path: Pa
     assert drift.rows[0].verdict == "not explained in b4753"
     assert "1 of 2 not explained" in html(report_of([bundle]))
     assert "**1/2 not explained**" in markdown(report_of([bundle]))
+
+
+def test_what_is_undefined_in_a_release_is_counted_apart(tmp_path: Path) -> None:
+    refused = case("a", {"llama.cpp@b4753": got("rejected")}, samplers=["top_n_sigma"])
+    refused = refused.model_copy(update={"required": {"llama.cpp@b4753": ["rejected"]}})
+    report = report_of([of("b4753", [refused, sigma("b", "b4753", got())], tmp_path)])
+    assert report.drift is not None
+    (cell,) = report.drift.rows[0].cells
+    assert (cell.undefined, cell.unexplained) == (1, 0)
+    assert "1 undefined" in html(report)
+    assert "1 undefined" in markdown(report)
 
 
 def test_a_change_is_shown_with_its_command_and_its_texts_escaped(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""dist up to v0.4.0.
+"""dist up to b9842.
 
 Source: llama_sampler_dist_apply and llama_sample_dist, src/llama-sampling.cpp, later
 src/llama-sampler.cpp.

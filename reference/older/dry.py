@@ -1,4 +1,4 @@
-"""dry up to the releases that dropped n_ctx_train.
+"""dry up to b9842, the last with n_ctx_train.
 
 Source: llama_sampler_init_dry, llama_sampler_dry_accept and _apply, src/llama-sampling.cpp, later
 src/llama-sampler.cpp.

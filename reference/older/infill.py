@@ -1,4 +1,4 @@
-"""infill up to b5590.
+"""infill up to b6673.
 
 Source: llama_sampler_infill_apply, src/llama-sampling.cpp, later src/llama-sampler.cpp.
 """

@@ -1,4 +1,4 @@
-"""min_p up to b5590.
+"""min_p up to b6133.
 
 Source: llama_sampler_min_p_apply, src/llama-sampling.cpp, later src/llama-sampler.cpp.
 """

@@ -1,4 +1,4 @@
-"""mirostat and mirostat_v2 up to v0.4.0.
+"""mirostat up to b9842, and mirostat_v2 up to b6133.
 
 Source: llama_sampler_mirostat_apply, _clone and llama_sampler_mirostat_v2_apply,
 src/llama-sampling.cpp, later src/llama-sampler.cpp.

@@ -1,4 +1,4 @@
-"""penalties of b4435 to v0.4.0.
+"""penalties of b4435 to b9842.
 
 The counts of the window are kept beside it and changed at every accept.
 

@@ -1,4 +1,4 @@
-"""temp and temp_ext up to b5590.
+"""temp of b3889, and temp_ext up to b6133.
 
 Source: llama_sampler_temp_apply and llama_sampler_temp_ext_apply, src/llama-sampling.cpp.
 """

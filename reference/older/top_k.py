@@ -1,4 +1,4 @@
-"""top_k up to b4753.
+"""top_k up to b4980.
 
 Source: llama_sampler_top_k_impl, src/llama-sampling.cpp.
 """

@@ -1,4 +1,4 @@
-"""top_p up to b5590.
+"""top_p up to b6133.
 
 Source: llama_sampler_top_p_apply, src/llama-sampling.cpp, later src/llama-sampler.cpp.
 """

@@ -1,4 +1,4 @@
-"""typical_p up to b5590.
+"""typical_p up to b6133.
 
 Source: llama_sampler_typical_apply, src/llama-sampling.cpp, later src/llama-sampler.cpp.
 """

@@ -1,4 +1,4 @@
-"""xtc up to b5590.
+"""xtc up to b6133.
 
 Source: llama_sample_xtc_apply, src/llama-sampling.cpp, later src/llama-sampler.cpp.
 """
