@@ -5,16 +5,10 @@ BIN := .venv/bin
 BUNDLE ?= bundles/parity
 REPORT ?= report
 
-# Only the libraries that sampling needs are built: no tools, no server, no multimodal part.
-export CMAKE_ARGS ?= -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_TOOLS=OFF \
-	-DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF
-export SKBUILD_BUILD_TARGETS ?= llama;ggml;llama-common
-export CMAKE_BUILD_PARALLEL_LEVEL ?= $(shell nproc 2>/dev/null || echo 2)
-
 TSAMPLER := harness/backends/tsampler
 TSAMPLER_SOURCES := $(wildcard $(TSAMPLER)/*.json $(TSAMPLER)/src/*/*.ts)
 
-.PHONY: setup tsampler parity parity-full test lint selftest clean
+.PHONY: setup tsampler parity parity-full drift test lint selftest clean
 
 setup: .venv/ready
 	@$(MAKE) --no-print-directory tsampler || \
@@ -41,6 +35,18 @@ parity-full: setup
 	rm -rf $(BUNDLE)-full
 	$(BIN)/sampler-parity run parity generate --profile full -o $(BUNDLE)-full
 	$(BIN)/sampler-parity report $(BUNDLE)-full -o $(REPORT)
+
+# node-llama-cpp's packages of b3889, b3995, b4291, b4435, b4753, b5590, b6673, b8352, v0.4.0, v0.5.0
+DRIFT_PACKAGES := 3.1.1 3.2.0 3.3.2 3.4.0 3.6.0 3.9.0 3.14.0 3.18.0 3.21.1 3.22.1
+DRIFT_RELEASES := b3889 b3995 b4291 b4435 b4753 b5590 b6673 b8352 v0.4.0 v0.5.0
+
+drift: setup
+	for version in $(DRIFT_PACKAGES); do \
+		$(BIN)/sampler-parity builds add node-llama-cpp@$$version || exit 2; done
+	rm -rf bundles/drift
+	$(BIN)/sampler-parity run parity removed --reference own -o bundles/drift \
+		$(DRIFT_RELEASES:%=-b llama.cpp@%)
+	$(BIN)/sampler-parity report bundles/drift -o $(REPORT)
 
 lint: setup
 	$(BIN)/ruff check .

@@ -1,7 +1,7 @@
 """Backend names and the commands that run them.
 
 A name is one of BUILT_IN, `llama.cpp@NAME` (a registered build of libllama),
-`llama.cpp@FOLDER` (any other), `mutant/NAME`, or
+`llama.cpp@FOLDER` (any other), `reference@RELEASE` (what an older release meant), `mutant/NAME`, or
 `NAME=COMMAND` for any adapter; a name with a space is taken as a command itself.
 """
 
@@ -10,10 +10,12 @@ import sys
 from pathlib import Path
 
 from harness import builds
+from harness.by_release import known_release
 from harness.errors import InputError
 from harness.mutants import MUTANTS
 from harness.process import BackendFailure, BackendProcess
 from harness.results import BackendInfo
+from reference.releases import NEWEST
 
 _WORKER = [sys.executable, "-m", "harness.worker"]
 TSAMPLER = Path(__file__).parent / "backends" / "tsampler"
@@ -21,6 +23,7 @@ _NODE = {"tsampler": "own", "tsampler/published": "published"}
 
 BUILT_IN: dict[str, str] = {
     "llama.cpp": "the native chain of the installed llama-cpp-python",
+    "llama.cpp/graph": "the same samplers in the model's graph, on its device",
     "reference": "the reference in a process of its own",
     "akunu/cpu": "Akunu's CPU pipeline",
     "akunu/gumbel": "Akunu's Gumbel-max path, float16 noise as on the GPU and float32",
@@ -33,7 +36,6 @@ BUILT_IN: dict[str, str] = {
 
 # Named in the design, but not built yet: they say so instead of being unknown.
 PLANNED: dict[str, str] = {
-    "llama.cpp/graph": "in-graph sampling",
     "token_trie": "the token trie in the native chain",
     "transformers": "Hugging Face logits processors",
 }
@@ -50,17 +52,43 @@ def command_of(name: str) -> tuple[str, list[str]]:
         return name, ["node", str(TSAMPLER / "adapter.mjs"), _NODE[name]]
     if name in BUILT_IN:
         return name, [*_WORKER, name]
-    if name.startswith("llama.cpp@"):
-        folder, release = builds.resolve(name.removeprefix("llama.cpp@"))
-        return name, [*_WORKER, "llama.cpp", str(folder), release or ""]
+    if name.startswith("reference@"):
+        return name, [*_WORKER, "reference", known_release(name.removeprefix("reference@"))]
+    if name.startswith(("llama.cpp@", "llama.cpp/graph@")):
+        worker, _, build = name.partition("@")
+        return name, [*_WORKER, worker, *builds.worker_arguments(build)]
     if name.startswith("mutant/") and name.removeprefix("mutant/") in MUTANTS:
         return name, [*_WORKER, "mutant", name.removeprefix("mutant/")]
     if name in PLANNED:
         raise InputError(f"backend {name}", "is not available in this version")
     known = ", ".join(BUILT_IN)
     raise InputError(
-        f"backend {name!r}", "unknown", f"use {known}, llama.cpp@BUILD or NAME=COMMAND"
+        f"backend {name!r}",
+        "unknown",
+        f"use {known}, llama.cpp@BUILD, llama.cpp@BUILD:DEVICE or NAME=COMMAND",
     )
+
+
+def references(names: list[str], reference: str | None) -> dict[str, str | None]:
+    """By backend, the release whose meaning it is judged by: the one given, or with `own` that of
+    its build. None: as the cases require, by v0.5.0. Raises InputError."""
+    if reference not in (None, "own"):
+        known_release(reference)
+    found: dict[str, str | None] = {}
+    for name in names:
+        command_of(name)
+        found[name] = _release_of(name) if reference == "own" else reference
+    return found
+
+
+def _release_of(name: str) -> str | None:
+    """None for what is no build of llama.cpp."""
+    worker, _, build = name.partition("@")
+    if "=" in name or " " in name or worker not in ("llama.cpp", "reference"):
+        return None
+    if worker == "llama.cpp" and build:
+        build = builds.worker_arguments(build)[1]
+    return known_release(build or NEWEST)
 
 
 def start(name: str, timeout_s: float = 60.0) -> BackendProcess:

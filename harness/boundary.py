@@ -40,12 +40,20 @@ def within_rounding(
 
 
 def _cut(ids: NDArray[np.int32], before: Candidates, sampler: Sampler) -> bool:
-    name = _THRESHOLD[sampler.name]
-    threshold = float(getattr(sampler, name))
-    kept: list[set[int]] = []
-    for factor in (1 - WIDTH, 1 + WIDTH):
+    around = apply_around(before, sampler, _THRESHOLD[sampler.name], WIDTH)
+    fewest, most = sorted((set(cand.ids.tolist()) for cand in around), key=len)
+    return fewest <= set(ids.tolist()) <= most
+
+
+def apply_around(
+    before: Candidates, sampler: Sampler, parameter: str, width: float
+) -> tuple[Candidates, Candidates]:
+    """What the sampler leaves in float64 with its threshold lowered, and raised, by this share."""
+    threshold = float(getattr(sampler, parameter))
+    results: list[Candidates] = []
+    for factor in (1 - width, 1 + width):
         moved = sampler.clone()
-        setattr(moved, name, np.float64(threshold * factor))
+        setattr(moved, parameter, np.float64(threshold * factor))
         exact = Candidates(
             before.ids,
             before.logits.astype(np.float64),
@@ -53,9 +61,8 @@ def _cut(ids: NDArray[np.int32], before: Candidates, sampler: Sampler) -> bool:
             before.sorted,
         )
         moved.apply(exact)
-        kept.append(set(exact.ids.tolist()))
-    fewest, most = sorted(kept, key=len)
-    return fewest <= set(ids.tolist()) <= most
+        results.append(exact)
+    return results[0], results[1]
 
 
 def _draw(want: Candidates, token: int, sampler: Dist) -> bool:

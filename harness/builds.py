@@ -1,5 +1,4 @@
-"""Builds of libllama: found in a folder, checked before they are loaded, fetched with npm, and
-registered by name in the user's cache folder.
+"""Builds of libllama: fetched with npm, and registered by name in the user's cache folder.
 
 A registered build is a folder `builds/NAME` with `build.json`; the libraries lie in it, or in the
 folder that it names.
@@ -11,21 +10,19 @@ import json
 import platform
 import re
 import shutil
-import struct
 import subprocess
+import sys
 import tarfile
 import tempfile
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from harness.build_files import GPUS, HERE, check, device_files, library_file
 from harness.errors import InputError
 from harness.releases import order
 from harness.vocab_files import cache_folder
 
-_LIBRARIES = {"Darwin": ("libllama", "dylib"), "Windows": ("llama", "dll")}
-_MACHINES = {3: "x86", 40: "arm", 62: "x86-64", 183: "arm64", 243: "risc-v"}
-_HERE = {"x86_64": 62, "AMD64": 62, "aarch64": 183, "arm64": 183}
 _PLATFORMS = {
     ("Linux", 62): "linux-x64",
     ("Linux", 183): "linux-arm64",
@@ -35,6 +32,8 @@ _PLATFORMS = {
     ("Windows", 183): "win-arm64",
 }
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+_PROBE_TIMEOUT_S = 60.0
 
 
 class Build(BaseModel):
@@ -50,61 +49,6 @@ class Build(BaseModel):
     added: str
 
 
-def library_file(folder: Path) -> Path:
-    """The libllama in a folder: libllama.so, or libllama.RELEASE.so. Raises InputError."""
-    stem, suffix = _LIBRARIES.get(platform.system(), ("libllama", "so"))
-    plain = folder / f"{stem}.{suffix}"
-    found = [plain] if plain.is_file() else sorted(folder.glob(f"{stem}.[bv][0-9]*.{suffix}"))
-    if not found:
-        raise InputError(folder, f"no {plain.name} here", "name a folder with a libllama build")
-    return found[0]
-
-
-def needed_libraries(folder: Path) -> list[Path]:
-    """The ggml libraries that libllama links to, in the order in which they can be loaded.
-
-    Not the devices' libraries (libggml-cpu-haswell, libggml-vulkan): ggml chooses among those.
-    """
-    found: list[Path] = []
-    for stem in ("libggml-base", "libggml"):
-        found += sorted([*folder.glob(f"{stem}.so"), *folder.glob(f"{stem}.[bv][0-9]*.so")])
-    return found
-
-
-def devices(folder: Path) -> list[str]:
-    """The device libraries that come with a build: "cpu-haswell", "vulkan"."""
-    names = (path.name.split(".")[0].removeprefix("libggml-") for path in folder.glob("libggml-*"))
-    return sorted({name for name in names if name != "base"})
-
-
-def check(folder: Path) -> Path:
-    """The libllama of a folder, if this machine can load it. Raises InputError if not."""
-    if not folder.is_dir():
-        raise InputError(folder, "is no folder", "name one that holds a libllama")
-    library = library_file(folder)
-    if platform.system() == "Linux":
-        for path in (library, *needed_libraries(folder)):
-            _check_elf(path)
-    return library
-
-
-def _check_elf(path: Path) -> None:
-    """Whole, and for this processor. dlopen would crash on some truncated files."""
-    data = path.read_bytes()[:64]
-    if len(data) < 64 or data[:4] != b"\x7fELF":
-        raise InputError(path, "is truncated or no shared library", "fetch the build again")
-    machine = struct.unpack_from("<H", data, 18)[0]
-    here = _HERE.get(platform.machine(), machine)
-    if machine != here:
-        built, wanted = (_MACHINES.get(m, f"machine {m}") for m in (machine, here))
-        raise InputError(path, f"built for {built}, this processor is {wanted}", "use its package")
-    if data[4] == 2:  # 64 bits: the table of sections is the last thing in the file
-        start = struct.unpack_from("<Q", data, 40)[0]
-        entry, count = struct.unpack_from("<HH", data, 58)
-        if path.stat().st_size < start + entry * count:
-            raise InputError(path, "is truncated", "fetch the build again")
-
-
 def release_of(folder: Path) -> str | None:
     """What the build says of itself: its metadata, or its library's name. None: nothing."""
     metadata = folder / "_nlcBuildMetadata.json"
@@ -115,7 +59,8 @@ def release_of(folder: Path) -> str | None:
         except (OSError, ValueError, KeyError, TypeError, InputError):
             raise InputError(metadata, "names no release of llama.cpp") from None
         return str(release)
-    match = re.fullmatch(r"(?:lib)?llama\.(b\d+|v\d+\.\d+\.\d+)\.\w+", library_file(folder).name)
+    name = library_file(folder).name
+    match = re.fullmatch(r"(?:lib)?llama(?:\.[a-z]+)?\.(b\d+|v\d+\.\d+\.\d+)\.\w+", name)
     return match[1] if match else None
 
 
@@ -148,8 +93,24 @@ def resolve(name: str) -> tuple[Path, str | None]:
     return folder, build.release if build else release_of(folder)
 
 
+def worker_arguments(name: str) -> list[str]:
+    """Folder, release or "", and device or "", of BUILD or BUILD:DEVICE. Raises InputError.
+
+    Whether the device runs here, loading it says.
+    """
+    build, colon, device = name.rpartition(":")
+    if not colon or Path(name).is_dir() or not re.fullmatch(r"[a-z0-9._-]+", device):
+        build, device = name, ""
+    folder, release = resolve(build)
+    found = device_files(folder)
+    if device and device not in found and (found or device not in GPUS):
+        known = ", ".join(found) or "its devices are linked: leave the name out"
+        raise InputError(f"llama.cpp@{name}", f"the build has no device {device!r}", known)
+    return [folder.as_posix(), release or "", device]
+
+
 def describe() -> list[str]:
-    """A line for each registered build: name, release, devices, or why it cannot be used."""
+    """Each registered build: name, release, which devices run here, and why the rest does not."""
     lines = []
     for path in sorted(builds_folder().glob("*/build.json")):
         name = path.parent.name
@@ -161,9 +122,29 @@ def describe() -> list[str]:
         except InputError as error:
             lines.append(f"{name:<14} unusable: {error}")
             continue
-        found = ", ".join(devices(Path(build.folder))) or "cpu (built in)"
-        lines.append(f"{name:<14} {build.release or 'release unknown':<16} {found}")
+        here, others = _devices(Path(build.folder))
+        lines.append(f"{name:<14} {build.release or 'release unknown':<16} {here}")
+        lines += [f"{'':<31} not here: {others}"] if others else []
     return lines
+
+
+def _devices(folder: Path) -> tuple[str, str]:
+    """The devices that run here, and those that do not, with the reason."""
+    if not device_files(folder):
+        return "cpu (built in)", ""
+    command = [sys.executable, "-m", "harness.backends.ggml_devices", str(folder)]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_PROBE_TIMEOUT_S, check=True)
+        found: dict[str, tuple[bool, str]] = json.loads(done.stdout)
+    except (subprocess.SubprocessError, ValueError) as error:
+        return "unknown", f"{', '.join(device_files(folder))} ({error})"
+    here = [f"{name} ({about})" if about else name for name, (runs, about) in found.items() if runs]
+    reasons: dict[str, list[str]] = {}
+    for name, (runs, about) in found.items():
+        if not runs:
+            reasons.setdefault(about, []).append(name)
+    lines = [f"{', '.join(names)} ({reason})" for reason, names in reasons.items()]
+    return ", ".join(here) or "none", "; ".join(lines)
 
 
 def add(what: str, release: str | None = None) -> Build:
@@ -229,7 +210,7 @@ def add_package(package: str, version: str) -> Build:
 
 
 def _platform() -> str:
-    key = (platform.system(), _HERE.get(platform.machine(), 0))
+    key = (platform.system(), HERE.get(platform.machine(), 0))
     if key not in _PLATFORMS:
         raise InputError("node-llama-cpp", f"no package for {platform.system()} on this processor")
     return _PLATFORMS[key]

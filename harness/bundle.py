@@ -1,7 +1,7 @@
 """Bundles: the folder that a run writes and everything else reads.
 
     run.json        RunInfo: what was run, with what, on what machine
-    results.jsonl   Header, then a CaseResult or TimingResult a line as they end, then Footer
+    results.jsonl   Header, then a result a line as they end, then Footer
     artifacts/      arrays of what diverged, one .npz a case and backend
 
 Lines are flushed as they are written, so a killed run loses at most the line being written, and
@@ -19,16 +19,30 @@ from pydantic import BaseModel, ValidationError
 from harness.distribution_results import CalibrationResult, DistributionResult
 from harness.errors import InputError
 from harness.protocol import to_line
-from harness.results import CaseResult, Footer, Header, RunInfo, TimingResult
+from harness.results import (
+    CaseResult,
+    ChangeResult,
+    DecodeResult,
+    Footer,
+    Header,
+    RunInfo,
+    TimingResult,
+)
 
 _RECORDS: dict[str, type[BaseModel]] = {
     "header": Header,
     "case": CaseResult,
     "timing": TimingResult,
+    "change": ChangeResult,
+    "decode": DecodeResult,
     "distribution": DistributionResult,
     "calibration": CalibrationResult,
     "footer": Footer,
 }
+_RESULTS = (
+    *(CaseResult, TimingResult, ChangeResult, DecodeResult),
+    *(DistributionResult, CalibrationResult),
+)
 
 
 @dataclass(frozen=True)
@@ -39,6 +53,8 @@ class Bundle:
     info: RunInfo
     cases: list[CaseResult]
     timings: list[TimingResult]
+    changes: list[ChangeResult]
+    decodings: list[DecodeResult]
     footer: Footer | None
     cells: list[DistributionResult] = field(default_factory=list)
     calibration: list[CalibrationResult] = field(default_factory=list)
@@ -96,6 +112,10 @@ def resume(folder: Path, info: RunInfo) -> BundleWriter:
             )
     if old.backends.keys() != info.backends.keys():
         raise InputError(folder, f"was made with backends {', '.join(old.backends)}")
+    for name, backend in info.backends.items():
+        if backend.reference != old.backends[name].reference:
+            judge = old.backends[name].reference
+            raise InputError(folder, f"judged {name} by {judge}", f"use --reference {judge}")
     path = folder / "results.jsonl"
     good = 0
     done: set[str] = set()
@@ -103,7 +123,7 @@ def resume(folder: Path, info: RunInfo) -> BundleWriter:
     for end, record in _records(path, torn_ok=True):
         if isinstance(record, Footer):
             footer_at = good
-        elif isinstance(record, CaseResult | TimingResult | DistributionResult | CalibrationResult):
+        elif isinstance(record, _RESULTS):
             done.add(record.id)
         good = end
     os.truncate(path, good if footer_at is None else footer_at)
@@ -115,6 +135,8 @@ def read(folder: Path) -> Bundle:
     info = read_info(folder)
     cases: list[CaseResult] = []
     timings: list[TimingResult] = []
+    changes: list[ChangeResult] = []
+    decodings: list[DecodeResult] = []
     cells: list[DistributionResult] = []
     calibration: list[CalibrationResult] = []
     footer: Footer | None = None
@@ -123,13 +145,17 @@ def read(folder: Path) -> Bundle:
             cases.append(record)
         elif isinstance(record, TimingResult):
             timings.append(record)
+        elif isinstance(record, ChangeResult):
+            changes.append(record)
+        elif isinstance(record, DecodeResult):
+            decodings.append(record)
         elif isinstance(record, DistributionResult):
             cells.append(record)
         elif isinstance(record, CalibrationResult):
             calibration.append(record)
         elif isinstance(record, Footer):
             footer = record
-    return Bundle(folder, info, cases, timings, footer, cells, calibration)
+    return Bundle(folder, info, cases, timings, changes, decodings, footer, cells, calibration)
 
 
 def read_finished(folder: Path) -> Bundle:

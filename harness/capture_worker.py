@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict
 
 from harness import fixtures
 from harness.backends.libllama import Libllama, default_folder
+from harness.backends.llama_decode import Context, Model
 from harness.errors import InputError
 
 DType = Literal["float32", "float16"]
@@ -87,17 +88,16 @@ def plan_rows(tokens: list[list[int]], max_rows: int | None) -> Plan:
 
 def _work(job: Job, say: Callable[..., None]) -> None:
     library = Libllama(default_folder())
-    model = library.load_model(job.model)
-    vocab = library.llama_model_get_vocab(model)
-    n_vocab = library.llama_vocab_n_tokens(vocab)
-    if n_vocab < 1:
+    model = Model(library, job.model)
+    if model.n_vocab < 1:
         raise InputError(job.model, "has no vocabulary", "name a model that generates text")
+    vocab = library.llama_model_get_vocab(model.model)
     tokens = [_tokenize(library, vocab, job.model, prompt) for prompt in job.prompts]
-    _refuse_long(library, model, job, tokens)
+    _refuse_long(model, job, tokens)
     plan = plan_rows(tokens, job.max_rows)
     say(total=plan.decodes, completed=0)
     with rows_path(job.out).open("wb") as file:
-        for prompt, position, row in _decode(library, model, job, plan, n_vocab, say):
+        for prompt, position, row in _decode(model, job, plan, say):
             file.write(_checked(row, job, prompt, position).tobytes())
     facts = {
         "kind": "logits",
@@ -110,7 +110,7 @@ def _work(job: Job, say: Callable[..., None]) -> None:
     }
     tensors = {
         "logits": np.memmap(
-            rows_path(job.out), job.dtype, "r", shape=(len(plan.prompt_of), n_vocab)
+            rows_path(job.out), job.dtype, "r", shape=(len(plan.prompt_of), model.n_vocab)
         ),
         "prompt": np.array(plan.prompt_of, np.int32),
         "position": np.array(plan.position_of, np.int32),
@@ -131,10 +131,8 @@ def _tokenize(library: Libllama, vocab: int, model: Path, prompt: Prompt) -> lis
     return list(buffer[:n])
 
 
-def _refuse_long(library: Libllama, model: int, job: Job, tokens: list[list[int]]) -> None:
-    context_of = ctypes.CDLL(str(library.path)).llama_model_n_ctx_train
-    context_of.argtypes = [ctypes.c_void_p]
-    trained = context_of(model)
+def _refuse_long(model: Model, job: Job, tokens: list[list[int]]) -> None:
+    trained = model.n_context
     for prompt, sequence in zip(job.prompts, tokens, strict=True):
         if len(sequence) > trained > 0:
             raise InputError(
@@ -145,7 +143,7 @@ def _refuse_long(library: Libllama, model: int, job: Job, tokens: list[list[int]
 
 
 def _decode(
-    library: Libllama, model: int, job: Job, plan: Plan, n_vocab: int, say: Callable[..., None]
+    model: Model, job: Job, plan: Plan, say: Callable[..., None]
 ) -> Iterator[tuple[int, int, NDArray[np.float32]]]:
     """Prompt, position and logits (a view) of each planned row."""
     wanted: dict[int, set[int]] = {}
@@ -154,45 +152,14 @@ def _decode(
     longest = max(len(sequence) for sequence in plan.tokens)
     decoded = 0
     for prompt, positions in wanted.items():
-        context = _context(library, model, job, longest)
+        context = Context(model, longest, job.threads)
         for position in range(max(positions) + 1):
-            row = _step(library, context, plan.tokens[prompt][position], position, n_vocab)
-            if row is None:
-                raise InputError(
-                    job.model,
-                    f"gives no logits at prompt {job.prompts[prompt].id!r}, position {position}",
-                    "name a model that generates text",
-                )
+            row = context.decode([plan.tokens[prompt][position]])
             decoded += 1
             say(completed=decoded)
             if position in positions:
                 yield prompt, position, row
-        library.llama_free(context)
-
-
-def _context(library: Libllama, model: int, job: Job, n_tokens: int) -> int:
-    params = library.llama_context_default_params()
-    params.n_ctx = n_tokens
-    params.n_seq_max = 1
-    params.n_threads = params.n_threads_batch = job.threads
-    context = library.llama_init_from_model(model, params)
-    if not context:
-        raise InputError(job.model, "llama.cpp cannot make a context", "is there enough memory?")
-    return int(context)
-
-
-def _step(
-    library: Libllama, context: int, token: int, position: int, n_vocab: int
-) -> NDArray[np.float32] | None:
-    """The logits after one more token, a view that the next step overwrites; None if none came."""
-    batch = library.llama_batch_init(1, 0, 1)
-    batch.n_tokens = 1
-    batch.token[0], batch.pos[0], batch.logits[0] = token, position, 1
-    batch.n_seq_id[0], batch.seq_id[0][0] = 1, 0
-    status = library.llama_decode(context, batch)
-    library.llama_batch_free(batch)
-    logits = library.llama_get_logits_ith(context, 0) if status == 0 else None
-    return np.ctypeslib.as_array(logits, (n_vocab,)) if logits else None
+        context.close()
 
 
 def _checked(row: NDArray[np.float32], job: Job, prompt: int, position: int) -> NDArray[Any]:

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from harness.logits import Decoded, Logits
+from harness.logits import Computed, Decoded, Logits
 from harness.protocol import ChainSpec, Step
 from harness.verdicts import Verdict
 
@@ -66,16 +66,20 @@ class Case(BaseModel):
     @model_validator(mode="after")
     def _generates_plainly(self) -> "Case":
         if isinstance(self.logits, Decoded):
-            others = {"history", "script", "draws", "vocab", "expect", "relation"}
-            given = sorted(
-                k for k in others if getattr(self, k) != type(self).model_fields[k].default
-            )
-            if given:
-                raise ValueError(f"{given[0]} does not go with decoded logits")
+            self._refuse("decoded", "history", "script", "draws", "vocab", "expect", "relation")
             last = self.samplers[-1] if self.chain else "none"
             if last not in SELECT:
                 raise ValueError(f"the last stage must select a token, {last} does not")
+        if isinstance(self.logits, Computed):
+            self._refuse("computed", "script", "draws", "expect", "relation")
+            if self.steps > len(self.logits.prompt):
+                raise ValueError("steps are more than the prompt has tokens")
         return self
+
+    def _refuse(self, logits: str, *fields: str) -> None:
+        given = sorted(k for k in fields if getattr(self, k) != type(self).model_fields[k].default)
+        if given:
+            raise ValueError(f"{given[0]} does not go with {logits} logits")
 
     @property
     def samplers(self) -> list[str]:

@@ -19,6 +19,7 @@ from harness import (
     builds,
     bundle,
     calibration_timed,
+    drift,
     fixtures,
     golden,
     lint,
@@ -39,6 +40,7 @@ from harness.results import BackendInfo, Footer
 from harness.statistics import calibration
 from harness.suite_distribution import Cell
 from harness.summary import summarize
+from reference.releases import NEWEST
 from reports.write import summary_lines, write_report
 
 app = typer.Typer(
@@ -47,6 +49,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Checks LLM token samplers against a reference, to the bit.",
 )
+
 golden_app = typer.Typer(no_args_is_help=True, help="The recorded logits and results.")
 app.add_typer(golden_app, name="golden")
 adapter_app = typer.Typer(no_args_is_help=True, help="For authors of adapters.")
@@ -91,6 +94,8 @@ def backends() -> None:
             out.print(f"{name:<18} {info.version}: {about}")
     for name, about in backend_names.PLANNED.items():
         out.print(f"{name:<18} unavailable: not built yet ({about})")
+    for line in builds.describe():
+        out.print(f"llama.cpp@{line}" if not line.startswith(" ") else line)
 
 
 @app.command("run")
@@ -107,27 +112,39 @@ def run_command(
     case: Annotated[list[str] | None, typer.Option(help="only this: an id, or PREFIX*")] = None,
     seed: Annotated[int, typer.Option(min=0, help="shifts the random suites")] = 0,
     timeout: Annotated[float, typer.Option(min=0.1, help="seconds for one request")] = 60.0,
+    reference: Annotated[
+        str | None, typer.Option(help="whose meaning: a release, or `own`: each build's own")
+    ] = None,
+    if_available: Annotated[
+        bool, typer.Option(help="a backend that does not run here is listed, and no failure")
+    ] = False,
 ) -> None:
     """Run suites on backends, compare with the reference, write a bundle."""
     names = backend or ["llama.cpp"]
     wanted = suites or ["parity"]
-    cases, cells = _chosen(wanted, profile, seed, case or [])
-    for name in names:
-        backend_names.command_of(name)
+    files = [suite.read_suite(path) for path in suite.find_suites(wanted)]
+    cases, cells = _chosen(files, profile, seed, case or [])
+    releases = backend_names.references(names, reference)
     folder = output or Path("bundles") / time.strftime("%Y%m%d-%H%M%S")
-    digests = {suite.suite_id(path): fixtures.digest(path) for path in suite.find_suites(wanted)}
+    digests = {suite.suite_id(file.path): file.sha256 for file in files}
     info = run.describe(
-        version("sampler-parity"), ["sampler-parity", *sys.argv[1:]], digests, profile, seed, names
+        version("sampler-parity"),
+        ["sampler-parity", *sys.argv[1:]],
+        digests,
+        profile,
+        seed,
+        releases,
     )
-    _require_available(info.backends)
+    here = _available(info.backends, releases)
     started = resume and (folder / "results.jsonl").exists()
     writer = (bundle.resume if started else bundle.create)(folder, info)
     start = time.monotonic()
     with Progress(len(cases) - len(writer.done)) as progress, _executor(jobs) as executor:
-        run.run_cases(cases, names, executor, writer, progress.update, timeout)
-        run_distribution.run_cells(cells, names, executor, writer, seed, timeout)
+        run.run_cases(cases, here, executor, writer, progress.update, timeout)
+        run_distribution.run_cells(cells, list(here), executor, writer, seed, timeout)
+    _changes(cases, here, writer)
     if profile == "full" and not case:
-        _time(names, writer, seed)
+        _time(list(here), writer, seed)
     done = bundle.read(folder)
     footer = Footer(
         cases=len(done.cases),
@@ -137,16 +154,18 @@ def run_command(
     )
     writer.append(footer)
     _finish(folder, json)
+    if len(here) < len(releases) and not if_available:
+        out.print(f"{len(releases) - len(here)} of the backends do not run here: exit status 2")
+        raise typer.Exit(2)
 
 
 def _chosen(
-    wanted: list[str], profile: Profile, seed: int, only: list[str]
+    files: list[suite.SuiteFile], profile: Profile, seed: int, only: list[str]
 ) -> tuple[list[tuple[str, Case]], list[tuple[str, Cell]]]:
     """The cases and the distribution tests of the suites, or those that `only` names."""
-    paths = suite.find_suites(wanted)
     taken: Profile = profile if not only else "full"
-    cases = [(suite.suite_id(p), c) for p in paths for c in suite.expand(p, taken, seed)]
-    cells = [(suite.suite_id(p), c) for p in paths for c in suite.expand_cells(p, taken)]
+    cases = [(suite.suite_id(f.path), c) for f in files for c in suite.expand(f, taken, seed)]
+    cells = [(suite.suite_id(f.path), c) for f in files for c in suite.expand_cells(f, taken)]
     ids = [case.id for _, case in cases] + [cell.id for _, cell in cells]
     for pattern in only:
         if not any(_matches(i, pattern) for i in ids):
@@ -161,14 +180,34 @@ def _matches(case: str, pattern: str) -> bool:
     return case.startswith(pattern[:-1]) if pattern.endswith("*") else case == pattern
 
 
-def _require_available(found: dict[str, BackendInfo]) -> None:
-    for name, info in found.items():
-        if info.unavailable:
-            raise InputError(f"backend {name}", f"does not run here: {info.unavailable}")
+def _available(
+    found: dict[str, BackendInfo], releases: dict[str, str | None]
+) -> dict[str, str | None]:
+    """The backends that run here, and the release of each. Raises InputError where none does."""
+    why = {name: found[backend_names.command_of(name)[0]].unavailable for name in releases}
+    if all(why.values()):
+        name, reason = next(iter(why.items()))
+        raise InputError(f"backend {name}", f"does not run here: {reason}")
+    return {name: release for name, release in releases.items() if not why[name]}
 
 
 def _executor(jobs: int) -> Executor:
     return ProcessPoolExecutor(jobs or None, mp_context=get_context("spawn"))
+
+
+def _changes(
+    cases: list[tuple[str, Case]], releases: dict[str, str | None], writer: bundle.BundleWriter
+) -> None:
+    """What changed since the releases that backends were judged by."""
+    old = {name: release for name, release in releases.items() if release not in (None, NEWEST)}
+    if old:
+        done = bundle.read(writer.folder).cases
+        by_id = {case.id: case for _, case in cases}
+        short = {backend_names.command_of(name)[0]: release for name, release in old.items()}
+        full = {backend_names.command_of(name)[0]: name for name in old}
+        for change in drift.change_results(done, by_id, short, lambda b: run.backend(full[b], 60)):
+            if change.id not in writer.done:
+                writer.append(change)
 
 
 def _time(names: list[str], writer: bundle.BundleWriter, seed: int) -> None:
@@ -247,11 +286,12 @@ def calibrate(
 ) -> None:
     """Measure what the distribution tests themselves get wrong and what they catch."""
     folder = output or Path("bundles") / time.strftime("calibration-%Y%m%d-%H%M%S")
-    names = [backend] if backend else []
+    names = backend_names.references([backend] if backend else [], None)
     info = run.describe(
         version("sampler-parity"), ["sampler-parity", *sys.argv[1:]], {}, "full", seed, names
     )
-    _require_available(info.backends)
+    if names:
+        _available(info.backends, names)
     writer = bundle.create(folder, info)
     result = calibration.calibrate(seed, runs, null_runs)
     if backend:

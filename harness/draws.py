@@ -1,48 +1,31 @@
 """Many draws from one state: the same token every time, on the reference and on each backend."""
 
-import time
-from typing import Any
-
 import numpy as np
+from numpy.typing import NDArray
 
 from harness import protocol as p
 from harness.backend_run import put_rows
 from harness.process import BackendFailure, BackendProcess
 from harness.reference_run import Prepared
-from harness.results import BackendResult, CaseResult
+from harness.results import BackendResult
 from reference import Candidates
 
+Tokens = NDArray[np.int32]
 
-def execute_draws(ready: Prepared, backends: list[BackendProcess]) -> CaseResult:
-    """Many draws from one state: the same token every time."""
-    start = time.perf_counter()
+
+def reference_draws(ready: Prepared) -> Tokens:
+    """The token of each draw, -1 for none: int32[draws]. May raise UndefinedInputError."""
     chain, row, n = ready.build(), ready.rows[0], ready.case.draws
     want = np.empty(n, np.int32)
     for i in range(n):
         cand = Candidates.from_logits(row)
         chain.apply(cand)
         want[i] = -1 if cand.token is None else cand.token
-    reference_s = time.perf_counter() - start
-    results = {}
-    for backend in backends:
-        start = time.perf_counter()
-        try:
-            result = _draws_on(ready, want, backend)
-        except BackendFailure as failure:
-            result = BackendResult(verdict=failure.verdict, detail=str(failure))
-        results[backend.name] = result.model_copy(update={"wall_s": time.perf_counter() - start})
-    return CaseResult(
-        id=ready.case.id,
-        samplers=ready.case.samplers,
-        steps=n,
-        draws=n,
-        reference_s=reference_s,
-        backends=results,
-        required={b.name: ready.case.required(b.name) for b in backends},
-    )
+    return want
 
 
-def _draws_on(ready: Prepared, want: Any, backend: BackendProcess) -> BackendResult:
+def draws_on(ready: Prepared, want: Tokens, backend: BackendProcess) -> BackendResult:
+    """Raises BackendFailure."""
     if "draws" not in backend.hello().capabilities:
         raise BackendFailure("unsupported", "no draws")
     rows, n = put_rows(ready, backend), ready.case.draws

@@ -5,6 +5,9 @@ before still count; the backend is not asked for the rest, where anything could 
 """
 
 import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,59 +15,145 @@ import numpy as np
 
 from harness import protocol as p
 from harness.backend_run import ask_run, got_of
+from harness.by_release import judge_by_release
 from harness.case import Case
 from harness.compare import Difference, Got, classify, identical
-from harness.draws import execute_draws
+from harness.devices import merged, on_rows, rows_of
+from harness.draws import Tokens, draws_on, reference_draws
 from harness.errors import InputError
 from harness.generate import execute_generate
-from harness.logits import Decoded
+from harness.logits import Computed, Decoded
 from harness.process import BackendFailure, BackendProcess
 from harness.reference_run import Prepared, Trace, prepare, reference_trace, state_before
-from harness.relations import check_relation
+from harness.relations import check_relation, holds_on_reference
 from harness.results import BackendResult, CaseResult
 from harness.verdicts import Verdict, worst
-from reference import Candidates
+from reference import Candidates, UndefinedInputError
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the reference makes of a case: a trace, or the tokens of draws."""
+
+    trace: Trace
+    draws: Tokens | None
+    refusal: str
+
+    @property
+    def steps(self) -> int:
+        return len(self.trace) if self.draws is None else len(self.draws)
 
 
 def execute(
-    case: Case, backends: list[BackendProcess], artifacts: Path | None = None
+    case: Case,
+    backends: list[BackendProcess],
+    artifacts: Path | None = None,
+    releases: Mapping[str, str] | None = None,
 ) -> CaseResult:
     """Run a case everywhere. Never raises for what a backend does; that is a verdict.
 
-    artifacts: a folder for the arrays of the first stage that differs.
+    artifacts: a folder for the arrays of the first stage that differs. releases: by backend, the
+    release that it is judged by; v0.5.0, as the case requires, for those that are not named.
     """
     if isinstance(case.logits, Decoded):
         return execute_generate(case, case.logits, backends, artifacts)
+    if isinstance(case.logits, Computed):
+        own = [_on_own_logits(case, case.logits, b, artifacts, releases) for b in backends]
+        return merged(own)
     ready = prepare(case)
+    releases = releases or {}
     start = time.perf_counter()
-    if case.draws:
-        return execute_draws(ready, backends)
-    trace, refusal = reference_trace(ready)
+    wanted = wanted_of(ready)
     reference_s = time.perf_counter() - start
+
+    def judge(backend: BackendProcess) -> tuple[BackendResult, list[Verdict]]:
+        release = releases.get(backend.name)
+        if release is None:
+            return on_backend(ready, wanted, backend, artifacts), case.required(backend.name)
+        run = partial(_run_by_release, backend)
+        return judge_by_release(ready, backend.name, release, run, artifacts)
+
+    judged = {backend.name: judge(backend) for backend in backends}
     return CaseResult(
         id=case.id,
         samplers=case.samplers,
-        steps=len(trace),
+        steps=wanted.steps,
+        draws=case.draws,
         reference_s=reference_s,
-        refusal=refusal,
-        unmet=unmet(case, trace),
-        backends={b.name: _on_backend(ready, trace, b, artifacts) for b in backends},
-        required={b.name: case.required(b.name) for b in backends},
+        refusal=wanted.refusal,
+        unmet="" if case.draws else unmet(case, wanted.trace),
+        backends={name: result for name, (result, _) in judged.items()},
+        required={name: required for name, (_, required) in judged.items()},
     )
 
 
-def _on_backend(
-    ready: Prepared, trace: Trace, backend: BackendProcess, artifacts: Path | None
+def _run_by_release(
+    backend: BackendProcess, ready: Prepared, artifacts: Path | None
 ) -> BackendResult:
+    """A relation that the reference does not fulfil with this meaning is not asked of a build."""
+    wanted = wanted_of(ready)
+    if wanted.refusal:
+        raise UndefinedInputError(wanted.refusal)
+    relation = ready.case.relation
+    if relation and not holds_on_reference(ready, wanted.trace, relation):
+        ready = replace(ready, case=ready.case.model_copy(update={"relation": None}))
+    return on_backend(ready, wanted, backend, artifacts)
+
+
+def _on_own_logits(
+    case: Case,
+    logits: Computed,
+    backend: BackendProcess,
+    artifacts: Path | None,
+    releases: Mapping[str, str] | None,
+) -> CaseResult:
+    """The case on one backend, on the logits that its own device computes."""
+    try:
+        rows = rows_of(backend, logits)
+    except BackendFailure as failure:
+        return CaseResult(
+            id=case.id,
+            samplers=case.samplers,
+            steps=0,
+            backends={backend.name: BackendResult(verdict=failure.verdict, detail=str(failure))},
+            required={backend.name: case.required(backend.name)},
+        )
+    return execute(on_rows(case, rows), [backend], artifacts, releases)
+
+
+def wanted_of(ready: Prepared) -> Wanted:
+    if ready.case.draws:
+        try:
+            return Wanted([], reference_draws(ready), "")
+        except UndefinedInputError as error:
+            return Wanted([], None, str(error))
+    trace, refusal = reference_trace(ready)
+    return Wanted(trace, None, refusal)
+
+
+def on_backend(
+    ready: Prepared, wanted: Wanted, backend: BackendProcess, artifacts: Path | None
+) -> BackendResult:
+    """The case on a backend, beside what the reference wants."""
     start = time.perf_counter()
     try:
-        reply = ask_run(ready, len(trace), backend)
-        result = _compare_run(ready, trace, reply, backend, artifacts)
-        if result.verdict == "identical" and ready.case.relation is not None:
-            result = check_relation(ready, trace, ready.case.relation, backend, result)
+        if wanted.draws is not None:
+            result = draws_on(ready, wanted.draws, backend)
+        else:
+            result = _run_on(ready, wanted.trace, backend, artifacts)
     except BackendFailure as failure:
         result = BackendResult(verdict=failure.verdict, detail=str(failure))
     return result.model_copy(update={"wall_s": time.perf_counter() - start})
+
+
+def _run_on(
+    ready: Prepared, trace: Trace, backend: BackendProcess, artifacts: Path | None
+) -> BackendResult:
+    reply = ask_run(ready, len(trace), backend)
+    result = _compare_run(ready, trace, reply, backend, artifacts)
+    if result.verdict == "identical" and ready.case.relation is not None:
+        return check_relation(ready, trace, ready.case.relation, backend, result)
+    return result
 
 
 def _compare_run(

@@ -4,6 +4,8 @@ The logits come from the backend, step by step; what is compared is every token.
 difference both chains have accepted the same tokens; there the comparison ends, for the texts part.
 """
 
+import hashlib
+import math
 import time
 from pathlib import Path
 
@@ -11,13 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness import protocol as p
+from harness.backend_run import got_of
 from harness.case import Case
 from harness.chains import complete
 from harness.errors import InputError
+from harness.graph import compare_in_graph
 from harness.logits import Decoded
 from harness.models import model_path
 from harness.process import BackendFailure, BackendProcess
-from harness.results import BackendResult, CaseResult
+from harness.results import BackendResult, CaseResult, Parted
 from harness.vocab_files import read_vocab
 from reference import Candidates, UndefinedInputError, build_chain
 
@@ -27,6 +31,7 @@ def execute_generate(
 ) -> CaseResult:
     """Generate on every backend. steps: the tokens that were compared, on any of them."""
     reference_s, steps = 0.0, 0
+    first: tuple[list[int], NDArray[np.float32]] | None = None
     results: dict[str, BackendResult] = {}
     for backend in backends:
         start = time.perf_counter()
@@ -34,11 +39,22 @@ def execute_generate(
             reply, rows, request = ask_generate(case, decoded, backend)
         except BackendFailure as failure:
             result = BackendResult(verdict=failure.verdict, detail=str(failure))
+            if failure.verdict == "crashed" and "crashed" in case.required(backend.name):
+                steps = max(steps, 1)  # an abort that the case requires is its step
         else:
             asked = time.perf_counter()
-            result, compared = compare_tokens(request, reply, rows)
+            if "in_graph" in backend.hello().capabilities:
+                handed_back = [got_of(stage, backend) for stage in reply.handed_back]
+                result, compared = compare_in_graph(request, reply, rows, handed_back)
+            else:
+                result, compared = compare_tokens(request, reply, rows)
             reference_s += time.perf_counter() - asked
             steps = max(steps, compared)
+            if backend is backends[0]:
+                first = reply.tokens, rows.copy()
+            left = parted(*first, reply.tokens, rows) if first is not None else None
+            digest = hashlib.sha256(np.array(reply.tokens, np.int32).tobytes()).hexdigest()
+            result = result.model_copy(update={"text_sha256": digest, "parted": left})
             if result.step is not None and artifacts is not None:
                 _save(artifacts, case.id, backend.name, request, reply, rows[result.step])
         wall_s = time.perf_counter() - start
@@ -50,6 +66,30 @@ def execute_generate(
         reference_s=reference_s,
         backends=results,
         required={b.name: case.required(b.name) for b in backends},
+    )
+
+
+def parted(
+    first_tokens: list[int],
+    first_rows: NDArray[np.float32],
+    tokens: list[int],
+    rows: NDArray[np.float32],
+) -> Parted | None:
+    """Where a generation leaves the first backend's; None where it does not."""
+    apart = [i for i, pair in enumerate(zip(first_tokens, tokens, strict=True)) if len({*pair}) > 1]
+    if not apart:
+        return None
+    step = apart[0]
+    first, row = first_rows[step].astype(np.float64), rows[step].astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        margin = float(first[first_tokens[step]] - first[tokens[step]])
+        difference = float(np.abs(first - row).max())
+    return Parted(
+        step=step,
+        token=tokens[step],
+        first_token=first_tokens[step],
+        margin=margin if math.isfinite(margin) else None,
+        difference=difference if math.isfinite(difference) else None,
     )
 
 
@@ -86,10 +126,19 @@ def ask_generate(
     if backend.scratch.size() < size:
         raise backend.violation("the scratch file was cut")
     rows = backend.scratch.view(0, n_vocab * n_tokens, np.float32).reshape(n_tokens, n_vocab)
+    if "in_graph" in hello.capabilities:
+        _check_handed_back(reply, n_tokens, backend)
     bad = np.flatnonzero(np.isnan(rows).any(axis=1))
     if len(bad):
         raise BackendFailure("rejected", f"the logits of step {bad[0]} are missing or have a NaN")
     return reply, rows, request
+
+
+def _check_handed_back(reply: p.GenerateReply, n_tokens: int, backend: BackendProcess) -> None:
+    size = backend.scratch.size()
+    outside = [s for s in reply.handed_back if s.at < 0 or s.n < 1 or s.at + 12 * s.n > size]
+    if len(reply.handed_back) != n_tokens or outside:
+        raise backend.violation("what the graph handed back is not there for every token")
 
 
 def compare_tokens(

@@ -1,7 +1,7 @@
 """What must hold of the suites beyond their format, of the golden fixtures and of the schemas.
 
 suites    each expands; ids unique over all; descriptions are facts, none twice; `why` says
-          something; every sampler has its suite
+          something; every sampler has its suite; chains to time can be built
 cases     an explicit case of a filter removes something and keeps something, or is tagged noop;
           one that decides within rounding of its threshold uses literals that are float32 values
 fixtures  every one has the digest of the manifest, every file is listed, every name exists
@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from harness import fixtures
+from harness.boundary import apply_around
 from harness.case import Case
 from harness.errors import InputError
 from harness.logits import Golden, Literals
@@ -27,15 +28,15 @@ from harness.schema import protocol_schema
 from harness.suite import Suite, expand, expand_cells, read_suite, suite_id
 from harness.suite_distribution import KINDS
 from harness.suite_matrix import Grid
-from reference import SAMPLERS, Candidates
+from harness.timing import read_timings
+from harness.vocab_files import read_vocab, vocab_path
+from reference import SAMPLERS, Candidates, ChainError, build_chain
 from reference.chain import Sampler
-from reference.samplers.min_p import MinP
-from reference.samplers.top_p import TopP
 
 FILTERS = ("top_k", "top_p", "min_p", "typical_p", "xtc", "top_n_sigma")
-GROUPS = ("parity", "distribution", "generate", "tsampler")
-WITHOUT_SUITE = ("softmax", "tail_free")  # removed from llama.cpp before v0.5.0
-ROUNDING = 1e-6  # a decision that is nearer to its threshold than this may fall either way
+OF_SAMPLERS = ("parity", "removed")  # folders with a file for each sampler
+THRESHOLD = {"top_p": "p", "min_p": "p", "typical_p": "p", "xtc": "t", "top_n_sigma": "n"}
+ROUNDING = 1e-6  # a decision nearer to its threshold than this share of it may fall either way
 
 Stage = tuple[Sampler, Candidates, Candidates]
 
@@ -45,12 +46,16 @@ def lint(folder: Path) -> list[str]:
     problems: list[str] = []
     suites: dict[Path, Suite] = {}
     ids: dict[str, list[str]] = defaultdict(list)
-    for path in [p for group in GROUPS for p in sorted((folder / group).glob("*.toml"))]:
+    for path in sorted(folder.glob("*/*.toml")):
         try:
-            suites[path] = read_suite(path)
-            for case in expand(path, "full"):
+            if path.parent.name == "timing":
+                problems += _timings(path)
+                continue
+            file = read_suite(path)
+            suites[path] = file.suite
+            for case in expand(file, "full"):
                 ids[case.id].append(suite_id(path))
-            for cell in expand_cells(path, "full"):
+            for cell in expand_cells(file, "full"):
                 ids[cell.id].append(suite_id(path))
             problems += _cases(path, suites[path])
         except InputError as error:
@@ -60,6 +65,24 @@ def lint(folder: Path) -> list[str]:
     problems += _prose(suites)
     problems += _missing_suites(suites)
     return problems + _golden(fixtures.golden_folder()) + _schemas()
+
+
+def _timings(path: Path) -> list[str]:
+    """A timing suite has a format of its own: chains to time."""
+    problems, seen = [], set()
+    for timed in read_timings(path):
+        place = f"{suite_id(path)}: {timed.id!r}"
+        if timed.id in seen:
+            problems.append(f"{place}: an id used twice")
+        seen.add(timed.id)
+        if not any(timed.sampler in stage for stage in timed.chain):
+            problems.append(f"{place}: its chain is without {timed.sampler!r}, which it is about")
+        try:
+            vocab = read_vocab(vocab_path(timed.vocab)) if timed.vocab else None
+            build_chain(timed.chain, n_vocab=timed.logits.n, vocab=vocab)
+        except ChainError as error:
+            problems.append(f"{place}: {error}")
+    return problems
 
 
 def _unique(ids: dict[str, list[str]]) -> list[str]:
@@ -74,6 +97,7 @@ def _blocks(suite: Suite) -> list[Any]:
         *suite.pairs,
         *suite.random_chains,
         *suite.fuzz,
+        *suite.decode,
         *suite.generate,
         *(block for kind in KINDS for block in getattr(suite, kind)),
     ]
@@ -101,12 +125,12 @@ def _prose(suites: dict[Path, Suite]) -> list[str]:
 
 
 def _missing_suites(suites: dict[Path, Suite]) -> list[str]:
-    """A sampler's suite is parity/NAME.toml and says sampler = NAME."""
-    said = {path.stem: suite.sampler for path, suite in suites.items()}
+    """A sampler's suite is parity/NAME.toml, or removed/NAME.toml, and says sampler = NAME."""
+    said = {p.stem: s.sampler for p, s in suites.items() if p.parent.name in OF_SAMPLERS}
     return [
         f"sampler {name}: no suite parity/{name}.toml with sampler = {name!r}"
         for name in SAMPLERS
-        if name not in WITHOUT_SUITE and said.get(name) != name
+        if said.get(name) != name
     ]
 
 
@@ -146,10 +170,10 @@ def _case(suite: Suite, case: Case) -> Iterator[str]:
         yield "removes nothing or keeps nothing - tag it noop or change it"
     if effective and noop:
         yield "is tagged noop but removes something - remove the tag"
-    margin = min((_margin(sampler, before) for sampler, before, _ in stages), default=np.inf)
-    if margin < ROUNDING and not _float32_literals(case):
+    close = any(_on_threshold(sampler, before) for sampler, before, _ in stages)
+    if close and not _float32_literals(case):
         yield (
-            f"decides within {margin:.1e} of its threshold - give logits as float32 values,"
+            f"decides within {ROUNDING:.0e} of its threshold - give logits as float32 values,"
             " or move the threshold"
         )
 
@@ -178,18 +202,13 @@ def _left(cand: Candidates) -> int:
     return int((cand.logits != -np.inf).sum())
 
 
-def _margin(sampler: Sampler, before: Candidates) -> float:
-    """Distance of the closest decision of top_p or min_p to its threshold, in float64."""
-    logits = np.sort(before.logits.astype(np.float64))[::-1]
-    logits = logits[np.isfinite(logits)]
-    if len(logits) == 0:
-        return float("inf")
-    if isinstance(sampler, TopP) and sampler.p < 1:
-        p = np.exp(logits - logits[0])
-        return float(abs(np.cumsum(p / p.sum()) - np.float64(sampler.p)).min())
-    if isinstance(sampler, MinP) and sampler.p > 0:
-        return float(abs(logits - logits[0] - np.log(np.float64(sampler.p))).min())
-    return float("inf")
+def _on_threshold(sampler: Sampler, before: Candidates) -> bool:
+    """Whether another set of candidates is left as the threshold moves by ROUNDING."""
+    parameter = THRESHOLD.get(sampler.name)
+    if parameter is None:
+        return False
+    low, high = apply_around(before, sampler, parameter, ROUNDING)
+    return set(low.ids[low.logits != -np.inf]) != set(high.ids[high.logits != -np.inf])
 
 
 def _float32_literals(case: Case) -> bool:

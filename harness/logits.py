@@ -165,8 +165,27 @@ class Decoded(_Source):
         raise ValueError(f"the logits of step {step} come from the backend that generates")
 
 
+class Computed(_Source):
+    """What a backend's own device computes: the logits after the last `steps` tokens of a prompt.
+
+    keep: the last of them are kept in the bundle, to be compared with those of other machines.
+    """
+
+    computed: str
+    prompt: list[Annotated[int, Field(ge=0)]] = Field(min_length=1)
+    keep: bool = False
+
+    @property
+    def n(self) -> int:
+        return n_vocab_of(self.computed)
+
+    def row(self, step: int) -> Row:
+        raise ValueError(f"the logits of step {step} come from the backend that decodes")
+
+
 Logits = Annotated[
-    Literals | LiteralRows | Generated | LogOfId | Golden | Decoded, Field(union_mode="smart")
+    Literals | LiteralRows | Generated | LogOfId | Golden | Decoded | Computed,
+    Field(union_mode="smart"),
 ]
 
 

@@ -6,21 +6,27 @@ from pathlib import Path
 from harness import fixtures
 from harness.errors import InputError
 from harness.manifest import LogitsEntry, read_manifest
+from harness.random_model import random_128256_path
 from harness.vocab_files import read_vocab
 
 GOLDEN = "small"
+RANDOM = "random-128256"
 
 
 @functools.cache
 def model_path(name: str) -> Path:
-    """`small`, the golden model, or the path of a GGUF file. Raises InputError.
+    """`small`, the golden model; `random-128256`; or the path of a GGUF file. Raises InputError.
 
-    The golden model must be the one that the golden fixture was made with.
+    The golden model must be the one that the golden fixture was made with; the random one is made
+    where it is not there yet.
     """
+    if name == RANDOM:
+        return random_128256_path()
     if name != GOLDEN:
         path = Path(name)
         if not path.is_file():
-            raise InputError(name, "no such model", "use small or the path of a GGUF file")
+            mend = f"use {GOLDEN}, {RANDOM} or the path of a GGUF file"
+            raise InputError(name, "no such model", mend)
         return path.resolve()
     folder = fixtures.golden_folder()
     path = folder / "model" / "small.gguf"

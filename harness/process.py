@@ -13,9 +13,9 @@ where a process died or printed something between two requests: the next case mu
 import contextlib
 import json
 import os
-import selectors
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -23,6 +23,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from harness import pipes
 from harness import protocol as p
 from harness.scratch import Scratch
 
@@ -110,8 +111,8 @@ class BackendProcess:
             raise BackendFailure("crashed", f"cannot start {self.command[0]}: {error}") from None
         assert self._process.stdout is not None
         assert self._process.stdin is not None
-        os.set_blocking(self._process.stdin.fileno(), False)
-        os.set_blocking(self._process.stdout.fileno(), False)
+        pipes.prepare(self._process.stdin)
+        pipes.prepare(self._process.stdout)
         self._buffer.clear()
         hello = p.HelloRequest(scratch=str(self.scratch.path))
         self._hello = self._exchange(hello, p.HelloReply, self.start_timeout_s)
@@ -140,15 +141,13 @@ class BackendProcess:
         """Write a request. A process that does not read it in time has timed out, too."""
         assert self._process is not None
         assert self._process.stdin is not None
-        pipe = self._process.stdin.fileno()
+        pipe = self._process.stdin
         data = memoryview(p.to_line(request).encode() + b"\n")
         deadline = time.monotonic() + timeout_s
-        with selectors.DefaultSelector() as selector:
-            selector.register(pipe, selectors.EVENT_WRITE)
-            while data:
-                if not selector.select(max(0, deadline - time.monotonic())):
-                    raise self._timed_out(timeout_s)
-                data = data[os.write(pipe, data) :]
+        while data:
+            if not pipes.wait_writable(pipe, deadline - time.monotonic()):
+                raise self._timed_out(timeout_s)
+            data = data[os.write(pipe.fileno(), data) :]
 
     def _read_line(self, timeout_s: float) -> bytes:
         assert self._process is not None
@@ -174,9 +173,7 @@ class BackendProcess:
         """Whether the process has printed something, or closed its stdout, within this time."""
         assert self._process is not None
         assert self._process.stdout is not None
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._process.stdout, selectors.EVENT_READ)
-            return timeout_s >= 0 and bool(selector.select(timeout_s))
+        return timeout_s >= 0 and pipes.wait_readable(self._process.stdout, timeout_s)
 
     def _timed_out(self, timeout_s: float) -> BackendFailure:
         self._kill()
@@ -200,7 +197,10 @@ class BackendProcess:
         if self._process is None:
             return
         if self._process.poll() is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
+            if sys.platform == "win32":
+                self._process.kill()  # there are no groups of processes to kill
+            else:
+                os.killpg(self._process.pid, signal.SIGKILL)
             self._process.wait()
         for stream in (self._process.stdin, self._process.stdout, self._errors):
             if stream is not None:

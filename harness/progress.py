@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as RichProgress
 
-from harness.results import CaseResult
+from harness.results import CaseResult, DecodeResult
 from harness.verdicts import ORDER
 
 
@@ -40,9 +40,11 @@ class Progress:
     ) -> None:
         self._bar.stop()
 
-    def update(self, results: list[CaseResult]) -> None:
-        """Count results that ended."""
+    def update(self, results: list[CaseResult | DecodeResult]) -> None:
+        """Count results that ended; those of logits have no verdict."""
         for result in results:
+            if isinstance(result, DecodeResult):
+                continue
             self._counts.update(b.verdict for b in result.backends.values())
         counts = "  ".join(f"{self._counts[v]:,} {v}" for v in ORDER if self._counts[v])
         self._bar.update(self._task, advance=len(results), description=counts)

@@ -38,7 +38,9 @@ class HelloReply(Message):
     version: str
     build: str = ""
     device: str = "cpu"
-    capabilities: list[Literal["run", "draws", "time", "generate", "whole_chain", "uniforms"]]
+    capabilities: list[
+        Literal["run", "draws", "time", "decode", "generate", "in_graph", "whole_chain", "uniforms"]
+    ]
     samplers: list[str]
 
 
@@ -146,6 +148,23 @@ class TimeReply(Message):
     ns: list[int]
 
 
+class DecodeRequest(Message):
+    """Decode tokens with a model, in one batch, from an empty context.
+
+    The logits after every position are written at `out`: float32[len(tokens), n_vocab].
+    """
+
+    do: Literal["decode"] = "decode"
+    model: str = Field(description="path of a GGUF file")
+    n_vocab: int
+    tokens: list[int] = Field(min_length=1)
+    out: int = Field(ge=0)
+
+
+class DecodeReply(Message):
+    ok: Literal[True] = True
+
+
 class GenerateRequest(Message):
     """Decode a prompt with a model, then n_tokens times: sample, accept, decode.
 
@@ -166,6 +185,10 @@ class GenerateReply(Message):
     ok: Literal[True] = True
     tokens: list[int]
     ns: int = Field(default=0, description="nanoseconds inside the backend's own sampler calls")
+    in_graph: int = Field(default=0, description="how many of the first stages ran in the graph")
+    handed_back: list[StageResult] = Field(
+        default=[], description="of each step, what the stages in the graph left"
+    )
 
 
 class ByeRequest(Message):
@@ -181,10 +204,16 @@ class ErrorReply(Message):
 
 
 Request = Annotated[
-    HelloRequest | RunRequest | DrawsRequest | TimeRequest | GenerateRequest | ByeRequest,
+    HelloRequest
+    | RunRequest
+    | DrawsRequest
+    | TimeRequest
+    | DecodeRequest
+    | GenerateRequest
+    | ByeRequest,
     Field(discriminator="do"),
 ]
-Reply = HelloReply | RunReply | DrawsReply | TimeReply | GenerateReply
+Reply = HelloReply | RunReply | DrawsReply | TimeReply | DecodeReply | GenerateReply
 
 request_adapter: TypeAdapter[Request] = TypeAdapter(Request)
 

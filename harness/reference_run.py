@@ -1,6 +1,7 @@
 """A case on the reference: made concrete, run, and traced stage by stage."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from harness.case import Case, plan
 from harness.chains import complete
 from harness.vocab_files import read_vocab, vocab_path
 from reference import Candidates, Chain, UndefinedInputError, Vocab, build_chain
-from reference.chain import Sampler
+from reference.chain import SAMPLERS, Sampler
 
 Trace = list[list[Candidates]]
 
@@ -26,10 +27,13 @@ class Prepared:
     instances: int
     vocab: Vocab | None
     vocab_file: str | None
+    samplers: Mapping[str, Callable[..., Sampler]] = field(default_factory=lambda: SAMPLERS)
 
     def build(self) -> Chain:
         """A chain that has accepted the history."""
-        chain = build_chain(self.chain, n_vocab=self.case.logits.n, vocab=self.vocab)
+        chain = build_chain(
+            self.chain, n_vocab=self.case.logits.n, vocab=self.vocab, samplers=self.samplers
+        )
         for token in self.case.history:
             chain.accept(token)
         return chain
@@ -53,14 +57,13 @@ def prepare(case: Case) -> Prepared:
 
 def reference_trace(ready: Prepared) -> tuple[Trace, str]:
     """The candidates after each stage of each step, and why it stopped early, if it did."""
-    instances = [ready.build() for _ in range(ready.instances)]
     trace: Trace = []
-    for step in ready.steps:
-        try:
-            stages = reference_step(ready, instances, step)
-        except UndefinedInputError as error:
-            return trace, str(error)
-        trace.append(stages)
+    try:
+        instances = [ready.build() for _ in range(ready.instances)]
+        for step in ready.steps:
+            trace.append(reference_step(ready, instances, step))
+    except UndefinedInputError as error:
+        return trace, str(error)
     return trace, ""
 
 

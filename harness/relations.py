@@ -1,5 +1,6 @@
 """Relations: what a case says of the result beside that of another run on the same backend."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from harness.case import Relation
 from harness.chains import complete
 from harness.compare import Got
 from harness.process import BackendProcess
-from harness.reference_run import Prepared, Trace
+from harness.reference_run import Prepared, Trace, reference_trace
 from harness.results import BackendResult
 from reference import Candidates
 
@@ -25,22 +26,13 @@ def check_relation(
 
     The backend was identical to the reference, so the reference's trace stands for both runs.
     """
-    case, permutation = ready.case, None
-    if relation.kind == "permuted":
-        permutation = np.random.default_rng(relation.seed).permutation(case.logits.n)
-        rows = [row[permutation] for row in ready.rows]
-        other = Prepared(**(vars(ready) | {"rows": rows}))
-    else:
-        chain = complete(relation.chain, case.logits.n, ready.vocab)
-        changed = case.model_copy(update={"chain": relation.chain})
-        other = Prepared(**(vars(ready) | {"chain": chain, "case": changed}))
+    other, permutation = _related_case(ready, relation)
     reply = ask_run(other, len(trace), backend)
     same = []
     for want_stages, stages in zip(trace, reply.stages, strict=True):
         got = got_of(stages[len(other.chain) - 1], backend) if other.chain else None
         same.append(_related(want_stages[-1], got, permutation))
-    holds = any(not s for s in same) if relation.kind == "differs_from" else all(same)
-    if holds:
+    if _holds(relation, same):
         return result
     step = 0 if relation.kind == "differs_from" else same.index(False)
     detail = f"relation {relation.kind} does not hold"
@@ -49,7 +41,31 @@ def check_relation(
     )
 
 
-def _related(want: Candidates, got: Got | None, permutation: Any) -> bool:
+def holds_on_reference(ready: Prepared, trace: Trace, relation: Relation) -> bool:
+    """Whether the reference has the property; with the meaning of an old release it may not."""
+    other, permutation = _related_case(ready, relation)
+    others, _ = reference_trace(other)
+    pairs = zip(trace, others, strict=False)
+    last = [(want[-1], got[-1] if other.chain else None) for want, got in pairs]
+    return _holds(relation, [_related(want, got, permutation) for want, got in last])
+
+
+def _related_case(ready: Prepared, relation: Relation) -> tuple[Prepared, Any]:
+    """The other case and, if its ids are permuted, the permutation."""
+    case = ready.case
+    if relation.kind == "permuted":
+        permutation = np.random.default_rng(relation.seed).permutation(case.logits.n)
+        return replace(ready, rows=[row[permutation] for row in ready.rows]), permutation
+    chain = complete(relation.chain, case.logits.n, ready.vocab)
+    changed = case.model_copy(update={"chain": relation.chain})
+    return replace(ready, chain=chain, case=changed), None
+
+
+def _holds(relation: Relation, same: list[bool]) -> bool:
+    return not all(same) if relation.kind == "differs_from" else all(same)
+
+
+def _related(want: Candidates, got: Got | Candidates | None, permutation: Any) -> bool:
     if got is None:
         return want.selected == -1
     if permutation is None:

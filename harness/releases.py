@@ -7,14 +7,14 @@ samples wrongly.
 """
 
 import ctypes
-import re
 from ctypes import POINTER, c_bool, c_char_p, c_float, c_int32, c_size_t, c_uint32, c_void_p
 from dataclasses import dataclass
 from typing import Any
 
 from harness.errors import InputError, Unsupported
+from reference import ChainError, releases
 
-OLDEST, NEWEST = "b3889", "v0.5.0"
+OLDEST, NEWEST = releases.OLDEST, releases.NEWEST
 
 
 class LogitBias(ctypes.Structure):
@@ -50,6 +50,7 @@ ARGUMENTS: dict[str, Any] = {
     "penalize_nl": c_bool,
     "ignore_eos": c_bool,
     "vocab": c_void_p,
+    "model": c_void_p,
     "n_ctx_train": c_int32,
     "dry_multiplier": c_float,
     "dry_base": c_float,
@@ -72,9 +73,11 @@ class Signature:
     until: str = NEWEST
 
 
-def _one(symbol: str, *arguments: str) -> tuple[Signature, ...]:
-    """A signature that never changed; whether a build has the symbol, the build says."""
-    return (Signature(symbol, arguments),)
+def _one(
+    symbol: str, *arguments: str, since: str = OLDEST, until: str = NEWEST
+) -> tuple[Signature, ...]:
+    """A signature that never changed, of a sampler that was there from since to until."""
+    return (Signature(symbol, arguments, since, until),)
 
 
 _PENALTIES = ("penalty_last_n", "penalty_repeat", "penalty_freq", "penalty_present")
@@ -84,16 +87,16 @@ _BREAKERS = ("seq_breakers", "num_breakers")
 SIGNATURES: dict[str, tuple[Signature, ...]] = {
     "greedy": _one("greedy"),
     "dist": _one("dist", "seed"),
-    "softmax": _one("softmax"),
+    "softmax": _one("softmax", until="b6133"),
     "top_k": _one("top_k", "k"),
     "top_p": _one("top_p", "p", "min_keep"),
     "min_p": _one("min_p", "p", "min_keep"),
-    "tail_free": _one("tail_free", "z", "min_keep"),
+    "tail_free": _one("tail_free", "z", "min_keep", until="b3889"),
     "typical_p": _one("typical", "p", "min_keep"),
     "temp": _one("temp", "temp"),
     "temp_ext": _one("temp_ext", "temp", "delta", "exponent"),
-    "xtc": _one("xtc", "p", "t", "min_keep", "seed"),
-    "top_n_sigma": _one("top_n_sigma", "n"),
+    "xtc": _one("xtc", "p", "t", "min_keep", "seed", since="b3995"),
+    "top_n_sigma": _one("top_n_sigma", "n", since="b4753"),
     "mirostat": _one("mirostat", "n_vocab", "seed", "tau", "eta", "m"),
     "mirostat_v2": _one("mirostat_v2", "seed", "tau", "eta"),
     "penalties": (
@@ -103,17 +106,21 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
             until="b4291",
         ),
         Signature("penalties", _PENALTIES, since="b4435", until="b10200"),
-        Signature("penalties", ("n_vocab", *_PENALTIES), since="b10405"),
+        Signature("penalties", ("n_vocab", *_PENALTIES), since="b10361"),
     ),
     "dry": (
+        Signature("dry", ("model", *_DRY, *_BREAKERS), since="b3995", until="b4435"),
         Signature(
-            "dry", ("vocab", "n_ctx_train", *_DRY, *_BREAKERS), since="b4753", until="b10200"
+            "dry", ("vocab", "n_ctx_train", *_DRY, *_BREAKERS), since="b4600", until="b10200"
         ),
-        Signature("dry", ("vocab", *_DRY, *_BREAKERS), since="b10405"),
+        Signature("dry", ("vocab", *_DRY, *_BREAKERS), since="b10361"),
     ),
-    "adaptive_p": _one("adaptive_p", "target", "decay", "seed"),
+    "adaptive_p": _one("adaptive_p", "target", "decay", "seed", since="b8121"),
     "logit_bias": _one("logit_bias", "n_vocab", "n_logit_bias", "logit_bias"),
-    "infill": (Signature("infill", ("vocab",), since="b4753"),),
+    "infill": (
+        Signature("infill", ("model",), since="b3995", until="b4435"),
+        Signature("infill", ("vocab",), since="b4600"),
+    ),
 }
 
 
@@ -128,7 +135,9 @@ class ModelLayout:
 
 
 MODEL_LAYOUTS = (
-    ModelLayout(n_gpu_layers=8, vocab_only=56, since="b4753", until="b4753"),
+    ModelLayout(n_gpu_layers=0, vocab_only=56, since="b3995", until="b3995"),
+    ModelLayout(n_gpu_layers=8, vocab_only=64, since="b4291", until="b4435"),
+    ModelLayout(n_gpu_layers=8, vocab_only=56, since="b4600", until="b4753"),
     ModelLayout(n_gpu_layers=16, vocab_only=64, since="b5590", until="b8352"),
     ModelLayout(n_gpu_layers=16, vocab_only=72, since="v0.4.0", until="v0.5.0"),
 )
@@ -136,11 +145,16 @@ MODEL_LAYOUTS = (
 
 def order(release: str) -> tuple[int, ...]:
     """A key that sorts releases by age: b3889 < b10405 < v0.5.0. Raises InputError."""
-    if match := re.fullmatch(r"b(\d+)", release):
-        return (0, int(match[1]))
-    if match := re.fullmatch(r"v(\d+)\.(\d+)\.(\d+)", release):
-        return (1, *map(int, match.groups()))
-    raise InputError(f"release {release!r}", "is no release of llama.cpp", "write b4753 or v0.5.0")
+    try:
+        return releases.order(release)
+    except ChainError:
+        problem, mend = "is no release of llama.cpp", "write b4753 or v0.5.0"
+        raise InputError(f"release {release!r}", problem, mend) from None
+
+
+def has(sampler: str, release: str) -> bool:
+    """Whether llama.cpp had the sampler in this release, as far as is known."""
+    return any(_holds(row, release) for row in SIGNATURES.get(sampler, ()))
 
 
 def signature(sampler: str, release: str) -> Signature:

@@ -11,8 +11,29 @@ class _Record(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class Parted(_Record):
+    """Where a generation leaves that of the run's first backend; up to there the texts are equal.
+
+    token, first_token: what each drew at `step`. margin: by how much the first's logits prefer its
+    own token. difference: the largest absolute difference of the logits of that step. None where
+    these are not finite.
+    """
+
+    step: int
+    token: int
+    first_token: int
+    margin: float | None
+    difference: float | None
+
+
 class BackendResult(_Record):
-    """A case on one backend. step, stage, what and values place the first difference."""
+    """A case on one backend. step, stage, what and values place the first difference.
+
+    changes: where the backend was judged by its own release, the old meanings that the reference
+    needs to be identical to it (harness/drift.py); None where it was not, or is not identical.
+    text_sha256: of the tokens of a generation, as int32. parted: where it leaves that of the first
+    backend; None where it does not.
+    """
 
     verdict: Verdict
     ns: int = 0
@@ -23,6 +44,9 @@ class BackendResult(_Record):
     what: str = ""
     values: dict[str, Any] = {}
     detail: str = ""
+    changes: list[str] | None = None
+    text_sha256: str = ""
+    parted: Parted | None = None
 
 
 class CaseResult(_Record):
@@ -69,6 +93,61 @@ class TimingResult(_Record):
     ns: dict[str, list[int]]
 
 
+class LogitsFigures(_Record):
+    """What a backend's device computed for a prompt, beside the first backend's.
+
+    failed: why there are no logits, or "". sha256: of all of them, float32, row by row. difference:
+    the largest of two logits, absolute. kl_*: Kullback-Leibler divergence from the first, nats.
+    top1: rows with the same most likely token. None where the first has no logits.
+    """
+
+    failed: str = ""
+    sha256: str = ""
+    difference: float | None = None
+    kl_max: float | None = None
+    kl_mean: float | None = None
+    top1: int | None = None
+
+
+class DecodeResult(_Record):
+    """The logits after each of the `rows` tokens of a prompt, on every backend.
+
+    prompt_sha256: of its tokens as int32. kept: the last row of each backend is in artifacts/.
+    """
+
+    kind: Literal["decode"] = "decode"
+    id: str
+    suite: str = ""
+    model_sha256: str
+    prompt_sha256: str
+    rows: int
+    first: str
+    kept: bool
+    backends: dict[str, LogitsFigures]
+
+
+class ChangeResult(_Record):
+    """A change between releases, as this run shows it: on the newest backend with the old meaning.
+
+    cases: by backend, in how many cases the old meaning is needed. counterexample: the smallest
+    case found where it alone is needed, and result how the backend differs there from the newest.
+    """
+
+    kind: Literal["change"] = "change"
+    id: str
+    samplers: list[str]
+    last_old: str
+    first_new: str
+    old: str
+    new: str
+    cases: dict[str, int]
+    backend: str = ""
+    suite: str = ""
+    case: str = ""
+    counterexample: dict[str, Any] | None = None
+    result: BackendResult | None = None
+
+
 class Header(_Record):
     kind: Literal["header"] = "header"
     format: Literal[1] = 1
@@ -92,6 +171,7 @@ class BackendInfo(_Record):
     device: str = ""
     capabilities: list[str] = []
     unavailable: str = ""
+    reference: str = Field(default="v0.5.0", description="the release that it is judged by")
 
 
 class Machine(_Record):

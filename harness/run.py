@@ -13,17 +13,22 @@ from pathlib import Path
 from harness import backend_names, machine
 from harness.bundle import BundleWriter
 from harness.case import Case
+from harness.devices import measure, on_rows, rows_of
 from harness.errors import InputError
 from harness.execute import execute
+from harness.logits import Computed
 from harness.process import BackendProcess
 from harness.protocol import plain
-from harness.results import CaseResult, RunInfo
+from harness.results import CaseResult, DecodeResult, RunInfo
 from harness.shrink import short, shrink
 from reference import ChainError
+from reference.releases import NEWEST
 
 _CHUNK_CASES = 50
 _CHUNK_VALUES = 4_000_000
 SHRINK_PER_CHUNK = 3
+
+Result = CaseResult | DecodeResult
 
 _started: dict[tuple[str, float], BackendProcess] = {}
 
@@ -38,29 +43,41 @@ def backend(name: str, timeout_s: float) -> BackendProcess:
 
 
 def run_chunk(
-    cases: list[tuple[str, Case]], names: list[str], timeout_s: float, folder: str | None
-) -> list[CaseResult]:
-    """Run (suite, case) pairs; the function that an executor gets."""
+    cases: list[tuple[str, Case]],
+    names: dict[str, str | None],
+    timeout_s: float,
+    folder: str | None,
+) -> list[Result]:
+    """Run (suite, case) pairs; the function that an executor gets.
+
+    names: the backends, and of each the release that it is judged by; None: v0.5.0, unasked.
+    """
     backends = [backend(name, timeout_s) for name in names]
+    judged = zip(backends, names.values(), strict=True)
+    releases = {b.name: release for b, release in judged if release is not None}
     artifacts = Path(folder) / "artifacts" if folder else None
-    results: list[CaseResult] = []
+    results: list[Result] = []
     shrunk = 0
     for suite, case in cases:
+        if isinstance(case.logits, Computed) and not case.chain:
+            measured = measure(case, case.logits, backends, artifacts)
+            results.append(measured.model_copy(update={"suite": suite}))
+            continue
         try:
-            result = execute(case, backends, artifacts)
+            result = execute(case, backends, artifacts, releases)
         except ChainError as error:
             raise InputError(f"{suite}: case {case.id}", str(error), "correct the chain") from None
         if not result.ok and shrunk < SHRINK_PER_CHUNK:
             shrunk += 1
             result = result.model_copy(
-                update={"counterexample": counterexample(case, result, backends)}
+                update={"counterexample": counterexample(case, result, backends, releases)}
             )
         results.append(result.model_copy(update={"suite": suite}))
     return results
 
 
 def counterexample(
-    case: Case, result: CaseResult, backends: list[BackendProcess]
+    case: Case, result: CaseResult, backends: list[BackendProcess], releases: dict[str, str]
 ) -> dict[str, object] | None:
     """The case made small on the first backend that fails with a difference; None if none does."""
     failing = [
@@ -73,8 +90,11 @@ def counterexample(
         return None
     verdict = result.backends[failing[0].name].verdict
 
+    if isinstance(case.logits, Computed):
+        case = on_rows(case, rows_of(failing[0], case.logits))
+
     def fails(smaller: Case) -> bool:
-        again = execute(smaller, [failing[0]])
+        again = execute(smaller, [failing[0]], None, releases)
         return not again.refusal and again.backends[failing[0].name].verdict == verdict
 
     small = shrink(case, fails)
@@ -98,19 +118,19 @@ def chunks(cases: list[tuple[str, Case]]) -> Iterator[list[tuple[str, Case]]]:
 
 def run_cases(
     cases: list[tuple[str, Case]],
-    names: list[str],
+    names: dict[str, str | None],
     executor: Executor,
     writer: BundleWriter,
-    on_results: Callable[[list[CaseResult]], None],
+    on_results: Callable[[list[Result]], None],
     timeout_s: float = 60.0,
-) -> list[CaseResult]:
+) -> list[Result]:
     """Run the cases that the bundle does not have yet; append each chunk as it ends."""
     todo = [(suite, case) for suite, case in cases if case.id not in writer.done]
     futures = [
         executor.submit(run_chunk, chunk, names, timeout_s, str(writer.folder))
         for chunk in chunks(todo)
     ]
-    results: list[CaseResult] = []
+    results: list[Result] = []
     try:
         for future in as_completed(futures):
             done = future.result()
@@ -130,9 +150,9 @@ def describe(
     suites: dict[str, str],
     profile: str,
     seed: int,
-    names: list[str],
+    names: dict[str, str | None],
 ) -> RunInfo:
-    """run.json of this run; asks every backend what it is."""
+    """run.json of this run; asks every backend what it is. names: see `run_chunk`."""
     return RunInfo(
         version=version,
         started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -140,6 +160,11 @@ def describe(
         suites=suites,
         profile=profile,
         seed=seed,
-        backends={backend_names.command_of(name)[0]: backend_names.inspect(name) for name in names},
+        backends={
+            backend_names.command_of(name)[0]: backend_names.inspect(name).model_copy(
+                update={"reference": release or NEWEST}
+            )
+            for name, release in names.items()
+        },
         machine=machine.describe(),
     )

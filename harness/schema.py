@@ -19,6 +19,8 @@ def protocol_schema() -> str:
         | p.DrawsReply
         | p.TimeRequest
         | p.TimeReply
+        | p.DecodeRequest
+        | p.DecodeReply
         | p.GenerateRequest
         | p.GenerateReply
         | p.ByeRequest

@@ -1,5 +1,6 @@
 """The scratch file: raw arrays that the harness and one backend process share by mapping it."""
 
+import contextlib
 import mmap
 import os
 import shutil
@@ -55,6 +56,10 @@ class Scratch:
         return at + values.nbytes
 
     def remove(self) -> None:
-        """Delete the file; mappings that are still in use stay valid."""
+        """Delete the file; mappings that are still in use stay valid.
+
+        Windows does not delete a file that is mapped: there it stays in the temporary folder.
+        """
         self._file.close()
-        self.path.unlink(missing_ok=True)
+        with contextlib.suppress(PermissionError):
+            self.path.unlink(missing_ok=True)

@@ -73,7 +73,8 @@ def _steps(case: Case) -> Iterator[Case]:
 
 
 def _stages(case: Case) -> Iterator[Case]:
-    for i in range(len(case.chain)):
+    decoded = isinstance(case.logits, Decoded)  # whose last stage must select a token
+    for i in range(len(case.chain) - decoded):
         if len(case.chain) > 1:
             yield _with(case, chain=case.chain[:i] + case.chain[i + 1 :])
 

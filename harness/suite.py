@@ -4,8 +4,10 @@
 file, the block and the field.
 """
 
+import hashlib
 import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
@@ -15,10 +17,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from harness.case import Case
 from harness.errors import InputError
 from harness.fuzz import Fuzz
-from harness.logits import Decoded
+from harness.logits import Computed, Decoded
 from harness.models import model_path
 from harness.protocol import ChainSpec
 from harness.random_chains import RandomChains
+from harness.suite_decode import Decodings
 from harness.suite_distribution import (
     KINDS,
     Cell,
@@ -35,7 +38,7 @@ from reference import ChainError, build_chain
 
 Profile = Literal["quick", "full"]
 
-_BLOCKS = ("case", "matrix", "pairs", "random_chains", "fuzz", "generate", *KINDS)
+_BLOCKS = ("case", "matrix", "pairs", "random_chains", "fuzz", "decode", "generate", *KINDS)
 
 
 class SuiteCase(Case):
@@ -48,7 +51,10 @@ class SuiteCase(Case):
 
 
 class Suite(BaseModel):
-    """A suite file. sampler: the sampler that it is about, where it is about one."""
+    """A suite file. sampler: the sampler that it is about, where it is about one.
+
+    chains: by name, for every block of generate that has none of its own.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -59,12 +65,23 @@ class Suite(BaseModel):
     pairs: list[Pairs] = []
     random_chains: list[RandomChains] = []
     fuzz: list[Fuzz] = []
+    decode: list[Decodings] = []
     generate: list[Generations] = []
     frequency: list[Frequency] = []
     coupled: list[Coupled] = []
     tail: list[Tail] = []
     independence: list[Independence] = []
     injected: list[Injected] = []
+    chains: dict[str, ChainSpec] = {}
+
+
+@dataclass(frozen=True)
+class SuiteFile:
+    """A suite as its file was when it was read, once. sha256: of the file."""
+
+    path: Path
+    suite: Suite
+    sha256: str
 
 
 def suites_folder() -> Path:
@@ -104,26 +121,28 @@ def suite_id(path: Path) -> str:
     return f"{path.resolve().parent.name}/{path.stem}"
 
 
-def read_suite(path: Path) -> Suite:
+def read_suite(path: Path) -> SuiteFile:
     """Raises InputError for a file that is not readable, no TOML, or not a suite."""
     try:
-        data = tomllib.loads(path.read_text())
+        content = path.read_bytes()
+        data = tomllib.loads(content.decode())
     except OSError as error:
         raise InputError(path, f"cannot be read: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(path, f"not TOML: {error}", "mend the syntax there") from None
     try:
-        return Suite.model_validate(data)
+        return SuiteFile(path, Suite.model_validate(data), hashlib.sha256(content).hexdigest())
     except ValidationError as error:
         raise InputError(path, *explain(error, data)) from None
 
 
-def expand(path: Path, profile: Profile, seed: int = 0) -> list[Case]:
+def expand(file: SuiteFile | Path, profile: Profile, seed: int = 0) -> list[Case]:
     """The cases of a suite in this profile, in the order of the file. Raises InputError.
 
     seed is added to those of random_chains and fuzz; everything else is the same in every run.
     """
-    suite = read_suite(path)
+    read = read_suite(file) if isinstance(file, Path) else file
+    path, suite = read.path, read.suite
     cases: dict[str, Case] = {}
     checked: set[str] = set()
     for place, case in _all_cases(path, suite, profile == "quick", seed):
@@ -134,9 +153,9 @@ def expand(path: Path, profile: Profile, seed: int = 0) -> list[Case]:
     return list(cases.values())
 
 
-def expand_cells(path: Path, profile: Profile) -> list[Cell]:
+def expand_cells(file: SuiteFile, profile: Profile) -> list[Cell]:
     """The distribution tests of a suite in this profile. Raises InputError."""
-    suite = read_suite(path)
+    path, suite = file.path, file.suite
     cells: dict[str, Cell] = {}
     for kind in KINDS:
         for block in getattr(suite, kind):
@@ -158,12 +177,13 @@ def _all_cases(path: Path, suite: Suite, quick: bool, seed: int) -> Iterator[tup
     for explicit in suite.case:
         if explicit.quick or not quick:
             yield f"case {explicit.id!r}", _prefixed(path, explicit.plain())
-    blocks: list[tuple[str, Any, dict[str, int]]] = [
+    blocks: list[tuple[str, Any, dict[str, Any]]] = [
         *(("matrix", block, {}) for block in suite.matrix),
         *(("pairs", block, {}) for block in suite.pairs),
         *(("random_chains", block, {"shift": seed}) for block in suite.random_chains),
         *(("fuzz", block, {"shift": seed}) for block in suite.fuzz),
-        *(("generate", block, {}) for block in suite.generate),
+        *(("decode", block, {}) for block in suite.decode),
+        *(("generate", block, {"shared": suite.chains}) for block in suite.generate),
     ]
     for kind, block, options in blocks:
         place = f"{kind} {block.id!r}"
@@ -198,6 +218,7 @@ def _check_chains(
     n = case.logits.n
     if isinstance(case.logits, Decoded):
         vocab = read_vocab(model_path(case.logits.decoded))
+    if isinstance(case.logits, Decoded | Computed):
         foreign = [token for token in case.logits.prompt if token >= n]
         if foreign:
             problem = f"{place}: prompt: token {foreign[0]} is not in the model's {n} tokens"

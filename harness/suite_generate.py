@@ -9,6 +9,7 @@ from harness.case import Case
 from harness.models import GOLDEN, golden_prompts, n_vocab_of
 from harness.protocol import ChainSpec
 from harness.suite_grid import Block, fill
+from harness.verdicts import Verdict
 
 
 class Short(Block):
@@ -21,6 +22,7 @@ class Short(Block):
 class Generations(BaseModel):
     """prompts: token ids by name; or per_prompt prefixes of each of the golden model's prompts.
 
+    chains: by name; none: those of the whole file.
     "$prompt" in a chain is the position of the prompt, to give each its own seed.
     """
 
@@ -33,7 +35,8 @@ class Generations(BaseModel):
     prompts: dict[str, list[int]] = {}
     per_prompt: int = Field(default=0, ge=0)
     tokens: int = Field(ge=1)
-    chains: dict[str, ChainSpec] = Field(min_length=1)
+    chains: dict[str, ChainSpec] = {}
+    requires: dict[str, list[Verdict]] = {}
     tags: list[str] = []
     quick: bool | Short = True
 
@@ -45,8 +48,12 @@ class Generations(BaseModel):
             raise ValueError(f"per_prompt needs model = {GOLDEN!r}: its prompts are token ids")
         return self
 
-    def cases(self, quick: bool) -> Iterator[Case]:
-        """Raises ValueError where quick names a prompt that is not there."""
+    def cases(self, quick: bool, shared: Mapping[str, ChainSpec]) -> Iterator[Case]:
+        """shared: the chains of the file. Raises ValueError where there are no chains at all, or
+        quick names a prompt that is not there."""
+        chains = self.chains or shared
+        if not chains:
+            raise ValueError("no chains, neither here nor for the whole file")
         prompts: Mapping[str, list[int]] = self.prompts or golden_prompts(self.per_prompt)
         taken, tokens = list(prompts), self.tokens
         if isinstance(self.quick, Short):
@@ -59,7 +66,7 @@ class Generations(BaseModel):
             return
         n = n_vocab_of(self.model)
         for i, name in enumerate(prompts):
-            for chain, stages in self.chains.items() if name in taken else ():
+            for chain, stages in chains.items() if name in taken else ():
                 yield self._case(name, prompts[name], chain, fill(stages, {"prompt": i}, n), tokens)
 
     def _case(self, name: str, prompt: list[int], chain: str, stages: Any, tokens: int) -> Case:
@@ -72,6 +79,7 @@ class Generations(BaseModel):
                 "logits": {"decoded": self.model, "prompt": prompt},
                 "steps": tokens,
                 "detail": "token",
+                "requires": self.requires,
                 "tags": self.tags,
             }
         )

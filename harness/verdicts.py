@@ -7,6 +7,7 @@ Verdict = Literal[
     "reordered",
     "close",
     "boundary",
+    "explained",
     "diverged",
     "unsupported",
     "rejected",

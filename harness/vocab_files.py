@@ -93,7 +93,7 @@ def write_bpe(path: Path) -> None:
     writer.add_bos_token_id(len(texts) - 3)
     writer.add_eos_token_id(len(texts) - 2)
     writer.add_eot_token_id(len(texts) - 1)
-    _finish(writer)
+    _finish(writer, len(texts))
 
 
 def write_spm(path: Path) -> None:
@@ -114,7 +114,10 @@ def write_spm(path: Path) -> None:
     writer.add_bos_token_id(1)
     writer.add_eos_token_id(2)
     writer.add_unk_token_id(0)
-    _finish(writer)
+    _finish(writer, len(texts))
+
+
+_WIDTH = 32
 
 
 def _writer(path: Path, model: str, texts: list[str], types: list[TokenType]) -> gguf.GGUFWriter:
@@ -123,19 +126,28 @@ def _writer(path: Path, model: str, texts: list[str], types: list[TokenType]) ->
     writer.add_token_list(texts)
     writer.add_token_types([int(t) for t in types])
     # llama.cpp reads these even for a vocabulary without weights
-    writer.add_context_length(512)
-    writer.add_embedding_length(32)
+    writer.add_context_length(4096)
+    writer.add_embedding_length(_WIDTH)
     writer.add_block_count(1)
-    writer.add_feed_forward_length(32)
+    writer.add_feed_forward_length(_WIDTH)
     writer.add_head_count(1)
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_vocab_size(len(texts))
     return writer
 
 
-def _finish(writer: gguf.GGUFWriter) -> None:
+def _finish(writer: gguf.GGUFWriter, n_vocab: int) -> None:
+    """With weights, all 0: up to b4435 `dry` takes the context size from a whole model."""
+    square, line = (_WIDTH, _WIDTH), (_WIDTH,)
+    shapes = {"token_embd": (n_vocab, _WIDTH), "output_norm": line}
+    shapes |= {f"blk.0.{norm}": line for norm in ("attn_norm", "ffn_norm")}
+    shapes |= {f"blk.0.attn_{matrix}": square for matrix in ("q", "k", "v", "output")}
+    shapes |= {f"blk.0.ffn_{matrix}": square for matrix in ("gate", "down", "up")}
+    for name, shape in shapes.items():
+        writer.add_tensor(f"{name}.weight", np.zeros(shape, np.float32))
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
     writer.close()
 
 

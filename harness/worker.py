@@ -8,7 +8,6 @@ to stderr, so that it cannot be taken for a reply.
 import importlib
 import json
 import os
-import resource
 import sys
 import time
 from pathlib import Path
@@ -28,6 +27,7 @@ WORKERS = {
     "reference": "harness.backends.reference",
     "null": "harness.backends.null",
     "llama.cpp": "harness.backends.llama_cpp",
+    "llama.cpp/graph": "harness.backends.llama_graph",
     "akunu/cpu": "harness.backends.akunu",
     "akunu/gumbel": "harness.backends.akunu_gumbel",
     "akunu/cuda": "harness.backends.akunu_cuda",
@@ -58,6 +58,14 @@ class Backend(Protocol):
 
 
 @runtime_checkable
+class Decoder(Protocol):
+    """A backend that computes a model's logits."""
+
+    def decode(self, request: p.DecodeRequest, rows: NDArray[np.float32]) -> None:
+        """rows: [len(tokens), n_vocab], to be filled. Raises InputError for a bad model."""
+
+
+@runtime_checkable
 class Drawer(Protocol):
     """An instance that draws many times from candidates without leaving its own code."""
 
@@ -76,6 +84,19 @@ class Generator(Protocol):
 
     def generate(self, request: p.GenerateRequest, rows: NDArray[np.float32]) -> p.GenerateReply:
         """rows: [n_tokens, n_vocab], to be filled. Raises InputError for a bad model."""
+
+
+Result = tuple[Any, Any, Any, bool | None, int]
+
+
+@runtime_checkable
+class GraphGenerator(Protocol):
+    """A backend that samples in the graph of the model that it decodes."""
+
+    def generate_in_graph(
+        self, request: p.GenerateRequest, rows: NDArray[np.float32]
+    ) -> tuple[p.GenerateReply, list[Result]]:
+        """As Generator; and of each step, what the stages in the graph left."""
 
 
 def run(backend: Backend, scratch: Scratch, request: p.RunRequest) -> p.RunReply:
@@ -125,9 +146,7 @@ def run(backend: Backend, scratch: Scratch, request: p.RunRequest) -> p.RunReply
     return p.RunReply(tokens=tokens, stages=stages, ns=ns)
 
 
-def _write(
-    scratch: Scratch, at: int, result: tuple[Any, Any, Any, bool | None, int]
-) -> tuple[p.StageResult, int]:
+def _write(scratch: Scratch, at: int, result: Result) -> tuple[p.StageResult, int]:
     ids, logits, probs, is_sorted, selected = result
     n = len(ids)
     scratch.ensure(at + 12 * n)
@@ -177,17 +196,32 @@ def time_chain(backend: Backend, scratch: Scratch, request: p.TimeRequest) -> p.
     return p.TimeReply(ns=ns)
 
 
-def generate(
-    backend: Backend, scratch: Scratch, request: p.GenerateRequest
-) -> p.Reply | p.ErrorReply:
-    if not isinstance(backend, Generator):
+def decode(backend: Backend, scratch: Scratch, request: p.DecodeRequest) -> p.DecodeReply:
+    if not isinstance(backend, Decoder):
         raise Unsupported("decodes no model")
-    scratch.ensure(request.out + 4 * request.n_tokens * request.n_vocab)
-    rows = scratch.view(request.out, request.n_tokens * request.n_vocab, np.float32)
-    try:
-        return backend.generate(request, rows.reshape(request.n_tokens, request.n_vocab))
-    except InputError as error:
-        return p.ErrorReply(kind="rejected", message=str(error))
+    backend.decode(request, _logits(scratch, request.out, len(request.tokens), request.n_vocab))
+    return p.DecodeReply()
+
+
+def generate(backend: Backend, scratch: Scratch, request: p.GenerateRequest) -> p.GenerateReply:
+    if not isinstance(backend, Generator | GraphGenerator):
+        raise Unsupported("decodes no model")
+    rows = _logits(scratch, request.out, request.n_tokens, request.n_vocab)
+    if isinstance(backend, Generator):
+        return backend.generate(request, rows)
+    reply, results = backend.generate_in_graph(request, rows)
+    at = request.out + rows.nbytes
+    stages = []
+    for result in results:
+        stage, at = _write(scratch, at, result)
+        stages.append(stage)
+    return reply.model_copy(update={"handed_back": stages})
+
+
+def _logits(scratch: Scratch, at: int, count: int, n: int) -> NDArray[np.float32]:
+    """Room for count rows of n logits."""
+    scratch.ensure(at + 4 * count * n)
+    return scratch.view(at, count * n, np.float32).reshape(count, n)
 
 
 def answer(backend: Backend, scratch: Scratch, request: p.Request) -> p.Reply | p.ErrorReply:
@@ -198,12 +232,14 @@ def answer(backend: Backend, scratch: Scratch, request: p.Request) -> p.Reply | 
             return draws(backend, scratch, request)
         if isinstance(request, p.TimeRequest):
             return time_chain(backend, scratch, request)
+        if isinstance(request, p.DecodeRequest):
+            return decode(backend, scratch, request)
         if isinstance(request, p.GenerateRequest):
             return generate(backend, scratch, request)
         return backend.hello()
     except Unsupported as error:
         return p.ErrorReply(kind="unsupported", message=str(error))
-    except (ChainError, UndefinedInputError) as error:
+    except (ChainError, UndefinedInputError, InputError) as error:
         return p.ErrorReply(kind="rejected", message=str(error))
 
 
@@ -229,7 +265,9 @@ def serve(backend: Backend, replies: Any) -> None:
 
 def _limit_memory() -> None:
     """A request that wants all memory ends this process and not the machine."""
-    if sys.platform == "linux":
+    if sys.platform == "linux":  # elsewhere there is no such limit, or it is not kept
+        import resource
+
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         resource.setrlimit(resource.RLIMIT_AS, (memory // 2, memory // 2))
 

@@ -128,13 +128,20 @@ def build_chain(
     n_vocab: int | None = None,
     vocab: Vocab | None = None,
     samplers: Mapping[str, Callable[..., Sampler]] = ALL_SAMPLERS,
+    release: str | None = None,
 ) -> Chain:
     """Build a chain from `[{name: {parameter: value}}, ...]`.
 
     n_vocab and vocab are given to the samplers that need them (mirostat; dry, infill), unless the
-    stage names n_vocab itself. Raises ChainError for an unknown sampler, an unknown or missing
-    parameter, a wrong type or a value out of range.
+    stage names n_vocab itself. release: with the meanings of that release of llama.cpp (b4753) in
+    place of v0.5.0's and of `samplers`. Raises ChainError for an unknown sampler, an unknown or
+    missing parameter, a wrong type or a value out of range, and for a release whose meanings are
+    not known.
     """
+    if release is not None:
+        from reference.releases import changes_of, samplers_of  # imports this module
+
+        samplers = samplers_of(changes_of(release))
     context = {"n_vocab": n_vocab if n_vocab is not None or vocab is None else len(vocab)}
     built = []
     for index, stage in enumerate(spec):

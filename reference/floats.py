@@ -14,6 +14,7 @@ float64 the result without (much) rounding.
 import ctypes
 import ctypes.util
 import math
+import sys
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -47,7 +48,8 @@ def log2(x: float) -> float:
     return math.log2(x)
 
 
-_libm = ctypes.CDLL(ctypes.util.find_library("m") or "libm.so.6")
+_C_LIBRARY = "ucrtbase" if sys.platform == "win32" else "libm.so.6"
+_libm = ctypes.CDLL(ctypes.util.find_library("m") or _C_LIBRARY)
 _libm.powf.restype = ctypes.c_float
 _libm.powf.argtypes = [ctypes.c_float, ctypes.c_float]
 _libm.pow.restype = ctypes.c_double

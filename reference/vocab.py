@@ -40,6 +40,7 @@ def _byte_alphabet() -> dict[str, int]:
 
 
 _BYTE_OF = _byte_alphabet()
+_BYTES_OF = {char: bytes([byte]) for char, byte in _BYTE_OF.items()}
 _CHAR_OF = {byte: char for char, byte in _BYTE_OF.items()}
 
 
@@ -82,9 +83,7 @@ class Vocab:
             return b""
         if self.kind == "spm":
             return text.replace(_SPACE, " ").encode()
-        return b"".join(
-            bytes([_BYTE_OF[char]]) if char in _BYTE_OF else char.encode() for char in text
-        )
+        return b"".join(_BYTES_OF.get(char) or char.encode() for char in text)
 
     def detokenize(self, token: int) -> bytes:
         """`llama_detokenize` of one token with special tokens spelled out."""
@@ -92,6 +91,11 @@ class Vocab:
         if self.add_space_prefix:
             piece = piece.removeprefix(b" ")
         return _clean_spaces(piece) if self.kind == "bpe" else piece
+
+    @cached_property
+    def detokenized(self) -> tuple[bytes, ...]:
+        """Of every token: slow to compute for a large vocabulary, and asked for by each `dry`."""
+        return tuple(self.detokenize(token) for token in range(len(self)))
 
     def tokenize(self, text: bytes) -> list[int]:
         """`llama_tokenize` without BOS and without parsing special tokens."""
@@ -203,6 +207,8 @@ def split_gpt2(text: str) -> list[str]:
 
 def _clean_spaces(text: bytes) -> bytes:
     """llama.cpp's three passes of clean_up_tokenization_spaces, which BPE vocabularies get."""
+    if b" " not in text:
+        return text
     for mark in (b"?", b"!", b".", b","):
         text = text.replace(b" " + mark, mark)
     text = text.replace(b" ' ", b"'")

@@ -12,6 +12,7 @@ from reports.model import Difference, Report, Section, Tally
 from reports.power_chart import power
 from reports.words import (
     duration,
+    figure,
     lines_of,
     number,
     other_values,
@@ -57,6 +58,7 @@ def _environment() -> Environment:
         "place": place,
         "side_by_side": side_by_side,
         "counts": counts,
+        "figure": figure,
         "cell_class": cell_class,
         "shown": shown,
         "short": short,

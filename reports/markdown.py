@@ -6,8 +6,19 @@ from harness.distribution_results import CalibrationResult
 from reports.distribution import interval, short
 from reports.distribution_model import Distribution
 from reports.html import counts
-from reports.model import Difference, Problem, Report, Row, Section, Timing
-from reports.words import duration, one_line, place, side_by_side
+from reports.model import (
+    Configuration,
+    Devices,
+    Difference,
+    Drift,
+    DriftCell,
+    Problem,
+    Report,
+    Row,
+    Section,
+    Timing,
+)
+from reports.words import duration, figure, one_line, place, side_by_side
 
 SHOWN = 20
 MOST_CHARACTERS = 60_000  # GitHub takes 65,536
@@ -44,7 +55,81 @@ def _lines(report: Report, shown: int, rows: int) -> list[str]:
             lines += [*_distribution(section.distribution, shown), ""]
         if section.timings:
             lines += [*_speed(section.timings, shown), ""]
-    return lines
+    lines += _drift(report.drift, shown) if report.drift else []
+    return lines + (_devices(report.devices, shown) if report.devices else [])
+
+
+def _devices(devices: Devices, shown: int) -> list[str]:
+    head = ["configuration", "equal prompts", "largest difference", "largest KL", "mean KL"]
+    head += ["same top-1", "parted texts"]
+    several = len({c.bundle for c in devices.configurations}) > 1
+    rows = [_configuration(c, several) for c in devices.configurations]
+    lines = ["## Hardware configurations", "", *_table(head, rows), ""]
+    lines += ["Against the first configuration of each bundle; KL in nats.", ""]
+    if devices.across:
+        lines += [f"Beside {code(devices.across[0].base)}, on rows that both bundles keep:", ""]
+        rows = [
+            [
+                f"{code(a.backend)} of {code(a.bundle)}",
+                _of(a.equal, a.prompts),
+                figure(a.difference),
+                figure(a.kl_max),
+                _of(a.top1, a.kept),
+            ]
+            for a in devices.across
+        ]
+        head = ["configuration", "equal prompts", "largest difference", "largest KL", "same top-1"]
+        lines += [*_table(head, rows), ""]
+    for text in devices.parted[:shown]:
+        lines.append(
+            f"- {code(text.case)} on {code(text.backend)} parts at token {text.step + 1}: "
+            f"{text.token} instead of {text.first_token}, margin {figure(text.margin)}, logits "
+            f"differ by up to {figure(text.difference)}; {text.verdict}, the first "
+            f"{text.first_verdict}"
+        )
+    left_out = len(devices.parted) - shown
+    return [*lines, f"- {left_out:,} more texts part.", ""] if left_out > 0 else [*lines, ""]
+
+
+def _configuration(c: Configuration, several: bool) -> list[str]:
+    name = code(c.backend) + (f" of {code(c.bundle)}" if several else "")
+    name += " (the first)" if c.backend == c.first else ""
+    if c.unavailable:
+        return [name, f"does not run here: {code(c.unavailable)}", *[""] * 5]
+    equal = _of(c.equal, c.compared)
+    if c.compared < c.prompts:
+        equal += f", {c.prompts - c.compared:,} without figures {code(c.failed)}"
+    figures = [figure(value) for value in (c.difference, c.kl_max, c.kl_mean)]
+    return [name, equal, *figures, _of(c.top1, c.rows), _of(c.parted, c.texts)]
+
+
+def _of(n: int, total: int) -> str:
+    return f"{n:,}/{total:,}" if total else "none"
+
+
+def _drift(drift: Drift, shown: int) -> list[str]:
+    rows = [[code(row.sampler), *map(_drift_cell, row.cells), row.verdict] for row in drift.rows]
+    head = ["sampler", *(safe(column.release) for column in drift.columns), "in words"]
+    lines = ["## Drift across releases", "", *_table(head, rows), ""]
+    for change in drift.changes[: 4 * shown]:
+        cases = sum(change.cases.values())
+        lines += [
+            f"- **{safe(change.name)}** ({safe(', '.join(change.samplers))}; old up to "
+            f"{change.last_old}, new from {change.first_new}; {cases:,} cases):",
+            f"  old: {safe(change.old)} New: {safe(change.new)}",
+        ]
+        if change.replay:
+            lines.append(f"  replay: {code(change.replay, 400)}")
+    return [*lines, ""]
+
+
+def _drift_cell(cell: DriftCell) -> str:
+    if cell.cases == cell.lacking:
+        return "not in it" if cell.cases else "no case"
+    if cell.unexplained:
+        return f"**{cell.unexplained:,}/{cell.cases - cell.lacking:,} not explained**"
+    text = f"{cell.changed:,}/{cell.identical:,} other" if cell.changed else "as v0.5.0"
+    return f"{text}, {cell.undefined:,} undefined" if cell.undefined else text
 
 
 def _headline(section: Section) -> str:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from harness.results import RunInfo
+from harness.results import BackendResult, RunInfo
 from harness.verdicts import Verdict
 from reports.distribution_model import Distribution
 
@@ -174,11 +174,134 @@ class Section(_Part):
         return [difference for difference in self.differences if difference.met]
 
 
+class DriftColumn(_Part):
+    """A build that was judged by its own release, in the bundle that holds it."""
+
+    bundle: str
+    backend: str
+    release: str
+
+
+class DriftCell(_Part):
+    """A sampler on a build. identical: to the reference of its release. lacking: the build has not
+    got a sampler of the case. undefined: in that release, not asked. changed: not identical to
+    v0.5.0's meaning of this sampler. changes: how many cases need each old meaning of it."""
+
+    cases: int
+    identical: int
+    lacking: int
+    undefined: int
+    changed: int
+    changes: dict[str, int]
+
+    @property
+    def unexplained(self) -> int:
+        return self.cases - self.identical - self.lacking - self.undefined
+
+
+class DriftRow(_Part):
+    sampler: str
+    cells: list[DriftCell]
+    verdict: str
+
+
+class Change(_Part):
+    """A change of meaning between two releases. cases: by backend, how many need the old one.
+    result: how the backend differs from v0.5.0's meaning on the counterexample."""
+
+    name: str
+    samplers: list[str]
+    last_old: str
+    first_new: str
+    old: str
+    new: str
+    cases: dict[str, int]
+    backend: str
+    case: str
+    counterexample: dict[str, Any] | None
+    result: BackendResult | None
+    replay: str
+
+
+class Drift(_Part):
+    """cells of a row: in the order of the columns, which are in the order of the releases."""
+
+    columns: list[DriftColumn]
+    rows: list[DriftRow]
+    changes: list[Change]
+
+
+class Configuration(_Part):
+    """A backend on its device, beside the first of its bundle.
+
+    compared: prompts that have figures, of `prompts`; equal: those whose logits are equal to the
+    bit. top1: of `rows` positions. difference: largest absolute of two logits. kl_*: in nats.
+    parted: texts that leave the first's, of `texts`; earliest: the step of the first to do so.
+    """
+
+    bundle: str
+    backend: str
+    device: str
+    machine: str
+    unavailable: str
+    first: str
+    prompts: int
+    compared: int
+    equal: int
+    rows: int
+    top1: int
+    difference: float | None
+    kl_max: float | None
+    kl_mean: float | None
+    failed: str
+    texts: int
+    parted: int
+    earliest: int | None
+
+
+class PartedText(_Part):
+    """A text that leaves the first backend's at `step`; see harness.results.Parted."""
+
+    bundle: str
+    backend: str
+    case: str
+    verdict: Verdict
+    first_verdict: Verdict
+    step: int
+    token: int
+    first_token: int
+    margin: float | None
+    difference: float | None
+    replay: str
+
+
+class Across(_Part):
+    """A configuration beside the first of another bundle. The figures are of `kept` rows."""
+
+    bundle: str
+    backend: str
+    base: str
+    prompts: int
+    equal: int
+    kept: int
+    top1: int
+    difference: float | None
+    kl_max: float | None
+
+
+class Devices(_Part):
+    configurations: list[Configuration]
+    parted: list[PartedText]
+    across: list[Across]
+
+
 class Report(_Part):
     schema_version: Literal[1] = 1
     kind: Literal["parity"] = "parity"
     ok: bool
     sections: list[Section]
+    drift: Drift | None
+    devices: Devices | None
 
 
 def schema_text() -> str:

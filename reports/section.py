@@ -8,7 +8,9 @@ from harness.bundle import Bundle
 from harness.errors import InputError
 from harness.results import BackendResult, CaseResult, RunInfo
 from harness.verdicts import ORDER, Verdict
+from reports.devices import devices
 from reports.distribution import distribution
+from reports.drift import drift
 from reports.model import (
     BackendSummary,
     Difference,
@@ -30,7 +32,12 @@ _SHRUNK: tuple[Verdict, ...] = ("diverged", "close", "reordered")
 def report_of(bundles: list[Bundle]) -> Report:
     """One section a bundle. Raises InputError for a bundle that contradicts itself."""
     sections = [section(bundle) for bundle in bundles]
-    return Report(ok=bool(sections) and all(part.ok for part in sections), sections=sections)
+    return Report(
+        ok=bool(sections) and all(part.ok for part in sections),
+        sections=sections,
+        drift=drift(bundles, sections),
+        devices=devices(bundles, sections),
+    )
 
 
 def section(bundle: Bundle) -> Section:
@@ -39,9 +46,10 @@ def section(bundle: Bundle) -> Section:
     cases = [CaseResult.model_validate(visible(c.model_dump())) for c in bundle.cases]
     _check_names(bundle.folder, info, cases)
     names = list(info.backends)
+    here = [name for name, backend in info.backends.items() if not backend.unavailable]
     differences = _differences(info, cases)
     problems = [problem for case in cases for problem in _problems(info, case)]
-    met = sum(_whole(case, names) for case in cases)
+    met = sum(_whole(case, here) for case in cases)
     drawn = distribution(bundle, info)
     tested = {row.suite for row in drawn.rows} if drawn else set()
     return Section(
@@ -83,7 +91,7 @@ def _check_names(folder: Path, info: RunInfo, cases: list[CaseResult]) -> None:
 
 
 def _whole(case: CaseResult, names: list[str]) -> bool:
-    """Whether every backend of the run has a result for the case and met what it requires."""
+    """Whether each of these backends has a result for the case and met what it requires."""
     return bool(names) and all(name in case.backends and case.met(name) for name in names)
 
 
@@ -198,7 +206,8 @@ def _difference(info: RunInfo, case: CaseResult, name: str, result: BackendResul
 
 def _problems(info: RunInfo, case: CaseResult) -> list[Problem]:
     command = replay(case.suite, case.id, info.seed, info.backends)
-    missing = [name for name in info.backends if name not in case.backends]
+    here = [name for name, backend in info.backends.items() if not backend.unavailable]
+    missing = [name for name in here if name not in case.backends]
     none = [] if case.steps or case.refusal else ["no step was taken"]
     kinds: list[tuple[str, list[str]]] = [
         ("refused", [case.refusal] if case.refusal else []),
@@ -223,7 +232,8 @@ def _problems(info: RunInfo, case: CaseResult) -> list[Problem]:
 
 
 def _no_backend(info: RunInfo) -> list[str]:
-    return [] if info.backends else ["the run has no backend"]
+    here = any(not backend.unavailable for backend in info.backends.values())
+    return [] if here else ["no backend of the run runs here"]
 
 
 def _slowest(cases: list[CaseResult]) -> list[SlowCase]:

@@ -2,8 +2,9 @@
 
 from harness.bundle import Bundle
 from harness.verdicts import Verdict
+from reports.devices import devices
 from reports.distribution import terminal_lines
-from reports.model import BackendSummary, Difference, Section, Timing
+from reports.model import BackendSummary, Configuration, Difference, Section, Timing
 from reports.section import section
 from reports.words import duration, number, one_line, place, side_by_side
 
@@ -17,6 +18,7 @@ def summary_lines(bundle: Bundle) -> list[str]:
     lines = [
         *_failures(part),
         *(_backend_line(s) for s in part.backends if part.cases or not part.distribution),
+        *_devices(bundle, part),
         *_speed(part.timings),
         *(terminal_lines(part.distribution) if part.distribution else []),
         f"{_total(part)}   {part.wall_s:,.1f} s   {'ok' if part.ok else 'FAILED'}",
@@ -30,6 +32,21 @@ def _total(part: Section) -> str:
     if part.cases or drawn is None:
         tests = f"   {part.steps:,} steps{tests}"
     return f"cases    {part.cases_met:,}/{part.cases:,} as required{tests}"
+
+
+def _devices(bundle: Bundle, part: Section) -> list[str]:
+    found = devices([bundle], [part])
+    return [_device_line(c) for c in found.configurations if not c.unavailable] if found else []
+
+
+def _device_line(c: Configuration) -> str:
+    parts = ["device", one_line(c.backend, 80)]
+    if c.difference is not None and c.kl_max is not None:
+        parts += [f"logits differ by up to {c.difference:.3g}", f"KL up to {c.kl_max:.3g} nats"]
+        parts += [f"top-1 {c.top1:,}/{c.rows:,}"]
+    if c.texts:
+        parts.append(f"{c.parted:,}/{c.texts:,} texts part")
+    return "   ".join(parts)
 
 
 def _failures(part: Section) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Any
 
 from harness.protocol import plain
 from harness.results import BackendInfo
+from reference.releases import NEWEST
 from reports.model import Difference
 
 
@@ -48,6 +49,11 @@ def number(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.9g}"
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def figure(value: float | None) -> str:
+    """A measured value, in three digits."""
+    return "none" if value is None else f"{value:.3g}"
 
 
 def duration(ns: float) -> str:
@@ -110,6 +116,9 @@ def replay(suite: str, case: str, seed: int, backends: dict[str, BackendInfo]) -
     words += ["--seed", str(seed)] if seed else []
     for name, info in backends.items():
         words += ["-b", _backend_option(name, info)]
+    releases = {info.reference for info in backends.values()}
+    if releases - {NEWEST}:
+        words += ["--reference", releases.pop() if len(releases) == 1 else "own"]
     return shlex.join(words)
 
 

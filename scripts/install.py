@@ -1,7 +1,8 @@
 """Install the project and its pinned dependencies into the running virtual environment.
 
 Standard library only: it runs before anything is installed. llama-cpp-python is compiled from its
-source distribution; its build steps are shown as they pass, because they take minutes.
+source distribution; its build steps are shown as they pass, because they take minutes. What the
+environment says of the build (CMAKE_ARGS, ...) is kept.
 """
 
 import os
@@ -14,6 +15,14 @@ ROOT = Path(__file__).resolve().parent.parent
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install"]
 STEP = re.compile(rb"\[(\d+)/(\d+)\]")
 
+# Only the libraries that sampling needs are built: no tools, no server, no multimodal part.
+BUILD = {
+    "CMAKE_ARGS": "-DLLAVA_BUILD=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_TOOLS=OFF"
+    " -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF",
+    "SKBUILD_BUILD_TARGETS": "llama;ggml;llama-common",
+    "CMAKE_BUILD_PARALLEL_LEVEL": str(os.cpu_count() or 2),
+}
+
 
 def main() -> int:
     constraints = ["-c", str(ROOT / "constraints.txt")]
@@ -23,6 +32,8 @@ def main() -> int:
         if line.startswith("llama_cpp_python")
     )
     compile_llama = [*PIP, "-v", "--no-binary", "llama-cpp-python", *constraints, llama]
+    for name, value in BUILD.items():
+        os.environ.setdefault(name, value)
     if code := show_progress(compile_llama, "compiling llama.cpp"):
         return code
     return subprocess.call([*PIP, "-q", *constraints, "-e", f"{ROOT}[dev]"])

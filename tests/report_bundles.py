@@ -1,7 +1,10 @@
 """Small bundles made of literals, for the tests of reports."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from pydantic import BaseModel
 
 from harness.bundle import Bundle, create, read_finished
 from harness.results import (
@@ -94,6 +97,16 @@ def bundle_of(
     folder: Path, info: RunInfo, cases: list[CaseResult], timings: list[TimingResult] | None = None
 ) -> Bundle:
     return read_finished(write_bundle(folder, info, cases, timings))
+
+
+def read_back(
+    folder: Path, info: RunInfo, cases: list[CaseResult], records: Sequence[BaseModel]
+) -> Bundle:
+    """A bundle with records of any kind behind its cases."""
+    writer = create(folder, info)
+    writer.append(*cases, *records)
+    writer.append(Footer(cases=len(cases), steps=1, wall_s=1.0))
+    return read_finished(folder)
 
 
 def hostile_bundle(folder: Path) -> Path:

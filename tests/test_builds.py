@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from harness import builds
+from harness import backend_names, builds
 from harness.backends.libllama import default_folder
 from harness.backends.llama_cpp import Worker
+from harness.build_files import check
 from harness.errors import InputError, Unsupported
 from harness.releases import order, signature
 from harness.vocab_files import vocab_path
@@ -86,12 +87,14 @@ def test_the_list_says_why_a_build_cannot_be_used(cache: Path, tmp_path: Path) -
     ]
 
 
-def test_the_list_names_the_devices_that_lie_beside_a_build(cache: Path, tmp_path: Path) -> None:
-    folder = folder_with(tmp_path / "f", elf(), "libllama.b6673.so")
+def test_the_list_names_devices_that_cannot_be_asked(cache: Path, tmp_path: Path) -> None:
+    folder = folder_with(tmp_path / "f", elf(), "libllama.vulkan.b6673.so")
     for name in ("base", "cpu-haswell", "vulkan"):
         folder_with(folder, elf(), f"libggml-{name}.so")
     builds.add(f"x={folder}")
-    assert builds.describe() == ["x              b6673            cpu-haswell, vulkan"]
+    first, second = builds.describe()
+    assert first == "x              b6673            unknown"
+    assert second.strip().startswith("not here: haswell, vulkan (Command ")
 
 
 @pytest.mark.parametrize(
@@ -129,17 +132,17 @@ def test_a_folder_that_cannot_be_loaded_is_refused_in_one_line(
 def test_a_truncated_real_library_is_refused(tmp_path: Path) -> None:
     real = (default_folder() / "libllama.so").read_bytes()
     folder = folder_with(tmp_path / "f", real)
-    assert builds.check(folder) == folder / "libllama.so"
+    assert check(folder) == folder / "libllama.so"
     folder_with(folder, real[:-1])
     with pytest.raises(InputError, match=r"libllama.so: is truncated - fetch the build again"):
-        builds.check(folder)
+        check(folder)
 
 
 def test_a_library_that_libllama_needs_is_checked_too(tmp_path: Path) -> None:
     folder = folder_with(tmp_path / "f", elf())
     folder_with(folder, elf(machine=183), "libggml.so")
     with pytest.raises(InputError, match=r"libggml.so: built for arm64"):
-        builds.check(folder)
+        check(folder)
 
 
 @pytest.mark.parametrize(
@@ -279,8 +282,10 @@ def test_the_arguments_of_another_release_would_be_seen(name: str, taken: str) -
 def test_a_build_names_its_release_and_what_it_has(
     name: str, has: set[str], lacks: set[str]
 ) -> None:
-    folder, release = registered(name)
-    hello = Worker(str(folder), release).hello()
+    registered(name)
+    backend = backend_names.start(f"llama.cpp@{name}")  # as a process holds only one ggml
+    hello = backend.hello()
+    backend.close()
     assert hello.version == name
     assert has <= set(hello.samplers)
     assert not lacks & set(hello.samplers)

@@ -18,7 +18,7 @@ from harness.mutants import MUTANTS
 from harness.mutants.in_process import InProcess
 from harness.process import BackendFailure, BackendProcess
 from harness.statistics.plan import Budget, Errors
-from harness.suite import expand_cells
+from harness.suite import expand_cells, read_suite
 from harness.suite_distribution import (
     Cell,
     Coupled,
@@ -337,4 +337,4 @@ def test_a_bad_block_is_named(tmp_path: Path, old: str, new: str, message: str) 
     path = tmp_path / "s.toml"
     path.write_text(SUITE.replace(old, new, 1))
     with pytest.raises(InputError, match=message):
-        expand_cells(path, "full")
+        expand_cells(read_suite(path), "full")

@@ -22,6 +22,14 @@ chain = [{ top_p = { p = 0.7 } }]
 logits = { probs = [0.5, 0.3, 0.2] }
 """
 
+TIMED = """
+[[chain]]
+id = "a"
+sampler = "top_k"
+chain = [{top_k = {k = 4}}]
+logits = {family = "normal", n = 8}
+"""
+
 
 def problems_of(folder: Path, **suites: str) -> list[str]:
     """Problems of a folder that holds these suites only, without those of missing samplers."""
@@ -71,6 +79,57 @@ def test_lint_takes_exact_values_on_a_threshold(tmp_path: Path) -> None:
     assert problems_of(tmp_path, top_p=exact.replace("p = 0.7", "p = 0.75")) == []
 
 
+@pytest.mark.parametrize(
+    ("sampler", "parameters", "far", "at"),
+    [
+        # the mass of the likelier one is the threshold; so is the probability of both; and with two
+        # logits the smaller one is always two deviations below the larger
+        ("typical_p", "p = {}", 0.4, 0.5),
+        ("xtc", "p = 1.0, seed = 1, t = {}", 0.4, 0.5),
+        ("top_n_sigma", "n = {}", 1.0, 2.0),
+    ],
+    ids=["typical_p", "xtc", "top_n_sigma"],
+)
+def test_lint_notices_a_decision_on_the_threshold_of_other_filters(
+    tmp_path: Path, sampler: str, parameters: str, far: float, at: float
+) -> None:
+    probs = "[0.7, 0.3]" if sampler == "top_n_sigma" else "[0.5, 0.5]"
+    for value in (far, at):
+        chain = f"{sampler} = {{ {parameters.format(value)} }}"
+        case = CASE.replace("top_p = { p = 0.7 }", chain).replace('"top_p"', f'"{sampler}"')
+        folder = tmp_path / str(value)
+        folder.mkdir()
+        found = problems_of(folder, **{sampler: case.replace("[0.5, 0.3, 0.2]", probs)})
+        assert any("of its threshold" in problem for problem in found) == (value == at), found
+
+
+@pytest.mark.parametrize("group", ["parity", "removed", "generate", "mine"])
+def test_lint_reads_the_suites_of_every_folder(tmp_path: Path, group: str) -> None:
+    (tmp_path / group).mkdir()
+    (tmp_path / group / "bad.toml").write_text("nme = 1")
+    assert any(f"{group}/bad.toml: name: Field required" in problem for problem in lint(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("top_k = {k = 4}", "top_q = {}", "unknown sampler"),
+        ("[[chain]]", TIMED + "[[chain]]", "timing/mine: 'a': an id used twice"),
+        ('sampler = "top_k"', 'sampler = "top_p"', "its chain is without 'top_p'"),
+        ("n = 8", "n = 0", "malformed"),
+    ],
+    ids=["chain", "same-id", "other-sampler", "logits"],
+)
+def test_lint_notices_in_a_timing_suite(tmp_path: Path, old: str, new: str, message: str) -> None:
+    (tmp_path / "timing").mkdir()
+    path = tmp_path / "timing" / "mine.toml"
+    path.write_text(TIMED)
+    assert [p for p in lint(tmp_path) if "timing/mine" in p] == []
+    path.write_text(TIMED.replace(old, new))
+    found = lint(tmp_path)
+    assert any(message in problem for problem in found), found
+
+
 def test_lint_notices_a_description_used_twice(tmp_path: Path) -> None:
     other = CASE.replace('sampler = "top_p"', "").replace('id = "a"', 'id = "b"')
     found = problems_of(tmp_path, top_p=CASE, other=other)
@@ -78,9 +137,10 @@ def test_lint_notices_a_description_used_twice(tmp_path: Path) -> None:
 
 
 def test_lint_notices_a_sampler_without_a_suite(tmp_path: Path) -> None:
-    shutil.copytree(suites_folder() / "parity", tmp_path / "parity")
+    for group in ("parity", "removed"):
+        shutil.copytree(suites_folder() / group, tmp_path / group)
     (tmp_path / "parity" / "xtc.toml").unlink()
-    found = linter._missing_suites({p: read_suite(p) for p in tmp_path.glob("parity/*")})
+    found = linter._missing_suites({p: read_suite(p).suite for p in tmp_path.glob("*/*.toml")})
     assert found == ["sampler xtc: no suite parity/xtc.toml with sampler = 'xtc'"]
 
 

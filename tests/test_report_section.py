@@ -96,7 +96,7 @@ def test_run_without_a_case_is_not_ok(tmp_path: Path) -> None:
 def test_run_without_a_backend_is_not_ok(tmp_path: Path) -> None:
     part = section_of(tmp_path, run_info(), case("a", {}))
     assert not part.ok
-    assert [p.detail for p in part.problems] == ["the run has no backend"]
+    assert [p.detail for p in part.problems] == ["no backend of the run runs here"]
 
 
 def test_suite_without_a_case_is_a_row_of_none(tmp_path: Path) -> None:

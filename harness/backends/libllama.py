@@ -6,6 +6,7 @@ llama-cpp-python installed.
 """
 
 import ctypes
+import functools
 import os
 from ctypes import (
     POINTER,
@@ -26,9 +27,12 @@ from typing import Any
 
 import numpy as np
 
-from harness.builds import check, needed_libraries
+from harness.backends.ggml_devices import Devices
+from harness.build_files import check, needed_libraries
 from harness.errors import InputError, Unsupported
 from harness.releases import ARGUMENTS, NEWEST, Signature, model_layout
+
+_ALL_LAYERS = 1 << 16
 
 TOKEN_DATA = np.dtype([("id", "<i4"), ("logit", "<f4"), ("p", "<f4")])
 
@@ -86,8 +90,17 @@ class ContextParams(Structure):
         ("n_threads", c_int32),
         ("n_threads_batch", c_int32),
         ("_enums", c_uint32),
-        ("_rest", ctypes.c_uint64 * 15),
+        ("_middle", ctypes.c_uint64 * 12),
+        ("samplers", c_void_p),
+        ("n_samplers", c_size_t),
+        ("ctx_other", c_void_p),
     )
+
+
+class SequenceSampler(Structure):
+    """llama_sampler_seq_config: the chain that is put into the graph for a sequence."""
+
+    _fields_ = (("seq_id", c_int32), ("sampler", c_void_p))
 
 
 class Batch(Structure):
@@ -114,6 +127,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "llama_print_system_info": (c_char_p, []),
     "llama_model_default_params": (ModelParams, []),
     "llama_model_load_from_file": (c_void_p, [c_char_p, ModelParams]),
+    "llama_load_model_from_file": (c_void_p, [c_char_p, ModelParams]),  # its name before b4435
     "llama_model_free": (None, [c_void_p]),
     "llama_model_get_vocab": (c_void_p, [c_void_p]),
     "llama_vocab_n_tokens": (c_int32, [c_void_p]),
@@ -128,6 +142,14 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "llama_batch_free": (None, [Batch]),
     "llama_decode": (c_int32, [c_void_p, Batch]),
     "llama_get_logits_ith": (POINTER(c_float), [c_void_p, c_int32]),
+    "llama_get_sampled_candidates_ith": (POINTER(c_int32), [c_void_p, c_int32]),
+    "llama_get_sampled_candidates_count_ith": (c_uint32, [c_void_p, c_int32]),
+    "llama_get_sampled_logits_ith": (POINTER(c_float), [c_void_p, c_int32]),
+    "llama_get_sampled_logits_count_ith": (c_uint32, [c_void_p, c_int32]),
+    "llama_get_sampled_probs_ith": (POINTER(c_float), [c_void_p, c_int32]),
+    "llama_get_sampled_probs_count_ith": (c_uint32, [c_void_p, c_int32]),
+    "llama_sampler_chain_get": (c_void_p, [c_void_p, c_int32]),
+    "llama_sampler_name": (c_char_p, [c_void_p]),
     "llama_sampler_chain_default_params": (ChainParams, []),
     "llama_sampler_chain_init": (c_void_p, [ChainParams]),
     "llama_sampler_chain_add": (None, [c_void_p, c_void_p]),
@@ -152,10 +174,11 @@ def default_folder() -> Path:
 class Libllama:
     """A loaded libllama: each function of _SIGNATURES as an attribute, None if the build lacks it.
 
-    Raises InputError where the folder holds no libllama or it cannot be loaded.
+    device: the CPU variant or GPU that computes; "" leaves the choice to ggml. Raises InputError
+    where the folder holds no libllama or it cannot be loaded.
     """
 
-    def __init__(self, folder: Path, release: str = NEWEST) -> None:
+    def __init__(self, folder: Path, release: str = NEWEST, device: str = "") -> None:
         path = check(folder)
         # ggml answers an abort by running gdb on itself, which takes minutes and hides the reason
         os.environ.setdefault("GGML_NO_BACKTRACE", "1")
@@ -167,7 +190,7 @@ class Libllama:
             self._library = ctypes.CDLL(str(path))
         except OSError as error:
             raise InputError(path, f"cannot be loaded: {error}") from None
-        self.path, self.release = path, release
+        self.path, self.release, self._device = path, release, device
         for symbol, (result, arguments) in _SIGNATURES.items():
             function = getattr(self._library, symbol, None)
             if function is not None:
@@ -188,28 +211,24 @@ class Libllama:
         function.argtypes = [ARGUMENTS[name] for name in signature.arguments]
         return function
 
-    def load_devices(self) -> None:
-        """Load the CPU variants and GPU backends that lie beside a build as libraries of their own.
-
-        Needed before a model is computed with, and not for sampling.
-        """
-        for library in self._needed:
-            load = getattr(library, "ggml_backend_load_all_from_path", None)
-            if load is not None:
-                load.restype, load.argtypes = None, [c_char_p]
-                load(str(self.path.parent).encode())
-                return
+    @functools.cached_property
+    def devices(self) -> Devices:
+        """What computes: loaded when a model is, for sampling needs none. Raises InputError."""
+        return Devices(self.path.parent, self._needed, self._device)
 
     def load_model(self, path: Path, vocab_only: bool = False) -> int:
         """A llama_model. Raises InputError if llama.cpp refuses the file, Unsupported if it is not
         known how this release takes one."""
         layout = model_layout(self.release)
-        if not vocab_only:
-            self.load_devices()
         params = self.llama_model_default_params()
-        c_int32.from_buffer(params, layout.n_gpu_layers).value = 0
+        gpu = None if vocab_only else self.devices.gpu
+        only = (c_void_p * 2)(gpu, None)
+        if gpu is not None:
+            params.devices = ctypes.addressof(only)
+        c_int32.from_buffer(params, layout.n_gpu_layers).value = _ALL_LAYERS if gpu else 0
         c_bool.from_buffer(params, layout.vocab_only).value = vocab_only
-        model = self.llama_model_load_from_file(str(path).encode(), params)
+        load = self.llama_model_load_from_file or self.llama_load_model_from_file
+        model = load(str(path).encode(), params)
         if not model:
             raise InputError(path, "llama.cpp cannot load this model", "check the GGUF file")
         return int(model)

@@ -13,10 +13,17 @@ from harness.backends.libllama import (
     TokenDataArray,
     default_folder,
 )
-from harness.backends.llama_decode import Model, generate
+from harness.backends.llama_decode import Model, decode, generate
 from harness.errors import Unsupported
-from harness.protocol import ChainSpec, GenerateReply, GenerateRequest, HelloReply
+from harness.protocol import (
+    ChainSpec,
+    DecodeRequest,
+    GenerateReply,
+    GenerateRequest,
+    HelloReply,
+)
 from harness.releases import NEWEST, SIGNATURES, LogitBias, signature
+from harness.vocab_files import vocab_path
 
 
 class NativeCandidates:
@@ -85,14 +92,15 @@ class NativeChain:
 
 class Worker:
     """folder: a libllama build, default the installed llama-cpp-python. release: which one it is; a
-    folder that does not say is taken for v0.5.0."""
+    folder that does not say is taken for v0.5.0. device: what decodes; "" leaves that to ggml."""
 
-    def __init__(self, folder: str = "", release: str = "") -> None:
-        self.library = Libllama(Path(folder) if folder else default_folder(), release or NEWEST)
+    def __init__(self, folder: str = "", release: str = "", device: str = "") -> None:
+        path = Path(folder) if folder else default_folder()
+        self.library = Libllama(path, release or NEWEST, device)
         self._version = release or "release unknown, taken for v0.5.0"
         if not folder:
             self._version = "v0.5.0 (llama-cpp-python 0.3.36)"
-        self._vocabs: dict[str, int] = {}
+        self._vocab_models: dict[str, int] = {}
         self._model: Model | None = None
 
     def hello(self) -> HelloReply:
@@ -100,14 +108,19 @@ class Worker:
             name="llama.cpp",
             version=self._version,
             build=self.library.path.name,
-            device=self.library.llama_print_system_info().decode(),
+            device=self._device(),
             capabilities=["run", "draws", "time", "whole_chain", *self._decodes()],
             samplers=sorted(filter(self._has, SIGNATURES)),
         )
 
-    def _decodes(self) -> list[Literal["generate"]]:
+    def _device(self) -> str:
+        """What was loaded, and what the CPU's code was compiled for."""
+        devices = self.library.devices.describe()
+        return f"{devices} | {self.library.llama_print_system_info().decode()}"
+
+    def _decodes(self) -> list[Literal["decode", "generate"]]:
         """Contexts are made as v0.5.0 makes them; other releases lay out their parameters apart."""
-        return ["generate"] if self.library.release == NEWEST else []
+        return ["decode", "generate"] if self.library.release == NEWEST else []
 
     def _has(self, sampler: str) -> bool:
         try:
@@ -131,24 +144,44 @@ class Worker:
         values = _FIXED | {"n_vocab": n_vocab} | given | _arrays(given)
         if "vocab" in taken.arguments:
             values["vocab"] = self._vocab(vocab) if vocab else None
+        if "model" in taken.arguments:
+            values["model"] = self._vocab_model(vocab or str(vocab_path("spm")), whole=True)
         return int(initialize(*(values[argument] for argument in taken.arguments)))
 
     def _vocab(self, path: str) -> int:
-        if path not in self._vocabs:
-            model = self.library.load_model(Path(path), vocab_only=True)
-            self._vocabs[path] = self.library.llama_model_get_vocab(model)
-        return self._vocabs[path]
+        return int(self.library.llama_model_get_vocab(self._vocab_model(path)))
+
+    def _vocab_model(self, path: str, whole: bool = False) -> int:
+        """whole: with its weights; without them llama.cpp does not read the context size, which
+        `dry` takes from the model where it takes a model."""
+        if path not in self._vocab_models:
+            self._vocab_models[path] = self.library.load_model(Path(path), vocab_only=not whole)
+        return self._vocab_models[path]
+
+    def decode(self, request: DecodeRequest, rows: NDArray[np.float32]) -> None:
+        model = self._load(request.model)
+        model.check(request.n_vocab, request.tokens)
+        decode(model, request, rows)
 
     def generate(self, request: GenerateRequest, rows: NDArray[np.float32]) -> GenerateReply:
+        model = self.model(request)
+        chain = self.build(request.chain, request.n_vocab, request.model)
+        return generate(model, chain, request, rows)
+
+    def model(self, request: GenerateRequest) -> Model:
+        """The model of a request, which fits it. Raises InputError, Unsupported."""
+        model = self._load(request.model)
+        model.check(request.n_vocab, request.prompt, request.n_tokens)
+        return model
+
+    def _load(self, file: str) -> Model:
         if not self._decodes():
             raise Unsupported(f"cannot decode with release {self.library.release}")
-        path = Path(request.model)
+        path = Path(file)
         if self._model is None or self._model.path != path:
             self._model = None  # so that two models are never in memory
             self._model = Model(self.library, path)
-        self._model.check(request)
-        chain = self.build(request.chain, request.n_vocab, request.model)
-        return generate(self._model, chain, request, rows)
+        return self._model
 
     def candidates(self, logits: NDArray[np.float32]) -> NativeCandidates:
         return NativeCandidates(logits)

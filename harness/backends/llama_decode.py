@@ -1,5 +1,6 @@
-"""Generation with libllama: decode, sample with the native chain, accept, decode."""
+"""Decoding with libllama: the logits of a prompt; generation with the native chain."""
 
+import ctypes
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -7,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.backends.libllama import Libllama
+from harness.backends.libllama import Libllama, SequenceSampler
 from harness.errors import InputError
-from harness.protocol import GenerateReply, GenerateRequest
+from harness.protocol import DecodeRequest, GenerateReply, GenerateRequest
 
 if TYPE_CHECKING:
     from harness.backends.llama_cpp import NativeChain
@@ -24,21 +25,18 @@ class Model:
         self.n_vocab = int(library.llama_vocab_n_tokens(library.llama_model_get_vocab(self.model)))
         self.n_context = int(library.llama_model_n_ctx_train(self.model))
 
-    def check(self, request: GenerateRequest) -> None:
-        """Raises InputError for a request that was made for another model."""
-        if request.n_vocab != self.n_vocab:
-            problem = f"has a vocabulary of {self.n_vocab} tokens, asked for {request.n_vocab}"
+    def check(self, n_vocab: int, tokens: list[int], further: int = 0) -> None:
+        """Raises InputError for tokens, and further ones to come, that are another model's."""
+        if n_vocab != self.n_vocab:
+            problem = f"has a vocabulary of {self.n_vocab} tokens, asked for {n_vocab}"
             raise InputError(self.path, problem, "name the model that the prompts were made for")
-        foreign = [token for token in request.prompt if not 0 <= token < self.n_vocab]
+        foreign = [token for token in tokens if not 0 <= token < self.n_vocab]
         if foreign:
             raise InputError(self.path, f"has no token {foreign[0]}, which the prompt holds")
-        length = len(request.prompt) + request.n_tokens
+        length = len(tokens) + further
         if length > self.n_context:
             problem = f"was trained on {self.n_context} tokens, {length} are asked for"
             raise InputError(self.path, problem, "shorten the prompt or generate fewer")
-
-    def context(self, n_tokens: int) -> "Context":
-        return Context(self, n_tokens)
 
     def __del__(self) -> None:
         if self.model:
@@ -46,14 +44,20 @@ class Model:
 
 
 class Context:
-    """A llama_context with one sequence, on one thread."""
+    """A llama_context with one sequence of at most n_tokens.
 
-    def __init__(self, model: Model, n_tokens: int) -> None:
+    chain: a llama_sampler_chain to put into its graph, which must live as long.
+    """
+
+    def __init__(self, model: Model, n_tokens: int, threads: int = 1, chain: int = 0) -> None:
         self.model, self.library, self.pointer = model, model.library, 0
         params = self.library.llama_context_default_params()
         params.n_ctx = params.n_batch = n_tokens
         params.n_seq_max = 1
-        params.n_threads = params.n_threads_batch = 1
+        params.n_threads = params.n_threads_batch = threads
+        sampler = SequenceSampler(0, chain)
+        if chain:
+            params.samplers, params.n_samplers = ctypes.addressof(sampler), 1
         self.pointer = int(self.library.llama_init_from_model(model.model, params) or 0)
         if not self.pointer:
             problem = "llama.cpp cannot make a context"
@@ -62,30 +66,49 @@ class Context:
 
     def decode(self, tokens: list[int]) -> NDArray[np.float32]:
         """The logits after these further tokens: a view that the next call overwrites."""
+        return self.decode_all(tokens, 1)[0]
+
+    def decode_all(self, tokens: list[int], n_last: int) -> list[NDArray[np.float32]]:
+        """The logits after each of the last n_last tokens, all decoded in one batch."""
         n = len(tokens)
         batch = self.library.llama_batch_init(n, 0, 1)
         batch.n_tokens = n
         for i, token in enumerate(tokens):
-            batch.token[i], batch.pos[i], batch.logits[i] = token, self.length + i, i == n - 1
+            batch.token[i], batch.pos[i], batch.logits[i] = token, self.length + i, i >= n - n_last
             batch.n_seq_id[i], batch.seq_id[i][0] = 1, 0
         status = self.library.llama_decode(self.pointer, batch)
         self.library.llama_batch_free(batch)
-        logits: Any = self.library.llama_get_logits_ith(self.pointer, -1) if status == 0 else None
-        if not logits:
-            problem = f"gives no logits at position {self.length + n - 1} (status {status})"
-            raise InputError(self.model.path, problem, "name a model that generates text")
+        rows = [self._row(status, i) for i in range(-n_last, 0)]
         self.length += n
-        return np.ctypeslib.as_array(logits, (self.model.n_vocab,))
+        return rows
+
+    def _row(self, status: int, output: int) -> NDArray[np.float32]:
+        row: Any = None
+        if status == 0:
+            row = self.library.llama_get_logits_ith(self.pointer, output)
+        if not row:
+            problem = f"gives no logits after {self.length} tokens (status {status})"
+            raise InputError(self.model.path, problem, "name a model that generates text")
+        return np.ctypeslib.as_array(row, (self.model.n_vocab,))
 
     def close(self) -> None:
         self.library.llama_free(self.pointer)
+
+
+def decode(model: Model, request: DecodeRequest, rows: NDArray[np.float32]) -> None:
+    """Fills rows with the logits after every token."""
+    context = Context(model, len(request.tokens))
+    try:
+        rows[:] = context.decode_all(request.tokens, len(request.tokens))
+    finally:
+        context.close()
 
 
 def generate(
     model: Model, chain: "NativeChain", request: GenerateRequest, rows: NDArray[np.float32]
 ) -> GenerateReply:
     """Fills rows with the logits of each step. llama_sampler_sample accepts what it selects."""
-    context = model.context(len(request.prompt) + request.n_tokens)
+    context = Context(model, len(request.prompt) + request.n_tokens)
     tokens: list[int] = []
     ns = 0
     try:

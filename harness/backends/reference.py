@@ -9,10 +9,12 @@ from numpy.typing import NDArray
 
 from harness.errors import Unsupported
 from harness.protocol import ChainSpec, HelloReply
+from harness.releases import has
 from harness.statistics import law
 from harness.vocab_files import read_vocab
 from reference import ALL_SAMPLERS, Candidates, Chain, Sampler, build_chain
 from reference.random import Mt19937
+from reference.releases import NEWEST, changes_of, samplers_of
 from reference.samplers.dist import Dist
 
 
@@ -70,12 +72,21 @@ class GivenUniforms(Mt19937):
 
 
 class Worker:
+    """release: whose meaning the samplers have."""
+
     samplers: Mapping[str, Callable[..., Sampler]] = ALL_SAMPLERS
+    version = NEWEST
+
+    def __init__(self, release: str = NEWEST) -> None:
+        self.version = release
+        if release != NEWEST:
+            found = samplers_of(changes_of(release))
+            self.samplers = {name: found[name] for name in found if has(name, release)}
 
     def hello(self) -> HelloReply:
         return HelloReply(
             name="reference",
-            version="0.1.0",
+            version=self.version,
             capabilities=["run", "draws", "time", "uniforms"],
             samplers=sorted(self.samplers),
         )

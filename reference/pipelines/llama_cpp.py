@@ -1,179 +1,274 @@
-"""llama.cpp's own chain: what `common_sampler_init` builds from the command line's parameters.
+"""llama.cpp's own pipeline: `common_sampler`, built from the command line's parameters.
 
-    logit_bias (if any), then the samplers in their order, then dist
-    mirostat 1 or 2:  logit_bias (if any), temp, mirostat or mirostat_v2, and nothing else
+Its chain is `default_chain` (reference/pipelines/llama_cpp_chain.py). A token is
 
-A sampler that is off stays in the chain and does nothing. adaptive_p, named anywhere in the order,
-comes last in the place of dist.
+    set_logits, reasoning budget, [grammar if it comes first], chain
+    if the grammar was left out: the grammar on that token alone; where it refuses the token,
+    set_logits, reasoning budget, grammar, chain: another token
 
--1 for penalty_last_n or dry_penalty_last_n meant the context size in earlier releases, so that a
-log could show 4096 for a default of -1. At v0.5.0 both defaults are 64, the command line and the
-server refuse a negative number, and a sampler built with one is off. `default_chain(..., n_ctx)`
-gives the earlier meaning.
+so a refused token has moved what apply moves: random streams by another draw, mirostat's mu.
 
-Not here: the grammar, the reasoning budget, `--ignore-eos` (it adds a bias of -inf for every
-end-of-generation token) and a model's own defaults (`general.sampling.*` in its metadata).
+The grammar itself is not here: it is any object with apply, accept, reset and clone.
 
-Source: common/common.h (common_params_sampling), common/sampling.cpp (common_sampler_init,
-common_sampler_types_from_names) and common/arg.cpp at v0.5.0.
+Source: common/sampling.cpp at v0.5.0.
+Tests: tests/test_common_sampler.py, and _native.py against libllama-common
 """
 
-import math
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from reference.errors import ChainError
-from reference.random import DEFAULT_SEED
+from reference import sorting
+from reference.candidates import Candidates
+from reference.chain import Sampler, build_chain
+from reference.errors import UndefinedInputError
+from reference.pipelines.llama_cpp_chain import (
+    SamplingParams,
+    ban_eog,
+    default_chain,
+    sampler_name,
+    samplers_from_chars,
+    samplers_from_names,
+)
+from reference.pipelines.reasoning_budget import ReasoningBudget, State
+from reference.vocab import Vocab
 
-ChainSpec = list[dict[str, dict[str, Any]]]
+__all__ = [
+    "CommonSampler",
+    "Output",
+    "SamplingParams",
+    "ban_eog",
+    "default_chain",
+    "prefill_tokens",
+    "sampler_name",
+    "samplers_from_chars",
+    "samplers_from_names",
+]
 
-MIROSTAT_M = 100
-
-# The command line's names; one that it does not know it drops with a warning.
-DEFAULT_ORDER = (
-    "penalties", "dry", "top_n_sigma", "top_k", "typ_p", "top_p", "min_p", "xtc", "temperature",
-)  # fmt: skip
-_NAMES = (*DEFAULT_ORDER, "infill", "adaptive_p")
-_ALIASES = {"nucleus": "top_p", "temp": "temperature", "typ": "typ_p"}
+UNLIMITED = 2**31 - 1  # tokens of a reasoning block
+SHORTEST_PREV = 32
 
 
 @dataclass(frozen=True)
-class SamplingParams:
-    """The fields and defaults of common_params_sampling."""
+class Output:
+    """What a context holds for one position.
 
-    seed: int = DEFAULT_SEED
-    n_prev: int = 64
-    min_keep: int = 0
-    top_k: int = 40
-    top_p: float = 0.95
-    min_p: float = 0.05
-    xtc_probability: float = 0.0
-    xtc_threshold: float = 0.1
-    typ_p: float = 1.0
-    temp: float = 0.8
-    dynatemp_range: float = 0.0
-    dynatemp_exponent: float = 1.0
-    penalty_last_n: int = 64
-    penalty_repeat: float = 1.0
-    penalty_freq: float = 0.0
-    penalty_present: float = 0.0
-    dry_multiplier: float = 0.0
-    dry_base: float = 1.75
-    dry_allowed_length: int = 2
-    dry_penalty_last_n: int = 64
-    dry_sequence_breakers: tuple[str, ...] = ("\n", ":", '"', "*")
-    adaptive_target: float = -1.0
-    adaptive_decay: float = 0.9
-    mirostat: int = 0
-    mirostat_tau: float = 5.0
-    mirostat_eta: float = 0.1
-    top_n_sigma: float = -1.0
-    samplers: tuple[str, ...] = DEFAULT_ORDER
-    logit_bias: tuple[tuple[int, float], ...] = ()
-
-
-def default_chain(
-    params: SamplingParams, n_vocab: int, n_ctx: int | None = None, suppress: Iterable[int] = ()
-) -> ChainSpec:
-    """The specification for `build_chain`.
-
-    n_ctx: if given, -1 as penalty_last_n or dry_penalty_last_n means this, as in earlier releases.
-    suppress: tokens that the model forbids (tokenizer.ggml.suppress_tokens), biased by -inf after
-    the user's. Raises ChainError for penalties that are not finite, a factor that is not positive,
-    an unknown sampler and an unknown mirostat version.
+    logits: float32[n], of the whole vocabulary; float64[n] for the ideal result.
+    ids: int32[n], if in-graph samplers left these candidates only. p: float32[n] with ids, if they
+    left probabilities. token: if they have selected one.
     """
-    _check(params)
-    biases = [list(pair) for pair in params.logit_bias] + [[t, -math.inf] for t in suppress]
-    chain: ChainSpec = [{"logit_bias": {"logit_bias": biases}}] if biases else []
-    if params.mirostat:
-        return [*chain, {"temp": {"temp": params.temp}}, _mirostat(params, n_vocab)]
-    order = [sampler_name(name) for name in params.samplers]
-    chain += [_stage(name, params, n_ctx) for name in order if name != "adaptive_p"]
-    if "adaptive_p" in order:
-        target, decay = params.adaptive_target, params.adaptive_decay
-        chain.append({"adaptive_p": {"target": target, "decay": decay, "seed": params.seed}})
-    else:
-        chain.append({"dist": {"seed": params.seed}})
-    return chain
+
+    logits: NDArray[Any]
+    ids: NDArray[np.int32] | None = None
+    p: NDArray[Any] | None = None
+    token: int | None = None
+
+    def candidates(self) -> Candidates:
+        """`common_sampler::set_logits`: never known to be sorted, nothing selected."""
+        cand = Candidates.from_logits(self.logits, self.logits.dtype)
+        if self.ids is not None:
+            cand.ids = self.ids.copy()
+            if self.p is not None:
+                cand.p = self.p.copy()
+        return cand
 
 
-def sampler_name(name: str) -> str:
-    """The command line's name of a sampler, for any way of writing it that it takes: in any case,
-    with - for _ or without either. Raises ChainError for an unknown one."""
-    plain = name.lower()
-    for known in _NAMES:
-        if plain in (known, known.replace("_", "-"), known.replace("_", "")):
-            return known
-    if plain in _ALIASES:
-        return _ALIASES[plain]
-    raise ChainError(f"unknown sampler {name!r}; known: {', '.join(_NAMES)}")
+class CommonSampler:
+    """llama.cpp's `common_sampler`: chain, grammar, reasoning budget and history.
+
+    vocab: for strings in dry_sequence_breakers, infill, incomplete UTF-8 in the reasoning budget,
+    tokens that end a generation, prev_str. None: there are none of these.
+    grammar: applied and told generated tokens only, never the prompt's.
+    prefill: tokens of the generation prompt that the template has put before the answer. The
+    reasoning budget gets them, and the grammar if it needs_prefill (those that llama.cpp makes of a
+    JSON schema or of tools, not a user's own) and is not lazy.
+    suppress: as in default_chain. Raises ChainError as default_chain and build_chain.
+    """
+
+    def __init__(
+        self,
+        params: SamplingParams,
+        n_vocab: int,
+        vocab: Vocab | None = None,
+        *,
+        grammar: Sampler | None = None,
+        needs_prefill: bool = False,
+        prefill: Sequence[int] = (),
+        suppress: Iterable[int] = (),
+    ) -> None:
+        self.params, self.vocab, self.grammar = params, vocab, grammar
+        spec = default_chain(params, n_vocab, suppress=suppress)
+        self.chain = build_chain(spec, n_vocab=n_vocab, vocab=vocab)
+        self.budget = _reasoning_budget(params, vocab)
+        self.prev: deque[int] = deque(maxlen=max(SHORTEST_PREV, params.n_prev))
+        self._cand: Candidates | None = None
+        for token in prefill:
+            if grammar is not None and needs_prefill and not params.grammar_lazy:
+                grammar.accept(token)
+            if self.budget is not None:
+                self.budget.accept(token)
+
+    def sample(self, output: Output, grammar_first: bool = False) -> int:
+        """A token for the position; it is not accepted.
+
+        A token that an in-graph sampler has selected is taken as it is. Raises UndefinedInputError
+        for one with a grammar or a reasoning budget (llama.cpp aborts), and where nothing is
+        selected.
+        """
+        if output.token is not None:
+            return self._take(output, output.token)
+        constrain = self._grammar_applies()
+        token = self._pass(output, constrain and grammar_first)
+        if grammar_first or not constrain or self._fits(token):
+            return token
+        return self._pass(output, constrain)
+
+    def _take(self, output: Output, token: int) -> int:
+        if self.grammar is not None or self.budget is not None:
+            raise UndefinedInputError("an in-graph sampler with a grammar or a reasoning budget")
+        self._cand = output.candidates()
+        at = np.flatnonzero(self._cand.ids == token)
+        self._cand.selected = int(at[0]) if len(at) else -1
+        return token
+
+    def _pass(self, output: Output, with_grammar: bool) -> int:
+        self._cand = cand = output.candidates()
+        if self.budget is not None:
+            self.budget.apply(cand)
+        if with_grammar and self.grammar is not None:
+            self.grammar.apply(cand)
+        self.chain.apply(cand)
+        if cand.token is None:
+            raise UndefinedInputError("the chain selected no token")
+        return cand.token
+
+    def _fits(self, token: int) -> bool:
+        assert self.grammar is not None
+        alone = Candidates.from_logits([1.0])
+        alone.ids[0] = token
+        self.grammar.apply(alone)
+        return bool(alone.logits[0] != -np.inf)
+
+    def _grammar_applies(self) -> bool:
+        """A lazy grammar rests inside a reasoning block."""
+        if self.grammar is None:
+            return False
+        if self.budget is None or not self.params.grammar_lazy:
+            return True
+        return self.budget.state in (State.IDLE, State.DONE)
+
+    def accept(self, token: int, is_generated: bool) -> None:
+        """A token of the prompt (is_generated False) or an answer's. A lazy grammar that rested is
+        told the end sequence of the reasoning block, which may hold its trigger."""
+        applies = self._grammar_applies()
+        if is_generated and self.budget is not None:
+            self.budget.accept(token)
+            if self.grammar is not None and not applies and self.budget.state == State.DONE:
+                for end_token in self.budget.end_match or ():
+                    self.grammar.accept(end_token)
+        if is_generated and self.grammar is not None and applies:
+            self.grammar.accept(token)
+        self.chain.accept(token)
+        self.prev.append(token)
+
+    def sample_and_accept_n(
+        self, outputs: Sequence[Output], draft: Sequence[int], grammar_first: bool = False
+    ) -> list[int]:
+        """Speculative decoding: sample and accept along a draft, up to the first token that is not
+        the draft's, or that ends the generation before the draft's last; after the whole draft one
+        more. outputs: one more than the draft. Returns 1 to len(outputs) tokens.
+
+        Raises ValueError for another number of outputs, UndefinedInputError as sample.
+        """
+        if len(outputs) != len(draft) + 1:
+            raise ValueError(f"{len(outputs)} outputs for a draft of {len(draft)}: one more needed")
+        eog = self.vocab.eog if self.vocab is not None else frozenset()
+        tokens: list[int] = []
+        for i, output in enumerate(outputs):
+            token = self.sample(output, grammar_first)
+            self.accept(token, True)
+            tokens.append(token)
+            if i < len(draft) and (token != draft[i] or (token in eog and i + 1 < len(draft))):
+                break
+        return tokens
+
+    def force_reasoning_end(self) -> bool:
+        """`common_sampler_reasoning_budget_force`: True if a reasoning block now ends."""
+        return self.budget is not None and self.budget.force()
+
+    def get_candidates(self, do_sort: bool = False) -> Candidates:
+        """What the last sample left, in place. do_sort: by p, unless known to be sorted by logits.
+
+        Raises UndefinedInputError before a sample (of a clone, too: llama.cpp's points into the
+        original's memory), and where p is NaN or nothing is selected and would be sorted.
+        """
+        cand = self._cand
+        if cand is None:
+            raise UndefinedInputError("no candidates: nothing has been sampled")
+        if do_sort and not cand.sorted:
+            if cand.selected < 0 or np.isnan(cand.p).any():
+                raise UndefinedInputError("candidates without a selection, or with p NaN, to sort")
+            token = cand.token
+            cand.keep(sorting.std_sort(cand.p))
+            cand.selected = int(np.flatnonzero(cand.ids == token)[0])
+            cand.sorted = True
+        return cand
+
+    @property
+    def last(self) -> int:
+        """The token accepted last. Raises UndefinedInputError if there is none."""
+        if not self.prev:
+            raise UndefinedInputError("no token has been accepted (llama.cpp throws)")
+        return self.prev[-1]
+
+    def prev_str(self, n: int) -> bytes:
+        """The text of the last n tokens accepted, as far as they are remembered."""
+        if self.vocab is None:
+            raise ValueError("prev_str needs a vocabulary")
+        tokens = list(self.prev)[-n:] if n > 0 else []
+        return b"".join(self.vocab.piece(token, special=True) for token in tokens)
+
+    def reset(self) -> None:
+        """History and chain; neither the grammar nor the reasoning budget."""
+        self.prev.clear()
+        self.chain.reset()
+
+    def clone(self) -> "CommonSampler":
+        """An independent sampler in the same state, without candidates."""
+        twin = CommonSampler.__new__(CommonSampler)
+        twin.params, twin.vocab, twin._cand = self.params, self.vocab, None
+        twin.chain, twin.prev = self.chain.clone(), self.prev.copy()
+        twin.grammar = None if self.grammar is None else self.grammar.clone()
+        twin.budget = None if self.budget is None else self.budget.clone()
+        return twin
 
 
-def _check(params: SamplingParams) -> None:
-    with np.errstate(all="ignore"):
-        repeat = np.float32(params.penalty_repeat)
-        reciprocal = np.float32(1) / repeat
-    if not (np.isfinite(repeat) and repeat > 0 and np.isfinite(reciprocal)):
-        raise ChainError(
-            "penalty_repeat must be finite and greater than 0, and its reciprocal finite,"
-            f" got {params.penalty_repeat!r}"
-        )
-    for name in ("penalty_freq", "penalty_present"):
-        value = getattr(params, name)
-        with np.errstate(over="ignore"):
-            if not np.isfinite(np.float32(value)):
-                raise ChainError(f"{name} must be finite, got {value!r}")
-    if params.mirostat not in (0, 1, 2):
-        raise ChainError(f"mirostat must be 0, 1 or 2, got {params.mirostat!r}")
+def _reasoning_budget(params: SamplingParams, vocab: Vocab | None) -> ReasoningBudget | None:
+    wanted = params.grammar_lazy or params.reasoning_control or params.reasoning_budget_tokens >= 0
+    if not (wanted and params.reasoning_budget_start and params.reasoning_budget_end):
+        return None
+    tokens = params.reasoning_budget_tokens
+    return ReasoningBudget(
+        [params.reasoning_budget_start],
+        params.reasoning_budget_end,
+        params.reasoning_budget_forced,
+        UNLIMITED if tokens < 0 else tokens,
+        vocab=vocab,
+    )
 
 
-def _mirostat(params: SamplingParams, n_vocab: int) -> dict[str, dict[str, Any]]:
-    given = {"seed": params.seed, "tau": params.mirostat_tau, "eta": params.mirostat_eta}
-    if params.mirostat == 1:
-        return {"mirostat": {"n_vocab": n_vocab, **given, "m": MIROSTAT_M}}
-    return {"mirostat_v2": given}
+def prefill_tokens(prompt: str, tokens: Sequence[int], vocab: Vocab) -> list[int]:
+    """What of a generation prompt, given as text and tokens, goes to the reasoning budget and the
+    grammar: all but a first token that begins with a space which the prompt does not begin with
+    (SentencePiece puts one before a special token)."""
+    if tokens and _begins_blank(vocab.piece(tokens[0], special=True)):
+        return list(tokens[0 if _begins_blank(prompt.encode()) else 1 :])
+    return list(tokens)
 
 
-def _stage(name: str, params: SamplingParams, n_ctx: int | None) -> dict[str, dict[str, Any]]:
-    p, keep = params, {"min_keep": params.min_keep}
-    stages: dict[str, dict[str, dict[str, Any]]] = {
-        "penalties": {
-            "penalties": {
-                "penalty_last_n": _last_n(p.penalty_last_n, n_ctx),
-                "penalty_repeat": p.penalty_repeat,
-                "penalty_freq": p.penalty_freq,
-                "penalty_present": p.penalty_present,
-            }
-        },
-        "dry": {
-            "dry": {
-                "dry_multiplier": p.dry_multiplier,
-                "dry_base": p.dry_base,
-                "dry_allowed_length": p.dry_allowed_length,
-                "dry_penalty_last_n": _last_n(p.dry_penalty_last_n, n_ctx),
-                "seq_breakers": list(p.dry_sequence_breakers),
-            }
-        },
-        "top_n_sigma": {"top_n_sigma": {"n": p.top_n_sigma}},
-        "top_k": {"top_k": {"k": p.top_k}},
-        "typ_p": {"typical_p": {"p": p.typ_p, **keep}},
-        "top_p": {"top_p": {"p": p.top_p, **keep}},
-        "min_p": {"min_p": {"p": p.min_p, **keep}},
-        "xtc": {"xtc": {"p": p.xtc_probability, "t": p.xtc_threshold, **keep, "seed": p.seed}},
-        "temperature": {
-            "temp_ext": {
-                "temp": p.temp,
-                "delta": p.dynatemp_range,
-                "exponent": p.dynatemp_exponent,
-            }
-        },
-        "infill": {"infill": {}},
-    }
-    return stages[name]
-
-
-def _last_n(n: int, n_ctx: int | None) -> int:
-    return n_ctx if n == -1 and n_ctx is not None else n
+def _begins_blank(text: bytes) -> bool:
+    return text[:1] in (b" ", b"\t", b"\n", b"\v", b"\f", b"\r")

@@ -175,8 +175,9 @@ def _add_overlaps(breaker: bytes, vocab: Vocab, heads: dict[int, set[tuple[int, 
     """Every token that contains the breaker, or ends with a beginning of it."""
     if not breaker:
         return
-    for token in range(len(vocab)):
-        word = vocab.detokenize(token)
+    for token, word in enumerate(vocab.detokenized):
+        if breaker[:1] not in word:
+            continue
         if breaker in word:
             heads[token].add(())
             continue

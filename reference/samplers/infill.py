@@ -36,6 +36,7 @@ class Infill:
         if max(vocab.eot, vocab.eos) < 0:
             raise ChainError("infill needs a vocabulary with an EOT or EOS token")
         self.vocab = vocab
+        self.end = vocab.eot if vocab.eot >= 0 else vocab.eos
         self.eog = np.array(sorted(vocab.eog), np.int32)
 
     @np.errstate(all="ignore")
@@ -57,7 +58,7 @@ class Infill:
             if len(cand) == 0:
                 cand.ids, cand.logits, cand.p = before.ids, before.logits, before.p
             cand.keep(likeliest)
-            cand.ids[0] = self.vocab.eot if self.vocab.eot >= 0 else self.vocab.eos
+            cand.ids[0] = self.end
             cand.logits[0] = 1
             return
         cand.p /= floats.total(cand.p)

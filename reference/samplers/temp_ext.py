@@ -29,6 +29,7 @@ from reference.samplers.temp import scale
 
 class TempExt:
     name = "temp_ext"
+    _scale = staticmethod(scale)
 
     def __init__(self, temp: Any, delta: Any = 0.0, exponent: Any = 1.0) -> None:
         self.temp = float32("temp", temp)
@@ -39,7 +40,7 @@ class TempExt:
         if self.delta > 0:
             self._apply_dynamic(cand)
         elif self.temp != 1:
-            scale(cand, self.temp)
+            self._scale(cand, self.temp)
 
     @np.errstate(all="ignore")
     def _apply_dynamic(self, cand: Candidates) -> None:
@@ -53,7 +54,7 @@ class TempExt:
         terms = np.where(cand.p > 0, cand.p * floats.log(cand.p), kind(0))
         entropy = kind(0) - floats.total(terms)
         share = floats.power(entropy / max_entropy, kind(self.exponent))
-        scale(cand, lowest + (highest - lowest) * share)
+        self._scale(cand, lowest + (highest - lowest) * share)
         p = floats.exp(cand.logits.astype(np.float64) - np.float64(cand.logits[0]))
         cand.p = (p.astype(kind) / floats.total(p)).astype(kind)
 

@@ -1,0 +1,90 @@
+"""llama.cpp's in-graph samplers: the chain is part of the model's graph and runs on its device.
+
+A context whose graph samples hands back what the chain left and not the model's logits. These come
+from a second context without a chain, which decodes the same tokens on the same device.
+"""
+
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.backends import llama_cpp
+from harness.backends.llama_cpp import NativeChain
+from harness.backends.llama_decode import Context
+from harness.errors import Unsupported
+from harness.protocol import ChainSpec, GenerateReply, GenerateRequest, HelloReply
+
+Result = tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.float32], bool | None, int]
+
+
+class Worker:
+    """folder, release, device: as the Worker of llama_cpp takes them."""
+
+    def __init__(self, *build: str) -> None:
+        self.native = llama_cpp.Worker(*build)
+
+    def hello(self) -> HelloReply:
+        hello = self.native.hello()
+        can = ["generate", "in_graph"] if "generate" in hello.capabilities else []
+        return hello.model_copy(update={"name": "llama.cpp/graph", "capabilities": can})
+
+    def build(self, _chain: ChainSpec, _n_vocab: int, _vocab: str | None) -> Any:
+        raise Unsupported("samples only while it decodes")
+
+    def generate_in_graph(
+        self, request: GenerateRequest, rows: NDArray[np.float32]
+    ) -> tuple[GenerateReply, list[Result]]:
+        model = self.native.model(request)
+        chain = self.native.build(request.chain, request.n_vocab, request.model)
+        n = len(request.prompt) + request.n_tokens
+        for token in request.prompt:  # before it is decoded: penalties look at the history then
+            chain.accept(token)
+        plain, graph = Context(model, n), Context(model, n, chain=chain.chain)
+        tokens: list[int] = []
+        results: list[Result] = []
+        further, ns = request.prompt, 0
+        try:
+            for row in rows:
+                row[:] = plain.decode(further)
+                graph.decode(further)
+                results.append(_handed_back(graph))
+                start = time.perf_counter_ns()
+                tokens.append(chain.sample(graph.pointer))
+                ns += time.perf_counter_ns() - start
+                further = tokens[-1:]
+            reply = GenerateReply(tokens=tokens, ns=ns, in_graph=_in_graph(chain))
+        finally:
+            plain.close()
+            graph.close()
+        return reply, results
+
+
+def _handed_back(context: Context) -> Result:
+    """Copies of the last output's candidates; p is 0 where the graph computes none."""
+    library, pointer = context.library, context.pointer
+
+    def taken(what: str) -> NDArray[Any] | None:
+        n = getattr(library, f"llama_get_sampled_{what}_count_ith")(pointer, -1)
+        if n == 0:
+            return None
+        values = getattr(library, f"llama_get_sampled_{what}_ith")(pointer, -1)
+        return np.ctypeslib.as_array(values, (n,)).copy()
+
+    logits = taken("logits")
+    assert logits is not None  # build_sampling always hands back logits
+    ids, p = taken("candidates"), taken("probs")
+    ids = np.arange(len(logits), dtype=np.int32) if ids is None else ids
+    return ids, logits, np.zeros_like(logits) if p is None else p, None, -1
+
+
+def _in_graph(chain: NativeChain) -> int:
+    """How many of the first samplers run in the graph: their names begin with "+", or with "?"
+    where they do nothing."""
+    library = chain.library
+    names = [
+        library.llama_sampler_name(library.llama_sampler_chain_get(chain.chain, i))
+        for i in range(len(chain.stages))
+    ]
+    return [*(name[:1] in (b"+", b"?") for name in names), False].index(False)

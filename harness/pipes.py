@@ -1,0 +1,57 @@
+"""Waiting for the pipes of a backend process, with a limit.
+
+On POSIX with `select`. Windows cannot select on pipes: there reading polls, and writing waits as
+long as the process takes (a backend that reads no request is found out when no reply comes, unless
+the request is larger than the pipe).
+"""
+
+import os
+import selectors
+import sys
+import time
+from typing import IO
+
+_POLL_S = 0.001
+
+if sys.platform == "win32":
+    import _winapi
+    import msvcrt
+
+    def prepare(pipe: IO[bytes]) -> None:
+        """Nothing to do: writes block."""
+
+    def wait_readable(pipe: IO[bytes], timeout_s: float) -> bool:
+        """Whether bytes are there, or the other side has closed it, within this time."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            try:
+                if _winapi.PeekNamedPipe(msvcrt.get_osfhandle(pipe.fileno()), 0)[0]:
+                    return True
+            except OSError:  # closed
+                return True
+            if time.monotonic() >= deadline:
+                return False
+            time.sleep(_POLL_S)
+
+    def wait_writable(pipe: IO[bytes], timeout_s: float) -> bool:
+        """Always: not to be known in advance."""
+        return True
+
+else:
+
+    def prepare(pipe: IO[bytes]) -> None:
+        """Reads and writes take what there is and do not wait."""
+        os.set_blocking(pipe.fileno(), False)
+
+    def wait_readable(pipe: IO[bytes], timeout_s: float) -> bool:
+        """Whether bytes are there, or the other side has closed it, within this time."""
+        return _select(pipe, selectors.EVENT_READ, timeout_s)
+
+    def wait_writable(pipe: IO[bytes], timeout_s: float) -> bool:
+        """Whether the pipe takes bytes within this time."""
+        return _select(pipe, selectors.EVENT_WRITE, timeout_s)
+
+    def _select(pipe: IO[bytes], event: int, timeout_s: float) -> bool:
+        with selectors.DefaultSelector() as selector:
+            selector.register(pipe, event)
+            return bool(selector.select(max(0, timeout_s)))

@@ -1,0 +1,42 @@
+"""top_n_sigma up to b8352.
+
+Source: llama_sampler_top_n_sigma_apply, src/llama-sampling.cpp, later src/llama-sampler.cpp.
+"""
+
+import numpy as np
+
+from reference import floats
+from reference.candidates import Candidates
+from reference.older.sampler import NONE, Old, in_state, sort
+from reference.samplers.top_n_sigma import TopNSigma
+
+
+class OldTopNSigma(TopNSigma):
+    old: Old = NONE
+
+    @np.errstate(all="ignore")
+    def apply(self, cand: Candidates) -> None:
+        off = self.n <= 0 or len(cand) <= 1
+        if off and "top-n-sigma-never-off" not in self.old:
+            return
+        if len(cand) > 0:
+            self._mask(cand)
+        if "top-n-sigma-softmax" in self.old:
+            sort(cand, self.old)
+            cand.softmax(sort=False)
+
+    def _mask(self, cand: Candidates) -> None:
+        kind = cand.logits.dtype.type
+        counted = cand.logits
+        if "top-n-sigma-counts-inf" not in self.old:
+            counted = counted[counted != -np.inf]
+        if len(counted) == 0:
+            return
+        top = floats.largest(np.append(cand.logits[0], counted))
+        mean = floats.total(counted) / kind(len(counted))
+        variance = floats.total_of_squares(counted - mean) / kind(len(counted))
+        threshold = top - kind(self.n) * np.sqrt(variance)
+        cand.logits = np.where(cand.logits < threshold, kind(-np.inf), cand.logits)
+
+    def clone(self) -> "OldTopNSigma":
+        return in_state(self, super().clone())

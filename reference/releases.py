@@ -1,0 +1,274 @@
+"""What samplers meant in older releases of llama.cpp.
+
+`CHANGES` holds every change of meaning from b3889 to v0.5.0, with the newest release seen without
+it and the oldest seen with it. `build_chain(spec, release="b4753")` builds a chain with the
+meanings of a release. What the samplers of v0.5.0 mean is in reference/samplers; what older ones
+did otherwise, in reference/older.
+"""
+
+import re
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from reference.chain import ALL_SAMPLERS, Sampler
+from reference.errors import ChainError
+from reference.older.dist import OldDist
+from reference.older.dry import OldDry
+from reference.older.infill import OldInfill
+from reference.older.min_p import OldMinP
+from reference.older.mirostat import OldMirostat, OldMirostatV2
+from reference.older.penalties import OldPenalties
+from reference.older.temp import OldTemp, OldTempExt
+from reference.older.top_k import OldTopK
+from reference.older.top_n_sigma import OldTopNSigma
+from reference.older.top_p import OldTopP
+from reference.older.typical_p import OldTypicalP
+from reference.older.xtc import OldXtc
+
+OLDEST, NEWEST = "b3889", "v0.5.0"
+
+_OLDER: dict[str, type[Sampler]] = {
+    "dist": OldDist,
+    "top_k": OldTopK,
+    "top_p": OldTopP,
+    "min_p": OldMinP,
+    "typical_p": OldTypicalP,
+    "temp": OldTemp,
+    "temp_ext": OldTempExt,
+    "xtc": OldXtc,
+    "top_n_sigma": OldTopNSigma,
+    "mirostat": OldMirostat,
+    "mirostat_v2": OldMirostatV2,
+    "penalties": OldPenalties,
+    "dry": OldDry,
+    "infill": OldInfill,
+}
+
+_SORTING = (
+    *("dist", "top_p", "min_p", "typical_p", "temp_ext", "xtc", "top_n_sigma"),
+    *("mirostat", "mirostat_v2", "infill"),
+)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change of meaning. Releases from first_old to last_old have the old meaning."""
+
+    name: str
+    samplers: tuple[str, ...]
+    last_old: str  # the newest release seen with the old meaning
+    first_new: str  # the oldest release seen with the new one
+    old: str
+    new: str
+    first_old: str = OLDEST
+
+
+CHANGES: tuple[Change, ...] = (
+    Change(
+        "dist-no-softmax",
+        ("dist",),
+        last_old="b3889",
+        first_new="b3995",
+        old="draws by p as an earlier stage left it, and by none if no stage wrote p",
+        new="computes p itself",
+    ),
+    Change(
+        "dist-sorts",
+        ("dist",),
+        first_old="b3995",
+        last_old="b6133",
+        first_new="b6431",
+        old="sorts the candidates before it draws",
+        new="draws from the candidates as they stand",
+    ),
+    Change(
+        "dist-discrete",
+        ("dist",),
+        last_old="b6133",
+        first_new="b6431",
+        old="p is normalized in float32 and std::discrete_distribution draws",
+        new="one uniform double against the running sum of p in double",
+    ),
+    Change(
+        "dist-one-no-draw",
+        ("dist",),
+        last_old="b9842",
+        first_new="b10361",
+        old="a single candidate uses up no random number",
+        new="a single candidate uses up a random number as any draw",
+    ),
+    Change(
+        "std-sort",
+        _SORTING,
+        last_old="b6133",
+        first_new="b6431",
+        old="all candidates are sorted by std::sort",
+        new="by std::partial_sort up to 128 candidates, above by the bucket sort: other ties",
+    ),
+    Change(
+        "top-k-0-sorts",
+        ("top_k",),
+        last_old="b4980",
+        first_new="b5590",
+        old="k <= 0 keeps all candidates, sorted",
+        new="k <= 0 does nothing",
+    ),
+    Change(
+        "top-p-sorts-first",
+        ("top_p",),
+        last_old="b6133",
+        first_new="b6431",
+        old="sorts, then sums p in sorted order",
+        new="sums p as the candidates stand, then sorts as many as it needs",
+    ),
+    Change(
+        "min-p-keeps-none",
+        ("min_p",),
+        last_old="b4980",
+        first_new="b5590",
+        old="min_keep 0 keeps no unsorted candidate if none passes (p > 1)",
+        new="keeps at least one",
+    ),
+    Change(
+        "typical-p-0-keeps-all",
+        ("typical_p",),
+        last_old="b4980",
+        first_new="b5590",
+        old="min_keep 0 wraps around to the largest size: all candidates stay, reordered",
+        new="min_keep 0 sets no minimum",
+    ),
+    Change(
+        "temp-0-divides",
+        ("temp", "temp_ext"),
+        last_old="b3889",
+        first_new="b3995",
+        old="divides by temp <= 0 too: infinities, NaN, or the order turned around",
+        new="temp <= 0 keeps the largest logit and masks the others",
+    ),
+    Change(
+        "top-n-sigma-never-off",
+        ("top_n_sigma",),
+        first_old="b4753",
+        last_old="b4980",
+        first_new="b5590",
+        old="n <= 0 masks all but the largest logit, or all; a single candidate is not passed over",
+        new="n <= 0 or a single candidate: nothing is done",
+    ),
+    Change(
+        "top-n-sigma-counts-inf",
+        ("top_n_sigma",),
+        first_old="b4753",
+        last_old="b4980",
+        first_new="b5590",
+        old="a logit of -inf counts in mean and deviation, which then mask nothing",
+        new="logits of -inf are left out",
+    ),
+    Change(
+        "top-n-sigma-softmax",
+        ("top_n_sigma",),
+        first_old="b4753",
+        last_old="b8352",
+        first_new="b9842",
+        old="sorts the candidates and writes p",
+        new="leaves order and p as they are",
+    ),
+    Change(
+        "mirostat-clone-anew",
+        ("mirostat",),
+        last_old="b9842",
+        first_new="b10361",
+        old="a clone starts with the first mu and its seed's stream",
+        new="a clone goes on with mu and the stream",
+    ),
+    Change(
+        "penalties-clone-uncounted",
+        ("penalties",),
+        first_old="b4435",
+        last_old="b9842",
+        first_new="b10361",
+        old="a clone has the window but no counts: they start at 0 and fall below as tokens leave",
+        new="a clone has the counts too",
+    ),
+    Change(
+        "dry-context",
+        ("dry",),
+        first_old="b3995",
+        last_old="b9842",
+        first_new="b10361",
+        old="dry_penalty_last_n -1 searches the context of the model, and none may exceed it",
+        new="dry_penalty_last_n -1 disables",
+    ),
+    Change(
+        "dry-broken-character",
+        ("dry",),
+        first_old="b3995",
+        last_old="b4600",
+        first_new="b4753",
+        old="ends the process where a token ends within a character of a breaker (byte-level BPE)",
+        new="tokenizes what is left of the character",
+    ),
+    Change(
+        "dry-no-clone",
+        ("dry",),
+        first_old="b3995",
+        last_old="b3995",
+        first_new="b4291",
+        old="a clone ends the process",
+        new="can be cloned",
+    ),
+    Change(
+        "infill-no-eos",
+        ("infill",),
+        first_old="b3995",
+        last_old="b6673",
+        first_new="b7347",
+        old="without an EOT token all becomes the token -1",
+        new="without an EOT token all becomes one EOS token",
+    ),
+)
+
+
+def order(release: str) -> tuple[int, ...]:
+    """A key that sorts releases by age: b3889 < b10405 < v0.5.0. Raises ChainError."""
+    if match := re.fullmatch(r"b(\d+)", release):
+        return (0, int(match[1]))
+    if match := re.fullmatch(r"v(\d+)\.(\d+)\.(\d+)", release):
+        return (1, *map(int, match.groups()))
+    raise ChainError(f"release {release!r} is no release of llama.cpp: write b4753 or v0.5.0")
+
+
+def changes_of(release: str) -> tuple[Change, ...]:
+    """The changes that were not yet made in a release: the old meanings in force there.
+
+    Raises ChainError where a meaning in the release is not known: before b3889, after v0.5.0, and
+    between the last release seen with an old meaning and the first seen with the new one.
+    """
+    at = order(release)
+    if not order(OLDEST) <= at <= order(NEWEST):
+        raise ChainError(f"release {release}: the meanings are known from {OLDEST} to {NEWEST}")
+    for change in CHANGES:
+        if order(change.last_old) < at < order(change.first_new):
+            raise ChainError(
+                f"release {release}: whether it has {change.name} is not known, which came after"
+                f" {change.last_old} and by {change.first_new}"
+            )
+    return tuple(c for c in CHANGES if order(c.first_old) <= at <= order(c.last_old))
+
+
+def samplers_of(
+    changes: Collection[Change] | Collection[str],
+) -> Mapping[str, Callable[..., Sampler]]:
+    """All samplers with the old meanings put in that these changes took away; any set of them.
+
+    Raises ChainError for a name that is no change.
+    """
+    names = {change if isinstance(change, str) else change.name for change in changes}
+    known = {change.name: change for change in CHANGES}
+    if unknown := sorted(names - set(known)):
+        raise ChainError(f"unknown change {unknown[0]!r}; known: {', '.join(known)}")
+    samplers = dict(ALL_SAMPLERS)
+    for sampler, older in _OLDER.items():
+        old = frozenset(name for name in names if sampler in known[name].samplers)
+        if old:
+            samplers[sampler] = type(older.__name__, (older,), {"old": old})
+    return samplers
