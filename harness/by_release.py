@@ -6,48 +6,47 @@ taken out one by one while the reference stays identical. What is left explains 
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
+from harness.case import Case
 from harness.errors import InputError
-from harness.reference_run import Prepared
 from harness.releases import has
 from harness.results import BackendResult
 from harness.verdicts import Verdict
 from reference import ChainError, UndefinedInputError
-from reference.releases import Change, changes_of, samplers_of
+from reference.releases import Change, changes_of
 
-Run = Callable[[Prepared, Path | None], BackendResult]
+Run = Callable[[Sequence[Change], Path | None], BackendResult]
 
 
 def judge_by_release(
-    ready: Prepared, backend: str, release: str, run: Run, artifacts: Path | None
+    case: Case, backend: str, release: str, run: Run, artifacts: Path | None
 ) -> tuple[BackendResult, list[Verdict]]:
     """The result and the verdicts that it may have.
 
-    run: the case on the backend and on the reference as prepared, with a folder for artifacts; it
-    raises UndefinedInputError where the reference refuses. What is undefined in a release is not
-    asked of its build. Where the two are identical, the result names the old meanings that the case
-    needs: changes.
+    run: the case on the backend and on the reference with these old meanings, with a folder for
+    artifacts; it raises UndefinedInputError where the reference refuses. What is undefined in a
+    release is not asked of its build. Where the two are identical, the result names the old
+    meanings that the case needs: changes.
     """
-    samplers = set(ready.case.samplers)
+    samplers = set(case.samplers)
     if not all(has(sampler, release) for sampler in samplers):
-        return run(ready, artifacts), ["unsupported"]
+        return run([], artifacts), ["unsupported"]
     changes = [change for change in changes_of(release) if samplers & set(change.samplers)]
     try:
-        result = run(_with(ready, changes), artifacts)
+        result = run(changes, artifacts)
     except UndefinedInputError as error:
         detail = f"not asked, undefined in {release}: {error}"
         return BackendResult(verdict="rejected", detail=detail), ["rejected"]
     if result.verdict == "identical":
-        why = [c.name for c in needed(changes, lambda some: _identical(run, _with(ready, some)))]
+        why = [c.name for c in needed(changes, lambda some: _identical(run, some))]
         result = result.model_copy(update={"changes": why})
-    return result, ready.case.required(backend)
+    return result, case.required(backend)
 
 
-def _identical(run: Run, ready: Prepared) -> bool:
+def _identical(run: Run, changes: Sequence[Change]) -> bool:
     try:
-        return run(ready, None).verdict == "identical"
+        return run(changes, None).verdict == "identical"
     except UndefinedInputError:
         return False
 
@@ -71,7 +70,3 @@ def known_release(release: str) -> str:
     except ChainError as error:
         raise InputError(f"--reference {release}", str(error)) from None
     return release
-
-
-def _with(ready: Prepared, changes: Sequence[Change]) -> Prepared:
-    return replace(ready, samplers=samplers_of(changes))

@@ -5,8 +5,8 @@ before still count; the backend is not asked for the rest, where anything could 
 """
 
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from harness.relations import check_relation, holds_on_reference
 from harness.results import BackendResult, CaseResult
 from harness.verdicts import Verdict, worst
 from reference import Candidates, UndefinedInputError
+from reference.releases import Change, samplers_of
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def execute(
         own = [_on_own_logits(case, case.logits, b, artifacts, releases) for b in backends]
         return merged(own)
     ready = prepare(case)
-    releases = releases or {}
+    releases, meanings = releases or {}, _Meanings(ready)
     start = time.perf_counter()
     wanted = wanted_of(ready)
     reference_s = time.perf_counter() - start
@@ -70,8 +71,8 @@ def execute(
         release = releases.get(backend.name)
         if release is None:
             return on_backend(ready, wanted, backend, artifacts), case.required(backend.name)
-        run = partial(_run_by_release, backend)
-        return judge_by_release(ready, backend.name, release, run, artifacts)
+        run = partial(_run_by_release, meanings, backend)
+        return judge_by_release(case, backend.name, release, run, artifacts)
 
     judged = {backend.name: judge(backend) for backend in backends}
     return CaseResult(
@@ -87,16 +88,34 @@ def execute(
     )
 
 
+@dataclass
+class _Meanings:
+    """A case with the old meanings of some changes and what the reference makes of it, once each.
+
+    A relation that the reference does not fulfil with a meaning is not asked of a build.
+    """
+
+    ready: Prepared
+    found: dict[frozenset[str], tuple[Prepared, Wanted]] = field(default_factory=dict)
+
+    def of(self, changes: Sequence[Change]) -> tuple[Prepared, Wanted]:
+        names = frozenset(change.name for change in changes)
+        if names not in self.found:
+            ready = replace(self.ready, samplers=samplers_of(changes))
+            wanted = wanted_of(ready)
+            relation = ready.case.relation
+            if relation and not holds_on_reference(ready, wanted.trace, relation):
+                ready = replace(ready, case=ready.case.model_copy(update={"relation": None}))
+            self.found[names] = ready, wanted
+        return self.found[names]
+
+
 def _run_by_release(
-    backend: BackendProcess, ready: Prepared, artifacts: Path | None
+    meanings: _Meanings, backend: BackendProcess, changes: Sequence[Change], artifacts: Path | None
 ) -> BackendResult:
-    """A relation that the reference does not fulfil with this meaning is not asked of a build."""
-    wanted = wanted_of(ready)
+    ready, wanted = meanings.of(changes)
     if wanted.refusal:
         raise UndefinedInputError(wanted.refusal)
-    relation = ready.case.relation
-    if relation and not holds_on_reference(ready, wanted.trace, relation):
-        ready = replace(ready, case=ready.case.model_copy(update={"relation": None}))
     return on_backend(ready, wanted, backend, artifacts)
 
 
