@@ -8,7 +8,7 @@ REPORT ?= report
 TSAMPLER := harness/backends/tsampler
 TSAMPLER_SOURCES := $(wildcard $(TSAMPLER)/*.json $(TSAMPLER)/src/*/*.ts)
 
-.PHONY: setup tsampler parity parity-full drift test lint selftest clean
+.PHONY: setup tsampler parity parity-full drift distribution test lint selftest clean
 
 setup: .venv/ready
 	@$(MAKE) --no-print-directory tsampler || \
@@ -47,6 +47,12 @@ drift: setup
 	$(BIN)/sampler-parity run parity removed --reference own -o bundles/drift \
 		$(DRIFT_RELEASES:%=-b llama.cpp@%)
 	$(BIN)/sampler-parity report bundles/drift -o $(REPORT)
+
+distribution: setup
+	rm -rf bundles/distribution bundles/calibration
+	$(BIN)/sampler-parity run distribution -b llama.cpp -o bundles/distribution
+	$(BIN)/sampler-parity calibrate -b llama.cpp -o bundles/calibration
+	$(BIN)/sampler-parity report bundles/distribution bundles/calibration -o $(REPORT)
 
 lint: setup
 	$(BIN)/ruff check .

@@ -53,7 +53,7 @@ def _identical(run: Run, changes: Sequence[Change]) -> bool:
 
 def needed(changes: Sequence[Change], enough: Callable[[Sequence[Change]], bool]) -> list[Change]:
     """A set of changes that is enough, and of which none can be left out."""
-    if enough([]):
+    if not changes or enough([]):
         return []
     left = list(changes)
     for change in changes:

@@ -43,7 +43,8 @@ def test_dist_clone_draws_the_same_tokens_as_its_original() -> None:
 
 
 def test_every_case_that_the_findings_name_exists() -> None:
-    named = set(re.findall(r"--case (\S+)", FINDINGS.read_text()))
-    ids = {case.id for path in find_suites(["parity/findings"]) for case in expand(path, "full")}
-    assert named
-    assert named <= ids
+    named = set(re.findall(r"run (\S+) --case (\S+)", FINDINGS.read_text()))
+    assert {suite for suite, _ in named} >= {"parity/findings", "graph/findings"}
+    for suite in {suite for suite, _ in named}:
+        ids = {case.id for path in find_suites([suite]) for case in expand(path, "full")}
+        assert {case for other, case in named if other == suite} <= ids
