@@ -2,53 +2,102 @@
 
 The reference has the meaning of every release (reference/releases.py). Where it is identical to a
 build with the old meanings of the build's release, some of these may not matter in a case: they are
-taken out one by one while the reference stays identical. What is left explains the case.
+taken out one by one while the reference does the same. What is left explains the case. The build is
+asked once: being identical, the reference stands for it.
 """
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from dataclasses import dataclass, field, replace
+
+import numpy as np
 
 from harness.case import Case
+from harness.compare import identical
+from harness.draws import Tokens, reference_draws
 from harness.errors import InputError
+from harness.reference_run import Prepared, Trace, reference_trace
+from harness.relations import holds_on_reference
 from harness.releases import has
 from harness.results import BackendResult
 from harness.verdicts import Verdict
 from reference import ChainError, UndefinedInputError
-from reference.releases import Change, changes_of
-
-Run = Callable[[Sequence[Change], Path | None], BackendResult]
+from reference.releases import Change, changes_of, samplers_of
 
 
-def judge_by_release(
-    case: Case, backend: str, release: str, run: Run, artifacts: Path | None
-) -> tuple[BackendResult, list[Verdict]]:
-    """The result and the verdicts that it may have.
+@dataclass(frozen=True)
+class Wanted:
+    """What the reference makes of a case: a trace, or the tokens of draws; why it stopped early."""
 
-    run: the case on the backend and on the reference with these old meanings, with a folder for
-    artifacts; it raises UndefinedInputError where the reference refuses. What is undefined in a
-    release is not asked of its build. Where the two are identical, the result names the old
-    meanings that the case needs: changes.
+    trace: Trace
+    draws: Tokens | None
+    refusal: str
+
+    @property
+    def steps(self) -> int:
+        return len(self.trace) if self.draws is None else len(self.draws)
+
+
+def wanted_of(ready: Prepared) -> Wanted:
+    if ready.case.draws:
+        try:
+            return Wanted([], reference_draws(ready), "")
+        except UndefinedInputError as error:
+            return Wanted([], None, str(error))
+    trace, refusal = reference_trace(ready)
+    return Wanted(trace, None, refusal)
+
+
+Run = Callable[[Prepared, Wanted], BackendResult]
+
+
+@dataclass
+class Meanings:
+    """A case with the old meanings of some changes and what the reference makes of it, once each.
+
+    A relation that the reference does not fulfil with a meaning is not asked of a build.
     """
-    samplers = set(case.samplers)
-    if not all(has(sampler, release) for sampler in samplers):
-        return run([], artifacts), ["unsupported"]
-    changes = [change for change in changes_of(release) if samplers & set(change.samplers)]
-    try:
-        result = run(changes, artifacts)
-    except UndefinedInputError as error:
-        detail = f"not asked, undefined in {release}: {error}"
-        return BackendResult(verdict="rejected", detail=detail), ["rejected"]
-    if result.verdict == "identical":
-        why = [c.name for c in needed(changes, lambda some: _identical(run, some))]
-        result = result.model_copy(update={"changes": why})
-    return result, case.required(backend)
 
+    ready: Prepared
+    _wanted: dict[frozenset[str], tuple[Prepared, Wanted]] = field(default_factory=dict)
+    _needed: dict[frozenset[str], list[str]] = field(default_factory=dict)
 
-def _identical(run: Run, changes: Sequence[Change]) -> bool:
-    try:
-        return run(changes, None).verdict == "identical"
-    except UndefinedInputError:
-        return False
+    def judge(self, backend: str, release: str, run: Run) -> tuple[BackendResult, list[Verdict]]:
+        """The result and the verdicts that it may have.
+
+        run: the case on the backend. What is undefined in a release is not asked of its build.
+        Where the result is identical it names the old meanings that the case needs: changes.
+        """
+        case = self.ready.case
+        if not all(has(sampler, release) for sampler in case.samplers):
+            return run(*self._of([])), ["unsupported"]
+        changes = _touching(case, release)
+        ready, wanted = self._of(changes)
+        if wanted.refusal:
+            detail = f"not asked, undefined in {release}: {wanted.refusal}"
+            return BackendResult(verdict="rejected", detail=detail), ["rejected"]
+        result = run(ready, wanted)
+        if result.verdict == "identical":
+            result = result.model_copy(update={"changes": self._why(changes)})
+        return result, case.required(backend)
+
+    def _why(self, changes: Sequence[Change]) -> list[str]:
+        key = _names(changes)
+        if key not in self._needed:
+            _, wanted = self._of(changes)
+            why = needed(changes, lambda some: _same(wanted, self._of(some)[1]))
+            self._needed[key] = [change.name for change in why]
+        return self._needed[key]
+
+    def _of(self, changes: Sequence[Change]) -> tuple[Prepared, Wanted]:
+        key = _names(changes)
+        if key not in self._wanted:
+            ready = replace(self.ready, samplers=samplers_of(changes))
+            wanted = wanted_of(ready)
+            relation = ready.case.relation
+            if relation and not holds_on_reference(ready, wanted.trace, relation):
+                ready = replace(ready, case=ready.case.model_copy(update={"relation": None}))
+            self._wanted[key] = ready, wanted
+        return self._wanted[key]
 
 
 def needed(changes: Sequence[Change], enough: Callable[[Sequence[Change]], bool]) -> list[Change]:
@@ -70,3 +119,24 @@ def known_release(release: str) -> str:
     except ChainError as error:
         raise InputError(f"--reference {release}", str(error)) from None
     return release
+
+
+def _touching(case: Case, release: str) -> list[Change]:
+    samplers = set(case.samplers)
+    return [change for change in changes_of(release) if samplers & set(change.samplers)]
+
+
+def _names(changes: Sequence[Change]) -> frozenset[str]:
+    return frozenset(change.name for change in changes)
+
+
+def _same(a: Wanted, b: Wanted) -> bool:
+    """Whether a backend that is identical to one is identical to the other."""
+    if b.refusal or a.steps != b.steps:
+        return False
+    if a.draws is not None and b.draws is not None:
+        return np.array_equal(a.draws, b.draws)
+    return all(
+        len(want) == len(got) and all(map(identical, want, got))
+        for want, got in zip(a.trace, b.trace, strict=True)
+    )

@@ -58,7 +58,7 @@ def same_bits(a: NDArray[Any], b: NDArray[Any]) -> bool:
     return bool(((x == y) | (np.isnan(a) & np.isnan(b))).all())
 
 
-def identical(want: Candidates, got: Got) -> bool:
+def identical(want: Candidates, got: Got | Candidates) -> bool:
     return (
         np.array_equal(want.ids, got.ids)
         and same_bits(want.logits, got.logits)

@@ -5,9 +5,7 @@ before still count; the backend is not asked for the rest, where anything could 
 """
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,34 +13,20 @@ import numpy as np
 
 from harness import protocol as p
 from harness.backend_run import ask_run, got_of
-from harness.by_release import judge_by_release
+from harness.by_release import Meanings, Wanted, wanted_of
 from harness.case import Case
 from harness.compare import Difference, Got, classify, identical
 from harness.devices import merged, on_rows, rows_of
-from harness.draws import Tokens, draws_on, reference_draws
+from harness.draws import draws_on
 from harness.errors import InputError
 from harness.generate import execute_generate
 from harness.logits import Computed, Decoded
 from harness.process import BackendFailure, BackendProcess
-from harness.reference_run import Prepared, Trace, prepare, reference_trace, state_before
-from harness.relations import check_relation, holds_on_reference
+from harness.reference_run import Prepared, Trace, prepare, state_before
+from harness.relations import check_relation
 from harness.results import BackendResult, CaseResult
 from harness.verdicts import Verdict, worst
-from reference import Candidates, UndefinedInputError
-from reference.releases import Change, samplers_of
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """What the reference makes of a case: a trace, or the tokens of draws."""
-
-    trace: Trace
-    draws: Tokens | None
-    refusal: str
-
-    @property
-    def steps(self) -> int:
-        return len(self.trace) if self.draws is None else len(self.draws)
+from reference import Candidates
 
 
 def execute(
@@ -62,7 +46,7 @@ def execute(
         own = [_on_own_logits(case, case.logits, b, artifacts, releases) for b in backends]
         return merged(own)
     ready = prepare(case)
-    releases, meanings = releases or {}, _Meanings(ready)
+    releases, meanings = releases or {}, Meanings(ready)
     start = time.perf_counter()
     wanted = wanted_of(ready)
     reference_s = time.perf_counter() - start
@@ -71,8 +55,9 @@ def execute(
         release = releases.get(backend.name)
         if release is None:
             return on_backend(ready, wanted, backend, artifacts), case.required(backend.name)
-        run = partial(_run_by_release, meanings, backend)
-        return judge_by_release(case, backend.name, release, run, artifacts)
+        return meanings.judge(
+            backend.name, release, lambda ready, want: on_backend(ready, want, backend, artifacts)
+        )
 
     judged = {backend.name: judge(backend) for backend in backends}
     return CaseResult(
@@ -86,37 +71,6 @@ def execute(
         backends={name: result for name, (result, _) in judged.items()},
         required={name: required for name, (_, required) in judged.items()},
     )
-
-
-@dataclass
-class _Meanings:
-    """A case with the old meanings of some changes and what the reference makes of it, once each.
-
-    A relation that the reference does not fulfil with a meaning is not asked of a build.
-    """
-
-    ready: Prepared
-    found: dict[frozenset[str], tuple[Prepared, Wanted]] = field(default_factory=dict)
-
-    def of(self, changes: Sequence[Change]) -> tuple[Prepared, Wanted]:
-        names = frozenset(change.name for change in changes)
-        if names not in self.found:
-            ready = replace(self.ready, samplers=samplers_of(changes))
-            wanted = wanted_of(ready)
-            relation = ready.case.relation
-            if relation and not holds_on_reference(ready, wanted.trace, relation):
-                ready = replace(ready, case=ready.case.model_copy(update={"relation": None}))
-            self.found[names] = ready, wanted
-        return self.found[names]
-
-
-def _run_by_release(
-    meanings: _Meanings, backend: BackendProcess, changes: Sequence[Change], artifacts: Path | None
-) -> BackendResult:
-    ready, wanted = meanings.of(changes)
-    if wanted.refusal:
-        raise UndefinedInputError(wanted.refusal)
-    return on_backend(ready, wanted, backend, artifacts)
 
 
 def _on_own_logits(
@@ -138,16 +92,6 @@ def _on_own_logits(
             required={backend.name: case.required(backend.name)},
         )
     return execute(on_rows(case, rows), [backend], artifacts, releases)
-
-
-def wanted_of(ready: Prepared) -> Wanted:
-    if ready.case.draws:
-        try:
-            return Wanted([], reference_draws(ready), "")
-        except UndefinedInputError as error:
-            return Wanted([], None, str(error))
-    trace, refusal = reference_trace(ready)
-    return Wanted(trace, None, refusal)
 
 
 def on_backend(

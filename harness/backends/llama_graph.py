@@ -14,7 +14,7 @@ from harness.backends import llama_cpp
 from harness.backends.llama_cpp import NativeChain
 from harness.backends.llama_decode import Context
 from harness.errors import Unsupported
-from harness.protocol import ChainSpec, GenerateReply, GenerateRequest, HelloReply
+from harness.protocol import ChainSpec, DecodeRequest, GenerateReply, GenerateRequest, HelloReply
 
 Result = tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.float32], bool | None, int]
 
@@ -27,11 +27,15 @@ class Worker:
 
     def hello(self) -> HelloReply:
         hello = self.native.hello()
-        can = ["generate", "in_graph"] if "generate" in hello.capabilities else []
+        can = ["decode", "generate", "in_graph"] if "generate" in hello.capabilities else []
         return hello.model_copy(update={"name": "llama.cpp/graph", "capabilities": can})
 
     def build(self, _chain: ChainSpec, _n_vocab: int, _vocab: str | None) -> Any:
         raise Unsupported("samples only while it decodes")
+
+    def decode(self, request: DecodeRequest, rows: NDArray[np.float32]) -> None:
+        """The model's logits, before any sampler."""
+        self.native.decode(request, rows)
 
     def generate_in_graph(
         self, request: GenerateRequest, rows: NDArray[np.float32]
