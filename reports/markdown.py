@@ -38,7 +38,7 @@ def markdown(report: Report) -> str:
 
 def safe(text: str, limit: int = 200) -> str:
     """Foreign text on one line, so that nothing in it is Markdown, HTML or a mention."""
-    return escape(one_line(text, limit)).translate(_SPECIAL)
+    return escape(one_line(text, limit), quote=False).translate(_SPECIAL)
 
 
 def code(text: str, limit: int = 200) -> str:
