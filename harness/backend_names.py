@@ -31,13 +31,13 @@ BUILT_IN: dict[str, str] = {
     "power_law": "the power-law sampler, behind the reference's filters",
     "tsampler": "tsampler's documented API in TypeScript, our implementation, on Node.js",
     "tsampler/published": "the package @lloyal-labs/tsampler in its place, where it is installed",
+    "transformers": "Hugging Face's logits processors",
     "null": "does nothing: the floor of every timing",
 }
 
 # Named in the design, but not built yet: they say so instead of being unknown.
 PLANNED: dict[str, str] = {
     "token_trie": "the token trie in the native chain",
-    "transformers": "Hugging Face logits processors",
 }
 
 

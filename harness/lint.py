@@ -5,6 +5,7 @@ suites    each expands; ids unique over all; descriptions are facts, none twice;
 cases     an explicit case of a filter removes something and keeps something, or is tagged noop;
           one that decides within rounding of its threshold uses literals that are float32 values
 fixtures  every one has the digest of the manifest, every file is listed, every name exists
+explained every line of explanations.toml names a backend, a stage and verdicts, each once
 schemas   the committed JSON Schema is the one that the models make
 """
 
@@ -21,6 +22,7 @@ from harness import fixtures
 from harness.boundary import apply_around
 from harness.case import Case
 from harness.errors import InputError
+from harness.explanations import explanations_file, read_explanations
 from harness.logits import Golden, Literals
 from harness.manifest import read_manifest
 from harness.reference_run import prepare
@@ -64,6 +66,7 @@ def lint(folder: Path) -> list[str]:
     problems += _unique(ids)
     problems += _prose(suites)
     problems += _missing_suites(suites)
+    problems += _explanations(explanations_file())
     return problems + _golden(fixtures.golden_folder()) + _schemas()
 
 
@@ -218,6 +221,14 @@ def _float32_literals(case: Case) -> bool:
     numbers = [v for stage in case.chain for given in stage.values() for v in given.values()]
     numbers += case.logits.values
     return all(float(str(np.float32(v))) == v for v in numbers if isinstance(v, float))
+
+
+def _explanations(path: Path) -> list[str]:
+    try:
+        read_explanations(path)
+    except InputError as error:
+        return [str(error)]
+    return []
 
 
 def _golden(folder: Path) -> list[str]:

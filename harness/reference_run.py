@@ -11,7 +11,7 @@ from harness.case import Case, plan
 from harness.chains import complete
 from harness.vocab_files import read_vocab, vocab_path
 from reference import Candidates, Chain, UndefinedInputError, Vocab, build_chain
-from reference.chain import SAMPLERS, Sampler
+from reference.chain import ALL_SAMPLERS, Sampler
 
 Trace = list[list[Candidates]]
 
@@ -27,7 +27,7 @@ class Prepared:
     instances: int
     vocab: Vocab | None
     vocab_file: str | None
-    samplers: Mapping[str, Callable[..., Sampler]] = field(default_factory=lambda: SAMPLERS)
+    samplers: Mapping[str, Callable[..., Sampler]] = field(default_factory=lambda: ALL_SAMPLERS)
 
     def build(self) -> Chain:
         """A chain that has accepted the history."""

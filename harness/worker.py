@@ -32,6 +32,7 @@ WORKERS = {
     "akunu/gumbel": "harness.backends.akunu_gumbel",
     "akunu/cuda": "harness.backends.akunu_cuda",
     "power_law": "harness.backends.power_law",
+    "transformers": "harness.backends.transformers",
     "mutant": "harness.backends.mutant",
 }
 

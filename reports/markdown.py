@@ -6,6 +6,7 @@ from harness.distribution_results import CalibrationResult
 from reports.distribution import interval, short
 from reports.distribution_model import Distribution
 from reports.html import counts
+from reports.matrix_model import MatrixCell, ParityMatrix
 from reports.model import (
     Configuration,
     Devices,
@@ -55,6 +56,7 @@ def _lines(report: Report, shown: int, rows: int) -> list[str]:
             lines += [*_distribution(section.distribution, shown), ""]
         if section.timings:
             lines += [*_speed(section.timings, shown), ""]
+    lines += _implementations(report.matrix) if report.matrix else []
     lines += _drift(report.drift, shown) if report.drift else []
     return lines + (_devices(report.devices, shown) if report.devices else [])
 
@@ -105,6 +107,35 @@ def _configuration(c: Configuration, several: bool) -> list[str]:
 
 def _of(n: int, total: int) -> str:
     return f"{n:,}/{total:,}" if total else "none"
+
+
+def _implementations(matrix: ParityMatrix) -> list[str]:
+    """The matrix in figures; below it each explanation once, for each backend."""
+    rows = [[code(row.sampler), *map(_implementation, row.cells)] for row in matrix.rows]
+    lines = ["## Samplers by implementation", ""]
+    if matrix.unexplained:
+        lines += [f"**FAILED: {matrix.unexplained:,} results are not explained.**", ""]
+    lines += [*_table(["sampler", *map(code, matrix.backends)], rows), ""]
+    for at, name in enumerate(matrix.backends):
+        found = [d for row in matrix.rows for d in row.cells[at].differences]
+        said = [
+            f"- {code(name)}{f' at {code(d.stage)}' if d.stage else ''}, {d.verdict}: "
+            f"{safe(d.why) if d.why else '**not explained**'}"
+            for d in found
+        ]
+        lines += dict.fromkeys(said)
+    return [*lines, ""]
+
+
+def _implementation(cell: MatrixCell) -> str:
+    if not cell.cases:
+        return "no case"
+    parts = [f"{cell.identical:,}/{cell.cases:,} identical"]
+    parts += [
+        f"{d.cases:,} {d.verdict}{f' at {safe(d.stage)}' if d.stage else ''}"
+        for d in cell.differences
+    ]
+    return ", ".join(parts)
 
 
 def _drift(drift: Drift, shown: int) -> list[str]:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from harness.results import BackendResult, RunInfo
 from harness.verdicts import Verdict
 from reports.distribution_model import Distribution
+from reports.matrix_model import ParityMatrix
 
 RULE_FACTOR = 2
 RULE_EXTRA_NS = 50_000
@@ -300,6 +301,7 @@ class Report(_Part):
     kind: Literal["parity"] = "parity"
     ok: bool
     sections: list[Section]
+    matrix: ParityMatrix | None
     drift: Drift | None
     devices: Devices | None
 

@@ -11,6 +11,7 @@ from harness.verdicts import ORDER, Verdict
 from reports.devices import devices
 from reports.distribution import distribution
 from reports.drift import drift
+from reports.matrix import matrix
 from reports.model import (
     BackendSummary,
     Difference,
@@ -32,9 +33,12 @@ _SHRUNK: tuple[Verdict, ...] = ("diverged", "close", "reordered")
 def report_of(bundles: list[Bundle]) -> Report:
     """One section a bundle. Raises InputError for a bundle that contradicts itself."""
     sections = [section(bundle) for bundle in bundles]
+    across = matrix(bundles)
+    explained = across is None or across.unexplained == 0
     return Report(
-        ok=bool(sections) and all(part.ok for part in sections),
+        ok=bool(sections) and all(part.ok for part in sections) and explained,
         sections=sections,
+        matrix=across,
         drift=drift(bundles, sections),
         devices=devices(bundles, sections),
     )
