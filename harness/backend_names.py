@@ -22,6 +22,7 @@ _WORKER = [sys.executable, "-m", "harness.worker"]
 BUILT_IN: dict[str, str] = {
     "llama.cpp": "the native chain of the installed llama-cpp-python",
     "llama.cpp/graph": "the same samplers in the model's graph, on its device",
+    "token_trie": "the native chain with the token trie in it",
     "reference": "the reference in a process of its own",
     "null": "does nothing: the floor of every timing",
 }
@@ -32,7 +33,6 @@ PLANNED: dict[str, str] = {
     "akunu/cpu": "Akunu's CPU pipeline",
     "akunu/gumbel": "Akunu's Gumbel-max kernel",
     "power_law": "the power-law sampler",
-    "token_trie": "the token trie in the native chain",
     "transformers": "Hugging Face logits processors",
 }
 
@@ -48,7 +48,7 @@ def command_of(name: str) -> tuple[str, list[str]]:
         return name, [*_WORKER, name]
     if name.startswith("reference@"):
         return name, [*_WORKER, "reference", known_release(name.removeprefix("reference@"))]
-    if name.startswith(("llama.cpp@", "llama.cpp/graph@")):
+    if name.startswith(("llama.cpp@", "llama.cpp/graph@", "token_trie@")):
         worker, _, build = name.partition("@")
         return name, [*_WORKER, worker, *builds.worker_arguments(build)]
     if name.startswith("mutant/") and name.removeprefix("mutant/") in MUTANTS:

@@ -30,6 +30,7 @@ from harness import (
 from harness.adapter_check import check_adapter
 from harness.capture import capture as capture_logits
 from harness.case import Case
+from harness.cli_trie import trie_bench
 from harness.errors import InputError
 from harness.explain import explanation
 from harness.process import BackendFailure
@@ -52,6 +53,8 @@ adapter_app = typer.Typer(no_args_is_help=True, help="For authors of adapters.")
 app.add_typer(adapter_app, name="adapter")
 builds_app = typer.Typer(no_args_is_help=True, help="Other builds of llama.cpp.")
 app.add_typer(builds_app, name="builds")
+
+app.command("trie-bench")(trie_bench)
 
 out = Console(soft_wrap=True, highlight=False, markup=False)
 

@@ -36,6 +36,7 @@ from harness.verdicts import Verdict
 CASE_TIMEOUT_S = 60.0
 HANG_TIMEOUT_S = 2.0  # for the case on which an adapter hangs, which may well be called early
 BASELINE_CHUNK = 400
+GRAMMAR_SUITES = ("grammar/grammar", "grammar/grammar_lazy_patterns")  # the others only repeat them
 
 
 class _Record(BaseModel):
@@ -116,8 +117,9 @@ class SelfTestReport(_Record):
 
 @functools.cache
 def quick_cases() -> tuple[Case, ...]:
-    """All cases of the parity suites in the quick profile."""
-    return tuple(case for path in find_suites(["parity"]) for case in expand(path, "quick"))
+    """All cases of the suites of samplers in the quick profile."""
+    suites = find_suites(["parity", "trie", *GRAMMAR_SUITES])
+    return tuple(case for path in suites for case in expand(path, "quick"))
 
 
 def cases_for(mutant: Mutant) -> list[Case]:

@@ -19,9 +19,10 @@ VOCAB = Vocab("bpe", ("a", "ab", "b", "<end>"), (1, 1, 1, 3), eog=frozenset({3})
     [
         (
             [{"top_q": {}}],
-            "stage 0: unknown sampler 'top_q'; known: adaptive_p, dist, dry, greedy, infill,"
-            " logit_bias, min_p, mirostat, mirostat_v2, penalties, softmax, tail_free, temp,"
-            " temp_ext, top_k, top_n_sigma, top_p, typical_p, xtc",
+            "stage 0: unknown sampler 'top_q'; known: adaptive_p, dist, dry, grammar,"
+            " grammar_lazy_patterns, greedy, infill, logit_bias, min_p, mirostat, mirostat_v2,"
+            " penalties, softmax, tail_free, temp, temp_ext, token_trie, top_k, top_n_sigma,"
+            " top_p, typical_p, xtc",
         ),
         ([{"greedy": {}}, {"top_k": {}}], "stage 1 (top_k): missing parameter 'k'"),
         ([{"top_p": {"min_keep": 1}}], "stage 0 (top_p): missing parameter 'p'"),

@@ -44,6 +44,7 @@ def test_dist_clone_draws_the_same_tokens_as_its_original() -> None:
 
 def test_every_case_that_the_findings_name_exists() -> None:
     named = set(re.findall(r"--case (\S+)", FINDINGS.read_text()))
-    ids = {case.id for path in find_suites(["parity/findings"]) for case in expand(path, "full")}
+    suites = find_suites(["parity/findings", "graph/findings", "grammar/grammar"])
+    ids = {case.id for path in suites for case in expand(path, "full")}
     assert named
     assert named <= ids

@@ -35,6 +35,7 @@ class Worker:
     """release: whose meaning the samplers have."""
 
     samplers: Mapping[str, Callable[..., Sampler]] = SAMPLERS
+    version = NEWEST
 
     def __init__(self, release: str = NEWEST) -> None:
         self.version = release

@@ -9,6 +9,8 @@ from harness.mutants import (
     chain,
     dist,
     dry,
+    grammar,
+    grammar_lazy_patterns,
     greedy,
     infill,
     logit_bias,
@@ -18,6 +20,7 @@ from harness.mutants import (
     penalties,
     temp,
     temp_ext,
+    token_trie,
     top_k,
     top_n_sigma,
     top_p,
@@ -28,7 +31,8 @@ from harness.mutants.mutant import Mutant
 
 _FILES = [
     greedy, dist, top_k, top_p, min_p, typical_p, temp, temp_ext, xtc, top_n_sigma, mirostat,
-    mirostat_v2, penalties, dry, logit_bias, infill, adaptive_p, chain,
+    mirostat_v2, penalties, dry, logit_bias, infill, adaptive_p, token_trie, grammar,
+    grammar_lazy_patterns, chain,
 ]  # fmt: skip
 
 MUTANTS: dict[str, Mutant] = {m.name: m for file in _FILES for m in file.MUTANTS}
