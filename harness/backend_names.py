@@ -24,6 +24,7 @@ _NODE = {"tsampler": "own", "tsampler/published": "published"}
 BUILT_IN: dict[str, str] = {
     "llama.cpp": "the native chain of the installed llama-cpp-python",
     "llama.cpp/graph": "the same samplers in the model's graph, on its device",
+    "token_trie": "the native chain with the token trie in it",
     "reference": "the reference in a process of its own",
     "akunu/cpu": "Akunu's CPU pipeline",
     "akunu/gumbel": "Akunu's Gumbel-max path, float16 noise as on the GPU and float32",
@@ -33,11 +34,6 @@ BUILT_IN: dict[str, str] = {
     "tsampler/published": "the package @lloyal-labs/tsampler in its place, where it is installed",
     "transformers": "Hugging Face's logits processors",
     "null": "does nothing: the floor of every timing",
-}
-
-# Named in the design, but not built yet: they say so instead of being unknown.
-PLANNED: dict[str, str] = {
-    "token_trie": "the token trie in the native chain",
 }
 
 
@@ -54,13 +50,11 @@ def command_of(name: str) -> tuple[str, list[str]]:
         return name, [*_WORKER, name]
     if name.startswith("reference@"):
         return name, [*_WORKER, "reference", known_release(name.removeprefix("reference@"))]
-    if name.startswith(("llama.cpp@", "llama.cpp/graph@")):
+    if name.startswith(("llama.cpp@", "llama.cpp/graph@", "token_trie@")):
         worker, _, build = name.partition("@")
         return name, [*_WORKER, worker, *builds.worker_arguments(build)]
     if name.startswith("mutant/") and name.removeprefix("mutant/") in MUTANTS:
         return name, [*_WORKER, "mutant", name.removeprefix("mutant/")]
-    if name in PLANNED:
-        raise InputError(f"backend {name}", "is not available in this version")
     known = ", ".join(BUILT_IN)
     raise InputError(
         f"backend {name!r}",

@@ -16,7 +16,8 @@ Script = Literal["plain", "reset", "clone", "interleaved"]
 class Expect(BaseModel):
     """What is known of the result from elsewhere: checked on the reference after the last step.
 
-    probs within 1e-5, as llama.cpp's own tests do; ids in this order; n survivors; first, last id.
+    probs within 1e-5, as llama.cpp's own tests do; ids in this order; n survivors; first, last id;
+    masked, allowed: ids whose logit is -inf, is not.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -27,6 +28,8 @@ class Expect(BaseModel):
     first: int | None = None
     last: int | None = None
     token: int | None = None
+    masked: list[int] = []
+    allowed: list[int] = []
 
 
 class Relation(BaseModel):
@@ -45,6 +48,8 @@ class Relation(BaseModel):
 
 
 class Case(BaseModel):
+    """accept: the token of each row in place of the one that the chain selects."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: str = Field(pattern=r"^[A-Za-z0-9_.+/=,:\-]+$")
@@ -53,6 +58,7 @@ class Case(BaseModel):
     chain: ChainSpec
     logits: Logits
     history: list[int] = []
+    accept: list[int] = []
     steps: int = Field(default=1, ge=1)
     script: Script = "plain"
     detail: Literal["stages", "token"] = "stages"
@@ -64,9 +70,17 @@ class Case(BaseModel):
     tags: list[str] = []
 
     @model_validator(mode="after")
+    def _accepts_in_order(self) -> "Case":
+        if self.accept and (self.draws or self.script == "interleaved"):
+            raise ValueError("accept goes neither with draws nor with interleaved")
+        return self
+
+    @model_validator(mode="after")
     def _generates_plainly(self) -> "Case":
         if isinstance(self.logits, Decoded):
-            self._refuse("decoded", "history", "script", "draws", "vocab", "expect", "relation")
+            self._refuse(
+                "decoded", "history", "accept", "script", "draws", "vocab", "expect", "relation"
+            )
             last = self.samplers[-1] if self.chain else "none"
             if last not in SELECT:
                 raise ValueError(f"the last stage must select a token, {last} does not")
@@ -96,6 +110,14 @@ def plan(case: Case) -> tuple[list[Step], int]:
     reset: half of the steps, a reset, the same rows again. clone: half of the steps, then a clone;
     both go on, taking turns on the same rows. interleaved: two instances take turns.
     """
+    steps, instances = _plan(case)
+    if case.accept:
+        tokens = dict(enumerate(case.accept))
+        steps = [step.model_copy(update={"accept": tokens.get(step.row)}) for step in steps]
+    return steps, instances
+
+
+def _plan(case: Case) -> tuple[list[Step], int]:
     n = case.steps
     half = max(1, n // 2)
     if case.script == "reset":

@@ -32,6 +32,7 @@ from harness import (
 from harness.adapter_check import check_adapter
 from harness.capture import capture as capture_logits
 from harness.case import Case
+from harness.cli_trie import trie_bench
 from harness.errors import InputError
 from harness.explain import explanation
 from harness.process import BackendFailure
@@ -56,6 +57,8 @@ adapter_app = typer.Typer(no_args_is_help=True, help="For authors of adapters.")
 app.add_typer(adapter_app, name="adapter")
 builds_app = typer.Typer(no_args_is_help=True, help="Other builds of llama.cpp.")
 app.add_typer(builds_app, name="builds")
+
+app.command("trie-bench")(trie_bench)
 
 out = Console(soft_wrap=True, highlight=False, markup=False)
 
@@ -92,8 +95,6 @@ def backends() -> None:
             out.print(f"{name:<18} unavailable: {info.unavailable}")
         else:
             out.print(f"{name:<18} {info.version}: {about}")
-    for name, about in backend_names.PLANNED.items():
-        out.print(f"{name:<18} unavailable: not built yet ({about})")
     for line in builds.describe():
         out.print(f"llama.cpp@{line}" if not line.startswith(" ") else line)
 

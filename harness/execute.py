@@ -207,6 +207,11 @@ def unmet(case: Case, trace: Trace) -> str:
         wanted = getattr(expect, name)
         if wanted is not None and wanted != value:
             return f"{name}: expected {wanted}, got {value}"
+    finite = set(last.ids[last.logits != -np.inf].tolist())
+    wrong = sorted({*expect.masked} & finite) + sorted({*expect.allowed} - finite)
+    if wrong:
+        is_masked = "masked" if wrong[0] not in finite else "not masked"
+        return f"token {wrong[0]} is {is_masked}"
     if expect.probs is not None:
         wanted = np.array(expect.probs)
         if len(wanted) != len(last) or not (abs(last.p - wanted) < 1e-5).all():

@@ -36,7 +36,7 @@ from reference import SAMPLERS, Candidates, ChainError, build_chain
 from reference.chain import Sampler
 
 FILTERS = ("top_k", "top_p", "min_p", "typical_p", "xtc", "top_n_sigma")
-OF_SAMPLERS = ("parity", "removed")  # folders with a file for each sampler
+OF_SAMPLERS = ("parity", "removed", "grammar", "trie")  # folders with a file for each sampler
 THRESHOLD = {"top_p": "p", "min_p": "p", "typical_p": "p", "xtc": "t", "top_n_sigma": "n"}
 ROUNDING = 1e-6  # a decision nearer to its threshold than this share of it may fall either way
 
@@ -103,6 +103,9 @@ def _blocks(suite: Suite) -> list[Any]:
         *suite.decode,
         *suite.generate,
         *(block for kind in KINDS for block in getattr(suite, kind)),
+        *suite.grammar,
+        *suite.random_grammars,
+        *suite.random_tries,
     ]
 
 

@@ -60,6 +60,12 @@ ARGUMENTS: dict[str, Any] = {
     "num_breakers": c_size_t,
     "n_logit_bias": c_int32,
     "logit_bias": POINTER(LogitBias),
+    "grammar_str": c_char_p,
+    "grammar_root": c_char_p,
+    "trigger_patterns": POINTER(c_char_p),
+    "num_trigger_patterns": c_size_t,
+    "trigger_tokens": POINTER(c_int32),
+    "num_trigger_tokens": c_size_t,
 }
 
 
@@ -83,6 +89,8 @@ def _one(
 _PENALTIES = ("penalty_last_n", "penalty_repeat", "penalty_freq", "penalty_present")
 _DRY = ("dry_multiplier", "dry_base", "dry_allowed_length", "dry_penalty_last_n")
 _BREAKERS = ("seq_breakers", "num_breakers")
+_GRAMMAR = ("grammar_str", "grammar_root")
+_TRIGGERS = ("trigger_patterns", "num_trigger_patterns", "trigger_tokens", "num_trigger_tokens")
 
 SIGNATURES: dict[str, tuple[Signature, ...]] = {
     "greedy": _one("greedy"),
@@ -121,6 +129,13 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
         Signature("infill", ("model",), since="b3995", until="b4435"),
         Signature("infill", ("vocab",), since="b4600"),
     ),
+    "grammar": (
+        Signature("grammar", ("model", *_GRAMMAR), until="b4435"),
+        Signature("grammar", ("vocab", *_GRAMMAR), since="b4600"),
+    ),
+    "grammar_lazy_patterns": _one(
+        "grammar_lazy_patterns", "vocab", *_GRAMMAR, *_TRIGGERS, since="b5590"
+    ),
 }
 
 
@@ -153,8 +168,13 @@ def order(release: str) -> tuple[int, ...]:
 
 
 def has(sampler: str, release: str) -> bool:
-    """Whether llama.cpp had the sampler in this release, as far as is known."""
-    return any(_holds(row, release) for row in SIGNATURES.get(sampler, ()))
+    """Whether llama.cpp had the sampler in this release, as far as is known.
+
+    True for one of ours, the token trie, which no release brought or took away.
+    """
+    if sampler not in SIGNATURES:
+        return True
+    return any(_holds(row, release) for row in SIGNATURES[sampler])
 
 
 def signature(sampler: str, release: str) -> Signature:

@@ -36,7 +36,11 @@ from harness.verdicts import Verdict
 CASE_TIMEOUT_S = 60.0
 HANG_TIMEOUT_S = 2.0  # for the case on which an adapter hangs, which may well be called early
 BASELINE_CHUNK = 400
-SUITES = ["parity", "akunu", "power_law", "tsampler"]
+# of grammar/ two: the others only repeat them
+SUITES = [
+    *("parity", "akunu", "power_law", "tsampler", "trie"),
+    *("grammar/grammar", "grammar/grammar_lazy_patterns"),
+]
 
 
 class _Record(BaseModel):
@@ -117,7 +121,7 @@ class SelfTestReport(_Record):
 
 @functools.cache
 def quick_cases() -> tuple[Case, ...]:
-    """All cases of the parity suites and of the other engines' in the quick profile."""
+    """All cases of the suites of samplers and engines in the quick profile."""
     return tuple(case for path in find_suites(SUITES) for case in expand(path, "quick"))
 
 

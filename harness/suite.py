@@ -32,13 +32,18 @@ from harness.suite_distribution import (
     Tail,
 )
 from harness.suite_generate import Generations
+from harness.suite_grammar import Grammars, RandomGrammars
 from harness.suite_matrix import Matrix, Pairs
+from harness.suite_trie import RandomTries
 from harness.vocab_files import read_vocab, vocab_path
 from reference import ChainError, build_chain
 
 Profile = Literal["quick", "full"]
 
-_BLOCKS = ("case", "matrix", "pairs", "random_chains", "fuzz", "decode", "generate", *KINDS)
+_BLOCKS = (
+    *("case", "matrix", "pairs", "random_chains", "fuzz", "decode", "generate", "grammar"),
+    *("random_grammars", "random_tries", *KINDS),
+)
 
 
 class SuiteCase(Case):
@@ -72,6 +77,9 @@ class Suite(BaseModel):
     tail: list[Tail] = []
     independence: list[Independence] = []
     injected: list[Injected] = []
+    grammar: list[Grammars] = []
+    random_grammars: list[RandomGrammars] = []
+    random_tries: list[RandomTries] = []
     chains: dict[str, ChainSpec] = {}
 
 
@@ -184,6 +192,9 @@ def _all_cases(path: Path, suite: Suite, quick: bool, seed: int) -> Iterator[tup
         *(("fuzz", block, {"shift": seed}) for block in suite.fuzz),
         *(("decode", block, {}) for block in suite.decode),
         *(("generate", block, {"shared": suite.chains}) for block in suite.generate),
+        *(("grammar", block, {}) for block in suite.grammar),
+        *(("random_grammars", block, {"shift": seed}) for block in suite.random_grammars),
+        *(("random_tries", block, {"shift": seed}) for block in suite.random_tries),
     ]
     for kind, block, options in blocks:
         place = f"{kind} {block.id!r}"

@@ -33,6 +33,7 @@ WORKERS = {
     "akunu/cuda": "harness.backends.akunu_cuda",
     "power_law": "harness.backends.power_law",
     "transformers": "harness.backends.transformers",
+    "token_trie": "harness.backends.token_trie",
     "mutant": "harness.backends.mutant",
 }
 
@@ -270,7 +271,9 @@ def _limit_memory() -> None:
         import resource
 
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        resource.setrlimit(resource.RLIMIT_AS, (memory // 2, memory // 2))
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        limit = memory // 2 if hard == resource.RLIM_INFINITY else min(hard, memory // 2)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
 def main() -> None:

@@ -14,6 +14,8 @@ from reference.pipelines.tsampler import STAGES as TSAMPLER
 from reference.samplers.adaptive_p import AdaptiveP
 from reference.samplers.dist import Dist
 from reference.samplers.dry import Dry
+from reference.samplers.grammar import Grammar
+from reference.samplers.grammar_lazy_patterns import GrammarLazyPatterns
 from reference.samplers.greedy import Greedy
 from reference.samplers.infill import Infill
 from reference.samplers.logit_bias import LogitBias
@@ -25,6 +27,7 @@ from reference.samplers.softmax import Softmax
 from reference.samplers.tail_free import TailFree
 from reference.samplers.temp import Temp
 from reference.samplers.temp_ext import TempExt
+from reference.samplers.token_trie import TokenTrie
 from reference.samplers.top_k import TopK
 from reference.samplers.top_n_sigma import TopNSigma
 from reference.samplers.top_p import TopP
@@ -69,8 +72,11 @@ SAMPLERS: dict[str, Callable[..., Sampler]] = {
     "logit_bias": LogitBias,
     "infill": Infill,
     "adaptive_p": AdaptiveP,
+    "grammar": Grammar,
+    "grammar_lazy_patterns": GrammarLazyPatterns,
     "softmax": Softmax,
     "tail_free": TailFree,
+    "token_trie": TokenTrie,
 }
 
 # Samplers and whole pipelines of other engines, each one stage of a chain.

@@ -44,7 +44,7 @@ _BYTES_OF = {char: bytes([byte]) for char, byte in _BYTE_OF.items()}
 _CHAR_OF = {byte: char for char, byte in _BYTE_OF.items()}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # by identity: it is a key of caches
 class Vocab:
     """texts, types and scores by token id; merges ranks pairs of texts; eog are the ids that end a
     generation; eot and eos are -1 where there is none."""
@@ -96,6 +96,11 @@ class Vocab:
     def detokenized(self) -> tuple[bytes, ...]:
         """Of every token: slow to compute for a large vocabulary, and asked for by each `dry`."""
         return tuple(self.detokenize(token) for token in range(len(self)))
+
+    @cached_property
+    def pieces(self) -> tuple[bytes, ...]:
+        """The bytes of every token, of special ones their name."""
+        return tuple(self.piece(token, special=True) for token in range(len(self)))
 
     def tokenize(self, text: bytes) -> list[int]:
         """`llama_tokenize` without BOS and without parsing special tokens."""

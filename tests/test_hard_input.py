@@ -13,6 +13,12 @@ from tests.applied import Spec, assert_as_native, native_stages
 F32 = np.finfo(np.float32)
 INF, NAN = np.inf, np.nan
 
+LAZY = {
+    "grammar_str": "root ::= [^b-z]*",
+    "grammar_root": "root",
+    "trigger_patterns": [],
+    "trigger_tokens": [1],
+}
 # One active setting of every sampler, so that the input is looked at.
 ACTIVE: Spec = [
     {"greedy": {}},
@@ -34,12 +40,15 @@ ACTIVE: Spec = [
     {"softmax": {}},
     {"tail_free": {"z": 0.5, "min_keep": 1}},
     {"infill": {}},
+    {"grammar": {"grammar_str": "root ::= [^b-z]*", "grammar_root": "root"}},
+    {"grammar_lazy_patterns": LAZY},
 ]
 # They see NaN only by comparing, where it simply loses, or put it through arithmetic.
 NAN_PASSES = {
     "greedy", "dist", "min_p", "temp", "top_n_sigma", "penalties", "dry", "logit_bias",
-    "adaptive_p",
+    "adaptive_p", "grammar", "grammar_lazy_patterns",
 }  # fmt: skip
+NEED_VOCAB = {"infill", "grammar", "grammar_lazy_patterns"}
 # They normalize probabilities at once.
 NONE_REFUSED = {
     "top_p", "typical_p", "mirostat", "mirostat_v2", "adaptive_p", "softmax", "infill",
@@ -76,11 +85,11 @@ def test_active_settings_cover_every_sampler() -> None:
 
 
 def _vocab(name: str) -> str | None:
-    return "bpe" if name == "infill" else None
+    return "bpe" if name in NEED_VOCAB else None
 
 
 def _applied(stage: Spec, logits: list[float]) -> Candidates:
-    vocab = read_vocab(vocab_path("bpe")) if "infill" in stage[0] else None
+    vocab = read_vocab(vocab_path("bpe")) if NEED_VOCAB & set(stage[0]) else None
     chain = build_chain(stage, n_vocab=max(1, len(logits)), vocab=vocab)
     for token in HISTORY:
         chain.accept(token)
@@ -228,7 +237,7 @@ def test_no_candidates_abort_llama_cpp_where_they_are_refused(
             native_stages(native, [stage], [], vocab=_vocab(name))
         assert died.value.verdict == "crashed"
     else:
-        ((got,),) = native_stages(native, [stage], [])
+        ((got,),) = native_stages(native, [stage], [], vocab=_vocab(name))
         assert len(got.ids) == 0
 
 

@@ -137,7 +137,7 @@ def test_run_of_a_suite_that_is_no_toml_names_the_line(tmp_path: Path) -> None:
     assert "line 2" in refused(cli("run", path, "-o", tmp_path / "b"))
 
 
-@pytest.mark.parametrize("name", ["no-such-backend", "token_trie", "mutant/none"])
+@pytest.mark.parametrize("name", ["no-such-backend", "mutant/none"])
 def test_run_on_an_unknown_backend_says_so(tmp_path: Path, suite: Path, name: str) -> None:
     line = refused(cli("run", suite, "-b", name, "-o", tmp_path / "b"))
     assert name in line

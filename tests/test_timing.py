@@ -4,10 +4,13 @@ from harness.process import BackendProcess
 from harness.timing import REPETITIONS, TimedChain, read_timings, time_chain
 from reference import SAMPLERS
 
+# two are gone, and masking by a vocabulary is timed by trie-bench on one of that size
+NOT_TIMED = {"softmax", "tail_free", "grammar", "grammar_lazy_patterns", "token_trie"}
+
 
 def test_timing_suite_covers_every_sampler_at_131072() -> None:
     timed = {t.sampler for t in read_timings() if t.logits.n == 131072}
-    assert timed == set(SAMPLERS) - {"softmax", "tail_free"}
+    assert timed == set(SAMPLERS) - NOT_TIMED
 
 
 def test_timing_keeps_every_sample_but_the_warm_up() -> None:

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from harness.backends.ggml_devices import Devices
+from harness.backends.native_words import keep_error
 from harness.build_files import check, needed_libraries
 from harness.errors import InputError, Unsupported
 from harness.releases import ARGUMENTS, NEWEST, Signature, model_layout
@@ -117,7 +118,7 @@ class Batch(Structure):
 
 _LOG = ctypes.CFUNCTYPE(None, ctypes.c_int, c_char_p, c_void_p)
 # of the module, because llama.cpp calls it as long as the process lives
-_SILENCE = _LOG(lambda _level, _text, _data: None)
+_KEEP_ERRORS = _LOG(keep_error)
 
 # name -> (result, arguments), as in every release. The initializers of samplers are in
 # harness/releases.py, because they are not.
@@ -157,6 +158,11 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "llama_sampler_accept": (None, [c_void_p, c_int32]),
     "llama_sampler_sample": (c_int32, [c_void_p, c_void_p, c_int32]),
     "llama_model_n_ctx_train": (c_int32, [c_void_p]),
+    "llama_get_memory": (c_void_p, [c_void_p]),
+    "llama_memory_seq_rm": (c_bool, [c_void_p, c_int32, c_int32, c_int32]),
+    "llama_sampler_init": (c_void_p, [c_void_p, c_void_p]),
+    "llama_sampler_chain_n": (c_int32, [c_void_p]),
+    "llama_sampler_chain_remove": (c_void_p, [c_void_p, c_int32]),
     "llama_sampler_reset": (None, [c_void_p]),
     "llama_sampler_clone": (c_void_p, [c_void_p]),
     "llama_sampler_free": (None, [c_void_p]),
@@ -196,7 +202,7 @@ class Libllama:
             if function is not None:
                 function.restype, function.argtypes = result, arguments
             setattr(self, symbol, function)
-        self.llama_log_set(_SILENCE, None)
+        self.llama_log_set(_KEEP_ERRORS, None)
         self.llama_backend_init()
 
     def __getattr__(self, name: str) -> Any:  # for mypy: the functions are set in __init__

@@ -14,7 +14,8 @@ from harness.backends.libllama import (
     default_folder,
 )
 from harness.backends.llama_decode import Model, decode, generate
-from harness.errors import Unsupported
+from harness.backends.native_words import Listener
+from harness.errors import InputError, Unsupported
 from harness.protocol import (
     ChainSpec,
     DecodeRequest,
@@ -146,7 +147,11 @@ class Worker:
             values["vocab"] = self._vocab(vocab) if vocab else None
         if "model" in taken.arguments:
             values["model"] = self._vocab_model(vocab or str(vocab_path("spm")), whole=True)
-        return int(initialize(*(values[argument] for argument in taken.arguments)))
+        listener = Listener()
+        sampler = initialize(*(values[argument] for argument in taken.arguments))
+        if not sampler:
+            raise InputError(name, f"llama.cpp refuses its parameters: {listener.words()}")
+        return int(sampler)
 
     def _vocab(self, path: str) -> int:
         return int(self.library.llama_model_get_vocab(self._vocab_model(path)))
@@ -214,4 +219,15 @@ def _arrays(given: dict[str, Any]) -> dict[str, Any]:
     if "logit_bias" in given:
         pairs = [LogitBias(token, bias) for token, bias in given["logit_bias"]]
         arrays |= {"logit_bias": (LogitBias * len(pairs))(*pairs), "n_logit_bias": len(pairs)}
+    for text in ("grammar_str", "grammar_root"):
+        if text in given:
+            arrays[text] = given[text].encode()
+    if "trigger_patterns" in given:
+        patterns = [pattern.encode() for pattern in given["trigger_patterns"]]
+        strings = (ctypes.c_char_p * len(patterns))(*patterns)
+        arrays |= {"trigger_patterns": strings, "num_trigger_patterns": len(patterns)}
+    if "trigger_tokens" in given:
+        tokens = given["trigger_tokens"]
+        array = (ctypes.c_int32 * len(tokens))(*tokens)
+        arrays |= {"trigger_tokens": array, "num_trigger_tokens": len(tokens)}
     return arrays

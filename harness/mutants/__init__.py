@@ -11,6 +11,8 @@ from harness.mutants import (
     chain,
     dist,
     dry,
+    grammar,
+    grammar_lazy_patterns,
     greedy,
     infill,
     logit_bias,
@@ -21,6 +23,7 @@ from harness.mutants import (
     power_law,
     temp,
     temp_ext,
+    token_trie,
     top_k,
     top_n_sigma,
     top_p,
@@ -32,7 +35,8 @@ from harness.mutants.mutant import Mutant
 
 _FILES = [
     greedy, dist, top_k, top_p, min_p, typical_p, temp, temp_ext, xtc, top_n_sigma, mirostat,
-    mirostat_v2, penalties, dry, logit_bias, infill, adaptive_p, chain,
+    mirostat_v2, penalties, dry, logit_bias, infill, adaptive_p, token_trie, grammar,
+    grammar_lazy_patterns, chain,
     akunu, akunu_gumbel, power_law, tsampler,
 ]  # fmt: skip
 

@@ -1,0 +1,156 @@
+"""What the trie and the grammar cost by themselves: their own work of a step, and setting them up.
+
+`python -m harness.trie_costs` prints what reading a payload costs, with and without the cache, and
+what a cache that threads share costs beside one for each.
+"""
+
+import ctypes
+import json
+import statistics
+import threading
+import time
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from harness.backends.llama_cpp import NativeCandidates
+from harness.backends.token_trie import FlatTrie, NativeTrie
+from harness.trie_grammar import Grammar
+from harness.trie_session import Session, Tries, build_tries, payload_of
+from harness.trie_workloads import leaf_texts
+from reference.trie import TrieCache, read_payload
+
+Row = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class OwnCosts:
+    """Median microseconds of one step's apply and accept, on candidates of the whole vocabulary."""
+
+    masking: float
+    compacting: float
+    grammar: float
+
+
+def own_costs(
+    session: Session, trie: FlatTrie, grammar: Grammar, steps: list[tuple[int, Row]], times: int
+) -> OwnCosts:
+    """steps: the tokens of a leaf and the logits before each. The three take turns."""
+    found: dict[str, list[int]] = {"masking": [], "compacting": [], "grammar": []}
+    for _ in range(times):
+        samplers = {
+            "masking": NativeTrie(session.library, trie, 1, compact=False).pointer,
+            "compacting": NativeTrie(session.library, trie, 1, compact=True).pointer,
+            "grammar": grammar.grammar,
+        }
+        grammar.reset()
+        for token, row in steps:
+            for name, sampler in samplers.items():
+                found[name].append(_step_ns(session, sampler, token, row))
+        for name in ("masking", "compacting"):
+            session.library.llama_sampler_free(samplers[name])
+    return OwnCosts(**{name: statistics.median(ns) / 1000 for name, ns in found.items()})
+
+
+def _step_ns(session: Session, sampler: int, token: int, row: Row) -> int:
+    candidates = NativeCandidates(row)
+    array = ctypes.byref(candidates.array)
+    start = time.perf_counter_ns()
+    session.library.llama_sampler_apply(sampler, array)
+    session.library.llama_sampler_accept(sampler, token)
+    return time.perf_counter_ns() - start
+
+
+@dataclass(frozen=True)
+class SetCosts:
+    """Median microseconds of set_token_trie, for a payload met first and for one in the cache."""
+
+    cold: float
+    cached: float
+
+
+def set_costs(session: Session, payload_json: str, times: int) -> SetCosts:
+    before = session.cache
+    cold: list[int] = []
+    cached: list[int] = []
+    for _ in range(times):
+        session.cache = TrieCache(build_tries)
+        for found in (cold, cached):
+            start = time.perf_counter_ns()
+            session.set_token_trie(payload_json, 0)
+            found.append(time.perf_counter_ns() - start)
+            session.clear_token_trie()
+    session.cache = before
+    return SetCosts(statistics.median(cold) / 1000, statistics.median(cached) / 1000)
+
+
+def payload_costs(payload_json: str, times: int) -> SetCosts:
+    """As set_costs, of reading and building alone."""
+    cold: list[int] = []
+    cached: list[int] = []
+    for _ in range(times):
+        cache = TrieCache(build_tries)
+        for found in (cold, cached):
+            start = time.perf_counter_ns()
+            cache.acquire(payload_json)
+            found.append(time.perf_counter_ns() - start)
+    return SetCosts(statistics.median(cold) / 1000, statistics.median(cached) / 1000)
+
+
+def threads_us(payload_json: str, threads: int, shared: bool, times: int) -> float:
+    """Microseconds of an acquire and a release of a cached payload, while so many threads do the
+    same on one cache behind a lock, or each on its own: the median over the threads of their
+    means."""
+    lock = threading.Lock()
+    one: TrieCache[Tries] = TrieCache(build_tries)
+    one.acquire(payload_json)
+    ready = threading.Barrier(threads)
+    found: list[float] = []
+
+    def work() -> None:
+        cache, guard = one, lock if shared else nullcontext()
+        if not shared:
+            cache = TrieCache(build_tries)
+            cache.acquire(payload_json)
+        ready.wait()
+        found.append(_acquire_us(cache, payload_json, guard, times))
+
+    workers = [threading.Thread(target=work) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return statistics.median(found)
+
+
+def _acquire_us(
+    cache: TrieCache[Tries], text: str, guard: AbstractContextManager[object], times: int
+) -> float:
+    start = time.perf_counter_ns()
+    for _ in range(times):
+        with guard:
+            cache.release(cache.acquire(text)[0])
+    return (time.perf_counter_ns() - start) / times / 1000
+
+
+def main() -> None:
+    print("| leaves | JSON bytes | trie bytes | first use | cached |\n" + "| ---: " * 5 + "|")
+    for n in (2, 30, 100, 1000, 10_000):
+        leaves = {text: list(text.encode()) for text in leaf_texts(f"enum:{n}")}
+        text = json.dumps(payload_of("m", "enum", leaves))
+        costs = payload_costs(text, times=20)
+        size = build_tries(read_payload(text)).by_path["enum"].nbytes
+        shown = f"{costs.cold:,.0f} us | {costs.cached:,.0f} us"
+        print(f"| {n:,} | {len(text):,} | {size:,} | {shown} |")
+    leaves = {text: list(text.encode()) for text in leaf_texts("actions")}
+    text = json.dumps(payload_of("m", "action", leaves))
+    print("\n| threads | shared, locked | one each |\n| ---: | ---: | ---: |")
+    for threads in (1, 2, 4):
+        shared, own = (threads_us(text, threads, which, times=2000) for which in (True, False))
+        print(f"| {threads} | {shared:.1f} us | {own:.1f} us |")
+
+
+if __name__ == "__main__":
+    main()

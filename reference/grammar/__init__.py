@@ -1,0 +1,28 @@
+"""GBNF, llama.cpp's grammars: text to rules, rules to pushdown stacks, stacks to allowed tokens.
+
+    rules.py     what a grammar is made of, and what it must not be (left recursion)
+    parser.py    GBNF text -> Rules
+    utf8.py      the characters of a token, which may begin or end inside one
+    stacks.py    Rules -> the states that a text leads to
+    triggers.py  what wakes a lazy grammar
+
+The samplers are reference/samplers/grammar.py and grammar_lazy_patterns.py.
+"""
+
+from reference.grammar.parser import parse
+from reference.grammar.rules import Element, Kind, Rules
+from reference.grammar.stacks import Machine, State
+from reference.grammar.utf8 import COMPLETE, Decoded, Partial, decode
+
+__all__ = [
+    "COMPLETE",
+    "Decoded",
+    "Element",
+    "Kind",
+    "Machine",
+    "Partial",
+    "Rules",
+    "State",
+    "decode",
+    "parse",
+]

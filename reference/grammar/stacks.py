@@ -1,0 +1,195 @@
+"""The states that a text leads a grammar to.
+
+A stack is what is still expected, as positions in the rules, the next one last; it always ends at a
+character or token, or is empty: the text may end. A state is the set of stacks of a text.
+
+Source: llama_grammar_advance_stack, llama_grammar_reject_candidates, llama_grammar_accept_token and
+what they call, src/llama-grammar.cpp at v0.5.0. llama.cpp walks each token's characters on each
+stack; here the states that characters lead to are kept, which changes no result.
+"""
+
+from collections.abc import Iterable
+
+from reference.errors import UndefinedInputError
+from reference.grammar.rules import Element, Kind, Rules
+from reference.grammar.utf8 import Decoded, Partial, completions
+
+Stack = tuple[int, ...]
+
+_ENDS = (Kind.END, Kind.ALT)
+_TOKENS = (Kind.TOKEN, Kind.TOKEN_NOT)
+_MOST_STATES = 100_000  # kept; it starts afresh beyond
+MAX_STACKS = 10_000
+
+
+class State:
+    """stacks, and the states that characters lead to, as far as they were asked for."""
+
+    def __init__(self, stacks: tuple[Stack, ...]) -> None:
+        self.stacks = stacks
+        self.next: dict[int, State] = {}
+
+    @property
+    def may_end(self) -> bool:
+        return () in self.stacks
+
+
+class Machine:
+    """Rules as an automaton. Raises ChainError for left recursion.
+
+    Where a text can be read in over MAX_STACKS ways everything raises UndefinedInputError: their
+    number can double with every rule, and llama.cpp then goes on until time or memory ends.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        rules.refuse_left_recursion()
+        self.elements: list[Element] = []
+        self.starts: list[int] = []
+        for rule in rules.elements:
+            self.starts.append(len(self.elements))
+            self.elements += rule
+        self._states: dict[tuple[Stack, ...], State] = {}
+        self.start = self._state(
+            stack
+            for alternative in self._alternatives(rules.root)
+            for stack in self._advance(alternative)
+        )
+
+    def allows(self, state: State, token: int, decoded: Decoded) -> bool:
+        """Whether a token may follow.
+
+        It may also where its id is what a stack expects at any place inside it; accept_token then
+        takes it only if that is its beginning.
+        """
+        for code_point in decoded.code_points:
+            if code_point == 0:
+                break
+            if self._expects(state, token):
+                return True
+            state = self._after(state, code_point)
+        return any(self._may_stop(stack, decoded.partial) for stack in state.stacks)
+
+    def accept_token(self, state: State, token: int, decoded: Decoded) -> State:
+        """The state after a token, by its id or its characters; without stacks if it fits none."""
+        found: list[Stack] = []
+        by_characters: list[Stack] = []
+        for stack in state.stacks:
+            if stack and self.elements[stack[-1]].kind in _TOKENS:
+                if self._is_token(stack[-1], token):
+                    found += self._advance(self._rest(stack, stack[-1] + 1))
+            elif stack:
+                by_characters.append(stack)
+        reached = self._state(by_characters)
+        for code_point in decoded.code_points:
+            reached = self._after(reached, code_point)
+        return self._state([*found, *reached.stacks])
+
+    def _state(self, stacks: Iterable[Stack]) -> State:
+        key = tuple(dict.fromkeys(stacks))
+        if len(key) > MAX_STACKS:
+            raise _too_many()
+        if key not in self._states:
+            if len(self._states) >= _MOST_STATES:
+                self._states.clear()
+            self._states[key] = State(key)
+        return self._states[key]
+
+    def _after(self, state: State, code_point: int) -> State:
+        """The state after a character."""
+        if code_point not in state.next:
+            found: list[Stack] = []
+            for stack in state.stacks:
+                if not stack or self.elements[stack[-1]].kind in _TOKENS:
+                    continue
+                matches, behind = self._match(stack[-1], code_point)
+                if matches:
+                    found += self._advance(self._rest(stack, behind))
+            state.next[code_point] = self._state(found)
+        return state.next[code_point]
+
+    def _expects(self, state: State, token: int) -> bool:
+        tops = (stack[-1] for stack in state.stacks if stack)
+        return any(
+            self.elements[top].kind in _TOKENS and self._is_token(top, token) for top in tops
+        )
+
+    def _is_token(self, position: int, token: int) -> bool:
+        element = self.elements[position]
+        return (element.value == token) == (element.kind == Kind.TOKEN)
+
+    def _may_stop(self, stack: Stack, partial: Partial) -> bool:
+        """Whether a token may end here, perhaps inside a character."""
+        if partial.n_remain == 0:
+            return True
+        if not stack or self.elements[stack[-1]].kind in _TOKENS:
+            return False
+        return self._match_partial(stack[-1], partial)
+
+    def _match(self, position: int, code_point: int) -> tuple[bool, int]:
+        """Whether a character is in the class at a position, and the position behind the class."""
+        positive = self.elements[position].kind != Kind.CHAR_NOT
+        ranges = self._ranges(position)
+        found = any(low <= code_point <= high for low, high, _ in ranges)
+        return found == positive, ranges[-1][2]
+
+    def _match_partial(self, position: int, partial: Partial) -> bool:
+        """Whether a begun character can be in the class. Of [^...] it can only if every character
+        that it can become is."""
+        if partial.n_remain < 0 or (partial.n_remain == 1 and partial.value < 2):
+            return False  # no UTF-8, or overlong
+        positive = self.elements[position].kind != Kind.CHAR_NOT
+        first, last = completions(partial)
+        found = any(low <= last and first <= high for low, high, _ in self._ranges(position))
+        return found == positive
+
+    def _ranges(self, position: int) -> list[tuple[int, int, int]]:
+        """low, high and the position behind, of each character or range of a class."""
+        ranges: list[tuple[int, int, int]] = []
+        while not ranges or self.elements[position].kind == Kind.CHAR_ALT:
+            kind, low = self.elements[position]
+            high, length = low, 1
+            if kind == Kind.CHAR_ANY:
+                low, high = 0, 2**32 - 1
+            elif self.elements[position + 1].kind == Kind.CHAR_RNG_UPPER:
+                high, length = self.elements[position + 1].value, 2
+            position += length
+            ranges.append((low, high, position))
+        return ranges
+
+    def _rest(self, stack: Stack, behind: int) -> Stack:
+        """The stack with its top moved on to a position behind it."""
+        return stack[:-1] if self.elements[behind].kind in _ENDS else (*stack[:-1], behind)
+
+    def _alternatives(self, rule: int) -> list[Stack]:
+        """Of each alternative of a rule a stack that begins with it."""
+        position, found = self.starts[rule], []
+        while True:
+            found.append(self._rest((position,), position))
+            while self.elements[position].kind not in _ENDS:
+                position += 1
+            if self.elements[position].kind == Kind.END:
+                return found
+            position += 1
+
+    def _advance(self, stack: Stack) -> list[Stack]:
+        """The stacks that a stack stands for once rules are replaced by their alternatives."""
+        found: list[Stack] = []
+        todo, seen = [stack], set()
+        while todo:
+            current = todo.pop()
+            if current in seen:
+                continue
+            seen.add(current)
+            if len(seen) > MAX_STACKS:
+                raise _too_many()
+            if not current or self.elements[current[-1]].kind != Kind.RULE_REF:
+                found.append(current)
+                continue
+            rest = self._rest(current, current[-1] + 1)
+            rule = self.elements[current[-1]].value
+            todo += [rest + alternative for alternative in self._alternatives(rule)]
+        return found
+
+
+def _too_many() -> UndefinedInputError:
+    return UndefinedInputError(f"the grammar can be read in over {MAX_STACKS} ways at one place")

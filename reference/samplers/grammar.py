@@ -1,0 +1,151 @@
+"""grammar: only tokens with which the text can still become one that the grammar describes.
+
+All others get logit -inf. An end-of-generation token stays where the text may end, and only there;
+a token without text, or whose text begins with a NUL, never stays.
+
+Parameters:
+    grammar_str   GBNF (reference/grammar/parser.py). "": no constraint.
+    grammar_root  the rule that a text begins with; default root.
+    Needs a vocabulary (`build_chain(..., vocab=...)`).
+Ties: none to break; `sorted` and the selected token are not touched.
+Edges: a token may end inside a UTF-8 character, if some character so begun fits; of [^...] only if
+    all do. A token whose id the grammar asks for (<[5]>) stays wherever the rule comes up, also in
+    the middle of another token's text, where accept then refuses it. Accepted tokens are not
+    checked against the candidates: one that does not fit, an end-of-generation token where the text
+    may not end, and ids outside the vocabulary are refused (llama.cpp throws or aborts), as is what
+    exceeds MAX_NESTING, MAX_ELEMENTS (parser.py), MAX_CHAIN (rules.py) or MAX_STACKS (stacks.py),
+    and not merely a grammar that llama.cpp refuses. None: none.
+Source: llama_sampler_grammar_*, src/llama-sampler.cpp, llama_grammar_apply_impl and _accept_impl,
+    src/llama-grammar.cpp at v0.5.0.
+Suite: suites/grammar/grammar.toml
+"""
+
+import functools
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reference.candidates import Candidates
+from reference.errors import ChainError, UndefinedInputError
+from reference.grammar import COMPLETE, Decoded, Machine, Partial, State, decode, parse
+from reference.vocab import Vocab
+
+
+class Grammar:
+    name = "grammar"
+
+    def __init__(
+        self, grammar_str: Any, grammar_root: Any = "root", vocab: Vocab | None = None
+    ) -> None:
+        self.matcher = matcher_of(grammar_str, grammar_root, vocab)
+
+    def apply(self, cand: Candidates) -> None:
+        if self.matcher is not None:
+            self.matcher.apply(cand)
+
+    def accept(self, token: int) -> None:
+        if self.matcher is not None:
+            self.matcher.accept(token)
+
+    def reset(self) -> None:
+        if self.matcher is not None:
+            self.matcher.reset()
+
+    def clone(self) -> "Grammar":
+        twin = Grammar.__new__(Grammar)
+        twin.matcher = None if self.matcher is None else self.matcher.clone()
+        return twin
+
+
+class Matcher:
+    """A grammar over the tokens of a vocabulary, and where in it a text stands."""
+
+    def __init__(self, machine: Machine, vocab: Vocab) -> None:
+        self.machine, self.vocab = machine, vocab
+        self.state: State = machine.start
+        self.partial = COMPLETE
+
+    def apply(self, cand: Candidates) -> None:
+        if len(cand) * 8 < len(self.vocab):
+            allowed = np.array([self.allows(token) for token in cand.ids.tolist()], np.bool_)
+        else:
+            for token in (cand.ids.min(), cand.ids.max()):
+                self._check(token)
+            allowed = _allowed(self.machine, self.state, self.vocab, self._start)[cand.ids]
+        cand.logits = np.where(allowed, cand.logits, cand.logits.dtype.type(-np.inf))
+
+    def allows(self, token: int) -> bool:
+        self._check(token)
+        decoded = decode(self.vocab.pieces[token], self._start)
+        return _allows(self.machine, self.state, self.vocab, token, decoded)
+
+    def accept(self, token: int) -> None:
+        self._check(token)
+        if token not in self.vocab.eog:
+            self.accept_piece(token, decode(self.vocab.pieces[token], self._start))
+        elif not self.state.may_end:
+            raise UndefinedInputError(f"token {token} ends what may not end (llama.cpp aborts)")
+
+    def accept_piece(self, token: int, decoded: Decoded) -> None:
+        """decoded: of the token's text, or a part of it, from `partial` on."""
+        state = self.machine.accept_token(self.state, token, decoded)
+        if not state.stacks:
+            raise UndefinedInputError(f"token {token} does not fit the grammar (llama.cpp throws)")
+        self.state, self.partial = state, decoded.partial
+
+    def reset(self) -> None:
+        self.state, self.partial = self.machine.start, COMPLETE
+
+    def clone(self) -> "Matcher":
+        twin = Matcher(self.machine, self.vocab)
+        twin.state, twin.partial = self.state, self.partial
+        return twin
+
+    @property
+    def _start(self) -> Partial:
+        return self.partial if self.partial.n_remain > 0 else COMPLETE
+
+    def _check(self, token: int) -> None:
+        if not 0 <= token < len(self.vocab):
+            raise UndefinedInputError(f"token {token} is not in the vocabulary (llama.cpp aborts)")
+
+
+def _allows(machine: Machine, state: State, vocab: Vocab, token: int, decoded: Decoded) -> bool:
+    if token in vocab.eog:
+        return state.may_end
+    if vocab.pieces[token][:1] in (b"", b"\0"):
+        return False
+    return machine.allows(state, token, decoded)
+
+
+@functools.lru_cache(maxsize=512)
+def _allowed(machine: Machine, state: State, vocab: Vocab, start: Partial) -> NDArray[np.bool_]:
+    """Of every token whether it may follow."""
+    decoded = enumerate(_decoded(vocab, start))
+    return np.array([_allows(machine, state, vocab, token, d) for token, d in decoded], np.bool_)
+
+
+@functools.lru_cache(maxsize=8)
+def _decoded(vocab: Vocab, start: Partial) -> tuple[Decoded, ...]:
+    return tuple(decode(piece, start) for piece in vocab.pieces)
+
+
+@functools.lru_cache(maxsize=64)
+def _machine(grammar_str: str, grammar_root: str, vocab: Vocab) -> Machine:
+    return Machine(parse(grammar_str, grammar_root, vocab))
+
+
+def matcher_of(grammar_str: Any, grammar_root: Any, vocab: Vocab | None) -> Matcher | None:
+    """None for the empty grammar. Raises ChainError for a bad one, naming line and column."""
+    for name, value in (("grammar_str", grammar_str), ("grammar_root", grammar_root)):
+        if not isinstance(value, str):
+            raise ChainError(f"{name} must be a string, got {value!r}")
+    if vocab is None:
+        raise ChainError("grammar needs a vocabulary (vocab)")
+    if not grammar_str:
+        return None
+    try:
+        return Matcher(_machine(grammar_str, grammar_root, vocab), vocab)
+    except (ChainError, UndefinedInputError) as error:
+        raise ChainError(f"grammar_str: {error}") from None

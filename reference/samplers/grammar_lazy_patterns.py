@@ -1,0 +1,116 @@
+"""grammar_lazy_patterns: a grammar that constrains nothing until the text calls for it.
+
+Before that apply does nothing, and accept collects the text. A trigger token begins the grammar
+with itself. A trigger pattern begins it with its first group that matched something, or with the
+whole match: the tokens from there on are accepted, the first one perhaps only from its middle on.
+The token is looked for first; of several patterns the first that is found counts.
+
+Parameters:
+    grammar_str, grammar_root  as for grammar.
+    trigger_patterns           regular expressions, ECMAScript (reference/grammar/triggers.py). From
+                               ^ to $: the whole text is tried first, then any place of it.
+    trigger_tokens             token ids.
+    Trigger words are patterns: `escaped` (common_sampler), `of_words` (the deprecated
+    llama_sampler_init_grammar_lazy) in reference/grammar/triggers.py.
+Ties: as grammar.
+Edges: the text before a trigger has no limit, and every token searches it from its start. End-of-
+    generation tokens are part of it, too. Text behind the trigger that does not fit the grammar:
+    refused (llama.cpp throws). reset sleeps again and forgets the text. No triggers: never begins.
+    A pattern whose meaning std::regex and Python do not share: refused.
+Source: llama_sampler_init_grammar_lazy_patterns, src/llama-sampler.cpp, llama_grammar_accept_impl,
+    src/llama-grammar.cpp at v0.5.0.
+Suite: suites/grammar/grammar_lazy_patterns.toml
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from reference.candidates import Candidates
+from reference.errors import ChainError, UndefinedInputError
+from reference.grammar.triggers import Trigger, translated
+from reference.grammar.utf8 import decode
+from reference.parameters import int32
+from reference.samplers.grammar import matcher_of
+from reference.vocab import Vocab
+
+
+class GrammarLazyPatterns:
+    name = "grammar_lazy_patterns"
+    awaiting: bool
+
+    def __init__(
+        self,
+        grammar_str: Any,
+        grammar_root: Any = "root",
+        trigger_patterns: Any = (),
+        trigger_tokens: Any = (),
+        vocab: Vocab | None = None,
+    ) -> None:
+        self.matcher = matcher_of(grammar_str, grammar_root, vocab)
+        self.triggers = [Trigger(pattern) for pattern in _strings(trigger_patterns)]
+        self.trigger_tokens = frozenset(int32("trigger_tokens", t) for t in _list(trigger_tokens))
+        self.reset()
+
+    def apply(self, cand: Candidates) -> None:
+        if self.matcher is not None and not self.awaiting:
+            self.matcher.apply(cand)
+
+    def accept(self, token: int) -> None:
+        if self.matcher is None:
+            return
+        if not self.awaiting:
+            self.matcher.accept(token)
+        elif token in self.trigger_tokens:
+            self.awaiting = False
+            self.matcher.accept_piece(token, decode(self.matcher.vocab.pieces[token]))
+        else:
+            self._collect(token)
+
+    def _collect(self, token: int) -> None:
+        assert self.matcher is not None
+        if not 0 <= token < len(self.matcher.vocab):
+            raise UndefinedInputError(f"token {token} is not in the vocabulary (llama.cpp aborts)")
+        piece = self.matcher.vocab.pieces[token]
+        self.tokens.append((token, len(self.text), len(self.text) + len(piece)))
+        self.text += piece
+        for trigger in self.triggers:
+            start = trigger.find(self.text)
+            if start is not None:
+                self.awaiting = False
+                self._replay(start)
+                return
+
+    def _replay(self, start: int) -> None:
+        assert self.matcher is not None
+        for token, begin, end in self.tokens:
+            if end > start:
+                piece = self.text[max(begin, start) : end]
+                self.matcher.accept_piece(token, decode(piece, self.matcher.partial))
+
+    def reset(self) -> None:
+        self.awaiting = True
+        self.text = b""
+        self.tokens: list[tuple[int, int, int]] = []
+        if self.matcher is not None:
+            self.matcher.reset()
+
+    def clone(self) -> "GrammarLazyPatterns":
+        twin = GrammarLazyPatterns.__new__(GrammarLazyPatterns)
+        twin.matcher = None if self.matcher is None else self.matcher.clone()
+        twin.triggers, twin.trigger_tokens = self.triggers, self.trigger_tokens
+        twin.awaiting, twin.text, twin.tokens = self.awaiting, self.text, list(self.tokens)
+        return twin
+
+
+def _list(values: Any) -> Sequence[Any]:
+    if not isinstance(values, list | tuple):
+        raise ChainError(f"trigger_tokens must be a list, got {values!r}")
+    return values
+
+
+def _strings(values: Any) -> Sequence[str]:
+    if not isinstance(values, list | tuple) or not all(isinstance(v, str) for v in values):
+        raise ChainError(f"trigger_patterns must be a list of strings, got {values!r}")
+    for pattern in values:
+        translated(pattern)
+    return values

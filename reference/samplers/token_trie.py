@@ -1,0 +1,108 @@
+"""token_trie: inside a span, only the tokens that a trie has next stay.
+
+    logit_i = -inf  unless i is a child of the current node;  mode 0: selected = the largest of them
+
+apply masks while the trie is active. accept goes to the child; a token without one ends the span,
+and so does the end of a leaf. Where the trie is not active its position is still followed, from the
+root, and nothing is masked. Place it after what changes the logits of all tokens (logit_bias,
+penalties, dry) and before what takes candidates away (top_k .. temp), or no child may be left.
+
+Parameters:
+    trie_descriptor_json  the payload, see reference/trie.py
+    mode      0 selects the largest logit of the children; 1 leaves the selection to later stages
+    path      of the descriptor; "" takes the first
+    compact   True removes the other candidates in place of masking them, which leaves the rest of
+              the chain a handful of candidates; the same token comes out
+    model_id  of the model, to be equal to the payload's; "" asks for none
+    n_vocab   every token of the payload is below it; None asks for none
+Activation: made active, at the root. reset leaves it inactive at the root; activate() opens the
+    next span. A trie LIMIT tokens old without either warns and resets itself.
+Ties: mode 0 takes the child that stands first. The candidates keep their order.
+Edges: no child among the candidates, or all at -inf: everything is -inf and nothing is removed, so
+    that the next stage selects a token outside the trie, which ends the span. Masking forgets that
+    the candidates were sorted and what was selected. NaN: never the largest. None: stays none.
+Source: the seed document of the token-trie sampler, as docs/token-trie.md reads it.
+Suite: suites/trie/token_trie.toml
+"""
+
+import logging
+from typing import Any
+
+import numpy as np
+
+from reference import floats
+from reference.candidates import Candidates
+from reference.errors import ChainError
+from reference.parameters import integer
+from reference.trie import MAX_LEAF, Node, build_trie, read_payload
+
+LIMIT = MAX_LEAF
+LATE = "token trie: %d tokens without an end of the span: reset; was the clear forgotten?"
+
+_log = logging.getLogger(__name__)
+
+
+class TokenTrie:
+    name = "token_trie"
+
+    def __init__(
+        self,
+        trie_descriptor_json: Any,
+        mode: Any = 0,
+        path: Any = "",
+        compact: Any = False,
+        model_id: Any = "",
+        n_vocab: Any = None,
+    ) -> None:
+        self.mode = integer("mode", mode, 0, 1)
+        for key, text in (("path", path), ("model_id", model_id)):
+            if not isinstance(text, str):
+                raise ChainError(f"{key} must be a text, got {text!r}")
+        if not isinstance(compact, bool):
+            raise ChainError(f"compact must be true or false, got {compact!r}")
+        payload = read_payload(trie_descriptor_json)
+        payload.check(n_vocab, model_id)
+        self.compact = compact
+        self.root = build_trie(payload.descriptor(path).leaves)
+        self.activate()
+
+    def activate(self) -> None:
+        """Open a span at the root."""
+        self.node: Node = self.root
+        self.active = True
+        self.age = 0  # tokens since the span was opened
+
+    def apply(self, cand: Candidates) -> None:
+        if not self.active or not self.node.children:
+            return
+        allowed = np.isin(cand.ids, list(self.node.children))
+        cand.selected = -1
+        if self.compact and (cand.logits[allowed] != -np.inf).any():
+            cand.keep(allowed)
+        else:
+            cand.logits = np.where(allowed, cand.logits, cand.logits.dtype.type(-np.inf))
+            cand.sorted = False
+        if self.mode == 0 and len(cand) > 0:
+            cand.selected = floats.first_largest(cand.logits)
+
+    def accept(self, token: int) -> None:
+        child = self.node.children.get(token)
+        if child is None:
+            self.active = False
+            child = self.root.children.get(token, self.root)
+        self.node = child
+        if not child.children:
+            self.active = False
+        self.age += 1
+        if self.age == LIMIT:
+            _log.warning(LATE, LIMIT)
+            self.reset()
+
+    def reset(self) -> None:
+        self.node, self.active, self.age = self.root, False, 0
+
+    def clone(self) -> "TokenTrie":
+        twin = TokenTrie.__new__(TokenTrie)
+        twin.mode, twin.compact, twin.root = self.mode, self.compact, self.root
+        twin.node, twin.active, twin.age = self.node, self.active, self.age
+        return twin

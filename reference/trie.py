@@ -1,0 +1,280 @@
+"""The token trie of a `TokenTreePayload`: reading the JSON, the tries in it, and their cache.
+
+    {"modelId": "...", "descriptors": [{"path": "action", "leaves": [{"name": "THINK",
+     "tokens": [100, 101]}, ...]}, ...]}
+
+Each descriptor is a trie of its own: leaves that begin alike share their nodes. What is refused,
+with the place in the payload: anything that is not this JSON, a descriptor without leaves, a path
+twice, a name twice in a descriptor, the same tokens twice, a leaf that is a prefix of another
+(after it only the longer one could be gone on with, so the shorter could never be chosen: end every
+leaf with the token that closes it), a leaf of more than MAX_LEAF tokens, a token outside the
+vocabulary.
+
+Source: the seed document of the token-trie sampler; docs/token-trie.md says how it is read.
+Tests: tests/test_token_trie_payload.py, tests/test_token_trie_cache.py
+"""
+
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+from reference.errors import ChainError
+
+T = TypeVar("T")
+
+MAX_LEAF = 500  # tokens; a span of more would run into the safety reset
+CACHE_SIZE = 128
+
+
+@dataclass(frozen=True)
+class Leaf:
+    name: str
+    tokens: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    path: str
+    leaves: tuple[Leaf, ...]
+
+
+@dataclass(frozen=True)
+class Payload:
+    """A payload that was found right, all but the size of the vocabulary."""
+
+    model_id: str
+    descriptors: tuple[Descriptor, ...]
+
+    @cached_property
+    def largest_token(self) -> int:
+        return max(max(leaf.tokens) for d in self.descriptors for leaf in d.leaves)
+
+    def check(self, n_vocab: int | None, model_id: str = "") -> None:
+        """Raises ChainError for another model's payload and for tokens beyond n_vocab.
+
+        Not part of reading, because a cached payload meets other models.
+        """
+        if model_id and self.model_id != model_id:
+            raise ChainError(f"modelId: is for {self.model_id!r}, the model is {model_id!r}")
+        if n_vocab is None or self.largest_token < n_vocab:
+            return
+        for i, descriptor in enumerate(self.descriptors):
+            for j, leaf in enumerate(descriptor.leaves):
+                if max(leaf.tokens) >= n_vocab:
+                    at = next(k for k, token in enumerate(leaf.tokens) if token >= n_vocab)
+                    place = f"descriptors[{i}].leaves[{j}].tokens[{at}]"
+                    raise ChainError(f"{place}: the vocabulary has no token {leaf.tokens[at]}")
+
+    def descriptor(self, path: str) -> Descriptor:
+        """The one with this path; "" names the first. Raises ChainError."""
+        if not path:
+            return self.descriptors[0]
+        for descriptor in self.descriptors:
+            if descriptor.path == path:
+                return descriptor
+        known = ", ".join(d.path for d in self.descriptors)
+        raise ChainError(f"path {path!r} is none of the payload's: {known}")
+
+
+@dataclass(slots=True)
+class Node:
+    """children: next token -> node. leaf: the name of the leaf that ends here, or None."""
+
+    children: dict[int, "Node"] = field(default_factory=dict)
+    leaf: str | None = None
+
+    @property
+    def unique_continuation(self) -> bool:
+        """Whether exactly one token can follow."""
+        return len(self.children) == 1 and self.leaf is None
+
+    def forced(self) -> tuple[int, ...]:
+        """The tokens that must follow, up to the next choice or the end of the leaf."""
+        node, tokens = self, []
+        while node.unique_continuation:
+            ((token, node),) = node.children.items()
+            tokens.append(token)
+        return tuple(tokens)
+
+
+def build_trie(leaves: tuple[Leaf, ...]) -> Node:
+    """The root. Raises ChainError where a leaf is a prefix of another."""
+    root = Node()
+    for leaf in leaves:
+        node = root
+        for token in leaf.tokens:
+            if node.leaf is not None:
+                raise _prefix(node.leaf, leaf.name)
+            node = node.children.setdefault(token, Node())
+        if node.leaf is not None:
+            raise ChainError(f"leaves {node.leaf!r} and {leaf.name!r} have the same tokens")
+        if node.children:
+            raise _prefix(leaf.name, _first_leaf(node))
+        node.leaf = leaf.name
+    return root
+
+
+def _prefix(short: str, long: str) -> ChainError:
+    return ChainError(
+        f"leaf {short!r} is a prefix of {long!r}: it could never be chosen; end each leaf with the"
+        " token that closes it"
+    )
+
+
+def _first_leaf(node: Node) -> str:
+    while node.leaf is None:
+        node = next(iter(node.children.values()))
+    return node.leaf
+
+
+def count_nodes(root: Node) -> int:
+    """The root included."""
+    todo, n = [root], 0
+    while todo:
+        node = todo.pop()
+        n += 1
+        todo += node.children.values()
+    return n
+
+
+def read_payload(text: str) -> Payload:
+    """Raises ChainError that names the place of what is wrong."""
+    if not isinstance(text, str):
+        raise ChainError(f"trie_descriptor_json must be JSON text, got {text!r:.40}")
+    try:
+        data = json.loads(text, object_pairs_hook=_no_key_twice, parse_constant=_no_constant)
+    except ChainError:
+        raise
+    except RecursionError:
+        raise ChainError("trie_descriptor_json: nested too deeply") from None
+    except ValueError as error:
+        raise ChainError(f"trie_descriptor_json is no JSON: {error}") from None
+    top = _table(data, "payload", ("modelId", "descriptors"))
+    model_id = _text(top["modelId"], "modelId")
+    descriptors = tuple(
+        _descriptor(item, f"descriptors[{i}]")
+        for i, item in enumerate(_list(top["descriptors"], "descriptors"))
+    )
+    _no_two([d.path for d in descriptors], "descriptors", "path")
+    return Payload(model_id, descriptors)
+
+
+def _no_key_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    table = dict(pairs)
+    if len(table) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ChainError(f"trie_descriptor_json: key {twice!r} stands twice in one object")
+    return table
+
+
+def _no_constant(word: str) -> None:
+    raise ChainError(f"trie_descriptor_json is no JSON: {word}")
+
+
+def _descriptor(data: Any, place: str) -> Descriptor:
+    table = _table(data, place, ("path", "leaves"))
+    items = _list(table["leaves"], f"{place}.leaves")
+    leaves = tuple(_leaf(item, f"{place}.leaves[{i}]") for i, item in enumerate(items))
+    _no_two([leaf.name for leaf in leaves], f"{place}.leaves", "name")
+    try:
+        build_trie(leaves)
+    except ChainError as error:
+        raise ChainError(f"{place}: {error}") from None
+    return Descriptor(_text(table["path"], f"{place}.path"), leaves)
+
+
+def _leaf(data: Any, place: str) -> Leaf:
+    table = _table(data, place, ("name", "tokens"))
+    tokens = _list(table["tokens"], f"{place}.tokens")
+    if len(tokens) > MAX_LEAF:
+        raise ChainError(f"{place}.tokens: {len(tokens)} tokens, at most {MAX_LEAF} are taken")
+    for i, token in enumerate(tokens):
+        if type(token) is not int or not 0 <= token < 2**31:
+            raise ChainError(f"{place}.tokens[{i}]: {token!r:.40} is no token id")
+    return Leaf(_text(table["name"], f"{place}.name"), tuple(tokens))
+
+
+def _table(data: Any, place: str, keys: tuple[str, ...]) -> dict[str, Any]:
+    if not isinstance(data, dict):
+        raise ChainError(f"{place}: must be an object with {' and '.join(keys)}")
+    for key in keys:
+        if key not in data:
+            raise ChainError(f"{place}: {key} is missing")
+    unknown = sorted(set(data) - set(keys))
+    if unknown:
+        raise ChainError(f"{place}: unknown key {unknown[0]!r}; known: {', '.join(keys)}")
+    return data
+
+
+def _list(data: Any, place: str) -> list[Any]:
+    if not isinstance(data, list) or not data:
+        raise ChainError(f"{place}: must be a list that is not empty")
+    return data
+
+
+def _text(data: Any, place: str) -> str:
+    if not isinstance(data, str) or not data:
+        raise ChainError(f"{place}: must be a text that is not empty")
+    return data
+
+
+def _no_two(values: list[str], place: str, key: str) -> None:
+    seen: set[str] = set()
+    for i, value in enumerate(values):
+        if value in seen:
+            raise ChainError(f"{place}[{i}].{key}: {value!r} is there twice")
+        seen.add(value)
+
+
+def cache_key(text: str) -> str:
+    """SHA-256 of the payload as it was given, modelId included: equal keys, equal tries."""
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
+
+
+@dataclass
+class Entry(Generic[T]):
+    """What was built of a payload, and how many samplers use it."""
+
+    value: T
+    users: int = 0
+
+
+class TrieCache(Generic[T]):
+    """What `build` makes of payloads, kept for their next use. Not locked: one for each session.
+
+    Beyond `size` entries the one least recently used that no sampler uses is dropped; where all are
+    in use the cache grows, for what is in use cannot be dropped.
+    """
+
+    def __init__(self, build: Callable[[Payload], T], size: int = CACHE_SIZE) -> None:
+        self.build, self.size = build, size
+        self.entries: OrderedDict[str, Entry[T]] = OrderedDict()
+
+    def acquire(self, text: str) -> tuple[str, T]:
+        """The key to release it by, and what was built. Raises ChainError; then nothing is kept."""
+        key = cache_key(text)
+        if key not in self.entries:
+            self.entries[key] = Entry(self.build(read_payload(text)))
+        entry = self.entries[key]
+        entry.users += 1
+        self.entries.move_to_end(key)
+        self._drop()
+        return key, entry.value
+
+    def release(self, key: str) -> None:
+        """Once for each acquire. Raises ValueError for one too many."""
+        entry = self.entries.get(key)
+        if entry is None or entry.users == 0:
+            raise ValueError(f"trie {key[:12]} is not in use")
+        entry.users -= 1
+        self._drop()
+
+    def _drop(self) -> None:
+        unused = [key for key, entry in self.entries.items() if entry.users == 0]
+        for key in unused[: max(0, len(self.entries) - self.size)]:
+            del self.entries[key]
