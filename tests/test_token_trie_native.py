@@ -55,6 +55,17 @@ def test_the_seed_masks_and_walks(libllama: Libllama) -> None:
     libllama.llama_sampler_free(trie.pointer)
 
 
+@pytest.mark.parametrize("compact", [False, True])
+def test_masked_candidates_no_longer_count_as_sorted(libllama: Libllama, compact: bool) -> None:
+    trie = NativeTrie(libllama, FlatTrie(LEAVES), 1, compact)
+    candidates = NativeCandidates(np.array([3.0, 2.0, 1.0], np.float32))
+    candidates.data["id"], candidates.array.sorted = [7, 200, 100], True
+    libllama.apply(trie.pointer, candidates.array)
+    assert candidates.array.sorted == compact
+    assert logits_of(candidates) == ([2.0, 1.0] if compact else [-INF, 2.0, 1.0])
+    libllama.llama_sampler_free(trie.pointer)
+
+
 def test_a_chain_clones_and_frees_it(libllama: Libllama) -> None:
     before = set(_living)
     chain = chain_of(libllama, NativeTrie(libllama, FlatTrie(LEAVES), 0, compact=True).pointer)

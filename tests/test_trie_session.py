@@ -107,6 +107,8 @@ def test_in_mode_0_the_samplers_set_aside_come_back_in_their_order(session: Sess
     own = names()
     session.set_token_trie(TRIE, 0)
     assert names() == [*own[:1], b"token_trie"]
+    session.clear_token_trie()
+    assert names() == own
     session.set_token_trie(TRIE, 1)
     assert names() == [*own[:1], b"token_trie", *own[1:]]
     session.clear_token_trie()
