@@ -76,7 +76,6 @@ SAMPLERS: dict[str, Callable[..., Sampler]] = {
     "grammar_lazy_patterns": GrammarLazyPatterns,
     "softmax": Softmax,
     "tail_free": TailFree,
-    "token_trie": TokenTrie,
 }
 
 # Samplers and whole pipelines of other engines, each one stage of a chain.
@@ -84,6 +83,7 @@ ENGINES: dict[str, Callable[..., Sampler]] = {
     "akunu": Akunu,
     "akunu_gumbel": AkunuGumbel,
     "power_law": PowerLaw,
+    "token_trie": TokenTrie,
     **TSAMPLER,
 }
 

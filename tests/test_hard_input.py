@@ -81,7 +81,7 @@ HISTORY = [0, 1, 2, 0, 1]
 
 
 def test_active_settings_cover_every_sampler() -> None:
-    assert set(NAME_IDS) == set(SAMPLERS) - {"token_trie"}  # which llama.cpp does not have
+    assert set(NAME_IDS) == set(SAMPLERS)
 
 
 def _vocab(name: str) -> str | None:

@@ -5,7 +5,7 @@ from harness.timing import REPETITIONS, TimedChain, read_timings, time_chain
 from reference import SAMPLERS
 
 # two are gone, and masking by a vocabulary is timed by trie-bench on one of that size
-NOT_TIMED = {"softmax", "tail_free", "grammar", "grammar_lazy_patterns", "token_trie"}
+NOT_TIMED = {"softmax", "tail_free", "grammar", "grammar_lazy_patterns"}
 
 
 def test_timing_suite_covers_every_sampler_at_131072() -> None:
