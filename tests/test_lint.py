@@ -39,10 +39,6 @@ def problems_of(folder: Path, **suites: str) -> list[str]:
     return [p for p in lint(folder) if not p.startswith("sampler ")]
 
 
-def test_lint_finds_nothing_in_the_repository() -> None:
-    assert lint(suites_folder()) == []
-
-
 def test_lint_accepts_a_good_suite(tmp_path: Path) -> None:
     assert problems_of(tmp_path, top_p=CASE) == []
 
