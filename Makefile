@@ -64,7 +64,7 @@ selftest: setup
 	$(BIN)/sampler-parity selftest
 
 test: lint
-	$(BIN)/pytest
+	$(BIN)/pytest -n 2
 
 clean:
 	rm -rf .venv bundles report build *.egg-info $(TSAMPLER)/dist $(TSAMPLER)/node_modules
