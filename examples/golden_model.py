@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.backends.libllama import Libllama, default_folder
-from harness.backends.llama_decode import Model
+from harness.backends.llama_decode import Context, Model
 from harness.models import model_path
 from harness.vocab_files import read_vocab
 from reference import Vocab
@@ -24,7 +24,7 @@ def generate(prompt: str, n_tokens: int, choose: Callable[[Row], int]) -> str:
     vocab = vocabulary()
     model = Model(Libllama(default_folder()), model_path("small"))
     tokens = [vocab.texts.index("<|bos|>"), *vocab.tokenize(prompt.encode())]
-    context = model.context(len(tokens) + n_tokens)
+    context = Context(model, len(tokens) + n_tokens)
     text = b""
     try:
         logits = context.decode(tokens)

@@ -12,7 +12,7 @@ import numpy as np
 from harness import protocol as p
 from harness.chains import complete
 from harness.process import BackendFailure, BackendProcess
-from reference import ENGINES
+from reference import ALL_SAMPLERS
 
 LOGITS = [0.5, 3.0, -1.0, 2.0]
 TIMEOUT_S = 10.0
@@ -47,7 +47,7 @@ def check_adapter(command: list[str]) -> Iterator[Check]:
 
 
 def _known_samplers(hello: p.HelloReply) -> Check:
-    unknown = sorted(set(hello.samplers) - set(_smallest_chains()) - set(ENGINES))
+    unknown = sorted(set(hello.samplers) - set(ALL_SAMPLERS))
     return Check("sampler names are llama.cpp's", not unknown, ", ".join(unknown))
 
 

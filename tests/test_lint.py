@@ -133,7 +133,7 @@ def test_lint_notices_a_description_used_twice(tmp_path: Path) -> None:
 
 
 def test_lint_notices_a_sampler_without_a_suite(tmp_path: Path) -> None:
-    for group in ("parity", "removed"):
+    for group in linter.OF_SAMPLERS:
         shutil.copytree(suites_folder() / group, tmp_path / group)
     (tmp_path / "parity" / "xtc.toml").unlink()
     found = linter._missing_suites({p: read_suite(p).suite for p in tmp_path.glob("*/*.toml")})
