@@ -144,7 +144,7 @@ def run_command(
         run.run_cases(cases, here, executor, writer, progress.update, timeout)
         run_distribution.run_cells(cells, list(here), executor, writer, seed, timeout)
     _changes(cases, here, writer)
-    if profile == "full" and not case:
+    if profile == "full" and not case and _timed(files, list(here)):
         _time(list(here), writer, seed)
     done = bundle.read(folder)
     footer = Footer(
@@ -209,6 +209,12 @@ def _changes(
         for change in drift.change_results(done, by_id, short, lambda b: run.backend(full[b], 60)):
             if change.id not in writer.done:
                 writer.append(change)
+
+
+def _timed(files: list[suite.SuiteFile], names: list[str]) -> bool:
+    """Timings belong to the suites of llama.cpp's samplers, on a build of it."""
+    about = {suite.suite_id(file.path).partition("/")[0] for file in files}
+    return not about.isdisjoint({"parity", "timing"}) and names[0].startswith("llama.cpp")
 
 
 def _time(names: list[str], writer: bundle.BundleWriter, seed: int) -> None:
