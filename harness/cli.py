@@ -136,7 +136,9 @@ def run_command(
         seed,
         releases,
     )
-    here = _available(info.backends, releases)
+    here = _available(info.backends, releases, if_available)
+    if not here:
+        return
     started = resume and (folder / "results.jsonl").exists()
     writer = (bundle.resume if started else bundle.create)(folder, info)
     start = time.monotonic()
@@ -183,13 +185,15 @@ def _matches(case: str, pattern: str) -> bool:
 
 
 def _available(
-    found: dict[str, BackendInfo], releases: dict[str, str | None]
+    found: dict[str, BackendInfo], releases: dict[str, str | None], none_will_do: bool = False
 ) -> dict[str, str | None]:
     """The backends that run here, and the release of each. Raises InputError where none does."""
     why = {name: found[backend_names.command_of(name)[0]].unavailable for name in releases}
     if all(why.values()):
         name, reason = next(iter(why.items()))
-        raise InputError(f"backend {name}", f"does not run here: {reason}")
+        if not none_will_do:
+            raise InputError(f"backend {name}", f"does not run here: {reason}")
+        out.print(f"nothing was run: backend {name} does not run here: {reason}")
     return {name: release for name, release in releases.items() if not why[name]}
 
 
