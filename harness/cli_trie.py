@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from harness.errors import InputError
+from harness.errors import InputError, Unsupported
 from harness.machine import describe
 from harness.protocol import plain
 from harness.skip_ratio_results import Measured, Mode
@@ -38,7 +38,10 @@ def trie_bench(
     """Measure what a token trie saves against llama.cpp's grammar."""
     prompts = _prompts(prompt) if prompt is not None else PROMPTS
     gbnf = _read(grammar) if grammar is not None else ""
-    bench = Bench(model, descriptor, prompts, gbnf, model_id, build)
+    try:
+        bench = Bench(model, descriptor, prompts, gbnf, model_id, build)
+    except Unsupported as error:
+        raise InputError(f"--build {build}", str(error), "use a build of v0.5.0") from None
     try:
         result = run(bench, mode, rounds, seed)
     finally:

@@ -12,9 +12,10 @@ from concurrent.futures.process import BrokenProcessPool
 from harness import backend_names
 from harness.bundle import BundleWriter
 from harness.errors import InputError, Unsupported
-from harness.results import BackendInfo
 from harness.skip_ratio_results import Measured, SkipRatioResult
 from harness.suite_skip_ratio import Workload
+from harness.trie_bench import Bench, run
+from harness.trie_workloads import PROMPTS
 
 TIMEOUT_S = 900.0  # for one workload; at 10,000 leaves a grammar alone takes minutes
 _WORKERS = ("llama.cpp", "token_trie")  # native chains that a trie can be put into
@@ -107,17 +108,11 @@ def _outcome(
 
 
 def measure(workload: Workload, build: str, seed: int) -> Outcome:
-    """What the process does. A workload that does not fit its model is the file's mistake, and
-    ends the run; what the build cannot do is a result."""
-    from harness.trie_bench import Bench, run  # loads libllama, which only this process may
-
+    """What the process does. Raises InputError for a workload that does not fit its model; what the
+    build cannot do is a result."""
     try:
-        bench = Bench(
-            workload.model,
-            workload.leaves,
-            PROMPTS[: workload.prompts],
-            build=build,
-        )
+        prompts = PROMPTS[: workload.prompts]
+        bench = Bench(workload.model, workload.leaves, prompts, build=build)
     except Unsupported as error:
         return "unsupported", str(error), None
     try:
@@ -126,7 +121,3 @@ def measure(workload: Workload, build: str, seed: int) -> Outcome:
         return "rejected", str(error), None
     finally:
         bench.close()
-
-
-def unmet(results: list[SkipRatioResult]) -> list[SkipRatioResult]:
-    return [result for result in results if not result.ok]

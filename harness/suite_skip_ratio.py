@@ -8,7 +8,7 @@ from pydantic import Field
 from harness.models import GOLDEN
 from harness.skip_ratio_results import Check, Measured
 from harness.suite_grid import Block
-from harness.trie_workloads import PROMPTS
+from harness.trie_workloads import PROMPTS, leaf_texts
 
 
 class Short(Block):
@@ -74,7 +74,8 @@ class SkipRatios(Block):
     quick: bool | Short = True
 
     def workloads(self, quick: bool) -> Iterator[Workload]:
-        """Raises ValueError where quick names leaves that are not there."""
+        """Raises ValueError where quick names leaves that are not there, InputError for unknown
+        leaves."""
         leaves, prompts, rounds = self.leaves, self.prompts, self.rounds
         if isinstance(self.quick, Short):
             unknown = [name for name in self.quick.leaves if name not in leaves]
@@ -87,6 +88,8 @@ class SkipRatios(Block):
             return
         for model in self.models:
             for name in leaves:
+                if not Path(name).is_file():
+                    leaf_texts(name)
                 yield Workload(
                     id=f"{self.id}/{Path(name).stem}-{Path(model).stem}",
                     model=model,

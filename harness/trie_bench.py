@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from harness.backends.token_trie import Worker
 from harness.builds import worker_arguments
-from harness.errors import InputError
+from harness.errors import InputError, Unsupported
 from harness.models import model_path
 from harness.skip_ratio_results import (
     Interval,
@@ -52,7 +52,8 @@ Spans = dict[str, list[list[Span]]]
 class Bench:
     """A model, prompts, the leaves of a payload, and every way to generate one of them.
 
-    build: of llama.cpp, as BUILD or BUILD:DEVICE. Raises InputError for what does not fit together.
+    build: of llama.cpp, as BUILD or BUILD:DEVICE. Raises InputError for what does not fit together,
+    Unsupported for a build that cannot generate.
     """
 
     def __init__(
@@ -67,6 +68,8 @@ class Bench:
         path = model_path(model)
         model_id = model_id or path.stem
         self.model, self.worker = model, Worker(*worker_arguments(build) if build else ())
+        if "generate" not in self.worker.hello().capabilities:
+            raise Unsupported(f"llama.cpp {self.worker.library.release} decodes no model here")
         self.session = Session(self.worker, path, [{"greedy": {}}], model_id=model_id)
         self.vocab = read_vocab(path)
         self.prompts = [self.session.tokenize(prompt, special=True) for prompt in prompts]
