@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict
 
 Mode = Literal["strict-guided", "strict-trie-ffi"]
 Interval = tuple[float, float]
+DECODE_MS = (0.2, 1, 5, 20, 100, 500)  # of a forward pass, from a toy to a large model
 
 
 class _Record(BaseModel):

@@ -20,6 +20,7 @@ from harness.builds import worker_arguments
 from harness.errors import InputError, Unsupported
 from harness.models import model_path
 from harness.skip_ratio_results import (
+    DECODE_MS,
     Interval,
     Law,
     Measured,
@@ -42,7 +43,6 @@ GUIDED = ("grammar_first", "grammar_resample")
 WAYS: tuple[str, ...] = (*GUIDED, "trie", "trie_one_by_one")
 RESAMPLES = 2000  # of the bootstrap
 OWN_TIMES, SET_TIMES = 2, 20  # repetitions of what the samplers cost alone, and of setting a trie
-DECODE_MS = (0.2, 1, 5, 20, 100, 500)  # of a forward pass, from a toy to a large model
 
 Row = NDArray[np.float32]
 # of each way, the span of each prompt, round by round
@@ -307,7 +307,7 @@ def _modelled(way: Way, grammar: Way) -> Modelled:
         return Modelled(here=None, by_decode_ms=None)
     return Modelled(
         here=speed_up(way, grammar, grammar.decode_us_mean),
-        by_decode_ms={str(ms): speed_up(way, grammar, 1000 * ms) for ms in DECODE_MS},
+        by_decode_ms={f"{ms:g}": speed_up(way, grammar, 1000 * ms) for ms in DECODE_MS},
     )
 
 
