@@ -61,6 +61,7 @@ def _blank(suite: str, workload: Workload, backend: str, seed: int) -> SkipRatio
         leaves=workload.leaves,
         prompts=workload.prompts,
         rounds=workload.rounds,
+        delay_ms=workload.delay_ms,
         seed=seed,
         verdict="unsupported",
     )
@@ -112,7 +113,9 @@ def measure(workload: Workload, build: str, seed: int) -> Outcome:
     build cannot do is a result."""
     try:
         prompts = PROMPTS[: workload.prompts]
-        bench = Bench(workload.model, workload.leaves, prompts, build=build)
+        bench = Bench(
+            *(workload.model, workload.leaves, prompts), build=build, delay_ms=workload.delay_ms
+        )
     except Unsupported as error:
         return "unsupported", str(error), None
     try:

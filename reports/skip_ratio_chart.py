@@ -19,7 +19,7 @@ LINES = 6  # of the picture over decode times
 def by_leaves(rows: list[Row]) -> str:
     """An <svg> element: of enumerations, by their number of leaves, what the trie leaves of the
     vocabulary and its speed-up, a line for each vocabulary and backend. "" without any."""
-    shown = [row for row in rows if row.leaves.startswith("enum:")]
+    shown = [row for row in rows if row.leaves.startswith("enum:") and not row.delay_ms]
     return _drawn(_over_leaves, "leaves", shown)
 
 
@@ -27,7 +27,7 @@ def by_decode(rows: list[Row]) -> str:
     """An <svg> element: the modelled speed-up over decode times, with what was measured as dots."""
     texts = [row for row in rows if not row.leaves.startswith("enum:")]
     shown = [r for r in texts or rows if r.measured and r.measured.modelled.by_decode_ms]
-    return _drawn(_over_decode, "decode", shown[:LINES])
+    return _drawn(_over_decode, "decode", shown)
 
 
 def _drawn(draw: Callable[[list[Row]], Figure], salt: str, rows: list[Row]) -> str:
@@ -75,18 +75,25 @@ def _over_decode(rows: list[Row]) -> Figure:
     figure = Figure(figsize=(6.4, 3.4), layout="constrained")
     figure.patch.set_alpha(0)
     axes = figure.subplots()
-    for i, row in enumerate(rows):
-        found = row.measured
-        assert found is not None
-        by_ms = found.modelled.by_decode_ms or {}
+    lines: dict[str, list[Row]] = {}
+    for row in rows:
+        lines.setdefault(f"{row.leaves} V={_vocab(row):,} {row.backend}", []).append(row)
+    for i, (label, line) in enumerate(list(lines.items())[:LINES]):
         colour, mark = COLOURS[i % 6], MARKS[i % 6]
-        label = one_line(f"{row.leaves} V={found.n_vocab:,} {row.backend}", 40)
-        axes.plot([float(ms) for ms in by_ms], list(by_ms.values()), color=colour, label=label)
-        here_us = found.ways["grammar_first"].decode_us_mean or 0.0
-        low, high = found.tokens_per_second_vs_grammar_ci95
-        value = found.tokens_per_second_vs_grammar
-        bars = [[max(0.0, value - low)], [max(0.0, high - value)]]
-        axes.errorbar([here_us / 1000], [value], yerr=bars, color=colour, marker=mark, capsize=2)
+        for row in line:
+            found = row.measured
+            assert found is not None
+            by_ms = found.modelled.by_decode_ms or {}
+            if not row.delay_ms:
+                times = [float(ms) for ms in by_ms]
+                axes.plot(times, list(by_ms.values()), color=colour, label=one_line(label, 40))
+            here_ms = (found.ways["grammar_first"].decode_us_mean or 0.0) / 1000
+            low, high = found.tokens_per_second_vs_grammar_ci95
+            value = found.tokens_per_second_vs_grammar
+            bars = [[max(0.0, value - low)], [max(0.0, high - value)]]
+            axes.errorbar(
+                [here_us / 1000], [value], yerr=bars, color=colour, marker=mark, capsize=2
+            )
     _axes(axes, "tokens/s over grammar first")
     axes.set_xlabel("ms of a forward pass", color=INK)
     axes.axhline(1, color=INK, linewidth=0.8, linestyle=":")

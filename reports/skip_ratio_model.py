@@ -14,9 +14,9 @@ class _Part(BaseModel):
 
 
 class Row(_Part):
-    """A workload on a backend. deviation: the modelled speed-up over the measured, less 1. saved:
-    of a leaf's tokens, the share without a forward pass of their own. failed: checks not met, and
-    what prevented the measurement."""
+    """A workload on a backend. modelled: the speed-up by harness/trie_model.py, of a row with
+    delay_ms from the row without; deviation: that over the measured, less 1. failed: checks not
+    met, and what prevented the measurement."""
 
     bundle: str
     workload: str
@@ -25,12 +25,13 @@ class Row(_Part):
     leaves: str
     prompts: int
     rounds: int
+    delay_ms: float
     ok: bool
     verdict: str
     failed: list[str]
     measured: Measured | None
     checks: list[Check]
-    saved: float | None
+    modelled: float | None
     deviation: float | None
     replay: str
 
@@ -41,8 +42,8 @@ class Bundle(_Part):
 
 
 class SkipRatioReport(_Part):
-    """rows: those that failed first. points: rows whose measured speed-up the model was held
-    against; deviation_max: the largest deviation of these, of either sign."""
+    """rows: those that failed first. points: rows that the model was held against; foretold: those
+    of them with a longer pass; *_deviation: the largest, of either sign."""
 
     schema_version: Literal[1] = 1
     kind: Literal["skip_ratio"] = "skip_ratio"
@@ -50,7 +51,9 @@ class SkipRatioReport(_Part):
     bundles: list[Bundle]
     rows: list[Row]
     points: int
-    deviation_max: float | None
+    points_deviation: float | None
+    foretold: int
+    foretold_deviation: float | None
 
 
 def schema_text() -> str:
