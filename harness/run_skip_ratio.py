@@ -32,23 +32,29 @@ def run_workloads(
 ) -> None:
     """Measure (suite, workload) pairs that the bundle does not have yet, on every backend."""
     for name in names:
-        short = backend_names.command_of(name)[0]
         process = _Process()
-        for suite, workload in workloads:
-            blank = _blank(suite, workload, short, seed)
-            if blank.id in writer.done:
-                continue
-            start = time.monotonic()
-            verdict, detail, found = _outcome(process, workload, name, seed, timeout_s)
-            result = {
-                "verdict": verdict,
-                "detail": detail,
-                "measured": found,
-                "checks": workload.checks(found) if found else [],
-                "wall_s": time.monotonic() - start,
-            }
-            writer.append(blank.model_copy(update=result))
-        process.close()
+        try:
+            for suite, workload in workloads:
+                blank = _blank(suite, workload, backend_names.command_of(name)[0], seed)
+                if blank.id not in writer.done:
+                    writer.append(_measured(blank, process, workload, name, timeout_s))
+        finally:
+            process.close()
+
+
+def _measured(
+    blank: SkipRatioResult, process: "_Process", workload: Workload, name: str, timeout_s: float
+) -> SkipRatioResult:
+    start = time.monotonic()
+    verdict, detail, found = _outcome(process, workload, name, blank.seed, timeout_s)
+    result = {
+        "verdict": verdict,
+        "detail": detail,
+        "measured": found,
+        "checks": workload.checks(found) if found else [],
+        "wall_s": time.monotonic() - start,
+    }
+    return blank.model_copy(update=result)
 
 
 def _blank(suite: str, workload: Workload, backend: str, seed: int) -> SkipRatioResult:

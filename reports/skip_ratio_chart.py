@@ -91,9 +91,7 @@ def _over_decode(rows: list[Row]) -> Figure:
             low, high = found.tokens_per_second_vs_grammar_ci95
             value = found.tokens_per_second_vs_grammar
             bars = [[max(0.0, value - low)], [max(0.0, high - value)]]
-            axes.errorbar(
-                [here_us / 1000], [value], yerr=bars, color=colour, marker=mark, capsize=2
-            )
+            axes.errorbar([here_ms], [value], yerr=bars, color=colour, marker=mark, capsize=2)
     _axes(axes, "tokens/s over grammar first")
     axes.set_xlabel("ms of a forward pass", color=INK)
     axes.axhline(1, color=INK, linewidth=0.8, linestyle=":")
