@@ -10,7 +10,7 @@ DECODE_MS = (0.2, 1, 5, 20, 100, 500)  # of a forward pass, from a toy to a larg
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="strings")
 
 
 class Way(_Record):

@@ -144,7 +144,7 @@ def leaves_of(row: Row) -> str:
 
 def percent(value: float | None) -> str:
     """With as many digits as a skip ratio near 1 needs."""
-    return "none" if value is None else f"{100 * value:.4g}%"
+    return "none" if value is None else f"{100 * value:.5g}%"
 
 
 def us(value: float | None) -> str:

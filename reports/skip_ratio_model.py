@@ -10,7 +10,7 @@ from harness.skip_ratio_results import Check, Measured
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="strings")
 
 
 class Row(_Part):
