@@ -28,6 +28,7 @@ from harness.results import (
     RunInfo,
     TimingResult,
 )
+from harness.skip_ratio_results import SkipRatioResult
 
 _RECORDS: dict[str, type[BaseModel]] = {
     "header": Header,
@@ -37,11 +38,12 @@ _RECORDS: dict[str, type[BaseModel]] = {
     "decode": DecodeResult,
     "distribution": DistributionResult,
     "calibration": CalibrationResult,
+    "skip_ratio": SkipRatioResult,
     "footer": Footer,
 }
 _RESULTS = (
     *(CaseResult, TimingResult, ChangeResult, DecodeResult),
-    *(DistributionResult, CalibrationResult),
+    *(DistributionResult, CalibrationResult, SkipRatioResult),
 )
 
 
@@ -58,6 +60,12 @@ class Bundle:
     footer: Footer | None
     cells: list[DistributionResult] = field(default_factory=list)
     calibration: list[CalibrationResult] = field(default_factory=list)
+    skip_ratios: list[SkipRatioResult] = field(default_factory=list)
+
+    @property
+    def parity(self) -> bool:
+        """Whether it is about parity: it was not made to measure something else alone."""
+        return bool(self.cases or self.cells or self.calibration) or not self.skip_ratios
 
 
 @dataclass
@@ -139,6 +147,7 @@ def read(folder: Path) -> Bundle:
     decodings: list[DecodeResult] = []
     cells: list[DistributionResult] = []
     calibration: list[CalibrationResult] = []
+    skip_ratios: list[SkipRatioResult] = []
     footer: Footer | None = None
     for _, record in _records(folder / "results.jsonl", torn_ok=False):
         if isinstance(record, CaseResult):
@@ -153,9 +162,14 @@ def read(folder: Path) -> Bundle:
             cells.append(record)
         elif isinstance(record, CalibrationResult):
             calibration.append(record)
+        elif isinstance(record, SkipRatioResult):
+            skip_ratios.append(record)
         elif isinstance(record, Footer):
             footer = record
-    return Bundle(folder, info, cases, timings, changes, decodings, footer, cells, calibration)
+    return Bundle(
+        *(folder, info, cases, timings, changes, decodings, footer, cells, calibration),
+        skip_ratios=skip_ratios,
+    )
 
 
 def read_finished(folder: Path) -> Bundle:
@@ -176,6 +190,10 @@ def read_finished(folder: Path) -> Bundle:
             f"holds {len(bundle.cells)} distribution tests, its footer says {bundle.footer.cells}",
             "make the bundle again",
         )
+    if bundle.footer.skip_ratios != len(bundle.skip_ratios):
+        problem = f"holds {len(bundle.skip_ratios)} skip ratios"
+        problem += f", its footer says {bundle.footer.skip_ratios}"
+        raise InputError(path, problem, "make the bundle again")
     return bundle
 
 
