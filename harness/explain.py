@@ -10,6 +10,7 @@ import yaml
 from harness.bundle import Bundle, read
 from harness.errors import InputError
 from harness.execute import artifact_name
+from harness.replay import replay
 from harness.results import BackendResult, CaseResult
 
 ROWS_AROUND = 4
@@ -49,8 +50,9 @@ def _on_backend(
     artifact = bundle.folder / "artifacts" / artifact_name(case.id, backend)
     if artifact.exists():
         yield from _side_by_side(artifact, int(result.values.get("rank", 0)))
-    suite = case.suite or "parity"
-    yield f"  replay: sampler-parity run {suite} --case {case.id} -b {backend}"
+    info = bundle.info
+    command = replay(case.suite or "parity", case.id, info.seed, {backend: info.backends[backend]})
+    yield f"  replay: {command}"
 
 
 def _values(values: dict[str, Any]) -> str:
