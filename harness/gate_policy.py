@@ -26,22 +26,23 @@ class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class _Rule(_Strict):
-    """at_least: of how many results the rule must be able to say something; 0: judge what there is.
+class Rule(_Strict):
+    """at_least: how many results the rule must be able to judge; 0: judge what there is."""
 
-    backend: which backends of the bundle it is about.
-    """
-
-    backend: Pattern = Field(default="*", min_length=1)
     at_least: int = Field(default=1, ge=0)
+
+    @property
+    def name(self) -> str:
+        raise NotImplementedError
 
     def fits(self, *pairs: tuple[str, Pattern]) -> bool:
         return all(fnmatchcase(value, pattern) for value, pattern in pairs)
 
 
-class ParityRule(_Rule):
+class ParityRule(Rule):
     """verdicts: those that pass; none named: those that the case itself requires."""
 
+    backend: Pattern = "*"
     sampler: Pattern = "*"
     case: Pattern = "*"
     verdicts: list[Verdict] = []
@@ -51,9 +52,10 @@ class ParityRule(_Rule):
         return _name("parity", self.backend, self.sampler, self.case)
 
 
-class NotWorseRule(_Rule):
+class NotWorseRule(Rule):
     """No verdict is worse than that of the same case and backend in the baseline bundle."""
 
+    backend: Pattern = "*"
     sampler: Pattern = "*"
     case: Pattern = "*"
 
@@ -62,9 +64,10 @@ class NotWorseRule(_Rule):
         return _name("not_worse", self.backend, self.sampler, self.case)
 
 
-class DistributionRule(_Rule):
+class DistributionRule(Rule):
     """margin: what the bounded quantity must stay below; without it the cell's own decision."""
 
+    backend: Pattern = "*"
     cell: Pattern = "*"
     kind: Kind | Literal["*"] = "*"
     margin: float | None = Field(default=None, gt=0, lt=1)
@@ -74,13 +77,14 @@ class DistributionRule(_Rule):
         return _name("distribution", self.backend, self.kind, self.cell)
 
 
-class SpeedRule(_Rule):
+class SpeedRule(Rule):
     """max_ratio: of the time to that of `baseline`, a backend timed round by round in the same run.
 
     anchor: then the baseline bundle's `backend` is meant, and both are measured against this
     backend, which both bundles have timed. confidence: of the interval that must keep within.
     """
 
+    backend: Pattern = "*"
     baseline: str | None = Field(default=None, min_length=1)
     anchor: str | None = Field(default=None, min_length=1)
     chain: Pattern = "*"
@@ -98,17 +102,16 @@ class SpeedRule(_Rule):
         return _name("speed", self.backend, self.chain)
 
 
-class SkipRatioRule(_Strict):
-    """min_skip_ratio: share of forward passes that the trie saves, of the workloads that fit."""
+class SkipRatioRule(Rule):
+    """min_skip_ratio: of every workload that fits; what its suite checks must be met, too."""
 
+    backend: Pattern = "*"
     workload: Pattern = "*"
-    at_least: int = Field(default=1, ge=0)
     min_skip_ratio: float = Field(ge=0, le=1)
-    min_token_accuracy: float = Field(default=1.0, ge=0, le=1)
 
     @property
     def name(self) -> str:
-        return _name("skip_ratio", self.workload)
+        return _name("skip_ratio", self.backend, self.workload)
 
 
 class Allowed(_Strict):
