@@ -10,6 +10,7 @@ that torn line is dropped when the run is resumed. Without its footer a bundle i
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,7 @@ from harness.results import (
     RunInfo,
     TimingResult,
 )
+from harness.skip_ratio_results import SkipRatioResult
 
 _RECORDS: dict[str, type[BaseModel]] = {
     "header": Header,
@@ -37,17 +39,21 @@ _RECORDS: dict[str, type[BaseModel]] = {
     "decode": DecodeResult,
     "distribution": DistributionResult,
     "calibration": CalibrationResult,
+    "skip_ratio": SkipRatioResult,
     "footer": Footer,
 }
 _RESULTS = (
     *(CaseResult, TimingResult, ChangeResult, DecodeResult),
-    *(DistributionResult, CalibrationResult),
+    *(DistributionResult, CalibrationResult, SkipRatioResult),
 )
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle that was read. footer is None for an unfinished run."""
+    """A bundle that was read. footer is None for an unfinished run.
+
+    counts: of every kind of result, as the footer must state them.
+    """
 
     folder: Path
     info: RunInfo
@@ -58,6 +64,8 @@ class Bundle:
     footer: Footer | None
     cells: list[DistributionResult] = field(default_factory=list)
     calibration: list[CalibrationResult] = field(default_factory=list)
+    skip_ratios: list[SkipRatioResult] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -105,7 +113,7 @@ def resume(folder: Path, info: RunInfo) -> BundleWriter:
     Raises InputError if it is another run: other suites, profile, seed or backends.
     """
     old = read_info(folder)
-    for key in ("version", "suites", "profile", "seed"):
+    for key in ("version", "suites", "profile", "seed", "only"):
         if getattr(old, key) != getattr(info, key):
             raise InputError(
                 folder, f"was made with another {key}", "run again without --resume, to another -o"
@@ -139,8 +147,12 @@ def read(folder: Path) -> Bundle:
     decodings: list[DecodeResult] = []
     cells: list[DistributionResult] = []
     calibration: list[CalibrationResult] = []
+    skip_ratios: list[SkipRatioResult] = []
     footer: Footer | None = None
+    counts: Counter[str] = Counter()
     for _, record in _records(folder / "results.jsonl", torn_ok=False):
+        if isinstance(record, _RESULTS):
+            counts[record.kind] += 1
         if isinstance(record, CaseResult):
             cases.append(record)
         elif isinstance(record, TimingResult):
@@ -153,9 +165,14 @@ def read(folder: Path) -> Bundle:
             cells.append(record)
         elif isinstance(record, CalibrationResult):
             calibration.append(record)
+        elif isinstance(record, SkipRatioResult):
+            skip_ratios.append(record)
         elif isinstance(record, Footer):
             footer = record
-    return Bundle(folder, info, cases, timings, changes, decodings, footer, cells, calibration)
+    return Bundle(
+        *(folder, info, cases, timings, changes, decodings, footer, cells, calibration),
+        *(skip_ratios, dict(counts)),
+    )
 
 
 def read_finished(folder: Path) -> Bundle:
@@ -176,6 +193,10 @@ def read_finished(folder: Path) -> Bundle:
             f"holds {len(bundle.cells)} distribution tests, its footer says {bundle.footer.cells}",
             "make the bundle again",
         )
+    stated = bundle.footer.records
+    if stated and stated != bundle.counts:
+        problem = f"holds {bundle.counts or 'nothing'}, its footer says {stated}"
+        raise InputError(path, problem, "make the bundle again")
     return bundle
 
 

@@ -18,7 +18,9 @@ def gate_command(
     baseline: Annotated[
         Path | None, typer.Option(help="the bundle of the last release, of the same suites")
     ] = None,
-    policy: Annotated[Path | None, typer.Option(help="by default: all as the suites require")] = None,
+    policy: Annotated[
+        Path | None, typer.Option(help="by default: all as the suites require")
+    ] = None,
     json: Annotated[Path | None, typer.Option(help="write the outcome to this file")] = None,
     md: Annotated[Path | None, typer.Option(help="append it to this file, as Markdown")] = None,
 ) -> None:

@@ -64,10 +64,12 @@ def gate(bundle: Bundle, file: PolicyFile, baseline: Bundle | None, today: date)
 
 def _run(bundle: Bundle, policy: Policy) -> RuleOutcome:
     """Whether the bundle is of the run that the policy is about."""
-    info, findings = bundle.info, []
-    for pattern in policy.suites:
-        if not any(fnmatchcase(suite, pattern) for suite in info.suites):
-            findings.append(_not_run(f"suite {pattern}", "not run", "run", "run it"))
+    info = bundle.info
+    findings = [
+        _not_run(f"suite {pattern}", "not run", "run", "run it")
+        for pattern in policy.suites
+        if not any(fnmatchcase(suite, pattern) for suite in info.suites)
+    ]
     if policy.profile == "full" and info.profile != "full":
         mend = "run --profile full"
         findings.append(_not_run("the run", f"profile {info.profile}", "profile full", mend))
@@ -121,9 +123,7 @@ def _allowances(policy: Policy, excused: Excused) -> list[RuleOutcome]:
     return found
 
 
-def _notes(
-    bundle: Bundle, baseline: Bundle | None, policy: Policy, excused: Excused
-) -> list[str]:
+def _notes(bundle: Bundle, baseline: Bundle | None, policy: Policy, excused: Excused) -> list[str]:
     notes = [
         f"allow[{i + 1}] ({allowed.issue}) let nothing pass: {allowed.case} on {allowed.backend}"
         for i, allowed in enumerate(policy.allow)
@@ -138,7 +138,8 @@ def _notes(
         ("workloads of the token trie", len(bundle.skip_ratios), policy.skip_ratio),
     ]
     notes += [
-        f"no rule is about the {n:,} {what} of this bundle" for what, n, rules in kinds
+        f"no rule is about the {n:,} {what} of this bundle"
+        for what, n, rules in kinds
         if n and not rules
     ]
     silent = [

@@ -85,7 +85,7 @@ def _judge_case(
 
 def _placed(got: BackendResult, case: CaseResult) -> str:
     """ "diverged at stage 3 of 5 (top_p): p"."""
-    said = [got.verdict]
+    said: list[str] = [got.verdict]
     if got.stage:
         where = got.stage
         if got.stage_index is not None and got.stage_index < len(case.samplers):
@@ -219,9 +219,7 @@ def finding(
     )
 
 
-def outcomes(
-    kind: str, rules: Sequence[Rule], tallies: Mapping[int, Tally]
-) -> list[RuleOutcome]:
+def outcomes(kind: str, rules: Sequence[Rule], tallies: Mapping[int, Tally]) -> list[RuleOutcome]:
     """The outcome of every rule; one that found less than it must is unjudged."""
     found = []
     for i, rule in enumerate(rules):
@@ -229,7 +227,7 @@ def outcomes(
         findings = list(tally.findings)
         failed = sum(f.state == "failed" for f in findings)
         judged = tally.met + tally.allowed + failed
-        if judged < rule.at_least:
+        if judged < rule.at_least and not findings:
             few = finding(
                 "unjudged",
                 "the bundle",

@@ -1,8 +1,8 @@
 """The gate's rules about what it costs: time beside a baseline, and passes that a trie saves.
 
-A comparison decides only where its interval lies on one side of the limit and the noise of its run,
-what the baseline seems to differ from itself, is smaller than what the limit allows. Otherwise it
-is inconclusive: the answer is to measure more, and until then nothing passes.
+A comparison decides only where its interval, widened by the noise of its run (by how much the
+baseline seems to differ from itself), lies on one side of the limit. Otherwise it is inconclusive:
+the answer is to measure more, and until then nothing passes.
 """
 
 from collections import defaultdict
@@ -75,7 +75,9 @@ def _judge(
     subject = f"{timing.id} on {backend}"
     limit = f"at most {rule.max_ratio:g} times {to} ({rule.confidence:.0%})"
     info = bundle.info
-    named = {name: info.backends[name] for name in (rule.baseline, backend) if name in info.backends}
+    named = {
+        name: info.backends[name] for name in (rule.baseline, backend) if name in info.backends
+    }
     command = replay(timing.suite or "timing", timing.id, info.seed, named)
     if isinstance(found, str):
         tally.findings.append(finding("unjudged", subject, found, limit, command))
@@ -89,13 +91,15 @@ def _judge(
 
 
 def state_of(found: Ratio, max_ratio: float) -> State:
-    """failed: surely above the limit; met: surely within it; unjudged: the run is too noisy."""
+    """failed: surely above the limit; met: surely within it; unjudged: the run is too noisy.
+
+    Both ends of the interval are moved outwards by the noise.
+    """
     if found.noise is None:
         return "unjudged"
-    if found.low > max(max_ratio, 1 + found.noise):
+    if found.low > max_ratio * (1 + found.noise):
         return "failed"
-    quiet = 1 + found.noise <= max_ratio or found.high <= 1 / (1 + found.noise)
-    return "met" if found.high <= max_ratio and quiet else "unjudged"
+    return "met" if found.high * (1 + found.noise) <= max_ratio else "unjudged"
 
 
 def beside(timing: TimingResult, backend: str, baseline: str, confidence: float) -> Ratio | str:
@@ -128,7 +132,9 @@ def since(
             rounds_of(run.ns.get(name, []), run.repetitions) for name in (backend, rule.anchor)
         )
         if len(ours) < 2 or len(ours) != len(anchor) or not (anchor > 0).all():
-            return f"{backend} and {rule.anchor} were not timed in the same rounds of {where} bundle"
+            return (
+                f"{backend} and {rule.anchor} were not timed in the same rounds of {where} bundle"
+            )
         ratios.append(ours / anchor)
     noises = [_noise(timing), _noise(old)]
     interval = bootstrap(

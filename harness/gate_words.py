@@ -18,7 +18,7 @@ def terminal_lines(result: GateResult) -> Iterator[str]:
             yield f"... and {len(rule.findings) - SHOWN:,} more of {rule.rule}"
     yield from (f"note     {note}" for note in result.notes)
     for rule in result.rules:
-        yield f"rule     {rule.rule}   {_counts(rule)}   {_STATE[rule.state]}"
+        yield f"rule     {rule.rule}   {_counts(rule)}   {_state(rule)}"
     yield verdict_line(result)
 
 
@@ -33,6 +33,10 @@ def verdict_line(result: GateResult) -> str:
     if not result.exit_status:
         parts.append(f"{len(result.rules)} rules, {sum(rule.met for rule in result.rules):,} met")
     return "   ".join([f"{parts[0]:<6}", *parts[1:], f"exit {result.exit_status}"])
+
+
+def _state(rule: RuleOutcome) -> str:
+    return _STATE[rule.state] if rule.judged or rule.findings else "nothing to judge"
 
 
 def _counts(rule: RuleOutcome) -> str:
@@ -66,7 +70,7 @@ def markdown(result: GateResult) -> str:
         "| --- | ---: | ---: | --- |",
         *(
             f"| {_code(rule.rule)} | {rule.met:,}/{rule.judged:,} | {rule.allowed:,}"
-            f" | {_STATE[rule.state]} |"
+            f" | {_state(rule)} |"
             for rule in result.rules
         ),
     ]
