@@ -40,14 +40,14 @@ def pytest_configure(config: pytest.Config) -> None:
     names: list[str] = config.getoption("sampler_backend")
     if not names:
         return
-    from harness.backend_names import command_of, inspect
+    from harness.backend_names import about
     from harness.errors import InputError
+    from harness.run import backend
 
     found: dict[str, BackendInfo] = {}
     for name in names:
         try:
-            command_of(name)
-            found[name] = inspect(name)
+            found[name] = about(backend(name, config.getoption("sampler_timeout")))
         except (InputError, ValueError) as error:
             raise pytest.UsageError(f"--sampler-backend: {error}") from None
         if found[name].unavailable:
