@@ -13,6 +13,7 @@ from harness.gate import gate
 from harness.gate_policy import read_policy
 from harness.gate_results import Finding, GateResult
 from harness.results import CaseResult, Footer, RunInfo, TimingResult
+from harness.skip_ratio_results import Check, Measured, SkipRatioResult
 from tests.report_bundles import case, got, run_info
 
 TODAY = date(2026, 11, 21)
@@ -87,4 +88,27 @@ def timed(name: str, ratio: float, spread: float = 0.01, again: float = 1.0) -> 
             "llama.cpp": slow,
             "mine": [round(ns * ratio * (1 + spread * (-1) ** i)) for i, ns in enumerate(slow)],
         },
+    )
+
+
+def saved(name: str, ratio: float | None, checks: Sequence[Check] = ()) -> SkipRatioResult:
+    """A workload on mine; None: it crashed. Of what was measured only the ratio matters here."""
+    measured = None
+    if ratio is not None:
+        measured = Measured.model_construct(skip_ratio_mean=ratio)
+    return SkipRatioResult.model_construct(
+        kind="skip_ratio",
+        id=name,
+        suite="skip_ratio/workloads",
+        workload=name.split("@")[0],
+        backend="mine",
+        model="small",
+        leaves="enum:10",
+        prompts=1,
+        rounds=1,
+        seed=0,
+        verdict="crashed" if ratio is None else "measured",
+        detail="signal SIGSEGV" if ratio is None else "",
+        measured=measured,
+        checks=list(checks),
     )

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from datetime import date
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -14,10 +15,14 @@ from harness.distribution_results import CellOnBackend
 from harness.errors import InputError
 from harness.gate import gate
 from harness.gate_policy import read_policy
+from harness.gate_results import schema_text
 from harness.gate_words import markdown, terminal_lines, verdict_line
-from harness.skip_ratio_results import SkipRatioResult
-from tests.gate_bundles import TODAY, both, cell, findings, finished, judged, timed
+from harness.skip_ratio_results import Check
+from tests.gate_bundles import TODAY, both, cell, findings, finished, judged, saved, timed
 from tests.report_bundles import HOSTILE, case, diverged, got, run_info
+
+RIGHT = Check(what="token_accuracy", found=1.0, relation="=", limit=1.0)
+WRONG = Check(what="token_accuracy", found=0.9, relation="=", limit=1.0)
 
 ALLOW = """
 [[parity]]
@@ -127,21 +132,29 @@ def test_bundle_with_a_line_taken_out_is_refused(tmp_path: Path, kind: str) -> N
         read_finished(bundle.folder)
 
 
-def saved(name: str, ratio: float | None) -> SkipRatioResult:
-    """A workload; measured and checks are set by hand, as nothing else of them matters here."""
-    return SkipRatioResult(
-        id=name,
-        suite="skip_ratio/workloads",
-        workload=name.split("@")[0],
-        backend="mine",
-        model="small",
-        leaves="enum:10",
-        prompts=1,
-        rounds=1,
-        seed=0,
-        verdict="measured" if ratio is not None else "crashed",
-        detail="" if ratio is not None else "signal SIGSEGV",
-    )
+@pytest.mark.parametrize(
+    ("found", "checks", "least", "exit_status"),
+    [
+        (0.5, [RIGHT], 0.4, 0),
+        (0.3, [RIGHT], 0.4, 1),
+        (0.5, [RIGHT, WRONG], 0.4, 1),
+        (0.5, [], 0.4, 2),
+        (None, [], 0.0, 1),
+    ],
+    ids=["enough", "too-little", "a-check-missed", "nothing-checked", "crashed"],
+)
+def test_skip_ratio_and_its_checks_decide(
+    tmp_path: Path, found: float | None, checks: list[Check], least: float, exit_status: int
+) -> None:
+    bundle = finished(tmp_path / "b", [saved("w@mine", found, checks)])
+    policy = f'[[skip_ratio]]\nworkload = "w"\nmin_skip_ratio = {least}'
+    assert judged(bundle, policy).exit_status == exit_status
+
+
+def test_workload_that_was_not_measured_is_not_judged(tmp_path: Path) -> None:
+    bundle = finished(tmp_path / "b", [saved("other@mine", 0.9, [RIGHT])])
+    policy = '[[skip_ratio]]\nworkload = "w"\nmin_skip_ratio = 0.1'
+    assert judged(bundle, policy).exit_status == 2
 
 
 def test_run_of_single_cases_is_not_judged_unless_the_policy_says_so(tmp_path: Path) -> None:
@@ -286,6 +299,14 @@ def test_markdown_escapes_what_an_adapter_says(tmp_path: Path) -> None:
     assert row.count("|") - row.count("\\|") == 6
     assert "\x1b" not in text
     assert "`|" not in row.replace("` |", "")
+
+
+def test_committed_schema_is_the_one_of_the_model() -> None:
+    committed = files("harness") / "schemas" / "gate.schema.json"
+    assert committed.read_text() == schema_text(), (
+        'write it again: python -c "from harness.gate_results import schema_text; '
+        "open('harness/schemas/gate.schema.json', 'w').write(schema_text())\""
+    )
 
 
 def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
