@@ -67,6 +67,11 @@ class Bundle:
     skip_ratios: list[SkipRatioResult] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
 
+    @property
+    def parity(self) -> bool:
+        """Whether it is about parity: it was not made to measure something else alone."""
+        return bool(self.cases or self.cells or self.calibration) or not self.skip_ratios
+
 
 @dataclass
 class BundleWriter:
@@ -171,7 +176,8 @@ def read(folder: Path) -> Bundle:
             footer = record
     return Bundle(
         *(folder, info, cases, timings, changes, decodings, footer, cells, calibration),
-        *(skip_ratios, dict(counts)),
+        skip_ratios=skip_ratios,
+        counts=dict(counts),
     )
 
 
@@ -193,6 +199,10 @@ def read_finished(folder: Path) -> Bundle:
             f"holds {len(bundle.cells)} distribution tests, its footer says {bundle.footer.cells}",
             "make the bundle again",
         )
+    if bundle.footer.skip_ratios != len(bundle.skip_ratios):
+        problem = f"holds {len(bundle.skip_ratios)} skip ratios"
+        problem += f", its footer says {bundle.footer.skip_ratios}"
+        raise InputError(path, problem, "make the bundle again")
     stated = bundle.footer.records
     if stated and stated != bundle.counts:
         problem = f"holds {bundle.counts or 'nothing'}, its footer says {stated}"

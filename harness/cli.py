@@ -25,6 +25,7 @@ from harness import (
     lint,
     run,
     run_distribution,
+    run_skip_ratio,
     selftest,
     suite,
     timing,
@@ -41,6 +42,7 @@ from harness.progress import Progress
 from harness.results import BackendInfo, Footer
 from harness.statistics import calibration
 from harness.suite_distribution import Cell
+from harness.suite_skip_ratio import Workload
 from harness.summary import summarize
 from reference.releases import NEWEST
 from reports.write import summary_lines, write_report
@@ -126,7 +128,7 @@ def run_command(
     names = backend or ["llama.cpp"]
     wanted = suites or ["parity"]
     files = [suite.read_suite(path) for path in suite.find_suites(wanted)]
-    cases, cells = _chosen(files, profile, seed, case or [])
+    cases, cells, workloads = _chosen(files, profile, seed, case or [])
     releases = backend_names.references(names, reference)
     folder = output or Path("bundles") / time.strftime("%Y%m%d-%H%M%S")
     digests = {suite.suite_id(file.path): file.sha256 for file in files}
@@ -146,6 +148,7 @@ def run_command(
     with Progress(len(cases) - len(writer.done)) as progress, _executor(jobs) as executor:
         run.run_cases(cases, here, executor, writer, progress.update, timeout)
         run_distribution.run_cells(cells, list(here), executor, writer, seed, timeout)
+    run_skip_ratio.run_workloads(workloads, list(here), writer, seed)
     _changes(cases, here, writer)
     if profile == "full" and not case:
         _time(list(here), writer, seed)
@@ -155,6 +158,7 @@ def run_command(
         steps=sum(result.steps for result in done.cases),
         wall_s=time.monotonic() - start,
         cells=len(done.cells),
+        skip_ratios=len(done.skip_ratios),
         records=done.counts,
     )
     writer.append(footer)
@@ -166,19 +170,24 @@ def run_command(
 
 def _chosen(
     files: list[suite.SuiteFile], profile: Profile, seed: int, only: list[str]
-) -> tuple[list[tuple[str, Case]], list[tuple[str, Cell]]]:
-    """The cases and the distribution tests of the suites, or those that `only` names."""
+) -> tuple[list[tuple[str, Case]], list[tuple[str, Cell]], list[tuple[str, Workload]]]:
+    """The cases, distribution tests and skip-ratio measurements of the suites, or those that `only`
+    names."""
     taken: Profile = profile if not only else "full"
     cases = [(suite.suite_id(f.path), c) for f in files for c in suite.expand(f, taken, seed)]
     cells = [(suite.suite_id(f.path), c) for f in files for c in suite.expand_cells(f, taken)]
-    ids = [case.id for _, case in cases] + [cell.id for _, cell in cells]
+    workloads = [
+        (suite.suite_id(f.path), w) for f in files for w in suite.expand_workloads(f, taken)
+    ]
+    ids = [item.id for _, item in (*cases, *cells, *workloads)]
     for pattern in only:
         if not any(_matches(i, pattern) for i in ids):
             raise InputError(f"--case {pattern}", "no such case", "see the ids in a report")
     if only:
         cases = [pair for pair in cases if any(_matches(pair[1].id, p) for p in only)]
         cells = [pair for pair in cells if any(_matches(pair[1].id, p) for p in only)]
-    return cases, cells
+        workloads = [pair for pair in workloads if any(_matches(pair[1].id, p) for p in only)]
+    return cases, cells, workloads
 
 
 def _matches(case: str, pattern: str) -> bool:
@@ -242,7 +251,8 @@ def _finish(folder: Path, json: Path | None) -> None:
         out.print(line)
     out.print(f"bundle   {folder}")
     ok = all(result.ok for result in finished.cases) and not run_distribution.unmet(finished.cells)
-    if not ok or not (finished.cases or finished.cells):
+    ok = ok and all(result.ok for result in finished.skip_ratios)
+    if not ok or not (finished.cases or finished.cells or finished.skip_ratios):
         raise typer.Exit(1)
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from harness.errors import InputError
+from harness.errors import InputError, Unsupported
 from harness.machine import describe
 from harness.protocol import plain
 from harness.skip_ratio_results import Measured, Mode
@@ -33,12 +33,18 @@ def trie_bench(
     rounds: Annotated[int, typer.Option(min=1, help="spans of each prompt, in each way")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="of the order and the bootstrap")] = 0,
     build: Annotated[str, typer.Option(help="of llama.cpp: BUILD or BUILD:DEVICE")] = "",
+    delay: Annotated[
+        float, typer.Option("--delay-ms", min=0, help="that a forward pass takes longer")
+    ] = 0.0,
     model_id: Annotated[str, typer.Option(help="by default the name of the file")] = "",
 ) -> None:
     """Measure what a token trie saves against llama.cpp's grammar."""
     prompts = _prompts(prompt) if prompt is not None else PROMPTS
     gbnf = _read(grammar) if grammar is not None else ""
-    bench = Bench(model, descriptor, prompts, gbnf, model_id, build)
+    try:
+        bench = Bench(model, descriptor, prompts, gbnf, model_id, build, delay)
+    except Unsupported as error:
+        raise InputError(f"--build {build}", str(error), "use a build of v0.5.0") from None
     try:
         result = run(bench, mode, rounds, seed)
     finally:

@@ -103,7 +103,7 @@ class SpeedRule(Rule):
 
 
 class SkipRatioRule(Rule):
-    """min_skip_ratio: of every workload that fits; what its suite checks must be met, too."""
+    """min_skip_ratio: of every workload that fits; what its suite checks must hold, too."""
 
     backend: Pattern = "*"
     workload: Pattern = "*"

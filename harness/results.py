@@ -190,6 +190,7 @@ class Footer(_Record):
     steps: int
     wall_s: float
     cells: int = 0
+    skip_ratios: int = 0
     records: dict[str, int] = {}
 
 

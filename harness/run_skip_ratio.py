@@ -12,9 +12,10 @@ from concurrent.futures.process import BrokenProcessPool
 from harness import backend_names
 from harness.bundle import BundleWriter
 from harness.errors import InputError, Unsupported
-from harness.results import BackendInfo
 from harness.skip_ratio_results import Measured, SkipRatioResult
 from harness.suite_skip_ratio import Workload
+from harness.trie_bench import Bench, run
+from harness.trie_workloads import PROMPTS
 
 TIMEOUT_S = 900.0  # for one workload; at 10,000 leaves a grammar alone takes minutes
 _WORKERS = ("llama.cpp", "token_trie")  # native chains that a trie can be put into
@@ -31,23 +32,29 @@ def run_workloads(
 ) -> None:
     """Measure (suite, workload) pairs that the bundle does not have yet, on every backend."""
     for name in names:
-        short = backend_names.command_of(name)[0]
         process = _Process()
-        for suite, workload in workloads:
-            blank = _blank(suite, workload, short, seed)
-            if blank.id in writer.done:
-                continue
-            start = time.monotonic()
-            verdict, detail, found = _outcome(process, workload, name, seed, timeout_s)
-            result = {
-                "verdict": verdict,
-                "detail": detail,
-                "measured": found,
-                "checks": workload.checks(found) if found else [],
-                "wall_s": time.monotonic() - start,
-            }
-            writer.append(blank.model_copy(update=result))
-        process.close()
+        try:
+            for suite, workload in workloads:
+                blank = _blank(suite, workload, backend_names.command_of(name)[0], seed)
+                if blank.id not in writer.done:
+                    writer.append(_measured(blank, process, workload, name, timeout_s))
+        finally:
+            process.close()
+
+
+def _measured(
+    blank: SkipRatioResult, process: "_Process", workload: Workload, name: str, timeout_s: float
+) -> SkipRatioResult:
+    start = time.monotonic()
+    verdict, detail, found = _outcome(process, workload, name, blank.seed, timeout_s)
+    result = {
+        "verdict": verdict,
+        "detail": detail,
+        "measured": found,
+        "checks": workload.checks(found) if found else [],
+        "wall_s": time.monotonic() - start,
+    }
+    return blank.model_copy(update=result)
 
 
 def _blank(suite: str, workload: Workload, backend: str, seed: int) -> SkipRatioResult:
@@ -60,6 +67,7 @@ def _blank(suite: str, workload: Workload, backend: str, seed: int) -> SkipRatio
         leaves=workload.leaves,
         prompts=workload.prompts,
         rounds=workload.rounds,
+        delay_ms=workload.delay_ms,
         seed=seed,
         verdict="unsupported",
     )
@@ -107,16 +115,12 @@ def _outcome(
 
 
 def measure(workload: Workload, build: str, seed: int) -> Outcome:
-    """What the process does. A workload that does not fit its model is the file's mistake, and
-    ends the run; what the build cannot do is a result."""
-    from harness.trie_bench import Bench, run  # loads libllama, which only this process may
-
+    """What the process does. Raises InputError for a workload that does not fit its model; what the
+    build cannot do is a result."""
     try:
+        prompts = PROMPTS[: workload.prompts]
         bench = Bench(
-            workload.model,
-            workload.leaves,
-            PROMPTS[: workload.prompts],
-            build=build,
+            *(workload.model, workload.leaves, prompts), build=build, delay_ms=workload.delay_ms
         )
     except Unsupported as error:
         return "unsupported", str(error), None
@@ -126,7 +130,3 @@ def measure(workload: Workload, build: str, seed: int) -> Outcome:
         return "rejected", str(error), None
     finally:
         bench.close()
-
-
-def unmet(results: list[SkipRatioResult]) -> list[SkipRatioResult]:
-    return [result for result in results if not result.ok]

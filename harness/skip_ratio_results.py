@@ -6,10 +6,11 @@ from pydantic import BaseModel, ConfigDict
 
 Mode = Literal["strict-guided", "strict-trie-ffi"]
 Interval = tuple[float, float]
+DECODE_MS = (0.2, 1, 5, 20, 100, 500)  # of a forward pass, from a toy to a large model
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="strings")
 
 
 class Way(_Record):
@@ -26,8 +27,8 @@ class Way(_Record):
 
 
 class Modelled(_Record):
-    """The speed-up over grammar first that means of passes and sampling make: here, at the decode
-    time measured, and at others. None: no forward pass."""
+    """The speed-up over grammar first that harness/trie_model.py makes of the means measured: here,
+    and at other times of a forward pass. None: no forward pass."""
 
     here: float | None
     by_decode_ms: dict[str, float] | None
@@ -121,8 +122,9 @@ class Check(_Record):
 
 
 class SkipRatioResult(_Record):
-    """A workload on a backend. id: of the workload, "@" and the backend. measured is None where
-    verdict says why not, with the reason in detail."""
+    """A workload on a backend. id: of the workload, "@" and the backend. delay_ms: that every
+    forward pass was made longer by. measured is None where verdict says why not, with the reason in
+    detail."""
 
     kind: Literal["skip_ratio"] = "skip_ratio"
     id: str
@@ -133,6 +135,7 @@ class SkipRatioResult(_Record):
     leaves: str
     prompts: int
     rounds: int
+    delay_ms: float = 0.0
     seed: int
     verdict: Literal["measured", "unsupported", "rejected", "crashed", "timeout"]
     detail: str = ""

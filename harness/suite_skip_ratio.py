@@ -1,5 +1,6 @@
 """Blocks of a suite that measure what a token trie saves. docs/token-trie.md explains them."""
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,7 +9,7 @@ from pydantic import Field
 from harness.models import GOLDEN
 from harness.skip_ratio_results import Check, Measured
 from harness.suite_grid import Block
-from harness.trie_workloads import PROMPTS
+from harness.trie_workloads import PROMPTS, leaf_texts
 
 
 class Short(Block):
@@ -27,6 +28,7 @@ class Workload(Block):
     leaves: str
     prompts: int
     rounds: int
+    delay_ms: float
     text_accuracy: float
     speed_up: float | None
     own_share: float | None
@@ -56,6 +58,8 @@ class Workload(Block):
 class SkipRatios(Block):
     """Each of leaves on each of models. prompts: how many of trie-bench's own.
 
+    delays_ms: what every forward pass takes longer, to try the model of docs/token-trie.md.
+
     Required: token accuracy 1 and the exact skip ratio; text_accuracy: at least, against the
     grammar of the texts; speed_up: the low end of tokens_per_second_vs_grammar's interval is at
     least this; own_share: the trie's own cost of a step is at most this share of the grammar's.
@@ -68,13 +72,15 @@ class SkipRatios(Block):
     leaves: list[str] = Field(min_length=1)
     prompts: int = Field(default=len(PROMPTS), ge=1, le=len(PROMPTS))
     rounds: int = Field(default=5, ge=1)
+    delays_ms: list[float] = Field(default=[0.0], min_length=1)
     text_accuracy: float = Field(default=0.0, ge=0, le=1)
     speed_up: float | None = Field(default=None, gt=0)
     own_share: float | None = Field(default=None, gt=0)
     quick: bool | Short = True
 
     def workloads(self, quick: bool) -> Iterator[Workload]:
-        """Raises ValueError where quick names leaves that are not there."""
+        """Raises ValueError where quick names leaves that are not there, InputError for unknown
+        leaves."""
         leaves, prompts, rounds = self.leaves, self.prompts, self.rounds
         if isinstance(self.quick, Short):
             unknown = [name for name in self.quick.leaves if name not in leaves]
@@ -85,15 +91,20 @@ class SkipRatios(Block):
                 rounds = self.quick.rounds
         elif quick and not self.quick:
             return
-        for model in self.models:
-            for name in leaves:
-                yield Workload(
-                    id=f"{self.id}/{Path(name).stem}-{Path(model).stem}",
-                    model=model,
-                    leaves=name,
-                    prompts=prompts,
-                    rounds=rounds,
-                    text_accuracy=self.text_accuracy,
-                    speed_up=self.speed_up,
-                    own_share=self.own_share,
-                )
+        for model, name, delay in itertools.product(self.models, leaves, self.delays_ms):
+            if delay < 0:
+                raise ValueError(f"delays_ms: {delay:g} is negative")
+            if not Path(name).is_file():
+                leaf_texts(name)
+            shown = f"+{delay:g}ms" if delay else ""
+            yield Workload(
+                id=f"{self.id}/{Path(name).stem}-{Path(model).stem}{shown}",
+                model=model,
+                leaves=name,
+                prompts=prompts,
+                rounds=rounds,
+                delay_ms=delay,
+                text_accuracy=self.text_accuracy,
+                speed_up=self.speed_up,
+                own_share=self.own_share,
+            )

@@ -6,7 +6,6 @@ All ways are greedy. The clock runs from the prompt's last token to the end of t
 set_token_trie (cached), and not the making of the grammar. docs/token-trie.md explains the figures.
 """
 
-import math
 import random
 import statistics
 import time
@@ -17,14 +16,13 @@ from numpy.typing import NDArray
 
 from harness.backends.token_trie import Worker
 from harness.builds import worker_arguments
-from harness.errors import InputError
+from harness.errors import InputError, Unsupported
 from harness.models import model_path
 from harness.skip_ratio_results import (
     Interval,
     Law,
     Measured,
     Mode,
-    Modelled,
     OwnCosts,
     SetCosts,
     Way,
@@ -32,6 +30,7 @@ from harness.skip_ratio_results import (
 from harness.trie_costs import own_costs, set_costs, trie_left
 from harness.trie_grammar import Grammar, Span
 from harness.trie_law import law
+from harness.trie_model import modelled
 from harness.trie_session import Session, build_tries
 from harness.trie_workloads import PROMPTS, read_descriptor, text_grammar, text_of, token_grammar
 from harness.vocab_files import read_vocab
@@ -42,7 +41,6 @@ GUIDED = ("grammar_first", "grammar_resample")
 WAYS: tuple[str, ...] = (*GUIDED, "trie", "trie_one_by_one")
 RESAMPLES = 2000  # of the bootstrap
 OWN_TIMES, SET_TIMES = 2, 20  # repetitions of what the samplers cost alone, and of setting a trie
-DECODE_MS = (0.2, 1, 5, 20, 100, 500)  # of a forward pass, from a toy to a large model
 
 Row = NDArray[np.float32]
 # of each way, the span of each prompt, round by round
@@ -52,7 +50,9 @@ Spans = dict[str, list[list[Span]]]
 class Bench:
     """A model, prompts, the leaves of a payload, and every way to generate one of them.
 
-    build: of llama.cpp, as BUILD or BUILD:DEVICE. Raises InputError for what does not fit together.
+    build: of llama.cpp, as BUILD or BUILD:DEVICE. delay_ms: what every forward pass takes longer in
+    what is timed, as with a larger model. Raises InputError for what does not
+    fit together, Unsupported for a build that cannot generate.
     """
 
     def __init__(
@@ -63,12 +63,15 @@ class Bench:
         grammar: str = "",
         model_id: str = "",
         build: str = "",
+        delay_ms: float = 0.0,
     ) -> None:
         path = model_path(model)
         model_id = model_id or path.stem
         self.model, self.worker = model, Worker(*worker_arguments(build) if build else ())
+        if "generate" not in self.worker.hello().capabilities:
+            raise Unsupported(f"llama.cpp {self.worker.library.release} decodes no model here")
         self.session = Session(self.worker, path, [{"greedy": {}}], model_id=model_id)
-        self.vocab = read_vocab(path)
+        self.vocab, self.delay_s = read_vocab(path), delay_ms / 1000
         self.prompts = [self.session.tokenize(prompt, special=True) for prompt in prompts]
         if not all(self.prompts):
             raise InputError("prompts", "one is empty", "remove it")
@@ -166,7 +169,9 @@ def agreement(got: list[tuple[int, ...]], wanted: list[tuple[int, ...]]) -> floa
 
 def run(bench: Bench, mode: Mode, rounds: int = 5, seed: int = 0) -> Measured:
     """Raises InputError."""
+    bench.session.context.delay_s = bench.delay_s
     spans = measure(bench, mode, rounds, seed)
+    bench.session.context.delay_s = 0.0
     return _result(bench, mode, spans, seed)
 
 
@@ -206,7 +211,7 @@ def _result(bench: Bench, mode: Mode, spans: Spans, seed: int) -> Measured:
         n_vocab=n,
         pairs=len(flat[way]),
         ways=ways,
-        modelled=_modelled(ways[way], ways["grammar_first"]),
+        modelled=modelled(ways[way], ways["grammar_first"]),
         own_us_per_step=own,
         **_setting_up(bench),
         law=_law(bench),
@@ -280,31 +285,6 @@ def _way(spans: list[Span]) -> Way:
         sampler_us_mean=statistics.fmean(sampling) / 1000 if sampling else None,
         decode_us_mean=statistics.fmean(decoding) / 1000 if decoding else None,
         resampled_share=sum(span.resampled for span in spans) / tokens,
-    )
-
-
-def speed_up(way: Way, grammar: Way, decode_us: float) -> float:
-    """What tokens per second grow by where a forward pass takes so long: both ways sample once a
-    pass, and only the passes differ in number. inf: the way takes no pass."""
-    if way.sampler_us_mean is None or way.decode_us_mean is None:
-        return math.inf
-    assert grammar.sampler_us_mean is not None  # a grammar skips nothing
-    assert grammar.decode_us_mean is not None
-    of_grammar = grammar.forward_passes_per_token * (decode_us + grammar.sampler_us_mean)
-    # a pass that takes forced tokens along is a larger batch
-    batches = way.decode_us_mean / grammar.decode_us_mean
-    of_way = way.forward_passes_per_token * (decode_us * batches + way.sampler_us_mean)
-    return of_grammar / of_way
-
-
-def _modelled(way: Way, grammar: Way) -> Modelled:
-    """The speed-up at the decode time measured, to be held against what was measured, and at
-    others. None: no forward pass at all, of a trie with one leaf."""
-    if way.decode_us_mean is None or grammar.decode_us_mean is None:
-        return Modelled(here=None, by_decode_ms=None)
-    return Modelled(
-        here=speed_up(way, grammar, grammar.decode_us_mean),
-        by_decode_ms={str(ms): speed_up(way, grammar, 1000 * ms) for ms in DECODE_MS},
     )
 
 

@@ -13,8 +13,9 @@ from harness.gate import gate
 from harness.gate_policy import read_policy
 from harness.gate_results import Finding, GateResult
 from harness.results import CaseResult, Footer, RunInfo, TimingResult
-from harness.skip_ratio_results import Check, Measured, SkipRatioResult
+from harness.skip_ratio_results import Check, SkipRatioResult
 from tests.report_bundles import case, got, run_info
+from tests.test_skip_ratio import measured, result
 
 TODAY = date(2026, 11, 21)
 ROUNDS = 40
@@ -30,6 +31,7 @@ def finished(folder: Path, records: Sequence[BaseModel], info: RunInfo | None = 
         counts[kind] = counts.get(kind, 0) + 1
     footer = Footer(
         cases=counts.get("case", 0),
+        skip_ratios=counts.get("skip_ratio", 0),
         cells=counts.get("distribution", 0),
         steps=1,
         wall_s=1.0,
@@ -92,23 +94,8 @@ def timed(name: str, ratio: float, spread: float = 0.01, again: float = 1.0) -> 
 
 
 def saved(name: str, ratio: float | None, checks: Sequence[Check] = ()) -> SkipRatioResult:
-    """A workload on mine; None: it crashed. Of what was measured only the ratio matters here."""
-    measured = None
-    if ratio is not None:
-        measured = Measured.model_construct(skip_ratio_mean=ratio)
-    return SkipRatioResult.model_construct(
-        kind="skip_ratio",
-        id=name,
-        suite="skip_ratio/workloads",
-        workload=name.split("@")[0],
-        backend="mine",
-        model="small",
-        leaves="enum:10",
-        prompts=1,
-        rounds=1,
-        seed=0,
-        verdict="crashed" if ratio is None else "measured",
-        detail="signal SIGSEGV" if ratio is None else "",
-        measured=measured,
-        checks=list(checks),
-    )
+    """A workload on mine; None: it crashed."""
+    found = measured(skip_ratio_mean=ratio) if ratio is not None else None
+    workload = name.split("@")[0]
+    changes: dict[str, Any] = {"id": name, "workload": workload, "backend": "mine"}
+    return result(found, **changes, checks=list(checks))
