@@ -10,6 +10,7 @@ that torn line is dropped when the run is resumed. Without its footer a bundle i
 
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,7 +50,10 @@ _RESULTS = (
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle that was read. footer is None for an unfinished run."""
+    """A bundle that was read. footer is None for an unfinished run.
+
+    counts: of every kind of result, as the footer must state them.
+    """
 
     folder: Path
     info: RunInfo
@@ -61,6 +65,7 @@ class Bundle:
     cells: list[DistributionResult] = field(default_factory=list)
     calibration: list[CalibrationResult] = field(default_factory=list)
     skip_ratios: list[SkipRatioResult] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
 
     @property
     def parity(self) -> bool:
@@ -113,7 +118,7 @@ def resume(folder: Path, info: RunInfo) -> BundleWriter:
     Raises InputError if it is another run: other suites, profile, seed or backends.
     """
     old = read_info(folder)
-    for key in ("version", "suites", "profile", "seed"):
+    for key in ("version", "suites", "profile", "seed", "only"):
         if getattr(old, key) != getattr(info, key):
             raise InputError(
                 folder, f"was made with another {key}", "run again without --resume, to another -o"
@@ -149,7 +154,10 @@ def read(folder: Path) -> Bundle:
     calibration: list[CalibrationResult] = []
     skip_ratios: list[SkipRatioResult] = []
     footer: Footer | None = None
+    counts: Counter[str] = Counter()
     for _, record in _records(folder / "results.jsonl", torn_ok=False):
+        if isinstance(record, _RESULTS):
+            counts[record.kind] += 1
         if isinstance(record, CaseResult):
             cases.append(record)
         elif isinstance(record, TimingResult):
@@ -169,6 +177,7 @@ def read(folder: Path) -> Bundle:
     return Bundle(
         *(folder, info, cases, timings, changes, decodings, footer, cells, calibration),
         skip_ratios=skip_ratios,
+        counts=dict(counts),
     )
 
 
@@ -193,6 +202,10 @@ def read_finished(folder: Path) -> Bundle:
     if bundle.footer.skip_ratios != len(bundle.skip_ratios):
         problem = f"holds {len(bundle.skip_ratios)} skip ratios"
         problem += f", its footer says {bundle.footer.skip_ratios}"
+        raise InputError(path, problem, "make the bundle again")
+    stated = bundle.footer.records
+    if stated and stated != bundle.counts:
+        problem = f"holds {bundle.counts or 'nothing'}, its footer says {stated}"
         raise InputError(path, problem, "make the bundle again")
     return bundle
 

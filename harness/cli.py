@@ -33,6 +33,7 @@ from harness import (
 from harness.adapter_check import check_adapter
 from harness.capture import capture as capture_logits
 from harness.case import Case
+from harness.cli_gate import gate_command
 from harness.cli_trie import trie_bench
 from harness.errors import InputError
 from harness.explain import explanation
@@ -61,6 +62,7 @@ builds_app = typer.Typer(no_args_is_help=True, help="Other builds of llama.cpp."
 app.add_typer(builds_app, name="builds")
 
 app.command("trie-bench")(trie_bench)
+app.command("gate")(gate_command)
 
 out = Console(soft_wrap=True, highlight=False, markup=False)
 
@@ -137,6 +139,7 @@ def run_command(
         profile,
         seed,
         releases,
+        case,
     )
     here = _available(info.backends, releases, if_available)
     if not here:
@@ -158,6 +161,7 @@ def run_command(
         wall_s=time.monotonic() - start,
         cells=len(done.cells),
         skip_ratios=len(done.skip_ratios),
+        records=done.counts,
     )
     writer.append(footer)
     _finish(folder, json)
