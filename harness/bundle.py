@@ -28,6 +28,8 @@ from harness.results import (
     RunInfo,
     TimingResult,
 )
+from harness.throughput_results import ThroughputResult
+from harness.timing_check_results import TimingCheckResult
 
 _RECORDS: dict[str, type[BaseModel]] = {
     "header": Header,
@@ -37,11 +39,14 @@ _RECORDS: dict[str, type[BaseModel]] = {
     "decode": DecodeResult,
     "distribution": DistributionResult,
     "calibration": CalibrationResult,
+    "throughput": ThroughputResult,
+    "timing_check": TimingCheckResult,
     "footer": Footer,
 }
 _RESULTS = (
     *(CaseResult, TimingResult, ChangeResult, DecodeResult),
     *(DistributionResult, CalibrationResult),
+    *(ThroughputResult, TimingCheckResult),
 )
 
 
@@ -58,6 +63,14 @@ class Bundle:
     footer: Footer | None
     cells: list[DistributionResult] = field(default_factory=list)
     calibration: list[CalibrationResult] = field(default_factory=list)
+    throughputs: list[ThroughputResult] = field(default_factory=list)
+    timing_checks: list[TimingCheckResult] = field(default_factory=list)
+
+    @property
+    def measures_only(self) -> bool:
+        """Nothing in it can be right or wrong: timings and the like alone."""
+        tested = (self.cases, self.cells, self.changes, self.decodings, self.calibration)
+        return not any(tested) and any((self.timings, self.throughputs, self.timing_checks))
 
 
 @dataclass
@@ -139,6 +152,8 @@ def read(folder: Path) -> Bundle:
     decodings: list[DecodeResult] = []
     cells: list[DistributionResult] = []
     calibration: list[CalibrationResult] = []
+    throughputs: list[ThroughputResult] = []
+    timing_checks: list[TimingCheckResult] = []
     footer: Footer | None = None
     for _, record in _records(folder / "results.jsonl", torn_ok=False):
         if isinstance(record, CaseResult):
@@ -153,9 +168,16 @@ def read(folder: Path) -> Bundle:
             cells.append(record)
         elif isinstance(record, CalibrationResult):
             calibration.append(record)
+        elif isinstance(record, ThroughputResult):
+            throughputs.append(record)
+        elif isinstance(record, TimingCheckResult):
+            timing_checks.append(record)
         elif isinstance(record, Footer):
             footer = record
-    return Bundle(folder, info, cases, timings, changes, decodings, footer, cells, calibration)
+    return Bundle(
+        *(folder, info, cases, timings, changes, decodings, footer, cells, calibration),
+        *(throughputs, timing_checks),
+    )
 
 
 def read_finished(folder: Path) -> Bundle:

@@ -25,9 +25,11 @@ from harness import (
     lint,
     run,
     run_distribution,
+    run_timing,
     selftest,
     suite,
     timing,
+    timing_selfcheck,
 )
 from harness.adapter_check import check_adapter
 from harness.capture import capture as capture_logits
@@ -123,11 +125,14 @@ def run_command(
     """Run suites on backends, compare with the reference, write a bundle."""
     names = backend or ["llama.cpp"]
     wanted = suites or ["parity"]
-    files = [suite.read_suite(path) for path in suite.find_suites(wanted)]
+    found = suite.find_suites(wanted)
+    timings = [path for path in found if run_timing.is_timing(path)]
+    files = [suite.read_suite(path) for path in found if path not in timings]
     cases, cells = _chosen(files, profile, seed, case or [])
     releases = backend_names.references(names, reference)
     folder = output or Path("bundles") / time.strftime("%Y%m%d-%H%M%S")
     digests = {suite.suite_id(file.path): file.sha256 for file in files}
+    digests |= {suite.suite_id(path): fixtures.digest(path) for path in timings}
     info = run.describe(
         version("sampler-parity"),
         ["sampler-parity", *sys.argv[1:]],
@@ -144,8 +149,9 @@ def run_command(
         run.run_cases(cases, here, executor, writer, progress.update, timeout)
         run_distribution.run_cells(cells, list(here), executor, writer, seed, timeout)
     _changes(cases, here, writer)
-    if profile == "full" and not case:
+    if profile == "full" and files and not case:
         _time(list(here), writer, seed)
+    run_timing.run_timings(timings, list(here), writer, seed, profile == "quick", out.print)
     done = bundle.read(folder)
     footer = Footer(
         cases=len(done.cases),
@@ -218,7 +224,7 @@ def _time(names: list[str], writer: bundle.BundleWriter, seed: int) -> None:
     try:
         if "time" not in processes[1].hello().capabilities:
             return
-        for timed in timing.read_timings():
+        for timed in timing.rule_chains():
             if f"timing/{timed.id}" not in writer.done:
                 writer.append(timing.time_chain(timed, processes, rounds=15, seed=seed))
     except BackendFailure as failure:
@@ -239,7 +245,8 @@ def _finish(folder: Path, json: Path | None) -> None:
         out.print(line)
     out.print(f"bundle   {folder}")
     ok = all(result.ok for result in finished.cases) and not run_distribution.unmet(finished.cells)
-    if not ok or not (finished.cases or finished.cells):
+    measured = finished.timings or finished.throughputs
+    if not ok or not (finished.cases or finished.cells or measured):
         raise typer.Exit(1)
 
 
@@ -303,6 +310,29 @@ def calibrate(
         out.print(line)
     out.print(f"bundle   {folder}")
     if not all(claim.met for claim in result.claims):
+        raise typer.Exit(1)
+
+
+@app.command("timing-selfcheck")
+def timing_selfcheck_command(
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="the bundle")] = None,
+    trials: Annotated[int, typer.Option(min=10, help="comparisons of each slow-down")] = 200,
+    seed: Annotated[int, typer.Option(min=0)] = 1,
+) -> None:
+    """Measure how often timings mislead here, and which slow-downs they notice."""
+    folder = output or Path("bundles") / time.strftime("timing-selfcheck-%Y%m%d-%H%M%S")
+    info = run.describe(
+        *(version("sampler-parity"), ["sampler-parity", *sys.argv[1:]], {}, "full", seed),
+        backend_names.references([timing_selfcheck.NATIVE], None),
+    )
+    _available(info.backends, {timing_selfcheck.NATIVE: None})
+    writer = bundle.create(folder, info)
+    result = timing_selfcheck.selfcheck(trials, seed, out.print)
+    writer.append(result, Footer(cases=0, steps=0, wall_s=result.wall_s))
+    for line in summary_lines(bundle.read_finished(folder)):
+        out.print(line)
+    out.print(f"bundle   {folder}")
+    if not result.met:
         raise typer.Exit(1)
 
 

@@ -215,7 +215,10 @@ class ThroughputRequest(Message):
 
 
 class ThroughputReply(Message):
-    """Nanoseconds. sample_ns, decode_ns: of each step, all sequences together. in_graph: how many of the first stages ran in the model's graph."""
+    """Nanoseconds. sample_ns, decode_ns: of each step, all sequences together.
+
+    in_graph: how many of the first stages ran in the model's graph.
+    """
 
     ok: Literal[True] = True
     prompt_ns: int
@@ -248,13 +251,7 @@ Request = Annotated[
     Field(discriminator="do"),
 ]
 Reply = (
-    HelloReply
-    | RunReply
-    | DrawsReply
-    | TimeReply
-    | DecodeReply
-    | GenerateReply
-    | ThroughputReply
+    HelloReply | RunReply | DrawsReply | TimeReply | DecodeReply | GenerateReply | ThroughputReply
 )
 
 request_adapter: TypeAdapter[Request] = TypeAdapter(Request)

@@ -5,9 +5,9 @@ lengths of history and shares of banned tokens, from which slopes are fitted.
 """
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +16,12 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from harness import protocol as p
 from harness.errors import InputError
 from harness.logits import Generated, Logits
-from harness.suite_grid import Axes, Block, Family, Subset, fill, points
+from harness.suite_grid import Axes, Family, Subset, fill, points
 
 Steady = Literal["n_vocab", "last_n"]
+
+M = TypeVar("M", bound=BaseModel)
+T = TypeVar("T")
 
 
 class TimedChain(BaseModel):
@@ -52,9 +55,11 @@ class TimedChain(BaseModel):
         return row
 
 
-class TimedGrid(Block):
+class TimedGrid(BaseModel):
     """sizes: V, by default those of the suite. last_n: how many tokens were accepted before, also
     "$last_n" in the chain. masked: shares of -inf. steady: what the cost must not depend on."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     id: str
     sampler: str
@@ -71,7 +76,7 @@ class TimedGrid(Block):
     quick: bool | Subset | list[Subset] = True
 
     def axes(self, sizes: list[int]) -> Axes:
-        varied = {"last_n": self.last_n, "masked": self.masked} | self.vary
+        varied: Axes = {"last_n": self.last_n, "masked": self.masked, **self.vary}
         return {"sizes": self.sizes or sizes} | {f"${name}": v for name, v in varied.items()}
 
     def chains(self, sizes: list[int], quick: bool) -> Iterator[TimedChain]:
@@ -101,7 +106,9 @@ class TimedGrid(Block):
         return [5 * (i % (self.alphabet or last_n)) % n for i in range(last_n)]
 
 
-class TimingSuite(Block):
+class TimingSuite(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
     name: str
     sizes: list[int] = []
     chain: list[TimedChain] = []
@@ -110,16 +117,24 @@ class TimingSuite(Block):
 
 def read_suite(path: Path, quick: bool) -> list[TimedChain]:
     """The chains of a timing suite. Raises InputError."""
-    try:
-        suite = TimingSuite.model_validate(tomllib.loads(path.read_text()))
+
+    def chains(suite: TimingSuite) -> list[TimedChain]:
         found = [chain for chain in suite.chain if chain.quick or not quick]
-        for grid in suite.grid:
-            found += grid.chains(suite.sizes, quick)
+        return found + [one for grid in suite.grid for one in grid.chains(suite.sizes, quick)]
+
+    return read_toml(path, TimingSuite, chains)
+
+
+def read_toml(path: Path, model: type[M], expand: Callable[[M], list[T]]) -> list[T]:
+    """What a suite of this format expands to. Raises InputError."""
+    mend = "see docs/timing.md"
+    try:
+        return expand(model.model_validate(tomllib.loads(path.read_text())))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
-        raise InputError(path, f"malformed: {where}: {first['msg']}", "see docs/timing.md") from None
+        raise InputError(path, f"malformed: {where}: {first['msg']}", mend) from None
+    except KeyError as error:
+        raise InputError(path, f"malformed: no chain {error}", mend) from None
     except (tomllib.TOMLDecodeError, ValueError, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(path, f"malformed: {reason}", "see docs/timing.md") from None
-    return found
+        raise InputError(path, f"malformed: {str(error).splitlines()[0]}", mend) from None

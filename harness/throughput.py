@@ -1,23 +1,22 @@
 """Tokens a second with decoding: backends take turns, round by round in random order."""
 
 import random
-import tomllib
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from harness import protocol as p
 from harness.chains import complete
-from harness.errors import InputError
 from harness.models import model_path, n_vocab_of
 from harness.process import BackendFailure, BackendProcess
 from harness.suite_grid import Block, Subset, fill, points
+from harness.suite_timing import read_toml
 from harness.throughput_results import Generation, ThroughputOnBackend, ThroughputResult
 from harness.vocab_files import read_vocab
 
 
-class Throughput(Block):
+class Width(Block):
     """A chain on a model with one and more sequences at once, each of them given the prompt."""
 
     id: str
@@ -47,26 +46,19 @@ class _Suite(Block):
     grid: list[_Grid]
 
 
-def read_throughputs(path: Path, quick: bool) -> list[Throughput]:
+def read_widths(path: Path, quick: bool) -> list[Width]:
     """What a suite in suites/throughput/ measures. Raises InputError."""
-    try:
-        suite = _Suite.model_validate(tomllib.loads(path.read_text()))
+
+    def widths(suite: _Suite) -> list[Width]:
         return [one for grid in suite.grid for one in _expand(grid, suite.chains, quick)]
-    except KeyError as error:
-        raise InputError(path, f"no chain {error} in [chains]", "see docs/timing.md") from None
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise InputError(path, f"malformed: {where}: {first['msg']}", "see docs/timing.md") from None
-    except (tomllib.TOMLDecodeError, ValueError, OSError) as error:
-        reason = str(error).splitlines()[0]
-        raise InputError(path, f"malformed: {reason}", "see docs/timing.md") from None
+
+    return read_toml(path, _Suite, widths)
 
 
-def _expand(grid: _Grid, chains: dict[str, p.ChainSpec], quick: bool) -> list[Throughput]:
+def _expand(grid: _Grid, chains: dict[str, p.ChainSpec], quick: bool) -> list[Width]:
     axes: dict[str, list[Any]] = {"chains": grid.chains, "sizes": grid.sizes}
     return [
-        Throughput(
+        Width(
             id=f"throughput/{grid.id}/{point['chains']}/{point['sizes']}",
             model=grid.model,
             chain_name=point["chains"],
@@ -80,7 +72,7 @@ def _expand(grid: _Grid, chains: dict[str, p.ChainSpec], quick: bool) -> list[Th
 
 
 def measure(
-    asked: Throughput,
+    asked: Width,
     backends: list[BackendProcess],
     rounds: int,
     seed: int,

@@ -110,7 +110,9 @@ def _request(timed: TimedChain, backend: str) -> p.TimeRequest:
     path = vocab_path(timed.vocab) if timed.vocab else None
     n = timed.logits.n
     return p.TimeRequest(
-        chain=complete(timed.instead.get(backend, timed.chain), n, read_vocab(path) if path else None),
+        chain=complete(
+            timed.instead.get(backend, timed.chain), n, read_vocab(path) if path else None
+        ),
         n_vocab=n,
         vocab=str(path) if path else None,
         rows=p.Rows(at=0, count=1, n=n),

@@ -65,9 +65,7 @@ def slopes(results: list[TimingResult]) -> list[Slope]:
     return sorted(found, key=lambda s: (not s.finding, s.group, s.backend, s.over, s.other))
 
 
-def _slope(
-    group: str, backend: str, over: Over, other: int, members: list[TimingResult]
-) -> Slope:
+def _slope(group: str, backend: str, over: Over, other: int, members: list[TimingResult]) -> Slope:
     points = sorted((getattr(m, over), float(np.median(m.ns[backend]))) for m in members)
     x: NDArray[np.float64] = np.array([at for at, _ in points], float)
     y: NDArray[np.float64] = np.array([ns for _, ns in points], float)

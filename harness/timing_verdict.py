@@ -58,7 +58,8 @@ def rounds_of(ns: list[int], repetitions: int) -> NDArray[np.float64]:
     """The fastest sample of every round. Samples that are no whole rounds give none."""
     if not ns or len(ns) % repetitions:
         return np.empty(0)
-    return np.array(ns, np.float64).reshape(-1, repetitions).min(axis=1)
+    fastest: NDArray[np.float64] = np.array(ns, float).reshape(-1, repetitions).min(axis=1)
+    return fastest
 
 
 def ratio_of_rounds(ours: ArrayLike, baseline: ArrayLike) -> RatioInterval | None:
@@ -89,7 +90,7 @@ def ratio_of_rounds(ours: ArrayLike, baseline: ArrayLike) -> RatioInterval | Non
 
 
 def noise_of(first: ArrayLike, again: ArrayLike) -> float | None:
-    """By how much a backend may seem slower or faster than itself: 0.03 is 3%. None: not measured."""
+    """By how much a backend may seem slower or faster than itself; 0.03 is 3%. None: unknown."""
     found = ratio_of_rounds(again, first)
     if found is None or not math.isfinite(found.high):
         return None

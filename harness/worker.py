@@ -35,6 +35,7 @@ WORKERS = {
     "transformers": "harness.backends.transformers",
     "token_trie": "harness.backends.token_trie",
     "mutant": "harness.backends.mutant",
+    "slow": "harness.backends.slow",
 }
 
 

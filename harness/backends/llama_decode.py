@@ -60,7 +60,9 @@ class Context:
         params.n_threads = params.n_threads_batch = threads
         if sequences > 1:  # in the graph there is a sampler for every output that may be
             params.n_outputs_max, params.n_outputs_max_per_seq = sequences, 1
-        samplers = (SequenceSampler * sequences)(*enumerate(chains or []))
+        samplers = (SequenceSampler * sequences)(
+            *(SequenceSampler(i, chain) for i, chain in enumerate(chains or []))
+        )
         if chains:
             params.samplers, params.n_samplers = ctypes.addressof(samplers), sequences
         self.pointer = int(self.library.llama_init_from_model(model.model, params) or 0)
