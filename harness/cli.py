@@ -26,9 +26,11 @@ from harness import (
     run,
     run_distribution,
     run_skip_ratio,
+    run_timing,
     selftest,
     suite,
     timing,
+    timing_selfcheck,
 )
 from harness.adapter_check import check_adapter
 from harness.capture import capture as capture_logits
@@ -127,11 +129,14 @@ def run_command(
     """Run suites on backends, compare with the reference, write a bundle."""
     names = backend or ["llama.cpp"]
     wanted = suites or ["parity"]
-    files = [suite.read_suite(path) for path in suite.find_suites(wanted)]
+    found = suite.find_suites(wanted)
+    timings = [path for path in found if run_timing.is_timing(path)]
+    files = [suite.read_suite(path) for path in found if path not in timings]
     cases, cells, workloads = _chosen(files, profile, seed, case or [])
     releases = backend_names.references(names, reference)
     folder = output or Path("bundles") / time.strftime("%Y%m%d-%H%M%S")
     digests = {suite.suite_id(file.path): file.sha256 for file in files}
+    digests |= {suite.suite_id(path): fixtures.digest(path) for path in timings}
     info = run.describe(
         version("sampler-parity"),
         ["sampler-parity", *sys.argv[1:]],
@@ -154,6 +159,7 @@ def run_command(
     _changes(cases, here, writer)
     if profile == "full" and not case and _timed(files, list(here)):
         _time(list(here), writer, seed)
+    run_timing.run_timings(timings, list(here), writer, seed, profile == "quick", out.print)
     done = bundle.read(folder)
     footer = Footer(
         cases=len(done.cases),
@@ -239,7 +245,7 @@ def _time(names: list[str], writer: bundle.BundleWriter, seed: int) -> None:
     try:
         if "time" not in processes[1].hello().capabilities:
             return
-        for timed in timing.read_timings():
+        for timed in timing.rule_chains():
             if f"timing/{timed.id}" not in writer.done:
                 writer.append(timing.time_chain(timed, processes, rounds=15, seed=seed))
     except BackendFailure as failure:
@@ -261,7 +267,8 @@ def _finish(folder: Path, json: Path | None) -> None:
     out.print(f"bundle   {folder}")
     ok = all(result.ok for result in finished.cases) and not run_distribution.unmet(finished.cells)
     ok = ok and all(result.ok for result in finished.skip_ratios)
-    if not ok or not (finished.cases or finished.cells or finished.skip_ratios):
+    measured = finished.timings or finished.throughputs or finished.skip_ratios
+    if not ok or not (finished.cases or finished.cells or measured):
         raise typer.Exit(1)
 
 
@@ -325,6 +332,29 @@ def calibrate(
         out.print(line)
     out.print(f"bundle   {folder}")
     if not all(claim.met for claim in result.claims):
+        raise typer.Exit(1)
+
+
+@app.command("timing-selfcheck")
+def timing_selfcheck_command(
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="the bundle")] = None,
+    trials: Annotated[int, typer.Option(min=10, help="comparisons of each slow-down")] = 200,
+    seed: Annotated[int, typer.Option(min=0)] = 1,
+) -> None:
+    """Measure how often timings mislead here, and which slow-downs they notice."""
+    folder = output or Path("bundles") / time.strftime("timing-selfcheck-%Y%m%d-%H%M%S")
+    info = run.describe(
+        *(version("sampler-parity"), ["sampler-parity", *sys.argv[1:]], {}, "full", seed),
+        backend_names.references([timing_selfcheck.NATIVE], None),
+    )
+    _available(info.backends, {timing_selfcheck.NATIVE: None})
+    writer = bundle.create(folder, info)
+    result = timing_selfcheck.selfcheck(trials, seed, out.print)
+    writer.append(result, Footer(cases=0, steps=0, wall_s=result.wall_s))
+    for line in summary_lines(bundle.read_finished(folder)):
+        out.print(line)
+    out.print(f"bundle   {folder}")
+    if not result.met:
         raise typer.Exit(1)
 
 
