@@ -3,8 +3,7 @@
 import sys
 import tempfile
 import time
-from concurrent.futures import Executor, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
 from enum import StrEnum
 from importlib.metadata import version
 from multiprocessing import get_context
@@ -19,7 +18,6 @@ from harness import (
     builds,
     bundle,
     calibration_timed,
-    drift,
     fixtures,
     golden,
     lint,
@@ -33,6 +31,7 @@ from harness.adapter_check import check_adapter
 from harness.capture import capture as capture_logits
 from harness.case import Case
 from harness.cli_trie import trie_bench
+from harness.cluster import Cluster, labels
 from harness.errors import InputError
 from harness.explain import explanation
 from harness.process import BackendFailure
@@ -81,7 +80,7 @@ def main() -> None:
     except InputError as error:
         print(f"sampler-parity: {error}", file=sys.stderr)
         sys.exit(2)
-    except BrokenProcessPool:
+    except BrokenExecutor:
         print("sampler-parity: a process of the run died: run with --resume", file=sys.stderr)
         sys.exit(2)
 
@@ -119,6 +118,12 @@ def run_command(
     if_available: Annotated[
         bool, typer.Option(help="a backend that does not run here is listed, and no failure")
     ] = False,
+    where: Annotated[
+        str, typer.Option("--executor", help="local, or dask:ADDRESS of a scheduler")
+    ] = "local",
+    label: Annotated[
+        list[str] | None, typer.Option(help="only workers of the cluster with this resource")
+    ] = None,
 ) -> None:
     """Run suites on backends, compare with the reference, write a bundle."""
     names = backend or ["llama.cpp"]
@@ -128,7 +133,8 @@ def run_command(
     releases = backend_names.references(names, reference)
     folder = output or Path("bundles") / time.strftime("%Y%m%d-%H%M%S")
     digests = {suite.suite_id(file.path): file.sha256 for file in files}
-    info = run.describe(
+    remote = _cluster(where, names, label or [])
+    info = (remote or run).describe(
         version("sampler-parity"),
         ["sampler-parity", *sys.argv[1:]],
         digests,
@@ -140,11 +146,12 @@ def run_command(
     started = resume and (folder / "results.jsonl").exists()
     writer = (bundle.resume if started else bundle.create)(folder, info)
     start = time.monotonic()
-    with Progress(len(cases) - len(writer.done)) as progress, _executor(jobs) as executor:
-        run.run_cases(cases, here, executor, writer, progress.update, timeout)
+    with Progress(len(cases) - len(writer.done)) as progress, remote or _executor(jobs) as executor:
+        apart = remote is not None
+        run.run_cases(cases, here, executor, writer, progress.update, timeout, apart)
         run_distribution.run_cells(cells, list(here), executor, writer, seed, timeout)
-    _changes(cases, here, writer)
-    if profile == "full" and not case:
+        _changes(cases, here, executor, writer)
+    if profile == "full" and not case and remote is None:  # a cluster's times mean nothing
         _time(list(here), writer, seed)
     done = bundle.read(folder)
     footer = Footer(
@@ -192,21 +199,34 @@ def _available(
     return {name: release for name, release in releases.items() if not why[name]}
 
 
+def _cluster(where: str, names: list[str], label: list[str]) -> Cluster | None:
+    """The cluster of `--executor`; None: this machine. Raises InputError."""
+    kind, _, address = where.partition(":")
+    if kind == "dask" and address:
+        return Cluster(address, labels(names, label))
+    if where != "local":
+        raise InputError(f"--executor {where}", "unknown", "use local or dask:ADDRESS")
+    if label:
+        raise InputError("--label", "is of a cluster", "use --executor dask:ADDRESS")
+    return None
+
+
 def _executor(jobs: int) -> Executor:
     return ProcessPoolExecutor(jobs or None, mp_context=get_context("spawn"))
 
 
 def _changes(
-    cases: list[tuple[str, Case]], releases: dict[str, str | None], writer: bundle.BundleWriter
+    cases: list[tuple[str, Case]],
+    releases: dict[str, str | None],
+    executor: Executor,
+    writer: bundle.BundleWriter,
 ) -> None:
     """What changed since the releases that backends were judged by."""
     old = {name: release for name, release in releases.items() if release not in (None, NEWEST)}
     if old:
         done = bundle.read(writer.folder).cases
         by_id = {case.id: case for _, case in cases}
-        short = {backend_names.command_of(name)[0]: release for name, release in old.items()}
-        full = {backend_names.command_of(name)[0]: name for name in old}
-        for change in drift.change_results(done, by_id, short, lambda b: run.backend(full[b], 60)):
+        for change in executor.submit(run.run_changes, done, by_id, old).result():
             if change.id not in writer.done:
                 writer.append(change)
 
