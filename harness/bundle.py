@@ -131,7 +131,10 @@ def resume(folder: Path, info: RunInfo) -> BundleWriter:
 
 
 def read(folder: Path) -> Bundle:
-    """Read a bundle. Raises InputError for one that is missing, torn or malformed."""
+    """Read a bundle. Raises InputError for one that is missing, torn or malformed.
+
+    Cases, logits and cells stand in the order of their suites and ids, whichever ended first.
+    """
     info = read_info(folder)
     cases: list[CaseResult] = []
     timings: list[TimingResult] = []
@@ -155,6 +158,8 @@ def read(folder: Path) -> Bundle:
             calibration.append(record)
         elif isinstance(record, Footer):
             footer = record
+    for results in (cases, decodings, cells):
+        results.sort(key=lambda result: (result.suite, result.id))
     return Bundle(folder, info, cases, timings, changes, decodings, footer, cells, calibration)
 
 
