@@ -8,6 +8,7 @@ Lines are flushed as they are written, so a killed run loses at most the line be
 that torn line is dropped when the run is resumed. Without its footer a bundle is unfinished.
 """
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -182,6 +183,15 @@ def read_finished(folder: Path) -> Bundle:
             "make the bundle again",
         )
     return bundle
+
+
+def digest(folder: Path) -> str:
+    """Of run.json and results.jsonl. Raises InputError."""
+    try:
+        found = [(folder / name).read_bytes() for name in ("run.json", "results.jsonl")]
+    except OSError as error:
+        raise InputError(folder, f"cannot be read: {error.strerror}") from None
+    return hashlib.sha256(b"".join(found)).hexdigest()
 
 
 def read_info(folder: Path) -> RunInfo:

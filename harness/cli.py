@@ -30,6 +30,7 @@ from harness import (
 from harness.adapter_check import check_adapter
 from harness.capture import capture as capture_logits
 from harness.case import Case
+from harness.cli_compare import compare
 from harness.cli_trie import trie_bench
 from harness.cluster import Cluster, labels
 from harness.errors import InputError
@@ -58,6 +59,7 @@ builds_app = typer.Typer(no_args_is_help=True, help="Other builds of llama.cpp."
 app.add_typer(builds_app, name="builds")
 
 app.command("trie-bench")(trie_bench)
+app.command("compare")(compare)
 
 out = Console(soft_wrap=True, highlight=False, markup=False)
 
@@ -279,7 +281,7 @@ def report(
     formats: Annotated[list[Format] | None, typer.Option("--format", "-f")] = None,
     output: Annotated[Path, typer.Option("--output", "-o")] = Path("report"),
 ) -> None:
-    """Write the parity report of one or more bundles."""
+    """Write the report of one or more bundles: index.html over its pages."""
     for path in write_report(folders, output, [str(f) for f in formats or Format]):
         out.print(str(path))
 

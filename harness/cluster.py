@@ -104,7 +104,10 @@ class Cluster(Executor):
 
 
 def _alone(
-    expected: Machine | None, call: Callable[..., Any], args: tuple[Any], kwargs: dict[str, Any]
+    expected: Machine | None,
+    call: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
 ) -> Any:
     """What a worker does: refuse if it is another configuration than was described, then call."""
     if expected and (apart := differing(_machine(expected), _machine(_here()))):

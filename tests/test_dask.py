@@ -100,7 +100,16 @@ def test_bundle_of_a_cluster_equals_that_of_a_local_run_but_for_times(
     tmp_path: Path, suite: Path, address: str
 ) -> None:
     cells = ["--case", "frequencies/two-tokens", "--case", "small/many/normal-V128-*"]
-    arguments = ["run", suite, "distribution/frequencies", *cells, "-b", "llama.cpp", "-b", MUTANT]
+    arguments: list[str | Path] = [
+        "run",
+        suite,
+        "distribution/frequencies",
+        *cells,
+        "-b",
+        "llama.cpp",
+        "-b",
+        MUTANT,
+    ]
     here = cli(*arguments, "-o", tmp_path / "here", "-j", "1")
     there = cli(*arguments, "-o", tmp_path / "there", "--executor", f"dask:{address}")
     assert (here.returncode, there.returncode) == (1, 1), here.stderr + there.stderr
@@ -161,7 +170,14 @@ def slow_pid() -> int:
 def test_label_that_no_worker_has_is_refused_with_the_mend(
     tmp_path: Path, suite: Path, address: str
 ) -> None:
-    where = ["--executor", f"dask:{address}", "--label", "vulkan", "-o", tmp_path / "b"]
+    where: list[str | Path] = [
+        "--executor",
+        f"dask:{address}",
+        "--label",
+        "vulkan",
+        "-o",
+        tmp_path / "b",
+    ]
     line = refused(cli("run", suite, *where))
     assert "none of its 2 workers has vulkan" in line
     assert "dask worker --resources 'vulkan=1'" in line
