@@ -30,7 +30,7 @@ from harness import (
 from harness.adapter_check import check_adapter
 from harness.capture import capture as capture_logits
 from harness.case import Case
-from harness.cli_compare import compare
+from harness.cli_compare import compare, history_app
 from harness.cli_trie import trie_bench
 from harness.cluster import Cluster, labels
 from harness.errors import InputError
@@ -60,6 +60,7 @@ app.add_typer(builds_app, name="builds")
 
 app.command("trie-bench")(trie_bench)
 app.command("compare")(compare)
+app.add_typer(history_app, name="history")
 
 out = Console(soft_wrap=True, highlight=False, markup=False)
 

@@ -76,7 +76,7 @@ def place(report: Comparison, i: int) -> str:
     """The processor and, where it is another, the device."""
     run = run_of(report, i)
     device = run.backends[report.columns[i].backend].device
-    return ", on ".join(filter(None, [one_line(device, 120), run.machine.cpu]))
+    return ", on ".join(filter(None, [one_line(device, 60), run.machine.cpu]))
 
 
 def headline(report: Comparison) -> str:
