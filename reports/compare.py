@@ -270,7 +270,8 @@ def terminal_lines(report: Comparison) -> list[str]:
         lines.append(f"speed    {len(surely):,}/{pairs:,} figures surely differ from the base's")
     if differing := [fact.name for fact in report.facts if fact.differs]:
         lines.append(f"facts    differ in {', '.join(differing)}")
-    return [*lines, f"compare  {headline(report)}"]
+    lines.append(f"compare  {headline(report)}")
+    return [line.replace("\n", " ").replace("\t", " ") for line in lines]
 
 
 def _logits_line(report: Comparison, column: int) -> str:
