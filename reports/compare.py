@@ -126,13 +126,17 @@ def value(row: Speed, i: int) -> str:
 
 
 def ratio(found: Ratio | None) -> str:
-    return f"{found.value:.3g} × [{found.low:.3g}, {found.high:.3g}]" if found else ""
+    if found is None:
+        return ""
+    if found.low is None or found.high is None:
+        return f"{found.value:.3g} ×"
+    return f"{found.value:.3g} × [{found.low:.3g}, {found.high:.3g}]"
 
 
 def ratio_class(row: Speed, i: int) -> str:
-    """good: surely faster than the base; bad: surely slower; else nothing."""
+    """good: surely better than the base; bad: surely worse; else nothing."""
     found = row.ratios[i]
-    if found is None or found.low <= 1 <= found.high:
+    if found is None or found.low is None or found.high is None or found.low <= 1 <= found.high:
         return ""
     return "good" if (found.value < 1) == (row.unit == "ns") else "bad"
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.bundle import Bundle, read_finished
 from harness.errors import InputError
-from reports import compare, index
+from reports import compare, index, skip_ratio, throughput, throughput_page
 from reports.html import html
 from reports.junit import junit
 from reports.markdown import markdown
@@ -58,8 +58,12 @@ def write_texts(folder: Path, texts: dict[str, str]) -> list[Path]:
 
 
 def pages_of(bundles: list[Bundle]) -> list[Page]:
-    """The pages that these bundles have something for; parity always."""
-    return [_parity(bundles), *_comparison(bundles)]
+    """The pages that these bundles have something for; parity for all that do more than measure."""
+    tested = [bundle for bundle in bundles if not bundle.measures_only]
+    pages = [_parity(tested)] if tested else []
+    found = throughput.report_of(bundles)
+    pages += [throughput_page.page(found)] if found else []
+    return [*pages, *_skip_ratio(bundles), *_comparison(bundles)]
 
 
 def _parity(bundles: list[Bundle]) -> Page:
@@ -90,6 +94,18 @@ def _overview(bundles: list[Bundle], pages: list[Page]) -> Page:
         "html": partial(index.html, found),
     }
     return Page("index", "Overview", found.ok, texts)
+
+
+def _skip_ratio(bundles: list[Bundle]) -> list[Page]:
+    report = skip_ratio.report_of(bundles)
+    if report is None:
+        return []
+    texts: dict[str, Callable[[], str]] = {
+        "json": lambda: report.model_dump_json(indent=1) + "\n",
+        "md": partial(skip_ratio.markdown, report),
+        "html": partial(skip_ratio.html, report),
+    }
+    return [Page("skip-ratio", "Skip ratio", report.ok, texts)]
 
 
 def _write(path: Path, text: str) -> Path:
