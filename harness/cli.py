@@ -64,9 +64,9 @@ builds_app = typer.Typer(no_args_is_help=True, help="Other builds of llama.cpp."
 app.add_typer(builds_app, name="builds")
 
 app.command("trie-bench")(trie_bench)
+app.command("gate")(gate_command)
 app.command("compare")(compare)
 app.add_typer(history_app, name="history")
-app.command("gate")(gate_command)
 
 out = Console(soft_wrap=True, highlight=False, markup=False)
 
@@ -145,9 +145,10 @@ def run_command(
     folder = output or Path("bundles") / time.strftime("%Y%m%d-%H%M%S")
     digests = {suite.suite_id(file.path): file.sha256 for file in files}
     digests |= {suite.suite_id(path): fixtures.digest(path) for path in timings}
-    if where != "local" and (timings or workloads):
-        raise InputError(f"--executor {where}", "measures nothing", "leave these suites out")
     remote = _cluster(where, names, label or [])
+    if remote is not None and (timings or workloads):
+        problem = "timings and skip-ratio measurements are taken on this machine alone"
+        raise InputError("--executor", problem, "run them without it, to a bundle of their own")
     info = (remote or run).describe(
         version("sampler-parity"),
         ["sampler-parity", *sys.argv[1:]],
@@ -169,7 +170,8 @@ def run_command(
         run_distribution.run_cells(cells, list(here), executor, writer, seed, timeout)
         _changes(cases, here, executor, writer)
     run_skip_ratio.run_workloads(workloads, list(here), writer, seed)
-    if profile == "full" and not (case or remote) and _timed(files, list(here)):
+    alone = profile == "full" and not case and remote is None  # a cluster's times mean nothing
+    if alone and _timed(files, list(here)):
         _time(list(here), writer, seed)
     run_timing.run_timings(timings, list(here), writer, seed, profile == "quick", out.print)
     done = bundle.read(folder)
