@@ -14,7 +14,7 @@ from reports.markdown import code, fitting, table
 from reports.words import duration, figure, one_line, replay, visible
 
 SHOWN = 100  # rows of a table on the page
-NAMED = 5  # cases of a row
+NAMED = 5  # of a kind on the terminal
 
 
 class Comparison(Compared):
@@ -51,7 +51,6 @@ def html(report: Comparison) -> str:
         .render(
             report=report,
             shown=SHOWN,
-            named=NAMED,
             column=lambda i: name(report, i),
             state=cell,
             replay=lambda row: command(report, row),

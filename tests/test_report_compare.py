@@ -79,8 +79,7 @@ def test_page_says_what_differs_where_and_how_to_replay_it(tmp_path: Path) -> No
     text = Page(html(comparison(*two_that_differ(tmp_path)))).text
     for words in (
         "DIFFERENT: another verdict in 2/3 comparisons of a case.",
-        "1: a",
-        "reordered at top_p",
+        "a parity/top_p identical reordered at top_p",
         "sampler-parity run parity/top_p --case a -b llama.cpp",
         "0/1 1 0.25",  # equal prompts, rows kept, largest difference
         "different 0.15 [0.1, 0.2]",
