@@ -96,7 +96,7 @@ class TimingResult(_Record):
     baseline: the backend that the others are compared with; again: a second process of it, timed
     in the same rounds (harness/timing_verdict.py takes the noise from them). setup_ns: making the
     candidates, which is not in ns. failed: why a backend has no samples.
-    group, last_n, masked: the points of one cost over n_vocab and last_n (harness/timing_slopes.py).
+    group, last_n, masked: a point of one cost over n_vocab and last_n (harness/timing_slopes.py).
     steady: what the cost of this group must not depend on.
     instructions: of one application, by backend; uncounted: why there are none.
     """

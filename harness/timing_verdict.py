@@ -2,7 +2,8 @@
 
 In each round both backends time the same chain, in random order, so what slows the machine down for
 longer than a round slows both down. The ratio is the median over rounds of (ours / baseline), each
-being the median of its samples in that round; its interval comes from a bootstrap over the rounds.
+being the fastest of its samples in that round: the least disturbed by other programs. Its interval
+comes from a bootstrap over the rounds.
 
 The noise is what such a comparison says of the baseline and a second process of itself: nothing
 smaller can be judged in that run. A verdict asks for more than the effect and more than the noise:
@@ -53,11 +54,11 @@ class Comparison:
 
 
 def rounds_of(ns: list[int], repetitions: int) -> NDArray[np.float64]:
-    """The median of every round. Samples that are no whole rounds give none."""
+    """The fastest sample of every round. Samples that are no whole rounds give none."""
     if not ns or len(ns) % repetitions:
         return np.empty(0)
-    medians: NDArray[np.float64] = np.median(np.array(ns, float).reshape(-1, repetitions), axis=1)
-    return medians
+    fastest: NDArray[np.float64] = np.array(ns, float).reshape(-1, repetitions).min(axis=1)
+    return fastest
 
 
 def least_rounds(confidence: float) -> int:
@@ -95,7 +96,7 @@ def ratio_of_rounds(
 
 
 def noise_of(first: ArrayLike, again: ArrayLike) -> float | None:
-    """By how much a backend may seem slower or faster than itself: 0.03 is 3%. None: not measured."""
+    """By how much a backend may seem slower or faster than itself; 0.03 is 3%. None: unknown."""
     found = ratio_of_rounds(again, first)
     if found is None or not math.isfinite(found.high):
         return None
