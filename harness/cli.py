@@ -119,6 +119,9 @@ def run_command(
     case: Annotated[list[str] | None, typer.Option(help="only this: an id, or PREFIX*")] = None,
     seed: Annotated[int, typer.Option(min=0, help="shifts the random suites")] = 0,
     timeout: Annotated[float, typer.Option(min=0.1, help="seconds for one request")] = 60.0,
+    rounds: Annotated[
+        int | None, typer.Option(min=8, help="of every timed chain; by default the profile's")
+    ] = None,
     reference: Annotated[
         str | None, typer.Option(help="whose meaning: a release, or `own`: each build's own")
     ] = None,
@@ -159,7 +162,7 @@ def run_command(
     _changes(cases, here, writer)
     if profile == "full" and not case and _timed(files, list(here)):
         _time(list(here), writer, seed)
-    run_timing.run_timings(timings, list(here), writer, seed, profile == "quick", out.print)
+    run_timing.run_timings(timings, list(here), writer, seed, profile == "quick", out.print, rounds)
     done = bundle.read(folder)
     footer = Footer(
         cases=len(done.cases),

@@ -27,8 +27,12 @@ def run_timings(
     seed: int,
     quick: bool,
     say: Callable[[str], object],
+    rounds: int | None = None,
 ) -> None:
-    """Time what the suites name on every backend, the first as the baseline; append each result."""
+    """Time what the suites name on every backend, the first as the baseline; append each result.
+
+    rounds: of every chain, in place of the profile's.
+    """
     chains = [(p, t) for p in _of("timing", paths) for t in timing.read_timings(p, quick)]
     widths = [(p, w) for p in _of("throughput", paths) for w in throughput.read_widths(p, quick)]
     with ExitStack() as stack:
@@ -39,7 +43,7 @@ def run_timings(
         for path, chain in chains:
             if f"timing/{chain.id}" not in writer.done:
                 timed = timing.time_chain(
-                    chain, backends + floor, _ROUNDS[quick], seed, again, under
+                    chain, backends + floor, rounds or _ROUNDS[quick], seed, again, under
                 )
                 writer.append(timed.model_copy(update={"suite": suite_id(path)}))
     if chains:

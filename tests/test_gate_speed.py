@@ -41,7 +41,7 @@ def test_slow_down_fails_with_ratio_interval_limit_and_replay(tmp_path: Path) ->
     assert found.figure.startswith("1.1")
     assert found.limit == "at most 1.05 times llama.cpp (99%)"
     assert found.replay == (
-        "sampler-parity run timing/samplers --case samplers/top_p -b llama.cpp -b mine"
+        "sampler-parity run timing/samplers -b llama.cpp -b mine"
     )
 
 
