@@ -28,21 +28,50 @@ from harness.gate_speed import beside
 
 # Candidate -> the rule that must fail, the only one; None: all must be met.
 EXPECTED = {"clean": None, "wrong-penalties": "parity", "slower": "speed"}
-SUITES = ["parity/penalties"]
-ROUNDS = (120, 240, 480)
+ROUNDS = (120, 480, 1920)
 MAX_RATIO, CONFIDENCE = 1.05, 0.99
 POLICY = """schema_version = 1
-suites = ["parity/penalties", "timing/release"]
+suites = ["parity/release", "timing/release"]
 
 [[parity]]
 backend = "{name}"
-at_least = 50
+at_least = 3
 
 [[speed]]
 backend = "{name}"
 baseline = "llama.cpp"
 max_ratio = {max_ratio}
 confidence = {confidence}
+"""
+PARITY = """name = "what the release is checked by"
+
+[[case]]
+id = "penalties"
+description = "Frequency and presence are told apart"
+why = "A build that exchanges them."
+chain = [{ penalties = { penalty_last_n = 8, penalty_freq = 0.5, penalty_present = 0.1 } },
+    { greedy = {} }]
+logits = { family = "normal", n = 1000, seed = 1 }
+history = [1, 2, 2, 3]
+steps = 4
+
+[[case]]
+id = "default"
+description = "llama.cpp's usual filters and a draw"
+why = "What a release is mostly used for."
+chain = [{ top_k = { k = 40 } }, { top_p = { p = 0.95 } }, { min_p = { p = 0.05 } },
+    { temp = { temp = 0.8 } }, { dist = { seed = 1 } }]
+logits = { family = "normal", n = 32000, seed = 1 }
+steps = 8
+
+[[case]]
+id = "reset"
+description = "mirostat_v2 starts again after a reset"
+why = "A reset that forgets mu."
+chain = [{ mirostat_v2 = { seed = 1 } }]
+logits = { family = "normal", n = 1000, seed = 2 }
+steps = 8
+script = "reset"
 """
 TIMING = """name = "what the release is timed by"
 
@@ -89,13 +118,14 @@ class Rehearsal(BaseModel):
 
 def rehearse(number: int, folder: Path) -> Rehearsal:
     """One run of all candidates, again with more rounds as long as one cannot be judged."""
-    folder.mkdir(parents=True)
-    suite = folder / "timing" / "release.toml"
-    suite.parent.mkdir()
-    suite.write_text(TIMING)
+    suites = []
+    for group, text in (("parity", PARITY), ("timing", TIMING)):
+        (folder / group).mkdir(parents=True)
+        suites.append(folder / group / "release.toml")
+        suites[-1].write_text(text)
     start, load = time.monotonic(), os.getloadavg()[0]
     for rounds in ROUNDS:
-        bundle = _run(folder / f"bundle-{rounds}", suite, rounds, number)
+        bundle = _run(folder / f"bundle-{rounds}", suites, rounds, number)
         results = {name: _gate(bundle, folder, name) for name in EXPECTED}
         if all(result.exit_status != 2 for result in results.values()):
             break
@@ -114,11 +144,11 @@ def rehearse(number: int, folder: Path) -> Rehearsal:
     )
 
 
-def _run(folder: Path, suite: Path, rounds: int, seed: int) -> Bundle:
+def _run(folder: Path, suites: list[Path], rounds: int, seed: int) -> Bundle:
     """The commands that a maintainer types. Raises InputError where the run itself failed."""
     adapter = [sys.executable, "-m", "harness.mutants.candidates"]
-    command = [sys.executable, "-c", "from harness.cli import main; main()", "run", *SUITES]
-    command += [str(suite), "-b", "llama.cpp", "-o", str(folder), "-j", "1"]
+    command = [sys.executable, "-c", "from harness.cli import main; main()", "run"]
+    command += [*map(str, suites), "-b", "llama.cpp", "-o", str(folder), "-j", "1"]
     command += ["--rounds", str(rounds), "--seed", str(seed)]
     for name in EXPECTED:
         command += ["-b", f"{name}={shlex.join([*adapter, name])}"]

@@ -40,9 +40,7 @@ def test_slow_down_fails_with_ratio_interval_limit_and_replay(tmp_path: Path) ->
     assert found.subject == "samplers/top_p on mine"
     assert found.figure.startswith("1.1")
     assert found.limit == "at most 1.05 times llama.cpp (99%)"
-    assert found.replay == (
-        "sampler-parity run timing/samplers -b llama.cpp -b mine"
-    )
+    assert found.replay == ("sampler-parity run timing/samplers -b llama.cpp -b mine")
 
 
 def test_inconclusive_asks_for_more_rounds(tmp_path: Path) -> None:
