@@ -6,6 +6,7 @@ from reports.devices import devices
 from reports.distribution import terminal_lines
 from reports.model import BackendSummary, Configuration, Difference, Section, Timing
 from reports.section import section
+from reports.throughput_terminal import timing_lines
 from reports.words import duration, number, one_line, place, side_by_side
 
 SHOWN = 5
@@ -14,6 +15,8 @@ _ALWAYS: tuple[Verdict, ...] = ("diverged", "crashed")
 
 def summary_lines(bundle: Bundle) -> list[str]:
     """Plain text, no markup. Raises InputError for a bundle whose parts do not fit together."""
+    if bundle.measures_only:
+        return timing_lines(bundle)
     part = section(bundle)
     lines = [
         *_failures(part),
