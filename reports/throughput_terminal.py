@@ -19,10 +19,13 @@ def timing_lines(bundle: Bundle) -> list[str]:
     lines = [
         *_verdicts(section),
         *(_width(row) for row in section.widths),
-        *(f"finding  {s.group} on {s.backend}: {slope_words(s)}" for s in findings),
+        *(
+            f"finding  {one_line(s.group, 80)} on {one_line(s.backend, 80)}: {slope_words(s)}"
+            for s in findings
+        ),
         *(_check(section.check) if section.check else []),
     ]
-    return [one_line(line, 160) for line in lines]
+    return [line.replace("\n", " ").replace("\t", " ") for line in lines]
 
 
 def _verdicts(section: ThroughputSection) -> list[str]:
@@ -32,14 +35,16 @@ def _verdicts(section: ThroughputSection) -> list[str]:
         if row.compared:
             by_backend.setdefault(row.backend, Counter())[row.compared.verdict] += 1
     return [
-        f"speed    {name}   " + "   ".join(f"{n:,} {verdict}" for verdict, n in found.items())
+        f"speed    {one_line(name, 80)}   "
+        + "   ".join(f"{n:,} {verdict}" for verdict, n in found.items())
         for name, found in by_backend.items()
     ]
 
 
 def _width(row: WidthRow) -> str:
-    where = f"{row.model}, {row.chain}, {row.sequences} at once on {row.backend}"
-    return f"tokens/s {where}: {rate(row.generation)}, sampling {share(row.share)}"
+    what = f"{one_line(row.model, 40)}, {one_line(row.chain, 40)}, {row.sequences} at once"
+    where = one_line(row.backend, 80)
+    return f"tokens/s {what} on {where}: {rate(row.generation)}, sampling {share(row.share)}"
 
 
 def _check(check: TimingCheckResult) -> list[str]:

@@ -22,7 +22,7 @@ MS = 1_000_000
 
 
 def timed(n: int = 65_536, **fields: object) -> TimingResult:
-    """tsampler takes 40 times as long as llama.cpp, 4 ms at V = 65,536."""
+    """tsampler takes 62.5 times as long as llama.cpp, 4.1 ms at V = 65,536."""
     base = [n + (i * 37) % 90 for i in range(20)]
     defaults = {
         "id": f"timing/usual/V{n}-n64",
@@ -31,7 +31,7 @@ def timed(n: int = 65_536, **fields: object) -> TimingResult:
         "n_vocab": n,
         "last_n": 64,
         "group": "usual",
-        "ns": {"llama.cpp": base, "tsampler": [40 * x * 25 // 16 for x in base], "null": [9] * 20},
+        "ns": {"llama.cpp": base, "tsampler": [125 * x // 2 for x in base], "null": [9] * 20},
         "baseline": "llama.cpp",
         "again": base,
         "setup_ns": {"llama.cpp": [500] * 20},
@@ -78,8 +78,17 @@ def check(met: bool = True) -> TimingCheckResult:
         )
         for percent, n in ((0.0, 1), (10.0, 20))
     ]
-    facts = {"chain": "temp > dist", "n_vocab": 8192, "effect": 0.01, "alarm_rate": 0.05}
-    return TimingCheckResult(**facts, curves=curves, noise=[0.01], met=met, seed=1, wall_s=9.0)
+    return TimingCheckResult(
+        chain="temp > dist",
+        n_vocab=8192,
+        effect=0.01,
+        alarm_rate=0.05,
+        curves=curves,
+        noise=[0.01],
+        met=met,
+        seed=1,
+        wall_s=9.0,
+    )
 
 
 @pytest.fixture
@@ -117,7 +126,8 @@ def test_backend_is_compared_with_the_first_and_the_floor_with_nothing(bundle: B
     rows = {r.backend: r for r in report(bundle).sections[0].timings if r.n_vocab == 65_536}
     found = rows["tsampler"].compared
     assert found is not None
-    assert (found.verdict, found.ratio) == ("slower", pytest.approx(62.5, rel=1e-3))
+    assert found.verdict == "slower"
+    assert found.ratio == pytest.approx(62.5, rel=1e-3)
     assert rows["llama.cpp"].compared is rows["null"].compared is None
     assert (rows["llama.cpp"].setup_ns, rows["tsampler"].setup_ns) == (500.0, None)
 
@@ -131,12 +141,15 @@ def test_tokens_a_second_and_the_share_of_sampling(bundle: Bundle) -> None:
     # in the graph a step takes 8 ms, 1 ms less than decoding alone: a share below 0, which is noise
     assert graph.share == pytest.approx(-1 / 8)
     assert graph.compared is not None
-    assert (graph.compared.verdict, graph.compared.ratio) == ("faster", pytest.approx(0.8))
+    assert graph.compared.verdict == "faster"
+    assert graph.compared.ratio == pytest.approx(0.8)
 
 
-def test_claims_of_tsampler_are_judged_on_their_vocabulary(bundle: Bundle) -> None:
+def test_claims_of_tsampler_are_judged_on_their_vocabulary(tmp_path: Path) -> None:
     """4.1 ms are within 3 to 5 ms and 10% of 40 ms; the native chain is faster than it says."""
-    found = report(bundle).sections[0].claims
+    alone = wide().model_copy(update={"sequences": 1})
+    one = read_back(tmp_path / "b", run_info("llama.cpp", "tsampler"), [], [timed(), alone])
+    found = report(one).sections[0].claims
     assert [c.holds for c in found] == [True, False, True, None]
     assert found[3].seen.endswith("of 9 ms")
 
