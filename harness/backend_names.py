@@ -96,15 +96,20 @@ def start(name: str, timeout_s: float = 60.0) -> BackendProcess:
 
 def inspect(name: str) -> BackendInfo:
     """What a backend says of itself, or why it does not run here."""
-    short, command = command_of(name)
-    shown = [Path(command[0]).name, *command[1:]]
-    process = BackendProcess(short, command)
+    process = start(name)
+    try:
+        return about(process)
+    finally:
+        process.close()
+
+
+def about(process: BackendProcess) -> BackendInfo:
+    """The same of a backend that may go on running."""
+    shown = [Path(process.command[0]).name, *process.command[1:]]
     try:
         hello = process.hello()
     except BackendFailure as failure:
         return BackendInfo(command=shown, unavailable=str(failure))
-    finally:
-        process.close()
     return BackendInfo(
         command=shown,
         name=hello.name,

@@ -182,13 +182,16 @@ class Header(_Record):
 
 
 class Footer(_Record):
-    """The last line of a finished run; a bundle without it is unfinished."""
+    """The last line of a finished run; a bundle without it is unfinished. records: how many of
+    each kind there are; empty in bundles of older versions."""
 
     kind: Literal["footer"] = "footer"
     cases: int
     steps: int
     wall_s: float
     cells: int = 0
+    skip_ratios: int = 0
+    records: dict[str, int] = {}
 
 
 class BackendInfo(_Record):
@@ -215,7 +218,7 @@ class Machine(_Record):
 
 
 class RunInfo(_Record):
-    """run.json: what was run, with what, on what, when."""
+    """run.json: what was run, with what, on what, when. only: the cases that it was limited to."""
 
     format: Literal[1] = 1
     version: str
@@ -224,5 +227,6 @@ class RunInfo(_Record):
     suites: dict[str, str]
     profile: str
     seed: int
+    only: list[str] = []
     backends: dict[str, BackendInfo]
     machine: Machine

@@ -27,7 +27,6 @@ from harness.results import TimingResult
 TimingVerdict = Literal["faster", "slower", "same-within", "inconclusive"]
 
 CONFIDENCE = 0.95
-LEAST_ROUNDS = 6  # of fewer, no 95% interval of a median exists: 2 / 2**5 is over 5%
 _RESAMPLES = 1000
 
 
@@ -62,14 +61,21 @@ def rounds_of(ns: list[int], repetitions: int) -> NDArray[np.float64]:
     return fastest
 
 
-def ratio_of_rounds(ours: ArrayLike, baseline: ArrayLike) -> RatioInterval | None:
+def least_rounds(confidence: float) -> int:
+    """Of fewer rounds no interval of their median exists: all lie on one side too often."""
+    return 1 + math.ceil(-math.log2(1 - confidence))
+
+
+def ratio_of_rounds(
+    ours: ArrayLike, baseline: ArrayLike, confidence: float = CONFIDENCE
+) -> RatioInterval | None:
     """The median of the ratios of paired rounds; None where they do not pair, or a round took 0."""
     a, b = np.asarray(ours, float), np.asarray(baseline, float)
     if a.shape != b.shape or not len(a) or not (b > 0).all() or not (a > 0).all():
         return None
     ratios = a / b
     value = float(np.median(ratios))
-    if len(ratios) < LEAST_ROUNDS:
+    if len(ratios) < least_rounds(confidence):
         return RatioInterval(value, -math.inf, math.inf)
     if np.ptp(ratios) == 0:
         return RatioInterval(value, value, value)
@@ -81,7 +87,7 @@ def ratio_of_rounds(ours: ArrayLike, baseline: ArrayLike) -> RatioInterval | Non
         (ratios,),
         median,
         n_resamples=_RESAMPLES,
-        confidence_level=CONFIDENCE,
+        confidence_level=confidence,
         method="percentile",
         vectorized=True,
         rng=np.random.default_rng(0),
@@ -98,17 +104,21 @@ def noise_of(first: ArrayLike, again: ArrayLike) -> float | None:
 
 
 def compare_rounds(
-    ours: ArrayLike, baseline: ArrayLike, noise: float | None, effect: float
+    ours: ArrayLike,
+    baseline: ArrayLike,
+    noise: float | None,
+    effect: float,
+    confidence: float = CONFIDENCE,
 ) -> Comparison:
     """The verdict on two backends. ours, baseline: ns of each round, paired; effect: 0.05 is 5%."""
-    found = ratio_of_rounds(ours, baseline)
+    found = ratio_of_rounds(ours, baseline, confidence)
     n = int(np.asarray(ours).shape[0])
     if found is None:
         nothing = "the rounds do not pair, or one took no time"
         return Comparison("inconclusive", math.nan, -math.inf, math.inf, noise, effect, n, nothing)
     verdict, why = _judge(found, noise, effect)
     if not math.isfinite(found.high):
-        why = f"{n} rounds; an interval takes {LEAST_ROUNDS}"
+        why = f"{n} rounds; an interval takes {least_rounds(confidence)}"
     return Comparison(verdict, found.ratio, found.low, found.high, noise, effect, n, why)
 
 

@@ -10,8 +10,9 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -301,13 +302,17 @@ def _limit_memory() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
-def main() -> None:
+def run_worker(make: Callable[[], Backend]) -> None:
+    """Serve until bye. make: is called once nothing that is printed can be taken for a reply."""
     _limit_memory()
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
+    serve(make(), replies)
+
+
+def main() -> None:
     name, *arguments = sys.argv[1:]
-    backend = importlib.import_module(WORKERS[name]).Worker(*arguments)
-    serve(backend, replies)
+    run_worker(lambda: cast(Backend, importlib.import_module(WORKERS[name]).Worker(*arguments)))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from reports.devices import devices
 from reports.distribution import terminal_lines
 from reports.model import BackendSummary, Configuration, Difference, Section, Timing
 from reports.section import section
+from reports.skip_ratio import terminal_lines as skip_ratio_lines
 from reports.throughput_terminal import timing_lines
 from reports.words import duration, number, one_line, place, side_by_side
 
@@ -15,8 +16,9 @@ _ALWAYS: tuple[Verdict, ...] = ("diverged", "crashed")
 
 def summary_lines(bundle: Bundle) -> list[str]:
     """Plain text, no markup. Raises InputError for a bundle whose parts do not fit together."""
+    measured = [*timing_lines(bundle), *skip_ratio_lines(bundle)]
     if bundle.measures_only:
-        return timing_lines(bundle)
+        return measured
     part = section(bundle)
     lines = [
         *_failures(part),
@@ -24,9 +26,14 @@ def summary_lines(bundle: Bundle) -> list[str]:
         *_devices(bundle, part),
         *_speed(part.timings),
         *(terminal_lines(part.distribution) if part.distribution else []),
-        f"{_total(part)}   {part.wall_s:,.1f} s   {'ok' if part.ok else 'FAILED'}",
+        *measured,
+        f"{_total(part)}   {part.wall_s:,.1f} s   {_state(part.ok)}",
     ]
     return [line.replace("\n", " ").replace("\t", " ") for line in lines]
+
+
+def _state(ok: bool) -> str:
+    return "ok" if ok else "FAILED"
 
 
 def _total(part: Section) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.bundle import Bundle, read_finished
 from harness.errors import InputError
-from reports import throughput, throughput_page
+from reports import skip_ratio, throughput, throughput_page
 from reports.html import html
 from reports.index import index
 from reports.junit import junit
@@ -55,7 +55,8 @@ def pages_of(bundles: list[Bundle]) -> list[Page]:
     tested = [bundle for bundle in bundles if not bundle.measures_only]
     pages = [_parity(tested)] if tested else []
     found = throughput.report_of(bundles)
-    return pages + ([throughput_page.page(found)] if found else [])
+    pages += [throughput_page.page(found)] if found else []
+    return [*pages, *_skip_ratio(bundles)]
 
 
 def _parity(bundles: list[Bundle]) -> Page:
@@ -67,6 +68,18 @@ def _parity(bundles: list[Bundle]) -> Page:
         "junit": partial(junit, report, bundles),
     }
     return Page("parity", "Parity", report.ok, texts)
+
+
+def _skip_ratio(bundles: list[Bundle]) -> list[Page]:
+    report = skip_ratio.report_of(bundles)
+    if report is None:
+        return []
+    texts: dict[str, Callable[[], str]] = {
+        "json": lambda: report.model_dump_json(indent=1) + "\n",
+        "md": partial(skip_ratio.markdown, report),
+        "html": partial(skip_ratio.html, report),
+    }
+    return [Page("skip-ratio", "Skip ratio", report.ok, texts)]
 
 
 def _write(path: Path, text: str) -> Path:

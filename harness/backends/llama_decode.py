@@ -70,10 +70,14 @@ class Context:
             problem = "llama.cpp cannot make a context"
             raise InputError(model.path, problem, "is there enough memory?")
         self.length = 0
+        self.delay_s = 0.0  # that decode takes longer, as with a larger model
 
     def decode(self, tokens: list[int]) -> NDArray[np.float32]:
         """The logits after these further tokens: a view that the next call overwrites."""
-        return self.decode_all(tokens, 1)[0]
+        row = self.decode_all(tokens, 1)[0]
+        if self.delay_s:
+            time.sleep(self.delay_s)
+        return row
 
     def decode_all(self, tokens: list[int], n_last: int) -> list[NDArray[np.float32]]:
         """The logits after each of the last n_last tokens, all decoded in one batch."""
