@@ -123,6 +123,9 @@ def run_command(
     if_available: Annotated[
         bool, typer.Option(help="a backend that does not run here is listed, and no failure")
     ] = False,
+    instructions: Annotated[
+        bool, typer.Option(help="of what is timed, count the instructions, too: slow")
+    ] = False,
 ) -> None:
     """Run suites on backends, compare with the reference, write a bundle."""
     names = backend or ["llama.cpp"]
@@ -161,7 +164,8 @@ def run_command(
     if profile == "full" and not case and _ruled(files, list(here)):
         pair = list(dict.fromkeys([*list(here)[:1], "reference"]))
         run_timing.run_timings(run_timing.rule_timings(), pair, writer, seed, True, out.print)
-    run_timing.run_timings(timed, list(here), writer, seed, profile == "quick", out.print)
+    quick = profile == "quick"
+    run_timing.run_timings(timed, list(here), writer, seed, quick, out.print, instructions)
     done = bundle.read(folder)
     footer = Footer(
         cases=len(done.cases),

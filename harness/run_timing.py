@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from harness import backend_names, conditions, throughput, timing
+from harness import backend_names, conditions, instructions, throughput, timing
 from harness.bundle import BundleWriter
 from harness.process import BackendProcess
 from harness.suite import suite_id
@@ -65,8 +65,12 @@ def run_timings(
     seed: int,
     quick: bool,
     say: Callable[[str], object],
+    count: bool = False,
 ) -> None:
-    """Time it on every backend, the first as the baseline; append each result."""
+    """Time it on every backend, the first as the baseline; append each result.
+
+    count: the instructions, too.
+    """
     chains = [pair for pair in todo.chains if f"timing/{pair[1].id}" not in writer.done]
     widths = [pair for pair in todo.widths if pair[1].id not in writer.done]
     if chains:
@@ -76,7 +80,8 @@ def run_timings(
             under = conditions.pin([*backends, again])
             for suite, chain in chains:
                 found = timing.time_chain(chain, backends, _ROUNDS[quick], seed, again, under)
-                writer.append(found.model_copy(update={"suite": suite}))
+                found = found.model_copy(update={"suite": suite})
+                writer.append(instructions.counted(found, chain) if count else found)
         say(f"timed    {len(chains)} chains on {', '.join(names)}")
     if widths:
         with ExitStack() as stack:  # new processes: decoding is not pinned
