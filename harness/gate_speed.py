@@ -78,7 +78,7 @@ def _judge(
     named = {
         name: info.backends[name] for name in (rule.baseline, backend) if name in info.backends
     }
-    command = replay(timing.suite or "timing", "", info.seed, named)
+    command = replay(timing.suite or "timing", timing.id, info.seed, named)
     if isinstance(found, str):
         tally.findings.append(finding("unjudged", subject, found, limit, command))
         return

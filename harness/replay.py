@@ -7,12 +7,8 @@ from reference.releases import NEWEST
 
 
 def replay(suite: str, case: str, seed: int, backends: dict[str, BackendInfo]) -> str:
-    """The command that runs one case again, or the suite where case is "".
-
-    Foreign adapters are named with their command.
-    """
-    words = ["sampler-parity", "run", *([suite] if suite else [])]
-    words += ["--case", case] if case else []
+    """The command that runs one case again. Foreign adapters are named with their command."""
+    words = ["sampler-parity", "run", *([suite] if suite else []), "--case", case]
     words += ["--seed", str(seed)] if seed else []
     for name, info in backends.items():
         words += ["-b", _backend_option(name, info)]
