@@ -34,6 +34,9 @@ COMMANDS: list[tuple[str, int, str]] = [
     ("gate good --policy gate.toml", 0, "gate     pass"),
     ("gate good", 2, "run without --case"),
     ("gate wrong --policy gate.toml", 1, f"FAILED parity   {CASE}"),
+    ("compare good good -o report", 0, "report/compare.html"),
+    ("history add good wrong", 0, "good  added"),
+    ("history show -o report", 0, "report/history.html"),
     ("trie-bench --mode strict-guided --token-tree-descriptor enum:2 --rounds 1", 0, "tokens_per_"),
     ("capture --model {model} --prompts prompt.txt --max-rows 2 -o c.gguf", 0, "c.gguf"),
     ("golden verify", 0, "equal to the reference to the bit"),
@@ -100,7 +103,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
 
 
 def commands_of(group: Any, prefix: str = "") -> set[str]:
-    found = set()
+    found: set[str] = set()
     for name, command in group.commands.items():
         inner = hasattr(command, "commands")
         found |= commands_of(command, f"{name} ") if inner else {prefix + name}
