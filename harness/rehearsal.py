@@ -132,7 +132,7 @@ def rehearse(number: int, folder: Path) -> Rehearsal:
     return Rehearsal(
         number=number,
         rounds=rounds,
-        candidates=[judged(name, result) for name, result in results.items()],
+        candidates=[judged(name, result, name) for name, result in results.items()],
         ratios={
             timing.id: {
                 name: str(beside(timing, name, "llama.cpp", CONFIDENCE)) for name in EXPECTED
@@ -164,10 +164,11 @@ def _gate(bundle: Bundle, folder: Path, name: str) -> GateResult:
     return gate(bundle, read_policy(policy), None, datetime.now(UTC).date())
 
 
-def judged(name: str, result: GateResult) -> Judged:
+def judged(name: str, result: GateResult, backend: str) -> Judged:
+    """What the gate said of a candidate, which ran as this backend."""
     failed = [rule.rule for rule in result.rules if rule.state == "failed"]
     kind = EXPECTED[name]
-    expected = [f"{kind}.{name}"] if kind else []
+    expected = [f"{kind}.{backend}"] if kind else []
     findings = [f for rule in result.rules for f in rule.findings]
     return Judged(
         candidate=name,
