@@ -11,6 +11,10 @@ from hypothesis import strategies as st
 from harness.backends.libllama import Libllama
 from harness.backends.llama_cpp import NativeCandidates
 from harness.backends.token_trie import FlatTrie, NativeTrie, Worker, _living
+from harness.distribution import execute_cell
+from harness.mutants.in_process import InProcess
+from harness.statistics.plan import Budget
+from harness.suite import expand_cells, find_suites, read_suite
 from reference import ChainError, UndefinedInputError, build_chain
 from reference.candidates import Candidates
 from reference.trie import Leaf, build_trie
@@ -239,3 +243,20 @@ def test_three_samplers_take_masked_candidates_into_account(name: str) -> None:
             tokens.append(cand.token)
         differ += tokens[0] != tokens[1]
     assert (differ > 0) == (name in ("typical_p", "mirostat", "temp_ext"))
+
+
+@pytest.mark.parametrize(
+    ("name", "decision"),
+    [("token_trie/accept-ignored", "different"), ("token_trie/sorts-children", "equivalent")],
+    ids=["stays-at-its-root", "another-order"],
+)
+def test_the_law_cells_see_other_tokens_and_not_another_order(name: str, decision: str) -> None:
+    """A planted fault that changes the law, and one that changes only which number draws which."""
+    (path,) = find_suites(["trie/law"])
+    cell = next(c for c in expand_cells(read_suite(path), "quick") if c.id == "law/second-node")
+    backend = InProcess(name)
+    try:
+        found = execute_cell(cell, [backend], Budget(1).each, seed=0)
+    finally:
+        backend.close()
+    assert found.backends[backend.name].decision == decision
