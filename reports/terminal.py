@@ -21,13 +21,17 @@ def summary_lines(bundle: Bundle) -> list[str]:
         *(
             _backend_line(s)
             for s in part.backends
-            if part.cases or (bundle.parity and not part.distribution)
+            if part.cases or (not bundle.measures_only and not part.distribution)
         ),
         *_devices(bundle, part),
         *_speed(part.timings),
         *(terminal_lines(part.distribution) if part.distribution else []),
         *skip_ratio_lines(bundle),
-        *([f"{_total(part)}   {part.wall_s:,.1f} s   {_state(part.ok)}"] if bundle.parity else []),
+        *(
+            []
+            if bundle.measures_only
+            else [f"{_total(part)}   {part.wall_s:,.1f} s   {_state(part.ok)}"]
+        ),
     ]
     return [line.replace("\n", " ").replace("\t", " ") for line in lines]
 

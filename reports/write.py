@@ -10,7 +10,7 @@ from pathlib import Path
 
 from harness.bundle import Bundle, read_finished
 from harness.errors import InputError
-from reports import skip_ratio
+from reports import skip_ratio, throughput, throughput_page
 from reports.html import html
 from reports.index import index
 from reports.junit import junit
@@ -51,9 +51,12 @@ def write_report(bundles: list[Path], folder: Path, formats: list[str]) -> list[
 
 
 def pages_of(bundles: list[Bundle]) -> list[Page]:
-    """The pages that these bundles have something for."""
-    about_parity = [bundle for bundle in bundles if bundle.parity]
-    return [*([_parity(about_parity)] if about_parity else []), *_skip_ratio(bundles)]
+    """The pages that these bundles have something for; parity for all that do more than measure."""
+    tested = [bundle for bundle in bundles if not bundle.measures_only]
+    pages = [_parity(tested)] if tested else []
+    found = throughput.report_of(bundles)
+    pages += [throughput_page.page(found)] if found else []
+    return [*pages, *_skip_ratio(bundles)]
 
 
 def _parity(bundles: list[Bundle]) -> Page:
