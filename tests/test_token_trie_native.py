@@ -1,6 +1,7 @@
 """The token trie as a llama_sampler: what llama.cpp's own functions do with it."""
 
 import logging
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from harness.backends.libllama import Libllama
 from harness.backends.llama_cpp import NativeCandidates
+from harness.backends.llama_decode import Context, Model
 from harness.backends.token_trie import FlatTrie, NativeTrie, Worker, _living
 from harness.distribution import execute_cell
 from harness.mutants.in_process import InProcess
@@ -18,6 +20,7 @@ from harness.suite import expand_cells, find_suites, read_suite
 from reference import ChainError, UndefinedInputError, build_chain
 from reference.candidates import Candidates
 from reference.trie import Leaf, build_trie
+from tests.tiny_model import write_tiny_model
 from tests.tries import SEED, payload
 
 INF = np.inf
@@ -260,3 +263,35 @@ def test_the_law_cells_see_other_tokens_and_not_another_order(name: str, decisio
     finally:
         backend.close()
     assert found.backends[backend.name].decision == decision
+
+
+@pytest.mark.parametrize(
+    "before",
+    [[], [{"temp": {"temp": 0.7}}], [{"top_k": {"k": 300}}]],
+    ids=["first", "temp", "top_k"],
+)
+def test_in_a_graph_the_trie_runs_on_the_cpu_on_what_the_graph_hands_back(
+    tmp_path: Path, before: list[dict[str, dict[str, Any]]]
+) -> None:
+    """The samplers before it are in the model's graph; no device has a mask that goes round it."""
+    write_tiny_model(tmp_path / "m.gguf")
+    worker = Worker()
+    model = Model(worker.library, tmp_path / "m.gguf")
+    stage = {
+        "trie_descriptor_json": payload([20, 21], [30, 31], [40]),
+        "mode": 1,
+        "path": "",
+        "compact": True,
+        "model_id": "",
+        "n_vocab": model.n_vocab,
+    }
+    built = worker.build([*before, {"token_trie": stage}, {"greedy": {}}], model.n_vocab, None)
+    context = Context(model, 32, chains=[built.chain])
+    plain = Context(model, 32)
+    prompt = [317, 104]
+    context.decode(prompt)
+    token = worker.library.llama_sampler_sample(built.chain, context.pointer, -1)
+    row = plain.decode(prompt)
+    assert token == max((20, 30, 40), key=lambda t: row[t])
+    context.close()
+    plain.close()
