@@ -1,7 +1,8 @@
 """What the trie and the grammar cost by themselves: their own work of a step, and setting them up.
 
-`python -m harness.trie_costs` prints what reading a payload costs, with and without the cache, and
-what a cache that threads share costs beside one for each.
+`python -m harness.trie_costs` prints what reading a payload costs, with and without the cache, what
+a cache that threads share costs beside one for each, and what one application of the trie costs by
+the size of the vocabulary.
 """
 
 import ctypes
@@ -14,13 +15,14 @@ from contextlib import AbstractContextManager, nullcontext
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.backends.libllama import Libllama, default_folder
 from harness.backends.llama_cpp import NativeCandidates
 from harness.backends.token_trie import FlatTrie, NativeTrie
 from harness.skip_ratio_results import OwnCosts, SetCosts
 from harness.trie_grammar import Grammar
 from harness.trie_session import Session, Tries, build_tries, payload_of
 from harness.trie_workloads import leaf_texts
-from reference.trie import TrieCache, read_payload
+from reference.trie import Leaf, TrieCache, read_payload
 
 Row = NDArray[np.float32]
 
@@ -137,6 +139,28 @@ def _acquire_us(
     return (time.perf_counter_ns() - start) / times / 1000
 
 
+def apply_us(library: Libllama, sizes: tuple[int, ...], compact: bool, times: int) -> list[float]:
+    """The median microseconds of applying the trie of `actions` at its root to so many candidates,
+    taking turns. Compacting, nothing but the children is touched between two turns."""
+    flat = FlatTrie(tuple(Leaf(text, tuple(text.encode())) for text in leaf_texts("actions")))
+    rows = [NativeCandidates(np.zeros(n, np.float32)) for n in sizes]
+    first = rows[0].data[: len(flat.children(0))].copy()
+    sampler = NativeTrie(library, flat, 1, compact).pointer
+    found: list[list[int]] = [[] for _ in sizes]
+    for _ in range(times):
+        for row, n, ns in zip(rows, sizes, found, strict=True):
+            array = ctypes.byref(row.array)
+            start = time.perf_counter_ns()
+            library.llama_sampler_apply(sampler, array)
+            ns.append(time.perf_counter_ns() - start)
+            if compact:
+                row.data[: len(first)], row.array.size = first, n
+            else:
+                row.data["logit"] = 0
+    library.llama_sampler_free(sampler)
+    return [statistics.median(ns) / 1000 for ns in found]
+
+
 def main() -> None:
     head = "| leaves | JSON bytes | trie bytes | first use | of it json.loads | cached |"
     print(head + "\n" + "| ---: " * 6 + "|")
@@ -154,6 +178,12 @@ def main() -> None:
         rounds = [[threads_us(text, threads, way, 500) for way in (True, False)] for _ in range(9)]
         shared, own = (statistics.median(way) for way in zip(*rounds, strict=True))
         print(f"| {threads} | {shared:.1f} us | {own:.1f} us |")
+    print("\n| V | masking | compacting |\n| ---: | ---: | ---: |")
+    sizes = (4096, 128_256, 1 << 20)
+    library = Libllama(default_folder())
+    masking, compacting = (apply_us(library, sizes, way, times=101) for way in (False, True))
+    for n, mask_us, compact_us in zip(sizes, masking, compacting, strict=True):
+        print(f"| {n:,} | {mask_us:,.0f} us | {compact_us:,.0f} us |")
 
 
 if __name__ == "__main__":

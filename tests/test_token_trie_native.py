@@ -17,6 +17,7 @@ from harness.distribution import execute_cell
 from harness.mutants.in_process import InProcess
 from harness.statistics.plan import Budget
 from harness.suite import expand_cells, find_suites, read_suite
+from harness.trie_costs import apply_us
 from reference import ChainError, UndefinedInputError, build_chain
 from reference.candidates import Candidates
 from reference.trie import Leaf, build_trie
@@ -295,3 +296,13 @@ def test_in_a_graph_the_trie_runs_on_the_cpu_on_what_the_graph_hands_back(
     assert token == max((20, 30, 40), key=lambda t: row[t])
     context.close()
     plain.close()
+
+
+def test_compacting_costs_the_same_at_any_vocabulary_and_masking_does_not(
+    libllama: Libllama,
+) -> None:
+    """At 256 times the tokens masking, which looks at all of them, takes many times as long."""
+    small, large = 4096, 1 << 20
+    masking, compacting = (apply_us(libllama, (small, large), way, 41) for way in (False, True))
+    assert compacting[1] / compacting[0] < 4
+    assert masking[1] / masking[0] > 8
