@@ -27,7 +27,7 @@ from harness.releases import ARGUMENTS, NEWEST, signature
 from harness.results import TimingResult
 from harness.suite_timing import TimedChain
 
-APPLICATIONS = 4
+APPLICATIONS = 16
 _TIMEOUT_S = 600
 _PROGRAM = Path(__file__).parent / "count_applications.py"
 

@@ -69,6 +69,13 @@ def test_change_of_the_processors_frequency_is_said() -> None:
     assert found.text == "the processor ran at 2,100 to 3,000 MHz"
 
 
+@pytest.mark.parametrize(("load", "said"), [(1.4, []), (1.6, ["busy"])])
+def test_busy_machine_is_said(load: float, said: list[str]) -> None:
+    under = Conditions(cpu=0, load=load)
+    found = notices(timed([1000] * 6).model_copy(update={"conditions": under}))
+    assert [n.kind for n in found] == said
+
+
 def test_what_the_system_does_not_tell_is_said() -> None:
     under = Conditions(unpinned="no such call", no_mhz="not said")
     found = notices(timed([1000] * 6).model_copy(update={"conditions": under}))
