@@ -8,7 +8,7 @@ from reference.grammar import Element, Kind, Rules
 Ranges = tuple[tuple[int, int], ...]
 
 LAST = 0x10FFFF
-_SURROGATES = range(0xD800, 0xE000)
+SURROGATES = range(0xD800, 0xE000)
 
 
 class Rule(NamedTuple):
@@ -69,6 +69,6 @@ def _ranges(alternative: list[Element], at: int) -> tuple[Ranges, int]:
 
 def _range(low: int, high: int) -> Ranges:
     """The range as characters; none: nothing."""
-    low = _SURROGATES.stop if low in _SURROGATES else low
-    high = _SURROGATES.start - 1 if high in _SURROGATES else min(high, LAST)
+    low = SURROGATES.stop if low in SURROGATES else low
+    high = SURROGATES.start - 1 if high in SURROGATES else min(high, LAST)
     return ((low, high),) if low <= high else ()

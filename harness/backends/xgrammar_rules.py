@@ -1,9 +1,14 @@
-"""xgrammar on the rules as llama.cpp reads them, in words that its EBNF has."""
+"""xgrammar on the rules as llama.cpp reads them, in words that its EBNF has.
+
+Its classes take the bytes of surrogates, which are no UTF-8, for characters: they are left out.
+"""
 
 from harness.backends import xgrammar
-from harness.backends.grammar_items import Class, Item, Rule, Token, alternatives_of
+from harness.backends.grammar_items import SURROGATES, Class, Item, Ranges, Rule, Token, alternatives_of
 from reference import Vocab
 from reference.grammar import Rules, parse
+
+_SURROGATES = (SURROGATES.start, SURROGATES.stop - 1)
 
 
 def ebnf_of(rules: Rules) -> str:
@@ -23,8 +28,19 @@ def _shown(item: Item) -> str:
         case Token(number, positive):
             return f"{'Token' if positive else 'ExcludeToken'}({number})"
         case Class(ranges, positive):
-            shown = "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in ranges)
+            found = _around(ranges) if positive else (*ranges, _SURROGATES)
+            shown = "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in found)
             return f"[{'' if positive else '^'}{shown}]"
+
+
+def _around(ranges: Ranges) -> Ranges:
+    """The ranges without surrogates; none begins or ends with one."""
+    first, last = _SURROGATES
+    return tuple(
+        part
+        for low, high in ranges
+        for part in (((low, first - 1), (last + 1, high)) if low < first <= high else ((low, high),))
+    )
 
 
 class Worker(xgrammar.Worker):
