@@ -165,8 +165,9 @@ def _chosen(
 ) -> tuple[list[tuple[str, Case]], list[tuple[str, Cell]]]:
     """The cases and the distribution tests of the suites, or those that `only` names."""
     taken: Profile = profile if not only else "full"
-    cases = [(suite.suite_id(f.path), c) for f in files for c in suite.expand(f, taken, seed)]
-    cells = [(suite.suite_id(f.path), c) for f in files for c in suite.expand_cells(f, taken)]
+    named = [(suite.suite_id(file.path), file) for file in files]
+    cases = [(name, case) for name, f in named for case in suite.expand(f, taken, seed)]
+    cells = [(name, cell) for name, f in named for cell in suite.expand_cells(f, taken)]
     ids = [case.id for _, case in cases] + [cell.id for _, cell in cells]
     for pattern in only:
         if not any(_matches(i, pattern) for i in ids):

@@ -1,7 +1,8 @@
 """What must hold of the suites beyond their format, of the golden fixtures and of the schemas.
 
-suites    each expands; ids unique over all; descriptions are facts, none twice; `why` says
-          something; every sampler has its suite; chains to time can be built
+suites    each expands, random blocks as in the quick profile; ids unique over all; descriptions
+          are facts, none twice; `why` says something; every sampler has its suite; chains to time
+          can be built
 cases     an explicit case of a filter removes something and keeps something, or is tagged noop;
           one that decides within rounding of its threshold uses literals that are float32 values
 fixtures  every one has the digest of the manifest, every file is listed, every name exists
@@ -55,10 +56,11 @@ def lint(folder: Path) -> list[str]:
                 continue
             file = read_suite(path)
             suites[path] = file.suite
-            for case in expand(file, "full"):
-                ids[case.id].append(suite_id(path))
+            name = suite_id(path)
+            for case in expand(file, "full", few_random=True):
+                ids[case.id].append(name)
             for cell in expand_cells(file, "full"):
-                ids[cell.id].append(suite_id(path))
+                ids[cell.id].append(name)
             problems += _cases(path, suites[path])
         except InputError as error:
             problems.append(str(error))

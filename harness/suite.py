@@ -144,16 +144,20 @@ def read_suite(path: Path) -> SuiteFile:
         raise InputError(path, *explain(error, data)) from None
 
 
-def expand(file: SuiteFile | Path, profile: Profile, seed: int = 0) -> list[Case]:
+def expand(
+    file: SuiteFile | Path, profile: Profile, seed: int = 0, few_random: bool = False
+) -> list[Case]:
     """The cases of a suite in this profile, in the order of the file. Raises InputError.
 
-    seed is added to those of random_chains and fuzz; everything else is the same in every run.
+    seed is added to those of random blocks; everything else is the same in every run. few_random:
+    of random blocks only what the quick profile has, for who reads the suites without running them.
     """
     read = read_suite(file) if isinstance(file, Path) else file
     path, suite = read.path, read.suite
     cases: dict[str, Case] = {}
     checked: set[str] = set()
-    for place, case in _all_cases(path, suite, profile == "quick", seed):
+    quick = profile == "quick"
+    for place, case in _all_cases(path, suite, quick, quick or few_random, seed):
         if case.id in cases:
             raise InputError(path, f"{place}: duplicate id {case.id!r}", "give every block its own")
         _check(path, place, case, checked)
@@ -180,26 +184,29 @@ def expand_cells(file: SuiteFile, profile: Profile) -> list[Cell]:
     return list(cells.values())
 
 
-def _all_cases(path: Path, suite: Suite, quick: bool, seed: int) -> Iterator[tuple[str, Case]]:
+def _all_cases(
+    path: Path, suite: Suite, quick: bool, few_random: bool, seed: int
+) -> Iterator[tuple[str, Case]]:
     """Where each case stands in the file, and the case with its full id."""
     for explicit in suite.case:
         if explicit.quick or not quick:
             yield f"case {explicit.id!r}", _prefixed(path, explicit.plain())
+    drawn = {"quick": few_random, "shift": seed}
     blocks: list[tuple[str, Any, dict[str, Any]]] = [
         *(("matrix", block, {}) for block in suite.matrix),
         *(("pairs", block, {}) for block in suite.pairs),
-        *(("random_chains", block, {"shift": seed}) for block in suite.random_chains),
-        *(("fuzz", block, {"shift": seed}) for block in suite.fuzz),
+        *(("random_chains", block, drawn) for block in suite.random_chains),
+        *(("fuzz", block, drawn) for block in suite.fuzz),
         *(("decode", block, {}) for block in suite.decode),
         *(("generate", block, {"shared": suite.chains}) for block in suite.generate),
         *(("grammar", block, {}) for block in suite.grammar),
-        *(("random_grammars", block, {"shift": seed}) for block in suite.random_grammars),
-        *(("random_tries", block, {"shift": seed}) for block in suite.random_tries),
+        *(("random_grammars", block, drawn) for block in suite.random_grammars),
+        *(("random_tries", block, drawn) for block in suite.random_tries),
     ]
     for kind, block, options in blocks:
         place = f"{kind} {block.id!r}"
         try:
-            for case in block.cases(quick, **options):
+            for case in block.cases(**{"quick": quick} | options):
                 yield place, _prefixed(path, case)
         except ValidationError as error:
             raise InputError(path, f"{place}: {_first(error)[1]}") from None

@@ -31,7 +31,7 @@ class Shown(NamedTuple):
 
 
 def html(report: Report) -> str:
-    template = _environment().get_template("parity.html.j2")
+    template = environment().get_template("parity.html.j2")
     charts = [
         Markup(ratios(section.timings, f"section {i}"))  # escaped by Matplotlib
         for i, section in enumerate(report.sections)
@@ -43,7 +43,7 @@ def html(report: Report) -> str:
     return template.render(report=report, charts=charts, powers=powers)
 
 
-def _environment() -> Environment:
+def environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("reports"),
         autoescape=True,
