@@ -33,6 +33,7 @@ _ENGINES: dict[str, list[Verdict]] = {
     "xgrammar": ["identical", "explained", "rejected"],
     "xgrammar/rules": ["identical", "explained"],
 }
+_OF_LAZY: dict[str, list[Verdict]] = {name: ["unsupported"] for name in _ENGINES}
 
 
 class Grammars(BaseModel):
@@ -190,7 +191,7 @@ def _case(
             "steps": len(tokens) + 1,
             "script": script,
             "expect": expect or None,
-            "requires": dict.fromkeys(_ENGINES, ["unsupported"]) if lazy else _ENGINES | requires,
+            "requires": _OF_LAZY if lazy else _ENGINES | requires,
         }
     )
 

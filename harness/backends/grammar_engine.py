@@ -1,10 +1,10 @@
 """What the backends of other grammar engines have in common: `grammar` is theirs, all else the
 reference's.
 
-An engine says of every token whether it may follow; the others get logit -inf, as in llama.cpp. It is
-given the vocabulary as llama.cpp's grammar reads it: of each token its bytes, of a control token its
-name. All ends of generation are ends; one that is accepted is not handed on, because llama.cpp's
-grammar stays where it is and the engines would be over. docs/grammar-engines.md
+An engine says of every token whether it may follow; the others get logit -inf, as in llama.cpp.
+It is given the vocabulary as llama.cpp's grammar reads it: of each token its bytes, of a control
+token its name. All ends of generation are ends; one that is accepted is not handed on, because
+llama.cpp's grammar stays where it is and the engines would be over. docs/grammar-engines.md
 """
 
 from typing import Protocol

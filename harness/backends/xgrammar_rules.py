@@ -4,7 +4,15 @@ Its classes take the bytes of surrogates, which are no UTF-8, for characters: th
 """
 
 from harness.backends import xgrammar
-from harness.backends.grammar_items import SURROGATES, Class, Item, Ranges, Rule, Token, alternatives_of
+from harness.backends.grammar_items import (
+    SURROGATES,
+    Class,
+    Item,
+    Ranges,
+    Rule,
+    Token,
+    alternatives_of,
+)
 from reference import Vocab
 from reference.grammar import Rules, parse
 
@@ -39,7 +47,9 @@ def _around(ranges: Ranges) -> Ranges:
     return tuple(
         part
         for low, high in ranges
-        for part in (((low, first - 1), (last + 1, high)) if low < first <= high else ((low, high),))
+        for part in (
+            ((low, first - 1), (last + 1, high)) if low < first <= high else ((low, high),)
+        )
     )
 
 

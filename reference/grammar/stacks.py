@@ -109,9 +109,7 @@ class Machine:
 
     def _expects(self, state: State, token: int) -> bool:
         tops = (stack[-1] for stack in state.stacks if stack)
-        return any(
-            self.elements[top].kind in TOKENS and self._is_token(top, token) for top in tops
-        )
+        return any(self.elements[top].kind in TOKENS and self._is_token(top, token) for top in tops)
 
     def _is_token(self, position: int, token: int) -> bool:
         element = self.elements[position]
