@@ -89,7 +89,10 @@ def classify(
         return Difference("close", what, values)
     if isinstance(sampler, Grammar) and identical(_strictly(before, sampler), got):
         return Difference("explained", what, values)
-    if within_rounding(want, got.ids, got.token, before, sampler):
+    flag = want.sorted if got.sorted is None else got.sorted
+    if got.selected < len(got.ids) and within_rounding(
+        want, Candidates(got.ids, got.logits, got.p, flag, got.selected), before, sampler
+    ):
         return Difference("boundary", what, values)
     return Difference("diverged", what, values)
 
