@@ -1,10 +1,10 @@
 """What a text may go on with if it is read strictly, as UTF-8 byte by byte.
 
 llama.cpp reads tokens in another way (utf8.py, stacks.py): a begun character fits [^...] only if
-all that it can become do, bytes that are no UTF-8 are characters, a NUL ends a token, a token rule
-also holds in the middle of a token's text, and a text may end inside a character. Here a token may
-follow if, and only if, the text with it is the beginning of characters that the grammar takes. No
-sampler has this meaning; it tells what comes from llama.cpp's reading from any other difference.
+all that it can become do, bytes that are no UTF-8 are characters, a NUL ends a token, and a token
+rule also holds in the middle of a token's text. Here a token may follow if, and only if, the text
+with it is the beginning of characters that the grammar takes. No sampler has this meaning; it tells
+what comes from llama.cpp's reading from any other difference.
 """
 
 import codecs
