@@ -101,7 +101,7 @@ def _strictly(before: Candidates, sampler: Grammar) -> Candidates:
     """What a grammar leaves that reads its text strictly as UTF-8."""
     after, matcher = before.copy(), sampler.matcher
     if matcher is not None:
-        allowed = strictly_allowed(matcher.machine, matcher.vocab, matcher.accepted)
+        allowed = strictly_allowed(matcher.machine, matcher.vocab, tuple(matcher.accepted))
         after.logits = np.where(allowed[after.ids], after.logits, np.float32(-np.inf))
     return after
 

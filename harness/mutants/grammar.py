@@ -182,7 +182,9 @@ class ReadsStrictly(Grammar):
     def apply(self, cand: Candidates) -> None:
         matcher = self.matcher
         if matcher is not None:
-            allowed = strictly_allowed(matcher.machine, matcher.vocab, matcher.accepted)[cand.ids]
+            allowed = strictly_allowed(matcher.machine, matcher.vocab, tuple(matcher.accepted))[
+                cand.ids
+            ]
             cand.logits = np.where(allowed, cand.logits, np.float32(-np.inf))
 
 

@@ -8,7 +8,7 @@ what comes from llama.cpp's reading from any other difference.
 """
 
 import codecs
-from collections.abc import Iterable
+import functools
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,8 @@ _NO_TEXT = Decoded((), COMPLETE)
 _LAST, _SURROGATES = 0x10FFFF, range(0xD800, 0xE000)
 
 
-def strictly_allowed(machine: Machine, vocab: Vocab, tokens: Iterable[int]) -> NDArray[np.bool_]:
+@functools.lru_cache(maxsize=64)
+def strictly_allowed(machine: Machine, vocab: Vocab, tokens: tuple[int, ...]) -> NDArray[np.bool_]:
     """Of every token whether it may follow these. Ends of a generation change nothing."""
     ways: Ways = [(machine.start, b"")]
     for token in tokens:
