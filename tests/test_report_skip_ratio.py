@@ -53,8 +53,9 @@ def test_bundles_without_a_skip_ratio_have_no_page(tmp_path: Path) -> None:
 def test_a_bundle_of_skip_ratios_alone_has_no_parity_page(tmp_path: Path) -> None:
     bundle = bundle_with(tmp_path / "b", named("x/a", measured()))
     written = write_report([bundle.folder], tmp_path / "r", ["json", "html", "md"])
-    names = ["skip-ratio.json", "skip-ratio.html", "skip-ratio.md", "index.html"]
-    assert [path.name for path in written] == names
+    names = [path.name for path in written]
+    assert names[:3] == ["skip-ratio.json", "skip-ratio.html", "skip-ratio.md"]
+    assert not any(name.startswith("parity") for name in names)
     assert SkipRatioReport.model_validate_json(written[0].read_text()).ok
     assert not any("cases" in line for line in summary_lines(bundle))
 
@@ -62,7 +63,7 @@ def test_a_bundle_of_skip_ratios_alone_has_no_parity_page(tmp_path: Path) -> Non
 def test_a_bundle_of_both_has_both_pages_and_lines(tmp_path: Path) -> None:
     bundle = bundle_with(tmp_path / "b", named("x/a", measured()), cases=True)
     written = write_report([bundle.folder], tmp_path / "r", ["html"])
-    assert [path.name for path in written] == ["parity.html", "skip-ratio.html", "index.html"]
+    assert {"parity.html", "skip-ratio.html", "index.html"} <= {path.name for path in written}
     lines = summary_lines(bundle)
     assert any(line.startswith("cases    1/1 as required") for line in lines)
     assert any(line.startswith("skip     1/1 as required") for line in lines)
