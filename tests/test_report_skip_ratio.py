@@ -63,7 +63,7 @@ def test_a_bundle_of_skip_ratios_alone_has_no_parity_page(tmp_path: Path) -> Non
 def test_a_bundle_of_both_has_both_pages_and_lines(tmp_path: Path) -> None:
     bundle = bundle_with(tmp_path / "b", named("x/a", measured()), cases=True)
     written = write_report([bundle.folder], tmp_path / "r", ["html"])
-    assert [path.name for path in written] == ["parity.html", "skip-ratio.html", "index.html"]
+    assert {"parity.html", "skip-ratio.html", "index.html"} <= {path.name for path in written}
     lines = summary_lines(bundle)
     assert any(line.startswith("cases    1/1 as required") for line in lines)
     assert any(line.startswith("skip     1/1 as required") for line in lines)

@@ -270,6 +270,15 @@ def test_backends_without_a_native_chain_are_unsupported_with_the_reason(
     assert "has no native chain to put a trie into: use llama.cpp" in found[0].detail
 
 
+def test_a_build_that_cannot_generate_is_unsupported_with_its_release(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("harness.backends.llama_cpp.Worker._decodes", lambda _: [])
+    verdict, detail, found = run_skip_ratio.measure(small(model), "", 0)
+    assert (verdict, found) == ("unsupported", None)
+    assert detail == "llama.cpp v0.5.0 decodes no model here"
+
+
 def dies(*_: Any) -> Any:
     os.abort()
 
