@@ -119,14 +119,14 @@ def run_command(
     case: Annotated[list[str] | None, typer.Option(help="only this: an id, or PREFIX*")] = None,
     seed: Annotated[int, typer.Option(min=0, help="shifts the random suites")] = 0,
     timeout: Annotated[float, typer.Option(min=0.1, help="seconds for one request")] = 60.0,
+    rounds: Annotated[
+        int | None, typer.Option(min=8, help="of every timed chain; by default the profile's")
+    ] = None,
     reference: Annotated[
         str | None, typer.Option(help="whose meaning: a release, or `own`: each build's own")
     ] = None,
     if_available: Annotated[
         bool, typer.Option(help="a backend that does not run here is listed, and no failure")
-    ] = False,
-    instructions: Annotated[
-        bool, typer.Option(help="of what is timed, count the instructions, too: slow")
     ] = False,
     where: Annotated[
         str, typer.Option("--executor", help="local, or dask:ADDRESS of a scheduler")
@@ -134,6 +134,9 @@ def run_command(
     label: Annotated[
         list[str] | None, typer.Option(help="only workers of the cluster with this resource")
     ] = None,
+    instructions: Annotated[
+        bool, typer.Option(help="of what is timed, count the instructions, too: slow")
+    ] = False,
 ) -> None:
     """Run suites on backends, compare with the reference, write a bundle."""
     names = backend or ["llama.cpp"]
@@ -179,7 +182,7 @@ def run_command(
         pair = list(dict.fromkeys([*list(here)[:1], "reference"]))
         run_timing.run_timings(run_timing.rule_timings(), pair, writer, seed, True, out.print)
     quick = profile == "quick"
-    run_timing.run_timings(timed, list(here), writer, seed, quick, out.print, instructions)
+    run_timing.run_timings(timed, list(here), writer, seed, quick, out.print, instructions, rounds)
     done = bundle.read(folder)
     footer = Footer(
         cases=len(done.cases),

@@ -66,10 +66,11 @@ def run_timings(
     quick: bool,
     say: Callable[[str], object],
     count: bool = False,
+    rounds: int | None = None,
 ) -> None:
     """Time it on every backend, the first as the baseline; append each result.
 
-    count: the instructions, too.
+    count: the instructions, too. rounds: of every chain, in place of the profile's.
     """
     chains = [pair for pair in todo.chains if f"timing/{pair[1].id}" not in writer.done]
     widths = [pair for pair in todo.widths if pair[1].id not in writer.done]
@@ -79,7 +80,8 @@ def run_timings(
             *backends, again = (_started(stack, name) for name in [*names, *floor, names[0]])
             under = conditions.pin([*backends, again])
             for suite, chain in chains:
-                found = timing.time_chain(chain, backends, _ROUNDS[quick], seed, again, under)
+                turns = rounds or _ROUNDS[quick]
+                found = timing.time_chain(chain, backends, turns, seed, again, under)
                 found = found.model_copy(update={"suite": suite})
                 writer.append(instructions.counted(found, chain) if count else found)
         say(f"timed    {len(chains)} chains on {', '.join(names)}")

@@ -1,5 +1,6 @@
 """The throughput report as one self-contained HTML file, and as Markdown."""
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
@@ -33,7 +34,27 @@ def page(report: ThroughputReport) -> Page:
         "md": partial(markdown, report),
         "html": partial(html, report),
     }
-    return Page("throughput", "Throughput", all(checks) if checks else None, texts)
+    return Page("throughput", "Throughput", all(checks) if checks else None, texts, figures(report))
+
+
+def figures(report: ThroughputReport) -> list[str]:
+    """What the report comes to, for the index."""
+    timed = [row for section in report.sections for row in section.timings]
+    widths = [row for section in report.sections for row in section.widths]
+    lines = []
+    for name, rows in (("timings", timed), ("generations", widths)):
+        counted = Counter(row.compared.verdict for row in rows if row.compared)
+        said = ", ".join(f"{n:,} {verdict}" for verdict, n in counted.most_common())
+        if rows:
+            beside = f": beside the first backend {said}" if said else ""
+            lines.append(
+                f"{len(rows):,} {name} on {len({r.backend for r in rows}):,} backends{beside}"
+            )
+    if widths:
+        best = max(widths, key=lambda row: row.generation.value)
+        rate = f"{best.generation.value:,.0f} tokens/s with {best.sequences} sequences at once"
+        lines.append(f"most: {rate}, {best.backend}, {best.model}")
+    return lines
 
 
 def html(report: ThroughputReport) -> str:
