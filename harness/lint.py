@@ -31,6 +31,7 @@ from harness.schema import protocol_schema
 from harness.suite import Suite, expand, expand_cells, expand_workloads, read_suite, suite_id
 from harness.suite_distribution import KINDS
 from harness.suite_matrix import Grid
+from harness.throughput import read_widths
 from harness.timing import read_timings
 from harness.vocab_files import read_vocab, vocab_path
 from reference import SAMPLERS, Candidates, ChainError, build_chain
@@ -53,6 +54,9 @@ def lint(folder: Path) -> list[str]:
         try:
             if path.parent.name == "timing":
                 problems += _timings(path)
+                continue
+            if path.parent.name == "throughput":
+                read_widths(path, quick=False)  # malformed: InputError
                 continue
             file = read_suite(path)
             suites[path] = file.suite

@@ -12,8 +12,16 @@ _CELL = "timing/usual/V65536-n64"
 _DECODE_NS = 40e6
 
 
-def claims(timings: list[TimedRow], widths: list[WidthRow]) -> list[Claim]:
-    """None where tsampler was not timed."""
+def claims(timings: list[TimedRow], widths: list[WidthRow], busy: bool) -> list[Claim]:
+    """None where tsampler was not timed. busy: other programs ran, so no time is judged."""
+    found = _claims(timings, widths)
+    if not busy:
+        return found
+    said = "; not judged, because other programs ran"
+    return [c.model_copy(update={"seen": c.seen + said, "holds": None}) for c in found]
+
+
+def _claims(timings: list[TimedRow], widths: list[WidthRow]) -> list[Claim]:
     medians = {row.backend: row.median_ns for row in timings if row.id == _CELL}
     if TSAMPLER not in medians:
         return []

@@ -46,6 +46,7 @@ def _section(bundle: Bundle, effect: float) -> ThroughputSection:
     wide = [ThroughputResult.model_validate(visible(t.model_dump())) for t in bundle.throughputs]
     rows = [row for result in timings for row in _rows(result, effect)]
     widths = [row for result in wide for row in width_rows(result, effect)]
+    busy = any(notice.kind == "busy" for t in timings for notice in notices(t))
     return ThroughputSection(
         bundle=visible(bundle.folder.resolve().name),
         run=RunInfo.model_validate(visible(bundle.info.model_dump())),
@@ -53,7 +54,7 @@ def _section(bundle: Bundle, effect: float) -> ThroughputSection:
         timings=rows,
         slopes=[_slope_row(slope) for slope in slopes(timings)],
         widths=widths,
-        claims=claims(rows, widths),
+        claims=claims(rows, widths, busy),
         remarks=_remarks(timings, wide),
         check=next(iter(bundle.timing_checks), None),
     )
@@ -93,8 +94,8 @@ def _slope_row(slope: Slope) -> SlopeRow:
         other=slope.other,
         first=slope.points[0],
         last=slope.points[-1],
-        first_ns=slope.median_ns[0],
-        last_ns=slope.median_ns[-1],
+        first_ns=slope.fastest_ns[0],
+        last_ns=slope.fastest_ns[-1],
         ns_per=slope.ns_per,
         low=slope.low,
         high=slope.high,

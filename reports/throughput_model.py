@@ -66,8 +66,8 @@ class TimedRow(_Part):
 
 
 class SlopeRow(_Part):
-    """A cost over n_vocab (last_n being `other`), or the other way about. steady: it must not
-    depend on it; finding: it does."""
+    """A cost over n_vocab (last_n being `other`), or the other way about, of the fastest samples.
+    steady: it must not depend on it; finding: it does."""
 
     group: str
     backend: str

@@ -158,7 +158,10 @@ def share(value: float | None) -> str:
 
 
 def slope_words(slope: SlopeRow) -> str:
-    names = {"n_vocab": "the vocabulary", "last_n": "the history"}
+    names = {
+        "n_vocab": f"the vocabulary (history {slope.other:,})",
+        "last_n": f"the history (vocabulary {slope.other:,})",
+    }
     text = f"{duration(slope.first_ns)} at {slope.first:,}, {duration(slope.last_ns)} at"
     text += f" {slope.last:,}: grows with {names[slope.over]}, as its power {slope.exponent:.2f}"
     return text + (", and must not" if slope.finding else "")

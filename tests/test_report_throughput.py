@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from harness.bundle import Bundle
-from harness.results import TimingResult
+from harness.results import Conditions, TimingResult
 from harness.throughput_results import Generation, ThroughputOnBackend, ThroughputResult
 from harness.timing_check_results import DetectionCurve, TimingCheckResult
 from reports.markdown import MOST_CHARACTERS
@@ -153,6 +153,12 @@ def test_claims_of_tsampler_are_judged_on_their_vocabulary(tmp_path: Path) -> No
     found = report(one).sections[0].claims
     assert [c.holds for c in found] == [True, False, True, None]
     assert found[3].seen.endswith("of 9 ms")
+
+
+def test_no_claim_is_judged_on_a_busy_machine(tmp_path: Path) -> None:
+    loaded = timed(conditions=Conditions(cpu=0, load=7.0))
+    found = report(read_back(tmp_path / "b", run_info("llama.cpp", "tsampler"), [], [loaded]))
+    assert [c.holds for c in found.sections[0].claims] == [None, None, None]
 
 
 def test_failure_and_disturbance_are_remarks_once(tmp_path: Path) -> None:
