@@ -86,20 +86,6 @@ def _unmet(check: Check) -> str:
     return f"{check.what} is {figure(check.found)}, required {check.relation} {figure(check.limit)}"
 
 
-def figures(report: SkipRatioReport) -> list[str]:
-    """What the report comes to, for the index."""
-    found = [row.measured for row in report.rows if row.measured is not None]
-    lines = [
-        f"{sum(row.ok for row in report.rows):,}/{len(report.rows):,} measurements as required"
-    ]
-    if found:
-        ratios = [measured.skip_ratio_mean for measured in found]
-        lines.append(f"skip ratio {percent(min(ratios))} to {percent(max(ratios))}")
-        over = [measured.tokens_per_second_vs_grammar for measured in found]
-        lines.append(f"{min(over):.3g} to {max(over):.3g} × the tokens/s of grammar first")
-    return lines
-
-
 def html(report: SkipRatioReport) -> str:
     measured = [row for row in report.rows if row.measured is not None]
     template = environment().get_template("skip-ratio.html.j2")
@@ -115,6 +101,24 @@ def html(report: SkipRatioReport) -> str:
         model=_model(report),
         times=[f"{ms:g}" for ms in DECODE_MS],
     )
+
+
+def figures_of(report: SkipRatioReport) -> list[str]:
+    """What the report comes to: how much is as required, and `actions` at each vocabulary."""
+    met = sum(row.ok for row in report.rows)
+    lines = [f"{met:,}/{len(report.rows):,} measurements as required"]
+    shown: dict[int, Row] = {}
+    for row in report.rows:
+        if row.measured and row.leaves == "actions" and not row.delay_ms:
+            shown.setdefault(row.measured.n_vocab, row)
+    for n, row in sorted(shown.items()):
+        assert row.measured is not None
+        speed = with_interval(
+            row.measured.tokens_per_second_vs_grammar,
+            row.measured.tokens_per_second_vs_grammar_ci95,
+        )
+        lines.append(f"30 actions at V = {n:,}: {speed} times the tokens/s of grammar first")
+    return lines
 
 
 def terminal_lines(read: bundle.Bundle) -> list[str]:

@@ -9,10 +9,12 @@ from markupsafe import Markup
 from reports.html import environment
 from reports.markdown import MOST_CHARACTERS, code, safe, table
 from reports.page import Page
+from reports.throughput import FLOOR
 from reports.throughput_chart import by_sequences, by_vocabulary, detection
 from reports.throughput_model import (
     Compared,
     Rate,
+    Remark,
     SlopeRow,
     ThroughputReport,
     ThroughputSection,
@@ -65,7 +67,7 @@ def html(report: ThroughputReport) -> str:
         for i, s in enumerate(report.sections)
     ]
     env = environment()
-    env.globals |= {"ratio": ratio, "rate": rate, "share": share, "slope": slope_words}
+    env.globals |= {"ratio": ratio, "rate": rate, "share": share, "verdict": verdict, "more": more}
     return env.get_template("throughput.html.j2").render(report=report, charts=charts)
 
 
@@ -102,7 +104,7 @@ def _section(section: ThroughputSection, shown: int) -> list[str]:
         lines += [f"{left_out:,} more rows: see the HTML report.", ""] if left_out > 0 else []
     findings = [s for s in section.slopes if s.finding]
     lines += [f"- **{code(s.group)} on {code(s.backend)}**: {slope_words(s)}" for s in findings]
-    lines += [f"- {code(r.id)}: {safe(r.text)}" for r in section.remarks[:shown]]
+    lines += [f"- {code(r.id)}{more(r)}: {safe(r.text)}" for r in section.remarks[:shown]]
     return [*lines, ""]
 
 
@@ -113,7 +115,6 @@ def _width(row: WidthRow) -> list[str]:
 
 
 def _timed(row: TimedRow) -> list[str]:
-    verdict = row.compared.verdict if row.compared else "baseline"
     return [
         code(row.id.removeprefix("timing/")),
         code(row.backend),
@@ -122,8 +123,18 @@ def _timed(row: TimedRow) -> list[str]:
         duration(row.p999_ns),
         "not said" if row.setup_ns is None else duration(row.setup_ns),
         ratio(row.compared),
-        verdict,
+        verdict(row),
     ]
+
+
+def verdict(row: TimedRow) -> str:
+    if row.compared:
+        return row.compared.verdict
+    return "floor" if row.backend == FLOOR else "the first"
+
+
+def more(remark: Remark) -> str:
+    return f" and {remark.more:,} more" if remark.more else ""
 
 
 def ratio(found: Compared | None) -> str:

@@ -120,6 +120,16 @@ def test_the_page_is_well_formed_and_every_picture_has_a_name_and_a_table(tmp_pa
     assert "99%" in page.text
 
 
+def test_the_overview_says_what_it_comes_to(tmp_path: Path) -> None:
+    wrong = measured(token_accuracy=0.5, n_vocab=4096)
+    found = report(tmp_path / "b", named("x/a", measured()), named("x/b", wrong))
+    assert skip_ratio.figures_of(found) == [
+        "1/2 measurements as required",
+        "30 actions at V = 1,000: 3.6 [3, 4] times the tokens/s of grammar first",
+        "30 actions at V = 4,096: 3.6 [3, 4] times the tokens/s of grammar first",
+    ]
+
+
 def test_measurements_without_enumerations_have_one_picture(tmp_path: Path) -> None:
     page = Page(skip_ratio.html(report(tmp_path / "b", named("x/a", measured()))))
     assert len(page.all("svg")) == 1
