@@ -22,7 +22,7 @@ FORMATS = ("json", "md", "html", "junit")
 
 
 def write_report(bundles: list[Path], folder: Path, formats: list[str]) -> list[Path]:
-    """The files written, page by page, in the order of the formats; those of the index are last.
+    """The files written, page by page, in the order of the formats; index.html is the last.
 
     Raises InputError for a bundle that is unreadable, unfinished or contradicts itself, an unknown
     format, no bundle, no format, and a folder that cannot be written; then no file is touched.
@@ -41,7 +41,8 @@ def write_report(bundles: list[Path], folder: Path, formats: list[str]) -> list[
         if name in page.texts
     }
     overview = _overview(read, pages)
-    texts |= {overview.file(name): overview.texts[name]() for name in formats if name != "junit"}
+    last = sorted(set(formats) & overview.texts.keys(), key=lambda name: (name == "html", name))
+    texts |= {overview.file(name): overview.texts[name]() for name in last}
     for page in (*pages, overview):
         if (name := page.file("html")) in texts:
             texts[name] = linked(texts[name], pages, page.stem)

@@ -54,7 +54,7 @@ def test_a_bundle_of_skip_ratios_alone_has_no_parity_page(tmp_path: Path) -> Non
     bundle = bundle_with(tmp_path / "b", named("x/a", measured()))
     written = write_report([bundle.folder], tmp_path / "r", ["json", "html", "md"])
     names = ["skip-ratio.json", "skip-ratio.html", "skip-ratio.md"]
-    names += ["index.json", "index.html", "index.md"]
+    names += ["index.json", "index.md", "index.html"]
     assert [path.name for path in written] == names
     assert SkipRatioReport.model_validate_json(written[0].read_text()).ok
     assert not any("cases" in line for line in summary_lines(bundle))
