@@ -8,7 +8,7 @@ REPORT ?= report
 TSAMPLER := harness/backends/tsampler
 TSAMPLER_SOURCES := $(wildcard $(TSAMPLER)/*.json $(TSAMPLER)/src/*/*.ts)
 
-.PHONY: setup tsampler parity parity-full drift distribution test lint selftest clean
+.PHONY: setup tsampler parity parity-full drift distribution engines test lint selftest clean
 
 setup: .venv/ready
 	@$(MAKE) --no-print-directory tsampler || \
@@ -28,12 +28,12 @@ $(TSAMPLER)/dist/ready: $(TSAMPLER_SOURCES)
 
 parity: setup
 	rm -rf $(BUNDLE)
-	$(BIN)/sampler-parity run parity generate -o $(BUNDLE)
+	$(BIN)/sampler-parity run parity generate skip_ratio -o $(BUNDLE)
 	$(BIN)/sampler-parity report $(BUNDLE) -o $(REPORT)
 
 parity-full: setup
 	rm -rf $(BUNDLE)-full
-	$(BIN)/sampler-parity run parity generate --profile full -o $(BUNDLE)-full
+	$(BIN)/sampler-parity run parity generate skip_ratio --profile full -o $(BUNDLE)-full
 	$(BIN)/sampler-parity report $(BUNDLE)-full -o $(REPORT)
 
 # node-llama-cpp's packages of b3889, b3995, b4291, b4435, b4753, b5590, b6673, b8352, v0.4.0, v0.5.0
@@ -53,6 +53,20 @@ distribution: setup
 	$(BIN)/sampler-parity run distribution -b llama.cpp -o bundles/distribution
 	$(BIN)/sampler-parity calibrate -b llama.cpp -o bundles/calibration
 	$(BIN)/sampler-parity report bundles/distribution bundles/calibration -o $(REPORT)
+
+# Each engine's suites beside the reference, so that the report names an engine that is not here, too;
+# then its draws, which the reference need not repeat.
+engines: setup
+	rm -rf bundles/engines
+	set -e; for engine in akunu/cpu:akunu/akunu akunu/gumbel:akunu/akunu_gumbel power_law:power_law \
+		tsampler:tsampler transformers:transformers; do name=$${engine%%:*}; \
+		$(BIN)/sampler-parity run $${engine#*:} -b $$name -b reference --if-available \
+			-o bundles/engines/$$(echo $$name | tr / -); done
+	set -e; for engine in akunu/cpu:akunu akunu/gumbel:akunu_gumbel tsampler:tsampler \
+		transformers:transformers; do name=$${engine%%:*}; \
+		$(BIN)/sampler-parity run draws/$${engine#*:} -b $$name --if-available \
+			-o bundles/engines/$$(echo $$name | tr / -)-draws; done
+	$(BIN)/sampler-parity report bundles/engines/* -o $(REPORT)
 
 lint: setup
 	$(BIN)/ruff check .

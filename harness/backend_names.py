@@ -1,10 +1,12 @@
 """Backend names and the commands that run them.
 
 A name is one of BUILT_IN, `llama.cpp@NAME` (a registered build of libllama),
-`llama.cpp@FOLDER` (any other), `reference@RELEASE` (what an older release meant), `mutant/NAME`, or
-`NAME=COMMAND` for any adapter; a name with a space is taken as a command itself.
+`llama.cpp@FOLDER` (any other), `reference@RELEASE` (what an older release meant), `mutant/NAME`,
+`slow/PERCENT` (llama.cpp, slowed down), or `NAME=COMMAND` for any adapter; a name with a space is
+taken as a command itself.
 """
 
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -55,6 +57,8 @@ def command_of(name: str) -> tuple[str, list[str]]:
         return name, [*_WORKER, worker, *builds.worker_arguments(build)]
     if name.startswith("mutant/") and name.removeprefix("mutant/") in MUTANTS:
         return name, [*_WORKER, "mutant", name.removeprefix("mutant/")]
+    if re.fullmatch(r"slow/[0-9]+(\.[0-9]+)?", name):
+        return name, [*_WORKER, "slow", name.removeprefix("slow/")]
     known = ", ".join(BUILT_IN)
     raise InputError(
         f"backend {name!r}",
@@ -92,15 +96,20 @@ def start(name: str, timeout_s: float = 60.0) -> BackendProcess:
 
 def inspect(name: str) -> BackendInfo:
     """What a backend says of itself, or why it does not run here."""
-    short, command = command_of(name)
-    shown = [Path(command[0]).name, *command[1:]]
-    process = BackendProcess(short, command)
+    process = start(name)
+    try:
+        return about(process)
+    finally:
+        process.close()
+
+
+def about(process: BackendProcess) -> BackendInfo:
+    """The same of a backend that may go on running."""
+    shown = [Path(process.command[0]).name, *process.command[1:]]
     try:
         hello = process.hello()
     except BackendFailure as failure:
         return BackendInfo(command=shown, unavailable=str(failure))
-    finally:
-        process.close()
     return BackendInfo(
         command=shown,
         name=hello.name,

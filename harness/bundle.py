@@ -10,9 +10,11 @@ that torn line is dropped when the run is resumed. Without its footer a bundle i
 
 import json
 import os
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
@@ -28,26 +30,34 @@ from harness.results import (
     RunInfo,
     TimingResult,
 )
+from harness.skip_ratio_results import SkipRatioResult
+from harness.throughput_results import ThroughputResult
+from harness.timing_check_results import TimingCheckResult
 
-_RECORDS: dict[str, type[BaseModel]] = {
-    "header": Header,
-    "case": CaseResult,
-    "timing": TimingResult,
-    "change": ChangeResult,
-    "decode": DecodeResult,
-    "distribution": DistributionResult,
-    "calibration": CalibrationResult,
-    "footer": Footer,
-}
-_RESULTS = (
-    *(CaseResult, TimingResult, ChangeResult, DecodeResult),
-    *(DistributionResult, CalibrationResult),
+Result = (
+    CaseResult
+    | TimingResult
+    | ChangeResult
+    | DecodeResult
+    | DistributionResult
+    | CalibrationResult
+    | SkipRatioResult
+    | ThroughputResult
+    | TimingCheckResult
 )
+Record = Header | Result | Footer
+_FRAME = ("header", "footer")
+_RECORDS: dict[str, type[Record]] = {
+    kind.model_fields["kind"].default: kind for kind in get_args(Record)
+}
 
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle that was read. footer is None for an unfinished run."""
+    """A bundle that was read. footer is None for an unfinished run.
+
+    counts: of every kind of result, as the footer must state them.
+    """
 
     folder: Path
     info: RunInfo
@@ -58,6 +68,17 @@ class Bundle:
     footer: Footer | None
     cells: list[DistributionResult] = field(default_factory=list)
     calibration: list[CalibrationResult] = field(default_factory=list)
+    skip_ratios: list[SkipRatioResult] = field(default_factory=list)
+    throughputs: list[ThroughputResult] = field(default_factory=list)
+    timing_checks: list[TimingCheckResult] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def measures_only(self) -> bool:
+        """Nothing in it can be right or wrong by the reference: timings and the like alone."""
+        tested = (self.cases, self.cells, self.changes, self.decodings, self.calibration)
+        measured = (self.timings, self.throughputs, self.timing_checks, self.skip_ratios)
+        return not any(tested) and any(measured)
 
 
 @dataclass
@@ -105,7 +126,7 @@ def resume(folder: Path, info: RunInfo) -> BundleWriter:
     Raises InputError if it is another run: other suites, profile, seed or backends.
     """
     old = read_info(folder)
-    for key in ("version", "suites", "profile", "seed"):
+    for key in ("version", "suites", "profile", "seed", "only"):
         if getattr(old, key) != getattr(info, key):
             raise InputError(
                 folder, f"was made with another {key}", "run again without --resume, to another -o"
@@ -123,7 +144,7 @@ def resume(folder: Path, info: RunInfo) -> BundleWriter:
     for end, record in _records(path, torn_ok=True):
         if isinstance(record, Footer):
             footer_at = good
-        elif isinstance(record, _RESULTS):
+        elif isinstance(record, Result):
             done.add(record.id)
         good = end
     os.truncate(path, good if footer_at is None else footer_at)
@@ -133,29 +154,24 @@ def resume(folder: Path, info: RunInfo) -> BundleWriter:
 def read(folder: Path) -> Bundle:
     """Read a bundle. Raises InputError for one that is missing, torn or malformed."""
     info = read_info(folder)
-    cases: list[CaseResult] = []
-    timings: list[TimingResult] = []
-    changes: list[ChangeResult] = []
-    decodings: list[DecodeResult] = []
-    cells: list[DistributionResult] = []
-    calibration: list[CalibrationResult] = []
-    footer: Footer | None = None
+    found: dict[str, list[Any]] = defaultdict(list)
     for _, record in _records(folder / "results.jsonl", torn_ok=False):
-        if isinstance(record, CaseResult):
-            cases.append(record)
-        elif isinstance(record, TimingResult):
-            timings.append(record)
-        elif isinstance(record, ChangeResult):
-            changes.append(record)
-        elif isinstance(record, DecodeResult):
-            decodings.append(record)
-        elif isinstance(record, DistributionResult):
-            cells.append(record)
-        elif isinstance(record, CalibrationResult):
-            calibration.append(record)
-        elif isinstance(record, Footer):
-            footer = record
-    return Bundle(folder, info, cases, timings, changes, decodings, footer, cells, calibration)
+        found[record.kind].append(record)
+    return Bundle(
+        folder=folder,
+        info=info,
+        cases=found["case"],
+        timings=found["timing"],
+        changes=found["change"],
+        decodings=found["decode"],
+        cells=found["distribution"],
+        calibration=found["calibration"],
+        skip_ratios=found["skip_ratio"],
+        throughputs=found["throughput"],
+        timing_checks=found["timing_check"],
+        footer=found["footer"][-1] if found["footer"] else None,
+        counts={kind: len(found[kind]) for kind in found if found[kind] and kind not in _FRAME},
+    )
 
 
 def read_finished(folder: Path) -> Bundle:
@@ -176,6 +192,14 @@ def read_finished(folder: Path) -> Bundle:
             f"holds {len(bundle.cells)} distribution tests, its footer says {bundle.footer.cells}",
             "make the bundle again",
         )
+    if bundle.footer.skip_ratios != len(bundle.skip_ratios):
+        problem = f"holds {len(bundle.skip_ratios)} skip ratios"
+        problem += f", its footer says {bundle.footer.skip_ratios}"
+        raise InputError(path, problem, "make the bundle again")
+    stated = bundle.footer.records
+    if stated and stated != bundle.counts:
+        problem = f"holds {bundle.counts or 'nothing'}, its footer says {stated}"
+        raise InputError(path, problem, "make the bundle again")
     return bundle
 
 
@@ -189,7 +213,7 @@ def read_info(folder: Path) -> RunInfo:
         raise InputError(path, f"malformed: {_first(error)}", "make the bundle again") from None
 
 
-def _records(path: Path, torn_ok: bool) -> Iterator[tuple[int, BaseModel]]:
+def _records(path: Path, torn_ok: bool) -> Iterator[tuple[int, Record]]:
     """Each record with the byte offset behind it. Without a header nothing is a bundle."""
     try:
         file = path.open("rb")
@@ -211,7 +235,7 @@ def _records(path: Path, torn_ok: bool) -> Iterator[tuple[int, BaseModel]]:
             raise InputError(path, "empty", "make the bundle again")
 
 
-def _parse(path: Path, number: int, line: bytes) -> BaseModel:
+def _parse(path: Path, number: int, line: bytes) -> Record:
     try:
         data = json.loads(line)
         return _RECORDS[data["kind"]].model_validate(data)

@@ -25,13 +25,17 @@ from harness import (
     lint,
     run,
     run_distribution,
+    run_skip_ratio,
+    run_timing,
     selftest,
     suite,
     timing,
+    timing_selfcheck,
 )
 from harness.adapter_check import check_adapter
 from harness.capture import capture as capture_logits
 from harness.case import Case
+from harness.cli_gate import gate_command
 from harness.cli_trie import trie_bench
 from harness.errors import InputError
 from harness.explain import explanation
@@ -40,6 +44,7 @@ from harness.progress import Progress
 from harness.results import BackendInfo, Footer
 from harness.statistics import calibration
 from harness.suite_distribution import Cell
+from harness.suite_skip_ratio import Workload
 from harness.summary import summarize
 from reference.releases import NEWEST
 from reports.write import summary_lines, write_report
@@ -59,6 +64,7 @@ builds_app = typer.Typer(no_args_is_help=True, help="Other builds of llama.cpp."
 app.add_typer(builds_app, name="builds")
 
 app.command("trie-bench")(trie_bench)
+app.command("gate")(gate_command)
 
 out = Console(soft_wrap=True, highlight=False, markup=False)
 
@@ -123,11 +129,14 @@ def run_command(
     """Run suites on backends, compare with the reference, write a bundle."""
     names = backend or ["llama.cpp"]
     wanted = suites or ["parity"]
-    files = [suite.read_suite(path) for path in suite.find_suites(wanted)]
-    cases, cells = _chosen(files, profile, seed, case or [])
+    found = suite.find_suites(wanted)
+    timings = [path for path in found if run_timing.is_timing(path)]
+    files = [suite.read_suite(path) for path in found if path not in timings]
+    cases, cells, workloads = _chosen(files, profile, seed, case or [])
     releases = backend_names.references(names, reference)
     folder = output or Path("bundles") / time.strftime("%Y%m%d-%H%M%S")
     digests = {suite.suite_id(file.path): file.sha256 for file in files}
+    digests |= {suite.suite_id(path): fixtures.digest(path) for path in timings}
     info = run.describe(
         version("sampler-parity"),
         ["sampler-parity", *sys.argv[1:]],
@@ -135,23 +144,30 @@ def run_command(
         profile,
         seed,
         releases,
+        case,
     )
-    here = _available(info.backends, releases)
+    here = _available(info.backends, releases, if_available)
+    if not here:
+        return
     started = resume and (folder / "results.jsonl").exists()
     writer = (bundle.resume if started else bundle.create)(folder, info)
     start = time.monotonic()
     with Progress(len(cases) - len(writer.done)) as progress, _executor(jobs) as executor:
         run.run_cases(cases, here, executor, writer, progress.update, timeout)
         run_distribution.run_cells(cells, list(here), executor, writer, seed, timeout)
+    run_skip_ratio.run_workloads(workloads, list(here), writer, seed)
     _changes(cases, here, writer)
-    if profile == "full" and not case:
+    if profile == "full" and not case and _timed(files, list(here)):
         _time(list(here), writer, seed)
+    run_timing.run_timings(timings, list(here), writer, seed, profile == "quick", out.print)
     done = bundle.read(folder)
     footer = Footer(
         cases=len(done.cases),
         steps=sum(result.steps for result in done.cases),
         wall_s=time.monotonic() - start,
         cells=len(done.cells),
+        skip_ratios=len(done.skip_ratios),
+        records=done.counts,
     )
     writer.append(footer)
     _finish(folder, json)
@@ -162,20 +178,23 @@ def run_command(
 
 def _chosen(
     files: list[suite.SuiteFile], profile: Profile, seed: int, only: list[str]
-) -> tuple[list[tuple[str, Case]], list[tuple[str, Cell]]]:
-    """The cases and the distribution tests of the suites, or those that `only` names."""
+) -> tuple[list[tuple[str, Case]], list[tuple[str, Cell]], list[tuple[str, Workload]]]:
+    """The cases, distribution tests and skip-ratio measurements of the suites, or those that `only`
+    names."""
     taken: Profile = profile if not only else "full"
     named = [(suite.suite_id(file.path), file) for file in files]
     cases = [(name, case) for name, f in named for case in suite.expand(f, taken, seed)]
     cells = [(name, cell) for name, f in named for cell in suite.expand_cells(f, taken)]
-    ids = [case.id for _, case in cases] + [cell.id for _, cell in cells]
+    workloads = [(name, w) for name, f in named for w in suite.expand_workloads(f, taken)]
+    ids = [item.id for _, item in (*cases, *cells, *workloads)]
     for pattern in only:
         if not any(_matches(i, pattern) for i in ids):
             raise InputError(f"--case {pattern}", "no such case", "see the ids in a report")
     if only:
         cases = [pair for pair in cases if any(_matches(pair[1].id, p) for p in only)]
         cells = [pair for pair in cells if any(_matches(pair[1].id, p) for p in only)]
-    return cases, cells
+        workloads = [pair for pair in workloads if any(_matches(pair[1].id, p) for p in only)]
+    return cases, cells, workloads
 
 
 def _matches(case: str, pattern: str) -> bool:
@@ -183,13 +202,15 @@ def _matches(case: str, pattern: str) -> bool:
 
 
 def _available(
-    found: dict[str, BackendInfo], releases: dict[str, str | None]
+    found: dict[str, BackendInfo], releases: dict[str, str | None], none_will_do: bool = False
 ) -> dict[str, str | None]:
     """The backends that run here, and the release of each. Raises InputError where none does."""
     why = {name: found[backend_names.command_of(name)[0]].unavailable for name in releases}
     if all(why.values()):
         name, reason = next(iter(why.items()))
-        raise InputError(f"backend {name}", f"does not run here: {reason}")
+        if not none_will_do:
+            raise InputError(f"backend {name}", f"does not run here: {reason}")
+        out.print(f"nothing was run: backend {name} does not run here: {reason}")
     return {name: release for name, release in releases.items() if not why[name]}
 
 
@@ -212,13 +233,19 @@ def _changes(
                 writer.append(change)
 
 
+def _timed(files: list[suite.SuiteFile], names: list[str]) -> bool:
+    """Timings belong to the suites of llama.cpp's samplers, on a build of it."""
+    about = {suite.suite_id(file.path).partition("/")[0] for file in files}
+    return not about.isdisjoint({"parity", "timing"}) and names[0].startswith("llama.cpp")
+
+
 def _time(names: list[str], writer: bundle.BundleWriter, seed: int) -> None:
     """Every sampler alone on the reference and the first backend, after the cases, alone."""
     processes = [backend_names.start(name) for name in ("reference", names[0])]
     try:
         if "time" not in processes[1].hello().capabilities:
             return
-        for timed in timing.read_timings():
+        for timed in timing.rule_chains():
             if f"timing/{timed.id}" not in writer.done:
                 writer.append(timing.time_chain(timed, processes, rounds=15, seed=seed))
     except BackendFailure as failure:
@@ -239,7 +266,9 @@ def _finish(folder: Path, json: Path | None) -> None:
         out.print(line)
     out.print(f"bundle   {folder}")
     ok = all(result.ok for result in finished.cases) and not run_distribution.unmet(finished.cells)
-    if not ok or not (finished.cases or finished.cells):
+    ok = ok and all(result.ok for result in finished.skip_ratios)
+    measured = finished.timings or finished.throughputs or finished.skip_ratios
+    if not ok or not (finished.cases or finished.cells or measured):
         raise typer.Exit(1)
 
 
@@ -303,6 +332,29 @@ def calibrate(
         out.print(line)
     out.print(f"bundle   {folder}")
     if not all(claim.met for claim in result.claims):
+        raise typer.Exit(1)
+
+
+@app.command("timing-selfcheck")
+def timing_selfcheck_command(
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="the bundle")] = None,
+    trials: Annotated[int, typer.Option(min=10, help="comparisons of each slow-down")] = 200,
+    seed: Annotated[int, typer.Option(min=0)] = 1,
+) -> None:
+    """Measure how often timings mislead here, and which slow-downs they notice."""
+    folder = output or Path("bundles") / time.strftime("timing-selfcheck-%Y%m%d-%H%M%S")
+    info = run.describe(
+        *(version("sampler-parity"), ["sampler-parity", *sys.argv[1:]], {}, "full", seed),
+        backend_names.references([timing_selfcheck.NATIVE], None),
+    )
+    _available(info.backends, {timing_selfcheck.NATIVE: None})
+    writer = bundle.create(folder, info)
+    result = timing_selfcheck.selfcheck(trials, seed, out.print)
+    writer.append(result, Footer(cases=0, steps=0, wall_s=result.wall_s))
+    for line in summary_lines(bundle.read_finished(folder)):
+        out.print(line)
+    out.print(f"bundle   {folder}")
+    if not result.met:
         raise typer.Exit(1)
 
 

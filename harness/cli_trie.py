@@ -6,8 +6,11 @@ from typing import Annotated
 
 import typer
 
-from harness.errors import InputError
-from harness.trie_bench import Bench, Mode, run
+from harness.errors import InputError, Unsupported
+from harness.machine import describe
+from harness.protocol import plain
+from harness.skip_ratio_results import Measured, Mode
+from harness.trie_bench import Bench, run
 from harness.trie_workloads import PROMPTS
 
 
@@ -30,17 +33,24 @@ def trie_bench(
     rounds: Annotated[int, typer.Option(min=1, help="spans of each prompt, in each way")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="of the order and the bootstrap")] = 0,
     build: Annotated[str, typer.Option(help="of llama.cpp: BUILD or BUILD:DEVICE")] = "",
+    delay: Annotated[
+        float, typer.Option("--delay-ms", min=0, help="that a forward pass takes longer")
+    ] = 0.0,
     model_id: Annotated[str, typer.Option(help="by default the name of the file")] = "",
 ) -> None:
     """Measure what a token trie saves against llama.cpp's grammar."""
     prompts = _prompts(prompt) if prompt is not None else PROMPTS
     gbnf = _read(grammar) if grammar is not None else ""
-    bench = Bench(model, descriptor, prompts, gbnf, model_id, build)
+    try:
+        bench = Bench(model, descriptor, prompts, gbnf, model_id, build, delay)
+    except Unsupported as error:
+        raise InputError(f"--build {build}", str(error), "use a build of v0.5.0") from None
     try:
         result = run(bench, mode, rounds, seed)
     finally:
         bench.close()
-    text = json.dumps(result, indent=2)
+    written = {**result.model_dump(), "machine": describe().model_dump()}
+    text = json.dumps(plain(written), indent=2)
     if output is None:
         print(text)
         return
@@ -48,12 +58,16 @@ def trie_bench(
         output.write_text(text + "\n")
     except OSError as error:
         raise InputError(output, f"cannot write: {error.strerror}") from None
-    low, high = result["tokens_per_second_vs_grammar_ci95"]
-    print(
-        f"trie     {mode} {model} V={result['n_vocab']:,}:"
-        f" {result['tokens_per_second']:.1f} tokens/s,"
-        f" {result['tokens_per_second_vs_grammar']:.2f} [{low:.2f}, {high:.2f}] of grammar first,"
-        f" {result['forward_passes_saved']}/{result['forward_passes_total']} passes saved"
+    print(_line(result))
+
+
+def _line(found: Measured) -> str:
+    low, high = found.tokens_per_second_vs_grammar_ci95
+    return (
+        f"trie     {found.mode} {found.model} V={found.n_vocab:,}:"
+        f" {found.tokens_per_second:.1f} tokens/s,"
+        f" {found.tokens_per_second_vs_grammar:.2f} [{low:.2f}, {high:.2f}] of grammar first,"
+        f" {found.forward_passes_saved}/{found.forward_passes_total} passes saved"
     )
 
 

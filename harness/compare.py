@@ -85,7 +85,10 @@ def classify(
         return Difference("reordered", what, values)
     if _close(want, got, tolerance):
         return Difference("close", what, values)
-    if within_rounding(want, got.ids, got.token, before, sampler):
+    flag = want.sorted if got.sorted is None else got.sorted
+    if got.selected < len(got.ids) and within_rounding(
+        want, Candidates(got.ids, got.logits, got.p, flag, got.selected), before, sampler
+    ):
         return Difference("boundary", what, values)
     return Difference("diverged", what, values)
 

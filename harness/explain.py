@@ -10,6 +10,7 @@ import yaml
 from harness.bundle import Bundle, read
 from harness.errors import InputError
 from harness.execute import artifact_name
+from harness.replay import replay
 from harness.results import BackendResult, CaseResult
 
 ROWS_AROUND = 4
@@ -35,7 +36,19 @@ def explanation(folder: Path, case: str) -> Iterator[str]:
 def _on_backend(
     bundle: Bundle, case: CaseResult, backend: str, result: BackendResult
 ) -> Iterator[str]:
-    version = bundle.info.backends[backend].version
+    info = bundle.info
+    yield from difference_lines(case, backend, info.backends[backend].version, result)
+    artifact = bundle.folder / "artifacts" / artifact_name(case.id, backend)
+    if artifact.exists():
+        yield from _side_by_side(artifact, int(result.values.get("rank", 0)))
+    command = replay(case.suite or "parity", case.id, info.seed, {backend: info.backends[backend]})
+    yield f"  replay: {command}"
+
+
+def difference_lines(
+    case: CaseResult, backend: str, version: str, result: BackendResult
+) -> Iterator[str]:
+    """The verdict, the step and stage that differ first, and both values."""
     place = ""
     if result.step is not None:
         place = f", step {result.step + 1} of {case.steps}"
@@ -46,11 +59,6 @@ def _on_backend(
         yield f"  {result.detail}"
     if result.what:
         yield f"  first difference: {result.what} ({_values(result.values)})"
-    artifact = bundle.folder / "artifacts" / artifact_name(case.id, backend)
-    if artifact.exists():
-        yield from _side_by_side(artifact, int(result.values.get("rank", 0)))
-    suite = case.suite or "parity"
-    yield f"  replay: sampler-parity run {suite} --case {case.id} -b {backend}"
 
 
 def _values(values: dict[str, Any]) -> str:

@@ -28,7 +28,7 @@ from harness.logits import Golden, Literals
 from harness.manifest import read_manifest
 from harness.reference_run import prepare
 from harness.schema import protocol_schema
-from harness.suite import Suite, expand, expand_cells, read_suite, suite_id
+from harness.suite import Suite, expand, expand_cells, expand_workloads, read_suite, suite_id
 from harness.suite_distribution import KINDS
 from harness.suite_matrix import Grid
 from harness.timing import read_timings
@@ -61,6 +61,8 @@ def lint(folder: Path) -> list[str]:
                 ids[case.id].append(name)
             for cell in expand_cells(file, "full"):
                 ids[cell.id].append(name)
+            for workload in expand_workloads(file, "full"):
+                ids[workload.id].append(name)
             problems += _cases(path, suites[path])
         except InputError as error:
             problems.append(str(error))
@@ -108,6 +110,7 @@ def _blocks(suite: Suite) -> list[Any]:
         *suite.grammar,
         *suite.random_grammars,
         *suite.random_tries,
+        *suite.skip_ratio,
     ]
 
 

@@ -78,6 +78,13 @@ class BackendProcess:
         self._kill()
         return BackendFailure("crashed", message)
 
+    @property
+    def pid(self) -> int:
+        """Of the running process. Raises BackendFailure where none runs."""
+        if self._process is None:
+            raise BackendFailure("crashed", "it is not running")
+        return self._process.pid
+
     def close(self) -> None:
         """Say bye, end the process, delete the scratch file."""
         if self._process is not None and self._process.poll() is None:

@@ -39,8 +39,11 @@ class HelloReply(Message):
     build: str = ""
     device: str = "cpu"
     capabilities: list[
-        Literal["run", "draws", "time", "decode", "generate", "in_graph", "whole_chain", "uniforms"]
-    ]
+        Literal[
+            "run", "draws", "time", "decode", "generate", "throughput", "in_graph", "whole_chain",
+            "uniforms",
+        ]
+    ]  # fmt: skip
     samplers: list[str]
 
 
@@ -144,8 +147,11 @@ class TimeRequest(Message):
 
 
 class TimeReply(Message):
+    """ns: of each application, without the making of candidates, which setup_ns holds."""
+
     ok: Literal[True] = True
     ns: list[int]
+    setup_ns: list[int] = []
 
 
 class DecodeRequest(Message):
@@ -191,6 +197,36 @@ class GenerateReply(Message):
     )
 
 
+class ThroughputRequest(Message):
+    """Decode with a model as many sequences at once as asked for, and time the parts.
+
+    Each sequence has a chain of its own, which accepts the prompt. The prompt of all sequences is
+    decoded in one batch. Then n_tokens times: sample and accept a token of each sequence, decode
+    the tokens of all of them in one batch.
+    """
+
+    do: Literal["throughput"] = "throughput"
+    model: str = Field(description="path of a GGUF file; its vocabulary is the chain's, too")
+    n_vocab: int
+    chain: ChainSpec
+    prompt: list[int] = Field(min_length=1)
+    n_tokens: int = Field(gt=0)
+    sequences: int = Field(gt=0)
+
+
+class ThroughputReply(Message):
+    """Nanoseconds. sample_ns, decode_ns: of each step, all sequences together.
+
+    in_graph: how many of the first stages ran in the model's graph.
+    """
+
+    ok: Literal[True] = True
+    prompt_ns: int
+    sample_ns: list[int]
+    decode_ns: list[int]
+    in_graph: int = 0
+
+
 class ByeRequest(Message):
     do: Literal["bye"] = "bye"
 
@@ -210,10 +246,13 @@ Request = Annotated[
     | TimeRequest
     | DecodeRequest
     | GenerateRequest
+    | ThroughputRequest
     | ByeRequest,
     Field(discriminator="do"),
 ]
-Reply = HelloReply | RunReply | DrawsReply | TimeReply | DecodeReply | GenerateReply
+Reply = (
+    HelloReply | RunReply | DrawsReply | TimeReply | DecodeReply | GenerateReply | ThroughputReply
+)
 
 request_adapter: TypeAdapter[Request] = TypeAdapter(Request)
 

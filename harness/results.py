@@ -79,18 +79,46 @@ class CaseResult(_Record):
         return all(self.met(name) for name in self.backends)
 
 
+class Conditions(_Record):
+    """What a timing was taken under. cpu: the one that all backends were pinned to; mhz: its
+    frequency before each round. Where there is none, unpinned and no_mhz say why."""
+
+    cpu: int | None = None
+    unpinned: str = ""
+    mhz: list[float] = []
+    no_mhz: str = ""
+
+
 class TimingResult(_Record):
     """Interleaved timings of one chain: nanoseconds of every repetition, by backend.
 
     repetitions: samples a round; those of round i are ns[i * repetitions : (i + 1) * repetitions].
+    baseline: the backend that the others are compared with; again: a second process of it, timed
+    in the same rounds (harness/timing_verdict.py takes the noise from them). setup_ns: making the
+    candidates, which is not in ns. failed: why a backend has no samples.
+    group, last_n, masked: a point of one cost over n_vocab and last_n (harness/timing_slopes.py).
+    steady: what the cost of this group must not depend on.
+    instructions: of one application, by backend; uncounted: why there are none.
     """
 
     kind: Literal["timing"] = "timing"
     id: str
+    suite: str = ""
     sampler: str
     n_vocab: int
     repetitions: int = Field(default=1, ge=1)
     ns: dict[str, list[int]]
+    baseline: str = ""
+    again: list[int] = []
+    setup_ns: dict[str, list[int]] = {}
+    failed: dict[str, str] = {}
+    group: str = ""
+    last_n: int = 0
+    masked: float = 0.0
+    steady: list[Literal["n_vocab", "last_n"]] = []
+    instructions: dict[str, int] = {}
+    uncounted: dict[str, str] = {}
+    conditions: Conditions = Conditions()
 
 
 class LogitsFigures(_Record):
@@ -154,13 +182,16 @@ class Header(_Record):
 
 
 class Footer(_Record):
-    """The last line of a finished run; a bundle without it is unfinished."""
+    """The last line of a finished run; a bundle without it is unfinished. records: how many of
+    each kind there are; empty in bundles of older versions."""
 
     kind: Literal["footer"] = "footer"
     cases: int
     steps: int
     wall_s: float
     cells: int = 0
+    skip_ratios: int = 0
+    records: dict[str, int] = {}
 
 
 class BackendInfo(_Record):
@@ -187,7 +218,7 @@ class Machine(_Record):
 
 
 class RunInfo(_Record):
-    """run.json: what was run, with what, on what, when."""
+    """run.json: what was run, with what, on what, when. only: the cases that it was limited to."""
 
     format: Literal[1] = 1
     version: str
@@ -196,5 +227,6 @@ class RunInfo(_Record):
     suites: dict[str, str]
     profile: str
     seed: int
+    only: list[str] = []
     backends: dict[str, BackendInfo]
     machine: Machine

@@ -151,6 +151,7 @@ def describe(
     profile: str,
     seed: int,
     names: dict[str, str | None],
+    only: list[str] | None = None,
 ) -> RunInfo:
     """run.json of this run; asks every backend what it is. names: see `run_chunk`."""
     return RunInfo(
@@ -160,6 +161,7 @@ def describe(
         suites=suites,
         profile=profile,
         seed=seed,
+        only=only or [],
         backends={
             backend_names.command_of(name)[0]: backend_names.inspect(name).model_copy(
                 update={"reference": release or NEWEST}

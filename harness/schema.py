@@ -23,6 +23,8 @@ def protocol_schema() -> str:
         | p.DecodeReply
         | p.GenerateRequest
         | p.GenerateReply
+        | p.ThroughputRequest
+        | p.ThroughputReply
         | p.ByeRequest
         | p.ErrorReply
     )

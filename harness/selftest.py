@@ -1,11 +1,12 @@
 """The self-test: every planted fault must be caught, at its stage, by a case of the quick profile.
 
-Three parts:
+Four kinds:
   adapters  each breaks the protocol on one case of three, as a process: that case gets the verdict
             expected, the other two are identical, and a new worker was started where the old one
             could not go on
   baseline  the reference as a backend process on every case: each must be identical, or the
             harness sees differences where there are none
+  parts     what is no sampler: each is checked beside the one that is right
   mutants   each runs the cases that contain its sampler until one catches it at its stage: in a
             process of the self-test, through the same requests, scratch file and comparison as any
             backend, or, with `processes`, as a backend process of its own
@@ -29,6 +30,7 @@ from harness.execute import execute
 from harness.mutants import MUTANTS, Mutant
 from harness.mutants.adapters import ADAPTERS, TRIGGER, Adapter, trial_cases
 from harness.mutants.in_process import InProcess
+from harness.mutants.parts import PARTS, Part
 from harness.process import BackendProcess
 from harness.suite import expand, find_suites
 from harness.verdicts import Verdict
@@ -76,6 +78,19 @@ class AdapterResult(_Record):
     seconds: float = 0.0
 
 
+class PartResult(_Record):
+    """seen: what the check said of the fault. alarm: what it said of the part that is right."""
+
+    name: str
+    fault: str
+    seen: str
+    alarm: str
+
+    @property
+    def caught(self) -> bool:
+        return bool(self.seen) and not self.alarm
+
+
 class BaselineResult(_Record):
     """The reference against itself. alarms: the cases that were not identical."""
 
@@ -87,30 +102,33 @@ class BaselineResult(_Record):
 class SelfTestReport(_Record):
     mutants: list[MutantResult]
     adapters: list[AdapterResult]
+    parts: list[PartResult] = []
     baseline: BaselineResult
     seconds: float
 
     @property
     def survivors(self) -> list[str]:
-        return [m.name for m in self.mutants if not m.caught] + [
-            a.name for a in self.adapters if not a.caught
-        ]
+        found: list[MutantResult | PartResult | AdapterResult]
+        found = [*self.mutants, *self.parts, *self.adapters]
+        return [fault.name for fault in found if not fault.caught]
 
     @property
     def passed(self) -> bool:
         """All caught, no false alarm; a self-test of nothing does not pass."""
-        some = len(self.mutants) + len(self.adapters) > 0
+        some = len(self.mutants) + len(self.parts) + len(self.adapters) > 0
         return some and not self.survivors and not self.baseline.alarms
 
     def lines(self) -> list[str]:
         """The score, worst first."""
         caught = sum(m.caught for m in self.mutants)
         held = sum(a.caught for a in self.adapters)
+        parts = sum(p.caught for p in self.parts)
         right = self.baseline.cases - len(self.baseline.alarms)
         return [
             *(f"SURVIVED {name}" for name in self.survivors),
             *(f"FALSE ALARM {case}" for case in self.baseline.alarms),
             f"mutants  {caught}/{len(self.mutants)} caught, each at its stage",
+            f"parts    {parts}/{len(self.parts)} caught, the right ones let through",
             f"adapters {held}/{len(self.adapters)} caught, other cases untouched",
             f"baseline {right}/{self.baseline.cases} identical: the reference against itself"
             if self.baseline.cases
@@ -251,7 +269,7 @@ def run_selftest(
     for each fault as it is done, and the score. Raises InputError for an unknown name.
     """
     begun = time.perf_counter()
-    mutants, adapters = chosen(names or [])
+    mutants, parts, adapters = chosen(names or [])
     say: Callable[[str], object] = report or (lambda _line: None)
     chunks = [] if names else list(range(0, len(quick_cases()), BASELINE_CHUNK))
     with _pool(jobs) as pool:
@@ -263,9 +281,13 @@ def run_selftest(
             say(line_of(trial.result()))
         baseline = functools.reduce(_added, (c.result() for c in checks), BaselineResult())
     found = _run_mutants(mutants, jobs, processes, say)
+    tried = [try_part(PARTS[name]) for name in parts]
+    for part in tried:
+        say(line_of(part))
     whole = SelfTestReport(
         mutants=[found[name] for name in mutants],
         adapters=[broken[name] for name in adapters],
+        parts=tried,
         baseline=baseline,
         seconds=time.perf_counter() - begun,
     )
@@ -295,11 +317,16 @@ def _pool(jobs: int) -> ProcessPoolExecutor:
     return ProcessPoolExecutor(jobs or None, mp_context=get_context("spawn"))
 
 
-def chosen(names: list[str]) -> tuple[list[str], list[str]]:
-    """The mutants and adapters that names stand for; all where there are none."""
-    known = [*MUTANTS, *ADAPTERS]
+def try_part(part: Part) -> PartResult:
+    seen, alarm = part.check(part.make), part.check(part.right)
+    return PartResult(name=part.name, fault=part.fault, seen=seen, alarm=alarm)
+
+
+def chosen(names: list[str]) -> tuple[list[str], list[str], list[str]]:
+    """The mutants, parts and adapters that names stand for; all where there are none."""
+    known = [*MUTANTS, *PARTS, *ADAPTERS]
     if not names:
-        return list(MUTANTS), list(ADAPTERS)
+        return list(MUTANTS), list(PARTS), list(ADAPTERS)
     picked = []
     for name in names:
         prefix = name.removesuffix("*").removesuffix("/")
@@ -308,7 +335,8 @@ def chosen(names: list[str]) -> tuple[list[str], list[str]]:
             raise InputError(f"mutant {name!r}", "unknown", "`sampler-parity selftest` lists them")
         picked += matching
     picked = list(dict.fromkeys(picked))
-    return [n for n in picked if n in MUTANTS], [n for n in picked if n in ADAPTERS]
+    mutants, parts, adapters = ([n for n in picked if n in k] for k in (MUTANTS, PARTS, ADAPTERS))
+    return mutants, parts, adapters
 
 
 def _added(a: BaselineResult, b: BaselineResult) -> BaselineResult:
@@ -317,7 +345,10 @@ def _added(a: BaselineResult, b: BaselineResult) -> BaselineResult:
     )
 
 
-def line_of(result: MutantResult | AdapterResult) -> str:
+def line_of(result: MutantResult | AdapterResult | PartResult) -> str:
+    if isinstance(result, PartResult):
+        state = "caught  " if result.caught else "SURVIVED"
+        return f"{state} {result.name:<44} {result.alarm or result.seen or result.fault}"
     if isinstance(result, AdapterResult):
         state = "caught  " if result.caught else "SURVIVED"
         verdicts = ", ".join(result.verdicts)

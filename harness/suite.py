@@ -34,6 +34,7 @@ from harness.suite_distribution import (
 from harness.suite_generate import Generations
 from harness.suite_grammar import Grammars, RandomGrammars
 from harness.suite_matrix import Matrix, Pairs
+from harness.suite_skip_ratio import SkipRatios, Workload
 from harness.suite_trie import RandomTries
 from harness.vocab_files import read_vocab, vocab_path
 from reference import ChainError, build_chain
@@ -42,7 +43,7 @@ Profile = Literal["quick", "full"]
 
 _BLOCKS = (
     *("case", "matrix", "pairs", "random_chains", "fuzz", "decode", "generate", "grammar"),
-    *("random_grammars", "random_tries", *KINDS),
+    *("random_grammars", "random_tries", "skip_ratio", *KINDS),
 )
 
 
@@ -80,6 +81,7 @@ class Suite(BaseModel):
     grammar: list[Grammars] = []
     random_grammars: list[RandomGrammars] = []
     random_tries: list[RandomTries] = []
+    skip_ratio: list[SkipRatios] = []
     chains: dict[str, ChainSpec] = {}
 
 
@@ -182,6 +184,23 @@ def expand_cells(file: SuiteFile, profile: Profile) -> list[Cell]:
             _check_chains(path, place, cell.case(), chains, new=True)
             cells[cell.id] = cell
     return list(cells.values())
+
+
+def expand_workloads(file: SuiteFile, profile: Profile) -> list[Workload]:
+    """The skip-ratio measurements of a suite in this profile. Raises InputError."""
+    path = file.path
+    found: dict[str, Workload] = {}
+    for block in file.suite.skip_ratio:
+        place = f"skip_ratio {block.id!r}"
+        try:
+            for workload in block.workloads(profile == "quick"):
+                full = workload.model_copy(update={"id": f"{path.stem}/{workload.id}"})
+                if full.id in found:
+                    raise ValueError(f"duplicate id {full.id!r}")
+                found[full.id] = full
+        except ValueError as error:
+            raise InputError(path, f"{place}: {error}") from None
+    return list(found.values())
 
 
 def _all_cases(

@@ -6,34 +6,41 @@ All ways are greedy. The clock runs from the prompt's last token to the end of t
 set_token_trie (cached), and not the making of the grammar. docs/token-trie.md explains the figures.
 """
 
-import math
 import random
 import statistics
 import time
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.backends.token_trie import Worker
 from harness.builds import worker_arguments
-from harness.errors import InputError
-from harness.machine import describe
+from harness.errors import InputError, Unsupported
 from harness.models import model_path
-from harness.trie_costs import own_costs, set_costs
+from harness.skip_ratio_results import (
+    Interval,
+    Law,
+    Measured,
+    Mode,
+    OwnCosts,
+    SetCosts,
+    Way,
+)
+from harness.trie_costs import own_costs, set_costs, trie_left
 from harness.trie_grammar import Grammar, Span
 from harness.trie_law import law
+from harness.trie_model import modelled
 from harness.trie_session import Session, build_tries
 from harness.trie_workloads import PROMPTS, read_descriptor, text_grammar, text_of, token_grammar
 from harness.vocab_files import read_vocab
 from reference import ChainError
-from reference.trie import build_trie, count_nodes
+from reference.trie import Node, build_trie, count_nodes
 
-Mode = Literal["strict-guided", "strict-trie-ffi"]
 GUIDED = ("grammar_first", "grammar_resample")
 WAYS: tuple[str, ...] = (*GUIDED, "trie", "trie_one_by_one")
 RESAMPLES = 2000  # of the bootstrap
-DECODE_MS = (0.2, 1, 5, 20, 100, 500)  # of a forward pass, from a toy to a large model
+OWN_TIMES, SET_TIMES = 2, 20  # repetitions of what the samplers cost alone, and of setting a trie
 
 Row = NDArray[np.float32]
 # of each way, the span of each prompt, round by round
@@ -43,7 +50,9 @@ Spans = dict[str, list[list[Span]]]
 class Bench:
     """A model, prompts, the leaves of a payload, and every way to generate one of them.
 
-    build: of llama.cpp, as BUILD or BUILD:DEVICE. Raises InputError for what does not fit together.
+    build: of llama.cpp, as BUILD or BUILD:DEVICE. delay_ms: what every forward pass takes longer in
+    what is timed, as with a larger model. Raises InputError for what does not
+    fit together, Unsupported for a build that cannot generate.
     """
 
     def __init__(
@@ -54,12 +63,15 @@ class Bench:
         grammar: str = "",
         model_id: str = "",
         build: str = "",
+        delay_ms: float = 0.0,
     ) -> None:
         path = model_path(model)
         model_id = model_id or path.stem
         self.model, self.worker = model, Worker(*worker_arguments(build) if build else ())
+        if "generate" not in self.worker.hello().capabilities:
+            raise Unsupported(f"llama.cpp {self.worker.library.release} decodes no model here")
         self.session = Session(self.worker, path, [{"greedy": {}}], model_id=model_id)
-        self.vocab = read_vocab(path)
+        self.vocab, self.delay_s = read_vocab(path), delay_ms / 1000
         self.prompts = [self.session.tokenize(prompt, special=True) for prompt in prompts]
         if not all(self.prompts):
             raise InputError("prompts", "one is empty", "remove it")
@@ -134,7 +146,7 @@ def tokens_per_s(spans: list[Span]) -> float:
     return sum(len(span.tokens) for span in spans) * 1e9 / sum(span.ns for span in spans)
 
 
-def ratio(pairs: list[tuple[Span, Span]], seed: int) -> tuple[float, list[float]]:
+def ratio(pairs: list[tuple[Span, Span]], seed: int) -> tuple[float, Interval]:
     """Tokens per second of the first over the second, with its 95% interval: of RESAMPLES draws of
     as many pairs, with replacement."""
     tokens = np.array([[len(a.tokens), len(b.tokens)] for a, b in pairs], np.float64)
@@ -146,7 +158,7 @@ def ratio(pairs: list[tuple[Span, Span]], seed: int) -> tuple[float, list[float]
 
     drawn = np.random.default_rng(seed).integers(len(pairs), size=(RESAMPLES, len(pairs)))
     low, high = np.quantile(of(drawn), [0.025, 0.975])
-    return float(of(np.arange(len(pairs)))), [float(low), float(high)]
+    return float(of(np.arange(len(pairs)))), (float(low), float(high))
 
 
 def agreement(got: list[tuple[int, ...]], wanted: list[tuple[int, ...]]) -> float:
@@ -155,19 +167,22 @@ def agreement(got: list[tuple[int, ...]], wanted: list[tuple[int, ...]]) -> floa
     return same / sum(max(len(g), len(w)) for g, w in zip(got, wanted, strict=True))
 
 
-def run(bench: Bench, mode: Mode, rounds: int = 5, seed: int = 0) -> dict[str, Any]:
-    """The benchmark's JSON: the seed's fields first, then ours. Raises InputError."""
+def run(bench: Bench, mode: Mode, rounds: int = 5, seed: int = 0) -> Measured:
+    """Raises InputError."""
+    bench.session.context.delay_s = bench.delay_s
     spans = measure(bench, mode, rounds, seed)
+    bench.session.context.delay_s = 0.0
     return _result(bench, mode, spans, seed)
 
 
-def _result(bench: Bench, mode: Mode, spans: Spans, seed: int) -> dict[str, Any]:
+def _result(bench: Bench, mode: Mode, spans: Spans, seed: int) -> Measured:
     way = "trie" if mode == "strict-trie-ffi" else "grammar_first"
     flat = {name: [span for row in rows for span in row] for name, rows in spans.items()}
     tokens = {name: [span.tokens for span in rows[0]] for name, rows in spans.items()}
     vs_first, vs_first_ci = ratio(list(zip(flat[way], flat["grammar_first"], strict=True)), seed)
     vs_again, vs_again_ci = ratio(list(zip(flat[way], flat["grammar_resample"], strict=True)), seed)
     left, own = _candidates_left(bench, way, tokens[way])
+    exact = children_of(build_trie(bench.leaves), tokens[way]) if way == "trie" else left
     n = bench.session.model.n_vocab
     skips = [(n - kept) / n for kept in left]
     texts = {k: [_text(bench, t) for t in found] for k, found in tokens.items()}
@@ -176,31 +191,33 @@ def _result(bench: Bench, mode: Mode, spans: Spans, seed: int) -> dict[str, Any]
     ways = {name: _way(found) for name, found in flat.items()}
     saved = sum(span.saved for span in spans[way][0])
     total = sum(len(span.tokens) for span in spans[way][0])
-    return {
-        "mode": mode,
-        "model": bench.model,
-        "skip_ratio_mean": statistics.fmean(skips),
-        "skip_ratio_std": statistics.pstdev(skips),
-        "tokens_per_second": tokens_per_s(flat[way]),
-        "tokens_per_second_vs_grammar": vs_first,
-        "token_accuracy": agreement(tokens[way], of_spelling),
-        "forward_passes_saved": saved,
-        "forward_passes_total": total,
-        "tokens_per_second_vs_grammar_ci95": vs_first_ci,
-        "tokens_per_second_vs_resampling": vs_again,
-        "tokens_per_second_vs_resampling_ci95": vs_again_ci,
-        "token_agreement_with_grammar": agreement(tokens[way], tokens["grammar_first"]),
-        "text_accuracy": _share(texts[way], texts["grammar_first"]),
-        "n_vocab": n,
-        "pairs": len(flat[way]),
-        "ways": ways,
-        "modelled": _modelled(ways[way], ways["grammar_first"]),
-        "own_us_per_step": own,
+    return Measured(
+        mode=mode,
+        model=bench.model,
+        skip_ratio_mean=statistics.fmean(skips),
+        skip_ratio_std=statistics.pstdev(skips),
+        tokens_per_second=tokens_per_s(flat[way]),
+        tokens_per_second_vs_grammar=vs_first,
+        token_accuracy=agreement(tokens[way], of_spelling),
+        forward_passes_saved=saved,
+        forward_passes_total=total,
+        skip_ratio_exact=statistics.fmean((n - k) / n for k in exact) if way == "trie" else None,
+        skip_ratio_off=sum(kept != k for kept, k in zip(left, exact, strict=True)),
+        tokens_per_second_vs_grammar_ci95=vs_first_ci,
+        tokens_per_second_vs_resampling=vs_again,
+        tokens_per_second_vs_resampling_ci95=vs_again_ci,
+        token_agreement_with_grammar=agreement(tokens[way], tokens["grammar_first"]),
+        text_accuracy=_share(texts[way], texts["grammar_first"]),
+        n_vocab=n,
+        pairs=len(flat[way]),
+        ways=ways,
+        modelled=modelled(ways[way], ways["grammar_first"]),
+        own_us_per_step=own,
         **_setting_up(bench),
-        "law": _law(bench),
-        "backend": {"version": hello.version, "device": hello.device},
-        "machine": describe().model_dump(),
-    }
+        law=_law(bench),
+        version=hello.version,
+        device=hello.device,
+    )
 
 
 def _share(got: list[bytes], wanted: list[bytes]) -> float:
@@ -223,72 +240,57 @@ def _by_token_grammar(bench: Bench) -> list[tuple[int, ...]]:
 
 def _candidates_left(
     bench: Bench, way: str, tokens: list[tuple[int, ...]]
-) -> tuple[list[int], dict[str, float]]:
-    """At each step, how many candidates the constraint leaves; and what that costs by itself."""
+) -> tuple[list[int], OwnCosts]:
+    """At each step, how many candidates the constraint leaves, counted behind llama.cpp's own call
+    of it; and what it costs by itself."""
     grammar = bench.grammar(bench.gbnf, first=True)
-    root, left, costs = build_trie(bench.leaves), [], []
-    flat = bench.session.cache.acquire(bench.json)[1].by_path[bench.payload.descriptors[0].path]
+    left: list[int] = []
+    costs: list[OwnCosts] = []
+    flat = build_tries(bench.payload).by_path[bench.payload.descriptors[0].path]
     for prompt, taken in zip(bench.prompts, tokens, strict=True):
         steps = bench.leaf_rows(prompt, taken)
+        costs.append(own_costs(bench.session, flat, grammar, steps, OWN_TIMES))
         if way == "trie":
-            node = root
-            for token in taken:
-                left.append(len(node.children))
-                node = node.children[token]
-        else:
-            grammar.reset()
-            for token, row in steps:
-                left.append(grammar.mask(row))
-                grammar.accept(token)
-        costs.append(own_costs(bench.session, flat, grammar, steps, times=2))
-    return left, {
-        name: statistics.median(getattr(cost, name) for cost in costs)
-        for name in ("masking", "compacting", "grammar")
-    }
+            left += trie_left(bench.session, flat, steps)
+            continue
+        grammar.reset()
+        for token, row in steps:
+            left.append(grammar.mask(row))
+            grammar.accept(token)
+    names = ("masking", "compacting", "grammar")
+    return left, OwnCosts(**{n: statistics.median(getattr(c, n) for c in costs) for n in names})
 
 
-def _way(spans: list[Span]) -> dict[str, Any]:
+def children_of(root: Node, leaves: list[tuple[int, ...]]) -> list[int]:
+    """Along these leaves, how many tokens can follow at each step, by the reference's trie; 0 where
+    a token has left it."""
+    found = []
+    for leaf in leaves:
+        node: Node | None = root
+        for token in leaf:
+            found.append(len(node.children) if node else 0)
+            node = node.children.get(token) if node else None
+    return found
+
+
+def _way(spans: list[Span]) -> Way:
     sampling = [ns for span in spans for ns in span.sampler_ns]
     decoding = [ns for span in spans for ns in span.decode_ns]
     tokens = sum(len(span.tokens) for span in spans)
-    return {
-        "tokens_per_second": tokens_per_s(spans),
-        "forward_passes_per_token": len(decoding) / tokens,
-        "sampler_us_per_step": statistics.median(sampling) / 1000 if sampling else None,
-        "decode_us_per_pass": statistics.median(decoding) / 1000 if decoding else None,
-        "sampler_us_mean": statistics.fmean(sampling) / 1000 if sampling else None,
-        "decode_us_mean": statistics.fmean(decoding) / 1000 if decoding else None,
-        "resampled_share": sum(span.resampled for span in spans) / tokens,
-    }
-
-
-def speed_up(way: dict[str, Any], grammar: dict[str, Any], decode_us: float) -> float:
-    """What tokens per second grow by where a forward pass takes so long: both ways sample once a
-    pass, and only the passes differ in number."""
-    if way["sampler_us_mean"] is None:
-        return math.inf
-    of_grammar = grammar["forward_passes_per_token"] * (decode_us + grammar["sampler_us_mean"])
-    # a pass that takes forced tokens along is a larger batch
-    batches = way["decode_us_mean"] / grammar["decode_us_mean"]
-    of_way = way["forward_passes_per_token"] * (decode_us * batches + way["sampler_us_mean"])
-    return float(of_grammar / of_way)
-
-
-def _modelled(way: dict[str, Any], grammar: dict[str, Any]) -> dict[str, Any]:
-    """The speed-up at the decode time measured, to be held against what was measured, and at
-    others. None: no forward pass at all, of a trie with one leaf."""
-    here = speed_up(way, grammar, grammar["decode_us_mean"])
-    if math.isinf(here):
-        return {"here": None, "by_decode_ms": None}
-    return {
-        "here": here,
-        "by_decode_ms": {str(ms): speed_up(way, grammar, 1000 * ms) for ms in DECODE_MS},
-    }
+    return Way(
+        tokens_per_second=tokens_per_s(spans),
+        forward_passes_per_token=len(decoding) / tokens,
+        sampler_us_per_step=statistics.median(sampling) / 1000 if sampling else None,
+        decode_us_per_pass=statistics.median(decoding) / 1000 if decoding else None,
+        sampler_us_mean=statistics.fmean(sampling) / 1000 if sampling else None,
+        decode_us_mean=statistics.fmean(decoding) / 1000 if decoding else None,
+        resampled_share=sum(span.resampled for span in spans) / tokens,
+    )
 
 
 def _setting_up(bench: Bench) -> dict[str, Any]:
     """The size of the trie, and what it costs to set it, beside reading the grammar."""
-    costs = set_costs(bench.session, bench.json, times=20)
+    costs: SetCosts = set_costs(bench.session, bench.json, SET_TIMES)
     grammar = bench.grammar(bench.gbnf, first=True)
     nodes = count_nodes(build_trie(bench.leaves))
     tokens = sum(len(leaf.tokens) for leaf in bench.leaves)
@@ -299,12 +301,12 @@ def _setting_up(bench: Bench) -> dict[str, Any]:
         "shared_tokens": 1 - (nodes - 1) / tokens,
         "trie_nodes": nodes,
         "trie_bytes": flat.nbytes,
-        "set_token_trie_us": {"cold": costs.cold, "cached": costs.cached},
+        "set_token_trie_us": costs,
         "read_grammar_us": statistics.median(grammar.reset() for _ in range(5)) / 1000,
     }
 
 
-def _law(bench: Bench) -> dict[str, Any]:
+def _law(bench: Bench) -> Law:
     """After the first prompt."""
     bench.session.rewind(0)
-    return vars(law(bench.session.context, bench.vocab, bench.prompts[0], bench.leaves))
+    return law(bench.session.context, bench.vocab, bench.prompts[0], bench.leaves)

@@ -10,28 +10,19 @@ import statistics
 import threading
 import time
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from harness.backends.llama_cpp import NativeCandidates
 from harness.backends.token_trie import FlatTrie, NativeTrie
+from harness.skip_ratio_results import OwnCosts, SetCosts
 from harness.trie_grammar import Grammar
 from harness.trie_session import Session, Tries, build_tries, payload_of
 from harness.trie_workloads import leaf_texts
 from reference.trie import TrieCache, read_payload
 
 Row = NDArray[np.float32]
-
-
-@dataclass(frozen=True)
-class OwnCosts:
-    """Median microseconds of one step's apply and accept, on candidates of the whole vocabulary."""
-
-    masking: float
-    compacting: float
-    grammar: float
 
 
 def own_costs(
@@ -54,6 +45,19 @@ def own_costs(
     return OwnCosts(**{name: statistics.median(ns) / 1000 for name, ns in found.items()})
 
 
+def trie_left(session: Session, trie: FlatTrie, steps: list[tuple[int, Row]]) -> list[int]:
+    """How many candidates have a logit above -inf behind the trie, at each step of a leaf."""
+    sampler = NativeTrie(session.library, trie, 1, compact=False).pointer
+    left = []
+    for token, row in steps:
+        candidates = NativeCandidates(row)
+        session.library.apply(sampler, candidates.array)
+        left.append(int((candidates.data["logit"] != -np.inf).sum()))
+        session.library.llama_sampler_accept(sampler, token)
+    session.library.llama_sampler_free(sampler)
+    return left
+
+
 def _step_ns(session: Session, sampler: int, token: int, row: Row) -> int:
     candidates = NativeCandidates(row)
     array = ctypes.byref(candidates.array)
@@ -61,14 +65,6 @@ def _step_ns(session: Session, sampler: int, token: int, row: Row) -> int:
     session.library.llama_sampler_apply(sampler, array)
     session.library.llama_sampler_accept(sampler, token)
     return time.perf_counter_ns() - start
-
-
-@dataclass(frozen=True)
-class SetCosts:
-    """Median microseconds of set_token_trie, for a payload met first and for one in the cache."""
-
-    cold: float
-    cached: float
 
 
 def set_costs(session: Session, payload_json: str, times: int) -> SetCosts:
@@ -83,7 +79,7 @@ def set_costs(session: Session, payload_json: str, times: int) -> SetCosts:
             found.append(time.perf_counter_ns() - start)
             session.clear_token_trie()
     session.cache = before
-    return SetCosts(statistics.median(cold) / 1000, statistics.median(cached) / 1000)
+    return SetCosts(cold=statistics.median(cold) / 1000, cached=statistics.median(cached) / 1000)
 
 
 def payload_costs(payload_json: str, times: int) -> SetCosts:
@@ -96,7 +92,7 @@ def payload_costs(payload_json: str, times: int) -> SetCosts:
             start = time.perf_counter_ns()
             cache.acquire(payload_json)
             found.append(time.perf_counter_ns() - start)
-    return SetCosts(statistics.median(cold) / 1000, statistics.median(cached) / 1000)
+    return SetCosts(cold=statistics.median(cold) / 1000, cached=statistics.median(cached) / 1000)
 
 
 def threads_us(payload_json: str, threads: int, shared: bool, times: int) -> float:

@@ -19,22 +19,11 @@ from typing import Any
 import numpy as np
 
 from harness.backends.llama_decode import Context
+from harness.skip_ratio_results import Law
 from reference.trie import Leaf, Node
 from reference.vocab import Vocab
 
 MOST_SPELLINGS = 1000  # each costs some forward passes
-
-
-@dataclass(frozen=True)
-class Law:
-    """kl_trie, kl_grammar: in nats, of what the masks make from the conditional, over leaves and
-    over texts; None where there are more than MOST_SPELLINGS to walk. spellings: token sequences
-    that the grammar takes; beyond_trie: the share of them that the trie does not."""
-
-    kl_trie: float | None
-    kl_grammar: float | None
-    spellings: int
-    beyond_trie: float
 
 
 def pieces_of(vocab: Vocab) -> dict[bytes, list[int]]:
@@ -75,7 +64,7 @@ def law(context: Context, vocab: Vocab, prompt: list[int], leaves: tuple[Leaf, .
     n = sum(count_spellings(text, pieces) for text in texts)
     beyond = (n - len(leaves)) / n
     if n > MOST_SPELLINGS:
-        return Law(None, None, n, beyond)
+        return Law(kl_trie=None, kl_grammar=None, spellings=n, beyond_trie=beyond)
     root = Node()
     for i, text in enumerate(texts):
         for tokens in spellings(text, pieces):
@@ -86,8 +75,12 @@ def law(context: Context, vocab: Vocab, prompt: list[int], leaves: tuple[Leaf, .
     own = {leaf.tokens[:k] for leaf in leaves for k in range(1, len(leaf.tokens) + 1)}
     walk = _Walk(context, len(leaves), own)
     walk.node(root, prompt, (), _Weights(0.0, 0.0, 0.0))
-    kl_trie = divergence(walk.leaf, walk.by_trie)
-    return Law(kl_trie, divergence(walk.text, walk.by_grammar), n, beyond)
+    return Law(
+        kl_trie=divergence(walk.leaf, walk.by_trie),
+        kl_grammar=divergence(walk.text, walk.by_grammar),
+        spellings=n,
+        beyond_trie=beyond,
+    )
 
 
 def divergence(weights: Any, probabilities: Any) -> float:

@@ -10,8 +10,9 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,7 @@ WORKERS = {
     "transformers": "harness.backends.transformers",
     "token_trie": "harness.backends.token_trie",
     "mutant": "harness.backends.mutant",
+    "slow": "harness.backends.slow",
 }
 
 
@@ -86,6 +88,14 @@ class Generator(Protocol):
 
     def generate(self, request: p.GenerateRequest, rows: NDArray[np.float32]) -> p.GenerateReply:
         """rows: [n_tokens, n_vocab], to be filled. Raises InputError for a bad model."""
+
+
+@runtime_checkable
+class Throughput(Protocol):
+    """A backend that decodes many sequences at once and times it."""
+
+    def throughput(self, request: p.ThroughputRequest) -> p.ThroughputReply:
+        """Raises InputError for a bad model."""
 
 
 Result = tuple[Any, Any, Any, bool | None, int]
@@ -188,14 +198,26 @@ def time_chain(backend: Backend, scratch: Scratch, request: p.TimeRequest) -> p.
     instance = backend.build(request.chain, request.n_vocab, request.vocab)
     for token in request.history:
         instance.accept(token)
-    ns = []
+    idle = _idle(backend, request)
+    ns, setup_ns = [], []
     for _ in range(request.repetitions):
+        begun = time.perf_counter_ns()
         candidates = backend.candidates(row)
+        setup_ns.append(time.perf_counter_ns() - begun)
+        if idle is not None:  # making candidates threw this code out of the processor's caches
+            idle.apply(None, candidates)
         start = time.perf_counter_ns()
-        for stage in range(len(request.chain)):
-            instance.apply(stage, candidates)
+        instance.apply(None, candidates)
         ns.append(time.perf_counter_ns() - start)
-    return p.TimeReply(ns=ns)
+    return p.TimeReply(ns=ns, setup_ns=setup_ns)
+
+
+def _idle(backend: Backend, request: p.TimeRequest) -> Instance | None:
+    """A chain of nothing, which takes the same way to do it; None where a backend has none."""
+    try:
+        return backend.build([], request.n_vocab, request.vocab)
+    except (Unsupported, ChainError, InputError):
+        return None
 
 
 def decode(backend: Backend, scratch: Scratch, request: p.DecodeRequest) -> p.DecodeReply:
@@ -238,6 +260,10 @@ def answer(backend: Backend, scratch: Scratch, request: p.Request) -> p.Reply | 
             return decode(backend, scratch, request)
         if isinstance(request, p.GenerateRequest):
             return generate(backend, scratch, request)
+        if isinstance(request, p.ThroughputRequest):
+            if not isinstance(backend, Throughput):
+                raise Unsupported("decodes no model")
+            return backend.throughput(request)
         return backend.hello()
     except Unsupported as error:
         return p.ErrorReply(kind="unsupported", message=str(error))
@@ -276,13 +302,17 @@ def _limit_memory() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
-def main() -> None:
+def run_worker(make: Callable[[], Backend]) -> None:
+    """Serve until bye. make: is called once nothing that is printed can be taken for a reply."""
     _limit_memory()
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
+    serve(make(), replies)
+
+
+def main() -> None:
     name, *arguments = sys.argv[1:]
-    backend = importlib.import_module(WORKERS[name]).Worker(*arguments)
-    serve(backend, replies)
+    run_worker(lambda: cast(Backend, importlib.import_module(WORKERS[name]).Worker(*arguments)))
 
 
 if __name__ == "__main__":

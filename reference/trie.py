@@ -255,9 +255,12 @@ class TrieCache(Generic[T]):
         self.build, self.size = build, size
         self.entries: OrderedDict[str, Entry[T]] = OrderedDict()
 
+    def key(self, text: str) -> str:
+        return cache_key(text)
+
     def acquire(self, text: str) -> tuple[str, T]:
         """The key to release it by, and what was built. Raises ChainError; then nothing is kept."""
-        key = cache_key(text)
+        key = self.key(text)
         if key not in self.entries:
             self.entries[key] = Entry(self.build(read_payload(text)))
         entry = self.entries[key]

@@ -66,7 +66,7 @@ def _devices(devices: Devices, shown: int) -> list[str]:
     head += ["same top-1", "parted texts"]
     several = len({c.bundle for c in devices.configurations}) > 1
     rows = [_configuration(c, several) for c in devices.configurations]
-    lines = ["## Hardware configurations", "", *_table(head, rows), ""]
+    lines = ["## Hardware configurations", "", *table(head, rows), ""]
     lines += ["Against the first configuration of each bundle; KL in nats.", ""]
     if devices.across:
         lines += [f"Beside {code(devices.across[0].base)}, on rows that both bundles keep:", ""]
@@ -81,7 +81,7 @@ def _devices(devices: Devices, shown: int) -> list[str]:
             for a in devices.across
         ]
         head = ["configuration", "equal prompts", "largest difference", "largest KL", "same top-1"]
-        lines += [*_table(head, rows), ""]
+        lines += [*table(head, rows), ""]
     for text in devices.parted[:shown]:
         lines.append(
             f"- {code(text.case)} on {code(text.backend)} parts at token {text.step + 1}: "
@@ -115,7 +115,7 @@ def _implementations(matrix: ParityMatrix) -> list[str]:
     lines = ["## Samplers by implementation", ""]
     if matrix.unexplained:
         lines += [f"**FAILED: {matrix.unexplained:,} results are not explained.**", ""]
-    lines += [*_table(["sampler", *map(code, matrix.backends)], rows), ""]
+    lines += [*table(["sampler", *map(code, matrix.backends)], rows), ""]
     for at, name in enumerate(matrix.backends):
         found = [d for row in matrix.rows for d in row.cells[at].differences]
         said = [
@@ -141,7 +141,7 @@ def _implementation(cell: MatrixCell) -> str:
 def _drift(drift: Drift, shown: int) -> list[str]:
     rows = [[code(row.sampler), *map(_drift_cell, row.cells), row.verdict] for row in drift.rows]
     head = ["sampler", *(safe(column.release) for column in drift.columns), "in words"]
-    lines = ["## Drift across releases", "", *_table(head, rows), ""]
+    lines = ["## Drift across releases", "", *table(head, rows), ""]
     for change in drift.changes[: 4 * shown]:
         cases = sum(change.cases.values())
         lines += [
@@ -172,7 +172,7 @@ def _headline(section: Section) -> str:
     )
 
 
-def _table(head: list[str], rows: list[list[str]]) -> list[str]:
+def table(head: list[str], rows: list[list[str]]) -> list[str]:
     lines = [head, ["---"] * len(head), *rows]
     return [f"| {' | '.join(cells)} |" for cells in lines]
 
@@ -186,13 +186,13 @@ def _backends(section: Section) -> list[str]:
         facts = " ".join(x for x in (summary.version, summary.build, summary.device) if x)
         required = f"{summary.tally.met:,}/{summary.tally.cases:,}"
         rows.append([code(summary.name), required, verdicts, code(facts)])
-    return _table(["backend", "as required", "verdicts", "version, build, device"], rows)
+    return table(["backend", "as required", "verdicts", "version, build, device"], rows)
 
 
 def _matrix(section: Section, most: int) -> list[str]:
     names = [summary.name for summary in section.backends]
     rows = [_matrix_row(row, names) for row in section.matrix[:most]]
-    lines = _table(["sampler", "cases", *map(code, names)], rows)
+    lines = table(["sampler", "cases", *map(code, names)], rows)
     left_out = len(section.matrix) - len(rows)
     return [*lines, "", f"{left_out:,} more samplers."] if left_out else lines
 
@@ -259,10 +259,10 @@ def _distribution(part: Distribution, shown: int) -> list[str]:
         for row in part.rows[:shown]
     ]
     if rows:
-        lines += [f"Error budget of the run: {part.budget:.0e}.", "", *_table(head, rows), ""]
+        lines += [f"Error budget of the run: {part.budget:.0e}.", "", *table(head, rows), ""]
     if part.calibration is not None and shown:
         claims = [[c.text, c.seen, "yes" if c.met else "**NO**"] for c in part.calibration.claims]
-        lines += [*_table(["calibration", "seen", "met"], claims), ""]
+        lines += [*table(["calibration", "seen", "met"], claims), ""]
         lines += _peers(part.calibration)
     return lines
 
@@ -277,7 +277,7 @@ def _peers(calibration: CalibrationResult) -> list[str]:
         ]
         for row in calibration.peers
     ]
-    return _table(["let through", *rules], rows) if rows else []
+    return table(["let through", *rules], rows) if rows else []
 
 
 def _speed(timings: list[Timing], shown: int) -> list[str]:
@@ -285,7 +285,7 @@ def _speed(timings: list[Timing], shown: int) -> list[str]:
     lines = [f"### Speed: {met:,}/{len(timings):,} within 2 x llama.cpp + 50 µs", ""]
     rows = [_speed_row(row) for row in timings[:shown]]
     head = ["sampler", "vocabulary", "reference", "llama.cpp", "ratio [95%]", "rule"]
-    return [*lines, *_table(head, rows)] if rows else lines
+    return [*lines, *table(head, rows)] if rows else lines
 
 
 def _speed_row(row: Timing) -> list[str]:

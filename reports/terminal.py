@@ -6,6 +6,7 @@ from reports.devices import devices
 from reports.distribution import terminal_lines
 from reports.model import BackendSummary, Configuration, Difference, Section, Timing
 from reports.section import section
+from reports.skip_ratio import terminal_lines as skip_ratio_lines
 from reports.words import duration, number, one_line, place, side_by_side
 
 SHOWN = 5
@@ -17,13 +18,26 @@ def summary_lines(bundle: Bundle) -> list[str]:
     part = section(bundle)
     lines = [
         *_failures(part),
-        *(_backend_line(s) for s in part.backends if part.cases or not part.distribution),
+        *(
+            _backend_line(s)
+            for s in part.backends
+            if part.cases or (not bundle.measures_only and not part.distribution)
+        ),
         *_devices(bundle, part),
         *_speed(part.timings),
         *(terminal_lines(part.distribution) if part.distribution else []),
-        f"{_total(part)}   {part.wall_s:,.1f} s   {'ok' if part.ok else 'FAILED'}",
+        *skip_ratio_lines(bundle),
+        *(
+            []
+            if bundle.measures_only
+            else [f"{_total(part)}   {part.wall_s:,.1f} s   {_state(part.ok)}"]
+        ),
     ]
     return [line.replace("\n", " ").replace("\t", " ") for line in lines]
+
+
+def _state(ok: bool) -> str:
+    return "ok" if ok else "FAILED"
 
 
 def _total(part: Section) -> str:

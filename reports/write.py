@@ -10,6 +10,7 @@ from pathlib import Path
 
 from harness.bundle import Bundle, read_finished
 from harness.errors import InputError
+from reports import skip_ratio, throughput, throughput_page
 from reports.html import html
 from reports.index import index
 from reports.junit import junit
@@ -50,8 +51,12 @@ def write_report(bundles: list[Path], folder: Path, formats: list[str]) -> list[
 
 
 def pages_of(bundles: list[Bundle]) -> list[Page]:
-    """The pages that these bundles have something for; parity always."""
-    return [_parity(bundles)]
+    """The pages that these bundles have something for; parity for all that do more than measure."""
+    tested = [bundle for bundle in bundles if not bundle.measures_only]
+    pages = [_parity(tested)] if tested else []
+    found = throughput.report_of(bundles)
+    pages += [throughput_page.page(found)] if found else []
+    return [*pages, *_skip_ratio(bundles)]
 
 
 def _parity(bundles: list[Bundle]) -> Page:
@@ -63,6 +68,18 @@ def _parity(bundles: list[Bundle]) -> Page:
         "junit": partial(junit, report, bundles),
     }
     return Page("parity", "Parity", report.ok, texts)
+
+
+def _skip_ratio(bundles: list[Bundle]) -> list[Page]:
+    report = skip_ratio.report_of(bundles)
+    if report is None:
+        return []
+    texts: dict[str, Callable[[], str]] = {
+        "json": lambda: report.model_dump_json(indent=1) + "\n",
+        "md": partial(skip_ratio.markdown, report),
+        "html": partial(skip_ratio.html, report),
+    }
+    return [Page("skip-ratio", "Skip ratio", report.ok, texts)]
 
 
 def _write(path: Path, text: str) -> Path:

@@ -38,8 +38,13 @@ WANT = candidates([2, 0, 1], [3.0, 1.0, 1.0], [0.8, 0.1, 0.1], selected=0)
 TEMP = Temp(0.5)
 
 
-def verdict(found: Got, sampler: Sampler = TEMP, want: Candidates = WANT) -> str:
-    return classify(want, found, want, sampler).verdict
+def verdict(
+    found: Got,
+    sampler: Sampler = TEMP,
+    want: Candidates = WANT,
+    before: Candidates | None = None,
+) -> str:
+    return classify(want, found, before or want, sampler).verdict
 
 
 def test_identical_needs_every_array_the_flag_and_the_selection() -> None:
@@ -94,6 +99,61 @@ def test_boundary_is_a_cut_within_rounding_of_p() -> None:
     p = np.array([0.5, 0.3, 0.2], np.float32)[:other]
     found = Got(before.ids[:other], before.logits[:other], p, True, -1)
     assert classify(want, found, before, sampler).verdict == "boundary"
+
+
+BEFORE = candidates([0, 1, 2, 3], np.log([0.4, 0.3, 0.15, 0.15]).tolist(), [0.0] * 4)
+CUT = TopP(0.9)
+
+
+def cut(**changes: object) -> str:
+    """The verdict where the reference keeps all four and the backend left something else."""
+    want = BEFORE.copy()
+    CUT.apply(want)
+    assert want.ids.tolist() == [0, 1, 3, 2]
+    return verdict(got(want, **changes), CUT, want=want, before=BEFORE)
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"p": np.array([0.40001, 0.3, 0.15, 0.15], np.float32)}, "diverged"),
+        ({"p": np.array([0.400002, 0.3, 0.15, 0.15], np.float32)}, "boundary"),
+        ({"ids": np.array([1, 0, 3, 2], np.int32)}, "diverged"),
+        ({"ids": np.array([0, 1, 2, 3], np.int32)}, "reordered"),
+        ({"ids": np.array([0, 1, 3, 3], np.int32)}, "diverged"),
+        ({"logits": BEFORE.logits + np.float32(1)}, "diverged"),
+        ({"sorted": False}, "diverged"),
+        ({"selected": 1}, "diverged"),
+    ],
+    ids=["p", "p within rounding", "order", "equals", "twice", "logits", "flag", "selected"],
+)
+def test_survivors_as_wanted_with_another_fault_are_no_boundary(
+    changes: dict[str, object], expected: str
+) -> None:
+    assert cut(**changes) == expected
+
+
+def test_another_order_of_survivors_at_the_cut_is_diverged() -> None:
+    # masses 0.4, 0.3, 0.2, 0.1 and p = 0.9: three or four tokens may stay, in one order
+    before = candidates([0, 1, 2, 3], np.log([0.4, 0.3, 0.2, 0.1]).tolist(), [0.0] * 4)
+    p = np.array([0.4, 0.3, 0.2, 0.1], np.float32)
+    for n in (3, 4):
+        right = Got(before.ids[:n], before.logits[:n], p[:n], True, -1)
+        swapped = np.array([1, 0, 2, 3][:n])
+        wrong = Got(before.ids[swapped], before.logits[swapped], p[swapped], True, -1)
+        want = before.copy()
+        TopP(0.9).apply(want)
+        if len(want) != n:
+            assert classify(want, right, before, TopP(0.9)).verdict == "boundary"
+        assert classify(want, wrong, before, TopP(0.9)).verdict == "diverged"
+
+
+def test_a_draw_of_the_same_token_with_other_p_is_diverged() -> None:
+    before = candidates([0, 1], [0.0, 1.0], [0.0, 0.0])
+    want = before.copy()
+    Dist(1).apply(want)
+    found = got(want, p=np.array([0.5, 0.5], np.float32))
+    assert classify(want, found, before, Dist(1)).verdict == "diverged"
 
 
 def test_a_cut_one_token_beyond_rounding_is_diverged() -> None:

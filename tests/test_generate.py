@@ -156,14 +156,14 @@ class _SkipsPrompt(NativeChain):
 class _AcceptsTwice(NativeChain):
     """llama_sampler_sample accepts already; many programs accept a second time."""
 
-    def sample(self, context: int) -> int:
+    def sample(self, context: int, output: int = -1) -> int:
         token = super().sample(context)
         self.accept(token)
         return token
 
 
 class _NeverAccepts(NativeChain):
-    def sample(self, context: int) -> int:
+    def sample(self, context: int, output: int = -1) -> int:
         fresh = self.clone()  # what sample accepts is lost; so is what it draws
         return NativeChain.sample(fresh, context)
 
@@ -173,7 +173,7 @@ class _KeepsFirstLogits(NativeChain):
 
     first: int | None = None
 
-    def sample(self, context: int) -> int:
+    def sample(self, context: int, output: int = -1) -> int:
         if self.first is None:
             self.first = super().sample(context)
         return self.first

@@ -1,5 +1,6 @@
 """Planted faults: every one is caught, and the self-test can fail."""
 
+import dataclasses
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from harness.logits import Literals
 from harness.mutants import MUTANTS, Mutant
 from harness.mutants.adapters import ADAPTERS
 from harness.mutants.in_process import InProcess
+from harness.mutants.parts import PARTS
 from harness.process import BackendProcess
 from reference import ALL_SAMPLERS, SAMPLERS, Candidates
 from reference.samplers.greedy import Greedy
@@ -180,18 +182,30 @@ def test_right_adapter_is_not_taken_for_a_broken_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "mutants", "adapters"),
+    ("name", "mutants", "parts", "adapters"),
     [
-        ("greedy/nan-wins", ["greedy/nan-wins"], []),
-        ("greedy/", [name for name in MUTANTS if name.startswith("greedy/")], []),
-        ("adapter/dies", [], ["adapter/dies"]),
+        ("greedy/nan-wins", ["greedy/nan-wins"], [], []),
+        ("greedy/", [name for name in MUTANTS if name.startswith("greedy/")], [], []),
+        ("token_trie/key-without-model", [], ["token_trie/key-without-model"], []),
+        ("adapter/dies", [], [], ["adapter/dies"]),
     ],
-    ids=["one", "sampler", "adapter"],
+    ids=["one", "sampler", "part", "adapter"],
 )
-def test_names_choose_mutants_and_adapters(
-    name: str, mutants: list[str], adapters: list[str]
+def test_names_choose_mutants_parts_and_adapters(
+    name: str, mutants: list[str], parts: list[str], adapters: list[str]
 ) -> None:
-    assert selftest.chosen([name]) == (mutants, adapters)
+    assert selftest.chosen([name]) == (mutants, parts, adapters)
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_part_is_caught_and_the_right_one_is_not(name: str) -> None:
+    part = PARTS[name]
+    assert selftest.try_part(part).caught
+    assert 0 < len(part.fault) <= 100
+    harmless = dataclasses.replace(part, make=part.right)
+    assert not selftest.try_part(harmless).caught
+    wrong = dataclasses.replace(part, right=part.make)
+    assert not selftest.try_part(wrong).caught
 
 
 def test_unknown_name_is_an_input_error() -> None:
@@ -203,6 +217,7 @@ def test_run_selftest_reports_each_fault_and_the_score() -> None:
     said: list[str] = []
     report = selftest.run_selftest(["top_k/zero-means-one", "adapter/rejects"], 1, said.append)
     assert report.passed
-    assert said[-4] == "mutants  1/1 caught, each at its stage"
+    assert said[-5] == "mutants  1/1 caught, each at its stage"
+    assert said[-4] == "parts    0/0 caught, the right ones let through"
     assert said[-3] == "adapters 1/1 caught, other cases untouched"
     assert [m.verdict for m in report.mutants] == ["diverged"]

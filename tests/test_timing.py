@@ -1,7 +1,8 @@
 import sys
 
 from harness.process import BackendProcess
-from harness.timing import REPETITIONS, TimedChain, read_timings, time_chain
+from harness.suite_timing import TimedChain
+from harness.timing import REPETITIONS, read_timings, time_chain
 from reference import SAMPLERS
 
 # two are gone, and masking by a vocabulary is timed by trie-bench on one of that size

@@ -1,6 +1,5 @@
 """The trie benchmark: its arithmetic by hand, and the whole of it on a small model."""
 
-import json
 from math import log
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from harness import trie_law
 from harness.backends.token_trie import Worker
 from harness.errors import InputError
+from harness.skip_ratio_results import Measured
 from harness.trie_bench import Bench, agreement, measure, ratio, run, tokens_per_s
 from harness.trie_grammar import Span, prefix_free
 from harness.trie_law import count_spellings, divergence, pieces_of, spellings
@@ -179,22 +179,23 @@ def test_the_trie_takes_what_llama_cpps_grammar_takes_of_its_own_tokens(model: P
     bench = Bench(str(model), "enum:40", ("one", "two"))
     result = run(bench, "strict-trie-ffi", rounds=1, seed=0)
     bench.close()
-    assert list(result)[: len(SEED_FIELDS)] == SEED_FIELDS
-    assert (result["token_accuracy"], result["text_accuracy"]) == (1, 1)
-    assert result["forward_passes_total"] == 4
-    assert 0 <= result["forward_passes_saved"] <= 2
-    assert (result["leaves"], result["pairs"]) == (40, 2)
-    assert 0.8 < result["skip_ratio_mean"] < 1
-    json.dumps(result)
+    assert list(Measured.model_fields)[: len(SEED_FIELDS)] == SEED_FIELDS
+    assert (result.token_accuracy, result.text_accuracy) == (1, 1)
+    assert result.forward_passes_total == 4
+    assert 0 <= result.forward_passes_saved <= 2
+    assert (result.leaves, result.pairs) == (40, 2)
+    assert 0.8 < result.skip_ratio_mean < 1
+    assert (result.skip_ratio_exact, result.skip_ratio_off) == (result.skip_ratio_mean, 0)
+    assert Measured.model_validate_json(result.model_dump_json()) == result
 
 
 def test_the_grammars_alone_agree_and_save_nothing(model: Path) -> None:
     bench = Bench(str(model), "actions", ("one",))
     result = run(bench, "strict-guided", rounds=1, seed=0)
     bench.close()
-    assert sorted(result["ways"]) == ["grammar_first", "grammar_resample"]
-    assert (result["token_accuracy"], result["forward_passes_saved"]) == (1, 0)
-    assert result["tokens_per_second_vs_grammar"] == 1
+    assert sorted(result.ways) == ["grammar_first", "grammar_resample"]
+    assert (result.token_accuracy, result.forward_passes_saved) == (1, 0)
+    assert result.tokens_per_second_vs_grammar == 1
 
 
 def test_a_wrong_trie_is_not_accurate(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:

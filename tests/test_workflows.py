@@ -1,8 +1,10 @@
-"""The CI workflows: well formed, six configurations, and every command one that the CLI takes."""
+"""The CI workflows and the action: well formed, six configurations, commands that the CLI takes."""
 
 import json
+import os
 import re
 import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,16 +14,27 @@ import yaml
 
 from harness.backend_names import command_of
 from harness.cli import app
+from harness.gate_policy import read_policy
 from harness.suite import find_suites
 
-FOLDER = Path(__file__).resolve().parent.parent / ".github" / "workflows"
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / ".github" / "workflows"
 FILES = sorted(FOLDER.glob("*.yml"))
+ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
 CURRENT = {
     "actions/checkout": "v7",
     "actions/setup-python": "v7",
     "actions/setup-node": "v7",
     "actions/upload-artifact": "v7",
     "actions/download-artifact": "v8",
+}
+
+# What the scripts' variables hold, for the check of the commands.
+VALUES = {
+    '"${options[@]}"': "-b llama.cpp",
+    '"${suites[@]}"': "parity",
+    '"${asked[@]}"': "--policy .github/gate.toml --baseline bundles",
+    '"$PROFILE"': "quick",
 }
 
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="not in a checkout")
@@ -45,12 +58,14 @@ def steps() -> list[dict[str, Any]]:
         for path in FILES
         for job in yaml.safe_load(path.read_text())["jobs"].values()
         for step in job.get("steps", [])
-    ]
+    ] + ACTION["runs"]["steps"]
 
 
 def commands(script: str) -> list[list[str]]:
     """The arguments of every call of sampler-parity in a script of bash."""
-    joined = script.replace("\\\n", " ").replace('"${options[@]}"', "-b llama.cpp")
+    joined = script.replace("\\\n", " ")
+    for variable, words in VALUES.items():
+        joined = joined.replace(variable, words)
     calls = re.findall(r"sampler-parity ([^\n]*)", joined)
     return [shlex.split(re.split(r"\s\|\||\s2>&1|\)|;", call)[0]) for call in calls]
 
@@ -74,6 +89,7 @@ ALL = [call for step in steps() for call in commands(step.get("run", ""))]
 def test_workflows_call_the_harness_and_make_one_report() -> None:
     called = {" ".join(call[:2]) for call in ALL}
     assert {"run parity", "run devices", "builds add", "builds list"} <= called
+    assert {"gate bundles/$NAME", "gate bundles/$NAME-devices", "gate $BUNDLE"} <= called
     assert ["report", "${usable[@]}", "-o", "report"] in ALL
 
 
@@ -170,3 +186,75 @@ def test_actions_are_official_and_of_one_version() -> None:
 def test_scripts_take_no_expression_that_another_could_write() -> None:
     """A ${{ }} inside a script is put in as text; values come by env instead."""
     assert [step["run"] for step in steps() if "${{" in step.get("run", "")] == []
+
+
+def test_gate_of_the_workflows_reads_its_policy() -> None:
+    policy = read_policy(ROOT / ".github" / "gate.toml").policy
+    assert policy.optional_backends == ["llama.cpp@*"]
+    assert [rule.name for rule in policy.parity] == ["parity"]
+
+
+def test_action_uses_every_input_and_only_those() -> None:
+    used = set(re.findall(r"inputs\.([a-z-]+)", json.dumps(ACTION["runs"])))
+    assert used == set(ACTION["inputs"])
+    assert all("description" in entry and "default" in entry for entry in ACTION["inputs"].values())
+    assert all(step["shell"] == "bash" for step in ACTION["runs"]["steps"] if "run" in step)
+
+
+STUB = """#!/bin/bash
+printf '%s\\n' "$*" >> calls
+if [ "$1" = report ]; then mkdir -p report && echo '# parity' > report/parity.md; fi
+if [ "$1" = "$FAILING" ]; then exit "$STATUS"; fi
+"""
+
+
+def run_step(folder: Path, name: str, **env: str) -> tuple[int, list[str]]:
+    """A step of the action, with a sampler-parity that writes down how it was called."""
+    (folder / "bin").mkdir()
+    stub = folder / "bin" / "sampler-parity"
+    stub.write_text(STUB)
+    stub.chmod(0o755)
+    script = next(s["run"] for s in ACTION["runs"]["steps"] if s.get("name") == name)
+    given = {"FAILING": "", "STATUS": "0", "BUNDLE": "b", "REPORT": "report"} | env
+    files = {"GITHUB_STEP_SUMMARY": str(folder / "summary"), "GITHUB_OUTPUT": str(folder / "out")}
+    path = f"{folder / 'bin'}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
+        cwd=folder,
+        env=given | files | {"PATH": path},
+        check=False,
+        timeout=30,
+    )
+    return done.returncode, (folder / "calls").read_text().splitlines()
+
+
+@pytest.mark.parametrize(("status", "expected"), [("0", 0), ("1", 0), ("2", 1)])
+def test_run_of_the_action_leaves_unmet_cases_to_the_gate(
+    tmp_path: Path, status: str, expected: int
+) -> None:
+    code, calls = run_step(
+        tmp_path,
+        "Run",
+        BACKENDS="llama.cpp\nmine=node my-adapter.js\n",
+        SUITES="parity timing/engines",
+        PROFILE="quick",
+        FAILING="run",
+        STATUS=status,
+    )
+    assert code == expected
+    wanted = (
+        "run parity timing/engines -b llama.cpp -b mine=node my-adapter.js --profile quick -o b"
+    )
+    assert calls == [wanted]
+
+
+@pytest.mark.parametrize("status", ["0", "1", "2"])
+def test_gate_of_the_action_decides_and_writes_the_summary(tmp_path: Path, status: str) -> None:
+    code, calls = run_step(
+        tmp_path, "Gate", POLICY="gate.toml", BASELINE="", FAILING="gate", STATUS=status
+    )
+    assert code == int(status)
+    assert calls[0] == "report b -o report"
+    assert calls[1].startswith("gate b --policy gate.toml --json report/gate.json --md ")
+    assert (tmp_path / "summary").read_text() == "# parity\n"
+    assert (tmp_path / "out").read_text() == f"status={status}\n"

@@ -142,6 +142,7 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "llama_batch_init": (Batch, [c_int32, c_int32, c_int32]),
     "llama_batch_free": (None, [Batch]),
     "llama_decode": (c_int32, [c_void_p, Batch]),
+    "llama_synchronize": (None, [c_void_p]),
     "llama_get_logits_ith": (POINTER(c_float), [c_void_p, c_int32]),
     "llama_get_sampled_candidates_ith": (POINTER(c_int32), [c_void_p, c_int32]),
     "llama_get_sampled_candidates_count_ith": (c_uint32, [c_void_p, c_int32]),

@@ -14,6 +14,7 @@ from harness.backends.libllama import (
     default_folder,
 )
 from harness.backends.llama_decode import Model, decode, generate
+from harness.backends.llama_throughput import measure
 from harness.backends.native_words import Listener
 from harness.errors import InputError, Unsupported
 from harness.protocol import (
@@ -22,6 +23,8 @@ from harness.protocol import (
     GenerateReply,
     GenerateRequest,
     HelloReply,
+    ThroughputReply,
+    ThroughputRequest,
 )
 from harness.releases import NEWEST, SIGNATURES, LogitBias, signature
 from harness.vocab_files import vocab_path
@@ -74,9 +77,18 @@ class NativeChain:
             selected[i] = array.selected
         return candidates.current()["id"][selected].astype(np.int32)
 
-    def sample(self, context: int) -> int:
-        """A token from the last logits of a llama_context; the chain accepts it."""
-        return int(self.library.llama_sampler_sample(self.chain, context, -1))
+    def sample(self, context: int, output: int = -1) -> int:
+        """A token from logits of a llama_context, the last; the chain accepts it."""
+        return int(self.library.llama_sampler_sample(self.chain, context, output))
+
+    def in_graph(self) -> int:
+        """How many of the first samplers run in a graph: their names begin with "+", or with "?"
+        where they do nothing."""
+        names = [
+            self.library.llama_sampler_name(self.library.llama_sampler_chain_get(self.chain, i))
+            for i in range(len(self.stages))
+        ]
+        return [*(name[:1] in (b"+", b"?") for name in names), False].index(False)
 
     def reset(self) -> None:
         for sampler in (*self.stages, self.chain):
@@ -119,9 +131,10 @@ class Worker:
         devices = self.library.devices.describe()
         return f"{devices} | {self.library.llama_print_system_info().decode()}"
 
-    def _decodes(self) -> list[Literal["decode", "generate"]]:
+    def _decodes(self) -> list[Literal["decode", "generate", "throughput"]]:
         """Contexts are made as v0.5.0 makes them; other releases lay out their parameters apart."""
-        return ["decode", "generate"] if self.library.release == NEWEST else []
+        here = self.library.release == NEWEST
+        return ["decode", "generate", "throughput"] if here else []
 
     def _has(self, sampler: str) -> bool:
         try:
@@ -173,7 +186,10 @@ class Worker:
         chain = self.build(request.chain, request.n_vocab, request.model)
         return generate(model, chain, request, rows)
 
-    def model(self, request: GenerateRequest) -> Model:
+    def throughput(self, request: ThroughputRequest) -> ThroughputReply:
+        return measure(self, request, in_graph=False)
+
+    def model(self, request: GenerateRequest | ThroughputRequest) -> Model:
         """The model of a request, which fits it. Raises InputError, Unsupported."""
         model = self._load(request.model)
         model.check(request.n_vocab, request.prompt, request.n_tokens)

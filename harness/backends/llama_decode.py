@@ -44,29 +44,40 @@ class Model:
 
 
 class Context:
-    """A llama_context with one sequence of at most n_tokens.
+    """A llama_context with `sequences` sequences of at most n_tokens each.
 
-    chain: a llama_sampler_chain to put into its graph, which must live as long.
+    chains: of each sequence a llama_sampler_chain to put into its graph, which must live as long.
     """
 
-    def __init__(self, model: Model, n_tokens: int, threads: int = 1, chain: int = 0) -> None:
+    def __init__(
+        self, model: Model, n_tokens: int, threads: int = 1, chains: list[int] | None = None,
+        sequences: int = 1,
+    ) -> None:  # fmt: skip
         self.model, self.library, self.pointer = model, model.library, 0
         params = self.library.llama_context_default_params()
-        params.n_ctx = params.n_batch = n_tokens
-        params.n_seq_max = 1
+        params.n_ctx = params.n_batch = n_tokens * sequences
+        params.n_seq_max = sequences
         params.n_threads = params.n_threads_batch = threads
-        sampler = SequenceSampler(0, chain)
-        if chain:
-            params.samplers, params.n_samplers = ctypes.addressof(sampler), 1
+        if sequences > 1:  # in the graph there is a sampler for every output that may be
+            params.n_outputs_max, params.n_outputs_max_per_seq = sequences, 1
+        samplers = (SequenceSampler * sequences)(
+            *(SequenceSampler(i, chain) for i, chain in enumerate(chains or []))
+        )
+        if chains:
+            params.samplers, params.n_samplers = ctypes.addressof(samplers), sequences
         self.pointer = int(self.library.llama_init_from_model(model.model, params) or 0)
         if not self.pointer:
             problem = "llama.cpp cannot make a context"
             raise InputError(model.path, problem, "is there enough memory?")
         self.length = 0
+        self.delay_s = 0.0  # that decode takes longer, as with a larger model
 
     def decode(self, tokens: list[int]) -> NDArray[np.float32]:
         """The logits after these further tokens: a view that the next call overwrites."""
-        return self.decode_all(tokens, 1)[0]
+        row = self.decode_all(tokens, 1)[0]
+        if self.delay_s:
+            time.sleep(self.delay_s)
+        return row
 
     def decode_all(self, tokens: list[int], n_last: int) -> list[NDArray[np.float32]]:
         """The logits after each of the last n_last tokens, all decoded in one batch."""

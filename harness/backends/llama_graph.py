@@ -11,10 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from harness.backends import llama_cpp
-from harness.backends.llama_cpp import NativeChain
 from harness.backends.llama_decode import Context
+from harness.backends.llama_throughput import measure
 from harness.errors import Unsupported
-from harness.protocol import ChainSpec, DecodeRequest, GenerateReply, GenerateRequest, HelloReply
+from harness.protocol import (
+    ChainSpec,
+    DecodeRequest,
+    GenerateReply,
+    GenerateRequest,
+    HelloReply,
+    ThroughputReply,
+    ThroughputRequest,
+)
 
 Result = tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.float32], bool | None, int]
 
@@ -27,7 +35,8 @@ class Worker:
 
     def hello(self) -> HelloReply:
         hello = self.native.hello()
-        can = ["decode", "generate", "in_graph"] if "generate" in hello.capabilities else []
+        can = ["decode", "generate", "throughput", "in_graph"]
+        can = can if "generate" in hello.capabilities else []
         return hello.model_copy(update={"name": "llama.cpp/graph", "capabilities": can})
 
     def build(self, _chain: ChainSpec, _n_vocab: int, _vocab: str | None) -> Any:
@@ -37,6 +46,9 @@ class Worker:
         """The model's logits, before any sampler."""
         self.native.decode(request, rows)
 
+    def throughput(self, request: ThroughputRequest) -> ThroughputReply:
+        return measure(self.native, request, in_graph=True)
+
     def generate_in_graph(
         self, request: GenerateRequest, rows: NDArray[np.float32]
     ) -> tuple[GenerateReply, list[Result]]:
@@ -45,7 +57,7 @@ class Worker:
         n = len(request.prompt) + request.n_tokens
         for token in request.prompt:  # before it is decoded: penalties look at the history then
             chain.accept(token)
-        plain, graph = Context(model, n), Context(model, n, chain=chain.chain)
+        plain, graph = Context(model, n), Context(model, n, chains=[chain.chain])
         tokens: list[int] = []
         results: list[Result] = []
         further, ns = request.prompt, 0
@@ -58,7 +70,7 @@ class Worker:
                 tokens.append(chain.sample(graph.pointer))
                 ns += time.perf_counter_ns() - start
                 further = tokens[-1:]
-            reply = GenerateReply(tokens=tokens, ns=ns, in_graph=_in_graph(chain))
+            reply = GenerateReply(tokens=tokens, ns=ns, in_graph=chain.in_graph())
         finally:
             plain.close()
             graph.close()
@@ -81,14 +93,3 @@ def _handed_back(context: Context) -> Result:
     ids, p = taken("candidates"), taken("probs")
     ids = np.arange(len(logits), dtype=np.int32) if ids is None else ids
     return ids, logits, np.zeros_like(logits) if p is None else p, None, -1
-
-
-def _in_graph(chain: NativeChain) -> int:
-    """How many of the first samplers run in the graph: their names begin with "+", or with "?"
-    where they do nothing."""
-    library = chain.library
-    names = [
-        library.llama_sampler_name(library.llama_sampler_chain_get(chain.chain, i))
-        for i in range(len(chain.stages))
-    ]
-    return [*(name[:1] in (b"+", b"?") for name in names), False].index(False)

@@ -22,9 +22,9 @@ _BELOW_ONE = np.nextafter(1.0, 0.0)
 
 
 # Last stages that give the same law at every draw, though nothing is accepted in between.
-FIXED = ("dist", "adaptive_p", "akunu", "tsampler")
+FIXED = ("dist", "adaptive_p", "akunu", "tsampler_sample")
 # Of these, those that change nothing that they read.
-_PURE = ("dist", "akunu")
+_PURE = ("dist", "akunu", "tsampler_sample")
 
 
 def filters_once(chain: ChainSpec) -> bool:

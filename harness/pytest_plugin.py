@@ -1,0 +1,205 @@
+"""Suites as tests: `pytest --sampler-backend "node my-adapter.js" suites/`. docs/pytest.md.
+
+Without that option nothing is collected and nothing of the harness is imported.
+"""
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from harness.case import Case
+    from harness.results import BackendInfo
+    from harness.suite_distribution import Cell
+
+_BACKENDS = pytest.StashKey[dict[str, "BackendInfo"]]()
+_CELLS = pytest.StashKey[int]()
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("sampler-parity")
+    group.addoption(
+        "--sampler-backend",
+        action="append",
+        default=[],
+        metavar="NAME|COMMAND|NAME=COMMAND",
+        help="collect suites (*.toml) as tests and run them on this backend; may be repeated",
+    )
+    group.addoption(
+        "--sampler-profile", choices=["quick", "full"], default="quick", help="how many cases"
+    )
+    group.addoption(
+        "--sampler-timeout", type=float, default=60.0, help="seconds for one request (60)"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    names: list[str] = config.getoption("sampler_backend")
+    if not names:
+        return
+    from harness.backend_names import about
+    from harness.errors import InputError
+    from harness.run import backend
+
+    found: dict[str, BackendInfo] = {}
+    for name in names:
+        try:
+            found[name] = about(backend(name, config.getoption("sampler_timeout")))
+        except (InputError, ValueError) as error:
+            raise pytest.UsageError(f"--sampler-backend: {error}") from None
+        if found[name].unavailable:
+            why = found[name].unavailable
+            raise pytest.UsageError(f"--sampler-backend {name}: does not run here: {why}")
+    config.stash[_BACKENDS] = found
+
+
+def pytest_report_header(config: pytest.Config) -> list[str]:
+    return [
+        f"sampler backend: {name} {info.name} {info.version}".rstrip()
+        for name, info in config.stash.get(_BACKENDS, {}).items()
+    ]
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "SuiteTests | None":
+    if file_path.suffix != ".toml" or _BACKENDS not in parent.config.stash:
+        return None
+    if not parent.session.isinitpath(file_path) and not _looks_like_suite(file_path):
+        return None
+    tests: SuiteTests = SuiteTests.from_parent(parent, path=file_path)
+    return tests
+
+
+def _looks_like_suite(path: Path) -> bool:
+    """Whether a file that nobody named is meant as a suite; a broken one in its folder is."""
+    from harness.suite import Suite
+
+    try:
+        data = tomllib.loads(path.read_text())
+    except tomllib.TOMLDecodeError:
+        return True
+    except (OSError, UnicodeDecodeError):
+        return False
+    blocks = Suite.model_fields.keys() - {"name", "sampler", "chains"}
+    return "name" in data and bool(data.keys() & blocks)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """The distribution tests of a session share one error budget."""
+    config.stash[_CELLS] = sum(isinstance(item, CellTest) for item in items)
+
+
+class SuiteTests(pytest.File):
+    """A suite file: a test for every case, or distribution test, and backend."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        from harness.errors import InputError
+        from harness.logits import Computed
+        from harness.suite import expand, expand_cells, read_suite
+
+        try:
+            suite = read_suite(self.path)
+            profile = self.config.getoption("sampler_profile")
+            cases, cells = expand(suite, profile), expand_cells(suite, profile)
+            # without a chain a case measures logits, and there is nothing to judge
+            cases = [c for c in cases if c.chain or not isinstance(c.logits, Computed)]
+        except InputError as error:
+            raise self.CollectError(str(error)) from None
+        for name in self.config.stash[_BACKENDS]:
+            for case in cases:
+                yield CaseTest.from_parent(self, name=_test_name(case.id, name), case=case, on=name)
+            for cell in cells:
+                yield CellTest.from_parent(self, name=_test_name(cell.id, name), cell=cell, on=name)
+
+
+def _test_name(case: str, backend: str) -> str:
+    """ "crossing-token-is-kept[mine]" for top_p/crossing-token-is-kept: the file says the rest."""
+    return f"{case.partition('/')[2]}[{_short(backend)}]"
+
+
+def _short(backend: str) -> str:
+    """The name of NAME=COMMAND; what has no name is its own."""
+    return backend.partition("=")[0]
+
+
+class _Unmet(Exception):  # noqa: N818 - what a test found
+    """The lines to show."""
+
+
+class _SuiteTest(pytest.Item):
+    def __init__(self, *, on: str, **options: Any) -> None:
+        super().__init__(**options)
+        self.on = on
+
+    def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
+        """What differs and how to see it again, in place of a traceback through the harness."""
+        if isinstance(excinfo.value, _Unmet):
+            return "\n".join(excinfo.value.args[0])
+        return super().repr_failure(excinfo, style)
+
+    def reportinfo(self) -> tuple[Path, int | None, str]:
+        return self.path, None, self.name
+
+    @property
+    def backend_info(self) -> "BackendInfo":
+        return self.config.stash[_BACKENDS][self.on]
+
+    def replay(self, case: str) -> str:
+        from harness.replay import replay
+        from harness.suite import suite_id, suites_folder
+
+        own = self.path.resolve().is_relative_to(suites_folder().resolve())
+        suite = suite_id(self.path) if own else str(self.path)
+        return f"  replay: {replay(suite, case, 0, {_short(self.on): self.backend_info})}"
+
+
+class CaseTest(_SuiteTest):
+    """A case on a backend: fails where `run` would say that it does not meet what is required."""
+
+    def __init__(self, *, case: "Case", **options: Any) -> None:
+        super().__init__(**options)
+        self.case = case
+
+    def runtest(self) -> None:
+        from harness.execute import execute
+        from harness.explain import difference_lines
+        from harness.run import backend
+
+        process = backend(self.on, self.config.getoption("sampler_timeout"))
+        result = execute(self.case, [process])
+        if result.met(process.name):
+            return
+        got = result.backends[process.name]
+        said = [*difference_lines(result, process.name, self.backend_info.version, got)]
+        if result.refusal:
+            said.append(f"  the reference stopped: {result.refusal}")
+        if result.unmet:
+            said.append(f"  the reference misses the published result: {result.unmet}")
+        said.append(f"  required: {' or '.join(result.required[process.name])}")
+        raise _Unmet([*said, self.replay(self.case.id)])
+
+
+class CellTest(_SuiteTest):
+    """A distribution test on a backend."""
+
+    def __init__(self, *, cell: "Cell", **options: Any) -> None:
+        super().__init__(**options)
+        self.cell = cell
+
+    def runtest(self) -> None:
+        from harness.distribution import execute_cell
+        from harness.run import backend
+        from harness.statistics.plan import Budget
+
+        process = backend(self.on, self.config.getoption("sampler_timeout"))
+        errors = Budget(tests=self.config.stash[_CELLS]).each
+        result = execute_cell(self.cell, [process], errors, 0)
+        got = result.backends[process.name]
+        required = result.required[process.name]
+        if got.decision not in required:
+            head = f"{got.decision.upper()} {self.cell.id}   {process.name}"
+            bounds = f"  estimate {got.estimate}, in [{got.low}, {got.high}], {got.draws:,} draws"
+            said = [head, bounds, f"  {got.detail}", f"  required: {' or '.join(required)}"]
+            raise _Unmet([*(line for line in said if line.strip()), self.replay(self.cell.id)])

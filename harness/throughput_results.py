@@ -1,0 +1,49 @@
+"""What a run of end-to-end measurements records: one line of JSON a model, chain and width."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Generation(_Record):
+    """One generation, in nanoseconds; sample_ns, decode_ns: of each step, all sequences."""
+
+    prompt_ns: int
+    sample_ns: list[int]
+    decode_ns: list[int]
+
+
+class ThroughputOnBackend(_Record):
+    """rounds: those of index i stand next to each other in time on all backends.
+
+    in_graph: how many of the chain's stages ran in the model's graph. failed: why nothing ran.
+    """
+
+    rounds: list[Generation] = []
+    in_graph: int = 0
+    failed: str = ""
+
+
+class ThroughputResult(_Record):
+    """Generations of one chain on one model, `sequences` of them at once, on every backend.
+
+    n_prompt, n_tokens: of each sequence. baseline, again: as in TimingResult.
+    """
+
+    kind: Literal["throughput"] = "throughput"
+    id: str
+    suite: str = ""
+    model: str
+    n_vocab: int
+    chain: str
+    stages: int
+    sequences: int
+    n_prompt: int
+    n_tokens: int
+    backends: dict[str, ThroughputOnBackend]
+    baseline: str
+    again: ThroughputOnBackend = ThroughputOnBackend()

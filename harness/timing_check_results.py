@@ -1,0 +1,44 @@
+"""What `sampler-parity timing-selfcheck` records: how often timings mislead, what they catch."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class DetectionCurve(_Record):
+    """A slow-down, of 0 for A/A, by number of rounds: of `trials`, how many were called slower,
+    faster and inconclusive, and how often the interval left 1 out. seconds: a comparison's median
+    time of samples and their set-up: ours, the baseline, and the baseline again."""
+
+    percent: float
+    rounds: list[int]
+    seconds: list[float]
+    slower: list[int]
+    faster: list[int]
+    inconclusive: list[int]
+    off_one: list[int]
+    trials: int
+
+
+class TimingCheckResult(_Record):
+    """effect: the smallest share that a verdict calls slower. alarm_rate: what is stated of A/A.
+
+    noise: of each trial, at most rounds. met: the alarms at every number of rounds are within the
+    stated rate.
+    """
+
+    kind: Literal["timing_check"] = "timing_check"
+    id: Literal["timing_check"] = "timing_check"
+    chain: str
+    n_vocab: int
+    effect: float
+    alarm_rate: float
+    curves: list[DetectionCurve]
+    noise: list[float]
+    met: bool
+    seed: int
+    wall_s: float
