@@ -89,6 +89,14 @@ def _release_of(name: str) -> str | None:
     return known_release(build or NEWEST)
 
 
+def device_of(name: str) -> str:
+    """The device that a backend is bound to: that of BUILD:DEVICE, cuda of akunu/cuda, else ""."""
+    if name == "akunu/cuda":
+        return "cuda"
+    bound = "@" in name and "=" not in name and name.startswith(("llama.cpp", "token_trie"))
+    return command_of(name)[1][-1] if bound else ""
+
+
 def start(name: str, timeout_s: float = 60.0) -> BackendProcess:
     short, command = command_of(name)
     return BackendProcess(short, command, timeout_s)

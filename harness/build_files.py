@@ -84,3 +84,9 @@ def _check_elf(path: Path) -> None:
         entry, count = struct.unpack_from("<HH", data, 58)
         if path.stat().st_size < start + entry * count:
             raise InputError(path, "is truncated", "fetch the build again")
+
+
+def compiler_of(path: Path) -> str:
+    """What a library says that it was compiled with, or ""."""
+    said = re.search(rb"GCC: \([^)\0]*\) [\d.]+|(?:Apple )?clang version [\d.]+", path.read_bytes())
+    return said[0].decode(errors="replace") if said else ""

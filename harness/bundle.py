@@ -8,6 +8,7 @@ Lines are flushed as they are written, so a killed run loses at most the line be
 that torn line is dropped when the run is resumed. Without its footer a bundle is unfinished.
 """
 
+import hashlib
 import json
 import os
 from collections import defaultdict
@@ -152,11 +153,16 @@ def resume(folder: Path, info: RunInfo) -> BundleWriter:
 
 
 def read(folder: Path) -> Bundle:
-    """Read a bundle. Raises InputError for one that is missing, torn or malformed."""
+    """Read a bundle. Raises InputError for one that is missing, torn or malformed.
+
+    Cases, logits and cells stand in the order of their suites and ids, whichever ended first.
+    """
     info = read_info(folder)
     found: dict[str, list[Any]] = defaultdict(list)
     for _, record in _records(folder / "results.jsonl", torn_ok=False):
         found[record.kind].append(record)
+    for kind in ("case", "decode", "distribution"):
+        found[kind].sort(key=lambda result: (result.suite, result.id))
     return Bundle(
         folder=folder,
         info=info,
@@ -201,6 +207,15 @@ def read_finished(folder: Path) -> Bundle:
         problem = f"holds {bundle.counts or 'nothing'}, its footer says {stated}"
         raise InputError(path, problem, "make the bundle again")
     return bundle
+
+
+def digest(folder: Path) -> str:
+    """Of run.json and results.jsonl. Raises InputError."""
+    try:
+        found = [(folder / name).read_bytes() for name in ("run.json", "results.jsonl")]
+    except OSError as error:
+        raise InputError(folder, f"cannot be read: {error.strerror}") from None
+    return hashlib.sha256(b"".join(found)).hexdigest()
 
 
 def read_info(folder: Path) -> RunInfo:

@@ -3,8 +3,7 @@
 import sys
 import tempfile
 import time
-from concurrent.futures import Executor, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
 from enum import StrEnum
 from importlib.metadata import version
 from multiprocessing import get_context
@@ -19,7 +18,6 @@ from harness import (
     builds,
     bundle,
     calibration_timed,
-    drift,
     fixtures,
     golden,
     lint,
@@ -35,8 +33,10 @@ from harness import (
 from harness.adapter_check import check_adapter
 from harness.capture import capture as capture_logits
 from harness.case import Case
+from harness.cli_compare import compare, history_app
 from harness.cli_gate import gate_command
 from harness.cli_trie import trie_bench
+from harness.cluster import Cluster, labels
 from harness.errors import InputError
 from harness.explain import explanation
 from harness.process import BackendFailure
@@ -65,6 +65,8 @@ app.add_typer(builds_app, name="builds")
 
 app.command("trie-bench")(trie_bench)
 app.command("gate")(gate_command)
+app.command("compare")(compare)
+app.add_typer(history_app, name="history")
 
 out = Console(soft_wrap=True, highlight=False, markup=False)
 
@@ -87,7 +89,7 @@ def main() -> None:
     except InputError as error:
         print(f"sampler-parity: {error}", file=sys.stderr)
         sys.exit(2)
-    except BrokenProcessPool:
+    except BrokenExecutor:
         print("sampler-parity: a process of the run died: run with --resume", file=sys.stderr)
         sys.exit(2)
 
@@ -125,6 +127,12 @@ def run_command(
     if_available: Annotated[
         bool, typer.Option(help="a backend that does not run here is listed, and no failure")
     ] = False,
+    where: Annotated[
+        str, typer.Option("--executor", help="local, or dask:ADDRESS of a scheduler")
+    ] = "local",
+    label: Annotated[
+        list[str] | None, typer.Option(help="only workers of the cluster with this resource")
+    ] = None,
 ) -> None:
     """Run suites on backends, compare with the reference, write a bundle."""
     names = backend or ["llama.cpp"]
@@ -137,7 +145,11 @@ def run_command(
     folder = output or Path("bundles") / time.strftime("%Y%m%d-%H%M%S")
     digests = {suite.suite_id(file.path): file.sha256 for file in files}
     digests |= {suite.suite_id(path): fixtures.digest(path) for path in timings}
-    info = run.describe(
+    remote = _cluster(where, names, label or [])
+    if remote is not None and (timings or workloads):
+        problem = "timings and skip-ratio measurements are taken on this machine alone"
+        raise InputError("--executor", problem, "run them without it, to a bundle of their own")
+    info = (remote or run).describe(
         version("sampler-parity"),
         ["sampler-parity", *sys.argv[1:]],
         digests,
@@ -152,12 +164,14 @@ def run_command(
     started = resume and (folder / "results.jsonl").exists()
     writer = (bundle.resume if started else bundle.create)(folder, info)
     start = time.monotonic()
-    with Progress(len(cases) - len(writer.done)) as progress, _executor(jobs) as executor:
-        run.run_cases(cases, here, executor, writer, progress.update, timeout)
+    with Progress(len(cases) - len(writer.done)) as progress, remote or _executor(jobs) as executor:
+        apart = remote is not None
+        run.run_cases(cases, here, executor, writer, progress.update, timeout, apart)
         run_distribution.run_cells(cells, list(here), executor, writer, seed, timeout)
+        _changes(cases, here, executor, writer)
     run_skip_ratio.run_workloads(workloads, list(here), writer, seed)
-    _changes(cases, here, writer)
-    if profile == "full" and not case and _timed(files, list(here)):
+    alone = profile == "full" and not case and remote is None  # a cluster's times mean nothing
+    if alone and _timed(files, list(here)):
         _time(list(here), writer, seed)
     run_timing.run_timings(timings, list(here), writer, seed, profile == "quick", out.print)
     done = bundle.read(folder)
@@ -214,21 +228,34 @@ def _available(
     return {name: release for name, release in releases.items() if not why[name]}
 
 
+def _cluster(where: str, names: list[str], label: list[str]) -> Cluster | None:
+    """The cluster of `--executor`; None: this machine. Raises InputError."""
+    kind, _, address = where.partition(":")
+    if kind == "dask" and address:
+        return Cluster(address, labels(names, label))
+    if where != "local":
+        raise InputError(f"--executor {where}", "unknown", "use local or dask:ADDRESS")
+    if label:
+        raise InputError("--label", "is of a cluster", "use --executor dask:ADDRESS")
+    return None
+
+
 def _executor(jobs: int) -> Executor:
     return ProcessPoolExecutor(jobs or None, mp_context=get_context("spawn"))
 
 
 def _changes(
-    cases: list[tuple[str, Case]], releases: dict[str, str | None], writer: bundle.BundleWriter
+    cases: list[tuple[str, Case]],
+    releases: dict[str, str | None],
+    executor: Executor,
+    writer: bundle.BundleWriter,
 ) -> None:
     """What changed since the releases that backends were judged by."""
     old = {name: release for name, release in releases.items() if release not in (None, NEWEST)}
     if old:
         done = bundle.read(writer.folder).cases
         by_id = {case.id: case for _, case in cases}
-        short = {backend_names.command_of(name)[0]: release for name, release in old.items()}
-        full = {backend_names.command_of(name)[0]: name for name in old}
-        for change in drift.change_results(done, by_id, short, lambda b: run.backend(full[b], 60)):
+        for change in executor.submit(run.run_changes, done, by_id, old).result():
             if change.id not in writer.done:
                 writer.append(change)
 
@@ -288,7 +315,7 @@ def report(
     formats: Annotated[list[Format] | None, typer.Option("--format", "-f")] = None,
     output: Annotated[Path, typer.Option("--output", "-o")] = Path("report"),
 ) -> None:
-    """Write the parity report of one or more bundles."""
+    """Write the report of one or more bundles: index.html over its pages."""
     for path in write_report(folders, output, [str(f) for f in formats or Format]):
         out.print(str(path))
 

@@ -206,6 +206,8 @@ class BackendInfo(_Record):
 
 
 class Machine(_Record):
+    """libm: the file that is loaded, with the start of its digest. driver: of an NVIDIA GPU."""
+
     system: str
     machine: str
     cpu: str
@@ -213,6 +215,8 @@ class Machine(_Record):
     cores: int
     memory_bytes: int
     libc: str
+    libm: str = ""
+    driver: str = ""
     python: str
     packages: dict[str, str]
 

@@ -6,11 +6,13 @@ executor starts its own backends once and keeps them.
 
 import atexit
 import datetime
+import tempfile
 from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, as_completed
+from concurrent.futures import Executor, Future, as_completed
 from pathlib import Path
+from typing import Any
 
-from harness import backend_names, machine
+from harness import backend_names, drift, machine
 from harness.bundle import BundleWriter
 from harness.case import Case
 from harness.devices import measure, on_rows, rows_of
@@ -19,7 +21,7 @@ from harness.execute import execute
 from harness.logits import Computed
 from harness.process import BackendProcess
 from harness.protocol import plain
-from harness.results import CaseResult, DecodeResult, RunInfo
+from harness.results import CaseResult, ChangeResult, DecodeResult, RunInfo
 from harness.shrink import short, shrink
 from reference import ChainError
 from reference.releases import NEWEST
@@ -76,6 +78,17 @@ def run_chunk(
     return results
 
 
+def run_chunk_apart(
+    cases: list[tuple[str, Case]], names: dict[str, str | None], timeout_s: float
+) -> tuple[list[Result], dict[str, bytes]]:
+    """As run_chunk where the bundle is out of reach; also the artifacts, by name."""
+    with tempfile.TemporaryDirectory() as folder:
+        artifacts = Path(folder) / "artifacts"
+        artifacts.mkdir()
+        results = run_chunk(cases, names, timeout_s, folder)
+        return results, {path.name: path.read_bytes() for path in artifacts.iterdir()}
+
+
 def counterexample(
     case: Case, result: CaseResult, backends: list[BackendProcess], releases: dict[str, str]
 ) -> dict[str, object] | None:
@@ -123,17 +136,23 @@ def run_cases(
     writer: BundleWriter,
     on_results: Callable[[list[Result]], None],
     timeout_s: float = 60.0,
+    apart: bool = False,
 ) -> list[Result]:
-    """Run the cases that the bundle does not have yet; append each chunk as it ends."""
+    """Run the cases that the bundle does not have yet; append each chunk as it ends.
+
+    apart: the executor's processes do not see the bundle's folder.
+    """
     todo = [(suite, case) for suite, case in cases if case.id not in writer.done]
-    futures = [
-        executor.submit(run_chunk, chunk, names, timeout_s, str(writer.folder))
+    futures: list[Future[Any]] = [
+        executor.submit(run_chunk_apart, chunk, names, timeout_s)
+        if apart
+        else executor.submit(run_chunk, chunk, names, timeout_s, str(writer.folder))
         for chunk in chunks(todo)
     ]
     results: list[Result] = []
     try:
         for future in as_completed(futures):
-            done = future.result()
+            done = _kept(future.result(), writer) if apart else future.result()
             writer.append(*done)
             results += done
             on_results(done)
@@ -141,6 +160,30 @@ def run_cases(
         for future in futures:
             future.cancel()
         raise
+    return results
+
+
+def run_changes(
+    done: list[CaseResult], cases: dict[str, Case], names: dict[str, str]
+) -> list[ChangeResult]:
+    """What changed since the releases that these backends were judged by; for an executor, too."""
+    releases = {backend_names.command_of(name)[0]: release for name, release in names.items()}
+    full = {backend_names.command_of(name)[0]: name for name in names}
+    return list(drift.change_results(done, cases, releases, lambda b: backend(full[b], 60)))
+
+
+def _kept(sent: tuple[list[Result], dict[str, bytes]], writer: BundleWriter) -> list[Result]:
+    """The results that came from elsewhere, with their artifacts put into the bundle."""
+    results, files = sent
+    for name, content in files.items():
+        path = writer.folder / "artifacts" / name
+        try:
+            path.write_bytes(content)
+        except OSError as error:
+            path.unlink(missing_ok=True)
+            raise InputError(
+                path, f"cannot write: {error.strerror}", "free space, then run with --resume"
+            ) from None
     return results
 
 

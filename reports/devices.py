@@ -6,13 +6,10 @@ are equal to the bit, and by the rows that the bundles keep.
 """
 
 from collections.abc import Iterator
-from pathlib import Path
-
-import numpy as np
 
 from harness.bundle import Bundle
-from harness.devices import Rows, divergence, largest_difference, logits_name
-from harness.errors import InputError
+from harness.devices import divergence, largest_difference
+from harness.kept_rows import kept_rows
 from harness.results import BackendInfo, CaseResult, DecodeResult, LogitsFigures
 from reports.model import Across, Configuration, Devices, PartedText, Section
 from reports.words import replay, visible
@@ -112,7 +109,7 @@ def _across(base: tuple[str, Bundle], name: str, bundle: Bundle) -> Iterator[Acr
             and _has(other, backend)
         ]
         kept = [
-            _rows((first.folder, a, _first(first)), (bundle.folder, b, backend))
+            kept_rows((first.folder, a, _first(first)), (bundle.folder, b, backend))
             for a, b in pairs
             if a.kept and b.kept
         ]
@@ -133,26 +130,3 @@ def _across(base: tuple[str, Bundle], name: str, bundle: Bundle) -> Iterator[Acr
 
 def _has(decoded: DecodeResult, backend: str) -> bool:
     return bool(decoded.backends.get(backend, LogitsFigures()).sha256)
-
-
-def _rows(
-    a: tuple[Path, DecodeResult, str], b: tuple[Path, DecodeResult, str]
-) -> tuple[Rows, Rows]:
-    """The kept rows of two backends. Raises InputError."""
-    one, other = _row(*a), _row(*b)
-    if one.shape != other.shape:
-        problem = f"{b[2]} has another number of logits at {b[1].id}"
-        raise InputError(b[0], problem, "make the bundle again")
-    return one, other
-
-
-def _row(folder: Path, decoded: DecodeResult, backend: str) -> Rows:
-    """The kept row, as float32[1, n_vocab]. Raises InputError."""
-    path = folder / "artifacts" / logits_name(decoded.id, backend)
-    try:
-        row = np.load(path, allow_pickle=False)
-    except (OSError, ValueError):
-        raise InputError(path, "missing or malformed", "make the bundle again") from None
-    if row.ndim != 1 or row.dtype != np.float32 or np.isnan(row).any():
-        raise InputError(path, "is no row of float32 logits", "make the bundle again")
-    return np.asarray(row)[np.newaxis]

@@ -1,5 +1,6 @@
 """The report as Markdown, short enough for a comment on a pull request."""
 
+from collections.abc import Iterable
 from html import escape
 
 from harness.distribution_results import CalibrationResult
@@ -27,10 +28,15 @@ _SPECIAL = {ord(c): f"&#{ord(c)};" for c in "\\`*_[]|~#@:\n"}
 
 
 def markdown(report: Report) -> str:
-    """At most MOST_CHARACTERS: fewer failures are listed, then rows left out, with their number."""
+    """Fewer failures are listed, then rows left out, with their number, until it fits."""
+    sizes = ((SHOWN, 60), (5, 30), (1, 10), (0, 0))
+    return fitting("\n".join(_lines(report, shown, rows)) + "\n" for shown, rows in sizes)
+
+
+def fitting(texts: Iterable[str]) -> str:
+    """The first of them that has at most MOST_CHARACTERS, or the last, cut."""
     text = ""
-    for shown, rows in ((SHOWN, 60), (5, 30), (1, 10), (0, 0)):
-        text = "\n".join(_lines(report, shown, rows)) + "\n"
+    for text in texts:
         if len(text) <= MOST_CHARACTERS:
             return text
     cut = text[:MOST_CHARACTERS].rpartition("\n")[0]

@@ -44,6 +44,22 @@ def report_of(bundles: list[Bundle]) -> Report:
     )
 
 
+def figures_of(report: Report) -> list[str]:
+    """What the report comes to, in a few lines."""
+    met, cases = sum(s.cases_met for s in report.sections), sum(s.cases for s in report.sections)
+    lines = [f"{met:,}/{cases:,} cases as required on every backend"]
+    differing = sum(len(s.failures) + len(s.problems) for s in report.sections)
+    allowed = sum(len(s.accepted) for s in report.sections)
+    lines += [f"{differing:,} failures, {allowed:,} allowed differences"]
+    drawn = [s.distribution for s in report.sections if s.distribution]
+    if drawn:
+        met, pairs = sum(d.met for d in drawn), sum(d.pairs for d in drawn)
+        lines.append(f"{met:,}/{pairs:,} distribution tests as required")
+    if report.matrix and report.matrix.unexplained:
+        lines.append(f"{report.matrix.unexplained:,} results are not explained")
+    return lines
+
+
 def section(bundle: Bundle) -> Section:
     """Raises InputError where results name backends that run.json does not."""
     info = RunInfo.model_validate(visible(bundle.info.model_dump()))

@@ -10,20 +10,19 @@ from pathlib import Path
 
 from harness.bundle import Bundle, read_finished
 from harness.errors import InputError
-from reports import skip_ratio, throughput, throughput_page
+from reports import compare, index, skip_ratio, throughput, throughput_page
 from reports.html import html
-from reports.index import index
 from reports.junit import junit
 from reports.markdown import markdown
-from reports.page import Page
-from reports.section import report_of
+from reports.page import Page, linked
+from reports.section import figures_of, report_of
 from reports.terminal import summary_lines as summary_lines
 
 FORMATS = ("json", "md", "html", "junit")
 
 
 def write_report(bundles: list[Path], folder: Path, formats: list[str]) -> list[Path]:
-    """The files written, page by page, in the order of the formats; index.html is the last.
+    """The files written, page by page, in the order of the formats; those of the index are last.
 
     Raises InputError for a bundle that is unreadable, unfinished or contradicts itself, an unknown
     format, no bundle, no format, and a folder that cannot be written; then no file is touched.
@@ -41,8 +40,16 @@ def write_report(bundles: list[Path], folder: Path, formats: list[str]) -> list[
         for name in dict.fromkeys(formats)
         if name in page.texts
     }
-    if "html" in formats:
-        texts["index.html"] = index(read, pages)
+    overview = _overview(read, pages)
+    texts |= {overview.file(name): overview.texts[name]() for name in formats if name != "junit"}
+    for page in (*pages, overview):
+        if (name := page.file("html")) in texts:
+            texts[name] = linked(texts[name], pages, page.stem)
+    return write_texts(folder, texts)
+
+
+def write_texts(folder: Path, texts: dict[str, str]) -> list[Path]:
+    """Files by name. Raises InputError where the folder cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         return [_write(folder / name, text) for name, text in texts.items()]
@@ -56,7 +63,7 @@ def pages_of(bundles: list[Bundle]) -> list[Page]:
     pages = [_parity(tested)] if tested else []
     found = throughput.report_of(bundles)
     pages += [throughput_page.page(found)] if found else []
-    return [*pages, *_skip_ratio(bundles)]
+    return [*pages, *_skip_ratio(bundles), *_comparison(bundles)]
 
 
 def _parity(bundles: list[Bundle]) -> Page:
@@ -67,7 +74,26 @@ def _parity(bundles: list[Bundle]) -> Page:
         "html": partial(html, report),
         "junit": partial(junit, report, bundles),
     }
-    return Page("parity", "Parity", report.ok, texts)
+    return Page("parity", "Parity", report.ok, texts, figures_of(report))
+
+
+def _comparison(bundles: list[Bundle]) -> list[Page]:
+    """Bundles beside each other; it judges nothing."""
+    report = compare.report_of(bundles) if len(bundles) > 1 else None
+    if report is None:
+        return []
+    texts = compare.texts_of(report)
+    return [Page("compare", "Comparison", None, texts, [compare.headline(report)])]
+
+
+def _overview(bundles: list[Bundle], pages: list[Page]) -> Page:
+    found = index.index_of(bundles, pages)
+    texts: dict[str, Callable[[], str]] = {
+        "json": lambda: found.model_dump_json(indent=1) + "\n",
+        "md": partial(index.markdown, found),
+        "html": partial(index.html, found),
+    }
+    return Page("index", "Overview", found.ok, texts)
 
 
 def _skip_ratio(bundles: list[Bundle]) -> list[Page]:

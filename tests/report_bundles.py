@@ -7,6 +7,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from harness.bundle import Bundle, create, read_finished
+from harness.distribution_results import DistributionResult
 from harness.results import (
     BackendInfo,
     BackendResult,
@@ -105,7 +106,8 @@ def read_back(
     """A bundle with records of any kind behind its cases."""
     writer = create(folder, info)
     writer.append(*cases, *records)
-    writer.append(Footer(cases=len(cases), steps=1, wall_s=1.0))
+    cells = sum(isinstance(record, DistributionResult) for record in records)
+    writer.append(Footer(cases=len(cases), steps=1, wall_s=1.0, cells=cells))
     return read_finished(folder)
 
 

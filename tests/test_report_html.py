@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from html.parser import HTMLParser
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +13,7 @@ from harness.results import CaseResult, TimingResult
 from reports.html import FULL, html
 from reports.section import report_of
 from tests.chromium import Seen, chromium, look
+from tests.html_page import Page
 from tests.report_bundles import (
     bundle_of,
     case,
@@ -26,40 +26,6 @@ from tests.report_bundles import (
 
 LONG = "top_p/" + "a-long-case-id-without-a-break_" * 8
 See = Callable[[str, int], Seen]
-VOID = {"meta", "link", "br", "path", "use", "rect"}
-
-
-class Page(HTMLParser):
-    """Elements with attributes, and all text outside of <style>."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str]]] = []
-        self.open: list[str] = []
-        self.parts: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, {key: value or "" for key, value in attrs}))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, {key: value or "" for key, value in attrs}))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag, f"<{tag}> is closed out of turn"
-
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] != "style":
-            self.parts.append(data)
-
-    @property
-    def text(self) -> str:
-        return " ".join(" ".join(self.parts).split())
-
-    def all(self, *tags: str) -> list[dict[str, str]]:
-        return [attributes for tag, attributes in self.elements if tag in tags]
 
 
 def timings(scale: int = 1) -> list[TimingResult]:

@@ -14,8 +14,8 @@ from reports import skip_ratio
 from reports.skip_ratio_model import SkipRatioReport, schema_text
 from reports.terminal import summary_lines
 from reports.write import write_report
+from tests.html_page import Page
 from tests.report_bundles import HOSTILE, case, got, run_info
-from tests.test_report_html import Page
 from tests.test_skip_ratio import GRAMMAR, TRIE, measured, result, way
 
 

@@ -29,7 +29,8 @@ def good(folder: Path) -> Path:
 def test_write_report_writes_the_formats_asked_for_and_nothing_else(tmp_path: Path) -> None:
     out = tmp_path / "new" / "folder"
     written = write_report([good(tmp_path / "b")], out, ALL)
-    names = ["parity.json", "parity.md", "parity.html", "parity.junit.xml", "index.html"]
+    names = ["parity.json", "parity.md", "parity.html", "parity.junit.xml"]
+    names += ["index.json", "index.md", "index.html"]
     assert written == [out / name for name in names]
     assert sorted(path.name for path in out.iterdir()) == sorted(names)
     assert json.loads(written[0].read_text())["ok"] is True

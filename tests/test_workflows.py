@@ -53,12 +53,13 @@ def matrix() -> list[dict[str, Any]]:
 
 
 def steps() -> list[dict[str, Any]]:
-    return [
+    found: list[dict[str, Any]] = [
         step
         for path in FILES
         for job in yaml.safe_load(path.read_text())["jobs"].values()
         for step in job.get("steps", [])
-    ] + ACTION["runs"]["steps"]
+    ]
+    return found + list(ACTION["runs"]["steps"])
 
 
 def commands(script: str) -> list[list[str]]:

@@ -16,6 +16,7 @@ from harness.backends.libllama import (
 from harness.backends.llama_decode import Model, decode, generate
 from harness.backends.llama_throughput import measure
 from harness.backends.native_words import Listener
+from harness.build_files import compiler_of
 from harness.errors import InputError, Unsupported
 from harness.protocol import (
     ChainSpec,
@@ -117,10 +118,11 @@ class Worker:
         self._model: Model | None = None
 
     def hello(self) -> HelloReply:
+        path = self.library.path
         return HelloReply(
             name="llama.cpp",
             version=self._version,
-            build=self.library.path.name,
+            build=", ".join(filter(None, [path.name, compiler_of(path)])),
             device=self._device(),
             capabilities=["run", "draws", "time", "whole_chain", *self._decodes()],
             samplers=sorted(filter(self._has, SIGNATURES)),

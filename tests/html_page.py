@@ -1,0 +1,78 @@
+"""A page as parsed, and what every page of the reports must hold to."""
+
+import re
+from html.parser import HTMLParser
+from itertools import pairwise
+
+VOID = {"meta", "link", "br", "path", "use", "rect"}
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+
+
+class Page(HTMLParser):
+    """Elements with attributes, and all text outside of <style>."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str]]] = []
+        self.open: list[str] = []
+        self.parts: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {key: value or "" for key, value in attrs}))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, {key: value or "" for key, value in attrs}))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag, f"<{tag}> is closed out of turn"
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] != "style":
+            self.parts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.parts).split())
+
+    def all(self, *tags: str) -> list[dict[str, str]]:
+        return [attributes for tag, attributes in self.elements if tag in tags]
+
+
+def problems(text: str, pages: tuple[str, ...] = ()) -> list[str]:
+    """What is wrong with a page: it runs or loads something, or not everybody can read it.
+
+    pages: the files that it may link to.
+    """
+    page = Page(text)
+    ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
+    links = [a["href"] for a in page.all("a")]
+    wanted = {a["aria-labelledby"] for _, a in page.elements if "aria-labelledby" in a}
+    wanted |= {link[1:] for link in links if link.startswith("#")}
+    scrolling = [a for _, a in page.elements if "scroll" in a.get("class", "").split()]
+    levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch(r"h[1-6]", tag)]
+    scopes = {a.get("scope") for a in page.all("th")}
+    found = {
+        "runs or embeds": page.all("script", "iframe", "object", "embed", "img", "base", "form"),
+        "handler": [a for _, at in page.elements for a in at if a.startswith("on")],
+        "loads": [a for _, a in page.elements if "src" in a],
+        "links out": [x for x in links if not x.startswith("#") and x not in pages],
+        "no policy": [] if POLICY in text else [POLICY],
+        "no language": [a for a in page.all("html") if "lang" not in a],
+        "not a phone's width": [] if 'name="viewport"' in text else ["viewport"],
+        "no skip link": [] if links[:1] == ["#content"] and "content" in ids else links[:1],
+        "tables without a caption": len(page.all("table")) != len(page.all("caption")),
+        "heads without a scope": scopes - {"col", "row", "rowgroup"},
+        "ids twice": {i for i in ids if ids.count(i) > 1},
+        "targets missing": wanted - set(ids),
+        "scrolls without focus": [a for a in scrolling if a.get("tabindex") != "0"],
+        "scrolls without a name": [
+            a for a in scrolling if not a.keys() & {"aria-labelledby", "aria-label"}
+        ],
+        "headings skip": [
+            pair for pair in pairwise(levels) if pair[1] - pair[0] > 1 or levels.count(1) != 1
+        ],
+    }
+    return [f"{name}: {value}" for name, value in found.items() if value]
