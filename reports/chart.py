@@ -88,7 +88,7 @@ def picture(draw: Callable[["Figure"], None], inches: tuple[float, float], salt:
         figure = Figure(figsize=inches, layout="constrained")
         figure.patch.set_alpha(0)
         draw(figure)
-        return inline(figure)
+        return _inline(figure)
 
 
 def plain(axes: "Axes") -> None:
@@ -99,7 +99,7 @@ def plain(axes: "Axes") -> None:
         side.set_visible(False)
 
 
-def inline(figure: "Figure") -> str:
+def _inline(figure: "Figure") -> str:
     """Without XML prologue, metadata and style sheet (it would apply to the whole page)."""
     file = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
