@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import chi2
 
 from harness import fixtures
 from harness.backends import akunu as cpu_backend
@@ -251,7 +251,7 @@ def pairs() -> list[str]:
             seen = tokens if lag == 0 else tokens[:-lag] * n + tokens[lag:]
             counts = np.bincount(seen, minlength=cells)
             expected = len(seen) / cells
-            p = chi2.sf(((counts - expected) ** 2 / expected).sum(), cells - 1)
+            p = scipy.stats.chi2.sf(((counts - expected) ** 2 / expected).sum(), cells - 1)
             what = "tokens" if lag == 0 else f"pairs {lag} apart"
             lines.append(
                 f"V = {n:>2}  {what:<13} chi-square p = {p:.3f}  largest excess"

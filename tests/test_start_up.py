@@ -10,10 +10,10 @@ import pytest
     ("module", "unwanted"),
     [
         ("reference", ["numba", "scipy"]),
-        ("harness.backends.null", ["numba", "scipy", "gguf"]),
-        ("harness.backends.llama_cpp", ["numba", "scipy", "matplotlib"]),
-        ("harness.run", ["numba", "matplotlib", "hypothesis", "harness.mutants"]),
-        ("harness.cli", ["numba", "matplotlib", "hypothesis"]),
+        ("harness.backends.null", ["numba", "scipy.stats", "gguf"]),
+        ("harness.backends.llama_cpp", ["numba", "scipy.stats", "matplotlib"]),
+        ("harness.run", ["numba", "scipy.stats", "matplotlib", "hypothesis", "harness.mutants"]),
+        ("harness.cli", ["numba", "scipy.stats", "scipy.special", "matplotlib", "hypothesis"]),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
