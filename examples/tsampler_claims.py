@@ -56,9 +56,11 @@ def compare(name: str, pairs: list[tuple[Candidates, Candidates]], n: int) -> No
         for (a, b), same in zip(pairs, survivors, strict=True)
     ]
     tv = [abs(masses(a, n) - masses(b, n)).sum() / 2 for a, b in pairs]
+    kept = [np.mean([len(pair[i]) for pair in pairs]) for i in (0, 1)]
     print(
         f"  {name:<58} same tokens {sum(survivors)}/{len(pairs)}, same order and logits "
-        f"{sum(bits)}/{len(pairs)}, total variation median {np.median(tv):.2g}, max {max(tv):.2g}"
+        f"{sum(bits)}/{len(pairs)}, total variation median {np.median(tv):.2g}, max {max(tv):.2g}, "
+        f"tokens kept {kept[0]:.1f} and {kept[1]:.1f}"
     )
 
 

@@ -18,7 +18,7 @@ from harness.backends import akunu as cpu_backend
 from harness.backends import akunu_gumbel as gumbel_backend
 from harness.chains import complete
 from harness.logits import FAMILIES
-from reference import Candidates, build_chain, sorting
+from reference import Candidates, build_chain, floats, sorting
 from reference.pipelines.akunu import PRESETS, Akunu, to_half
 from reference.pipelines.akunu_gumbel import KNUTH, AkunuGumbel, element_seed, gumbel, uniforms
 from reference.pipelines.akunu_law import (
@@ -260,6 +260,25 @@ def pairs() -> list[str]:
     return lines
 
 
+def filters() -> list[str]:
+    """Temperature and entropy, min_p and confidence, and what the largest logit is for."""
+    rows = [golden_row(i) for i in ROWS]
+    laws = {t: [softmax(row, t) for row in rows] for t in (0.5, 1.0, 2.0)}
+    nats = {t: [float(-(p * np.log(np.maximum(p, 1e-300))).sum()) for p in laws[t]] for t in laws}
+    rising = sum(a < b < c for a, b, c in zip(nats[0.5], nats[1.0], nats[2.0], strict=True))
+    kept = [int((p >= 0.05 * p.max()).sum()) for p in laws[1.0]]
+    rank = float(scipy.stats.spearmanr([p.max() for p in laws[1.0]], kept).statistic)
+    with np.errstate(over="ignore"):
+        overflows = np.isinf(floats.exp(np.array([88.72, 88.73], np.float32))).tolist()
+    return [
+        f"entropy rises from T = 0.5 to 1 to 2 in {rising}/{len(rows)} rows",
+        f"min_p 0.05 keeps {min(kept)} to {max(kept)} tokens; rank correlation with the largest p"
+        f" {rank:.2f}",
+        f"expf(88.72) and expf(88.73) are infinite: {overflows}",
+        f"float16 logits of 128,000 tokens: {2 * 128_000:,} bytes",
+    ]
+
+
 def timing() -> list[str]:
     """The vectorised backends at V = 128,256, median of 20, and the widening to float32."""
     row = zipf()
@@ -292,6 +311,7 @@ SECTIONS: dict[str, Callable[[], list[str]]] = {
     "noise32": noise32,
     "windows": windows,
     "pairs": pairs,
+    "filters": filters,
     "time": timing,
 }
 

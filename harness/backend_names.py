@@ -34,6 +34,10 @@ BUILT_IN: dict[str, str] = {
     "tsampler": "tsampler's documented API in TypeScript, our implementation, on Node.js",
     "tsampler/published": "the package @lloyal-labs/tsampler in its place, where it is installed",
     "transformers": "Hugging Face's logits processors",
+    "llguidance": "llguidance's grammars, GBNF by its own converter",
+    "llguidance/rules": "the same engine on the rules as llama.cpp reads them",
+    "xgrammar": "xgrammar's grammars, GBNF as it is",
+    "xgrammar/rules": "the same engine on the rules as llama.cpp reads them",
     "null": "does nothing: the floor of every timing",
 }
 

@@ -27,7 +27,6 @@ from harness import (
     run_timing,
     selftest,
     suite,
-    timing,
     timing_selfcheck,
 )
 from harness.adapter_check import check_adapter
@@ -39,7 +38,6 @@ from harness.cli_trie import trie_bench
 from harness.cluster import Cluster, labels
 from harness.errors import InputError
 from harness.explain import explanation
-from harness.process import BackendFailure
 from harness.progress import Progress
 from harness.results import BackendInfo, Footer
 from harness.statistics import calibration
@@ -121,6 +119,9 @@ def run_command(
     case: Annotated[list[str] | None, typer.Option(help="only this: an id, or PREFIX*")] = None,
     seed: Annotated[int, typer.Option(min=0, help="shifts the random suites")] = 0,
     timeout: Annotated[float, typer.Option(min=0.1, help="seconds for one request")] = 60.0,
+    rounds: Annotated[
+        int | None, typer.Option(min=8, help="of every timed chain; by default the profile's")
+    ] = None,
     reference: Annotated[
         str | None, typer.Option(help="whose meaning: a release, or `own`: each build's own")
     ] = None,
@@ -133,6 +134,9 @@ def run_command(
     label: Annotated[
         list[str] | None, typer.Option(help="only workers of the cluster with this resource")
     ] = None,
+    instructions: Annotated[
+        bool, typer.Option(help="of what is timed, count the instructions, too: slow")
+    ] = False,
 ) -> None:
     """Run suites on backends, compare with the reference, write a bundle."""
     names = backend or ["llama.cpp"]
@@ -140,7 +144,10 @@ def run_command(
     found = suite.find_suites(wanted)
     timings = [path for path in found if run_timing.is_timing(path)]
     files = [suite.read_suite(path) for path in found if path not in timings]
-    cases, cells, workloads = _chosen(files, profile, seed, case or [])
+    timed = run_timing.read(timings, profile == "quick" and not case)
+    cases, cells, workloads = _chosen(files, profile, seed, case or [], timed.ids)
+    if case:
+        timed = timed.only(lambda i: any(_matches(i, pattern) for pattern in case))
     releases = backend_names.references(names, reference)
     folder = output or Path("bundles") / time.strftime("%Y%m%d-%H%M%S")
     digests = {suite.suite_id(file.path): file.sha256 for file in files}
@@ -171,9 +178,11 @@ def run_command(
         _changes(cases, here, executor, writer)
     run_skip_ratio.run_workloads(workloads, list(here), writer, seed)
     alone = profile == "full" and not case and remote is None  # a cluster's times mean nothing
-    if alone and _timed(files, list(here)):
-        _time(list(here), writer, seed)
-    run_timing.run_timings(timings, list(here), writer, seed, profile == "quick", out.print)
+    if alone and _ruled(files, list(here)):
+        pair = list(dict.fromkeys([*list(here)[:1], "reference"]))
+        run_timing.run_timings(run_timing.rule_timings(), pair, writer, seed, True, out.print)
+    quick = profile == "quick"
+    run_timing.run_timings(timed, list(here), writer, seed, quick, out.print, instructions, rounds)
     done = bundle.read(folder)
     footer = Footer(
         cases=len(done.cases),
@@ -191,16 +200,16 @@ def run_command(
 
 
 def _chosen(
-    files: list[suite.SuiteFile], profile: Profile, seed: int, only: list[str]
+    files: list[suite.SuiteFile], profile: Profile, seed: int, only: list[str], timed: list[str]
 ) -> tuple[list[tuple[str, Case]], list[tuple[str, Cell]], list[tuple[str, Workload]]]:
     """The cases, distribution tests and skip-ratio measurements of the suites, or those that `only`
-    names."""
+    names. timed: the ids of what is timed, which it may name, too."""
     taken: Profile = profile if not only else "full"
     named = [(suite.suite_id(file.path), file) for file in files]
     cases = [(name, case) for name, f in named for case in suite.expand(f, taken, seed)]
     cells = [(name, cell) for name, f in named for cell in suite.expand_cells(f, taken)]
     workloads = [(name, w) for name, f in named for w in suite.expand_workloads(f, taken)]
-    ids = [item.id for _, item in (*cases, *cells, *workloads)]
+    ids = [*(item.id for _, item in (*cases, *cells, *workloads)), *timed]
     for pattern in only:
         if not any(_matches(i, pattern) for i in ids):
             raise InputError(f"--case {pattern}", "no such case", "see the ids in a report")
@@ -260,26 +269,10 @@ def _changes(
                 writer.append(change)
 
 
-def _timed(files: list[suite.SuiteFile], names: list[str]) -> bool:
-    """Timings belong to the suites of llama.cpp's samplers, on a build of it."""
+def _ruled(files: list[suite.SuiteFile], names: list[str]) -> bool:
+    """The reference is timed beside the suites of llama.cpp's samplers, on a build of it."""
     about = {suite.suite_id(file.path).partition("/")[0] for file in files}
-    return not about.isdisjoint({"parity", "timing"}) and names[0].startswith("llama.cpp")
-
-
-def _time(names: list[str], writer: bundle.BundleWriter, seed: int) -> None:
-    """Every sampler alone on the reference and the first backend, after the cases, alone."""
-    processes = [backend_names.start(name) for name in ("reference", names[0])]
-    try:
-        if "time" not in processes[1].hello().capabilities:
-            return
-        for timed in timing.rule_chains():
-            if f"timing/{timed.id}" not in writer.done:
-                writer.append(timing.time_chain(timed, processes, rounds=15, seed=seed))
-    except BackendFailure as failure:
-        out.print(f"timing: {names[0]} {failure.verdict}: {failure}")
-    finally:
-        for process in processes:
-            process.close()
+    return "parity" in about and names[0].startswith("llama.cpp")
 
 
 def _finish(folder: Path, json: Path | None) -> None:

@@ -14,6 +14,8 @@ from harness.boundary import within_rounding
 from harness.verdicts import Verdict
 from reference import Candidates
 from reference.chain import Sampler
+from reference.grammar.strict import strictly_allowed
+from reference.samplers.grammar import Grammar
 
 
 @dataclass(frozen=True)
@@ -85,12 +87,23 @@ def classify(
         return Difference("reordered", what, values)
     if _close(want, got, tolerance):
         return Difference("close", what, values)
+    if isinstance(sampler, Grammar) and identical(_strictly(before, sampler), got):
+        return Difference("explained", what, values)
     flag = want.sorted if got.sorted is None else got.sorted
     if got.selected < len(got.ids) and within_rounding(
         want, Candidates(got.ids, got.logits, got.p, flag, got.selected), before, sampler
     ):
         return Difference("boundary", what, values)
     return Difference("diverged", what, values)
+
+
+def _strictly(before: Candidates, sampler: Grammar) -> Candidates:
+    """What a grammar leaves that reads its text strictly as UTF-8."""
+    after, matcher = before.copy(), sampler.matcher
+    if matcher is not None:
+        allowed = strictly_allowed(matcher.machine, matcher.vocab, tuple(matcher.accepted))
+        after.logits = np.where(allowed[after.ids], after.logits, np.float32(-np.inf))
+    return after
 
 
 def _first_difference(want: Candidates, got: Got) -> tuple[str, dict[str, Any]]:

@@ -24,7 +24,7 @@ from harness.compared import (
 )
 from harness.devices import divergence, largest_difference
 from harness.distribution_results import decisions
-from harness.figures import Figure, figures_of, ratio
+from harness.figures import Figure, change_across, figures_of
 from harness.kept_rows import kept_rows
 from harness.results import BackendInfo, CaseResult, DecodeResult
 
@@ -259,8 +259,8 @@ def _speeds(sides: list[_Side]) -> Iterator[Speed]:
 
 
 def _ratio(new: Figure | None, old: Figure | None) -> Ratio | None:
-    found = ratio(new, old, paired=False) if new and old else None
-    return Ratio(value=found[0], low=found[1], high=found[2]) if found else None
+    found = change_across(new, old) if new and old else None
+    return Ratio(value=found.value, low=found.low, high=found.high) if found else None
 
 
 def _change(row: Speed) -> float:

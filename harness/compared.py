@@ -84,11 +84,11 @@ class Cell(_Part):
 
 
 class Ratio(_Part):
-    """Of medians, to the base column. low, high: bootstrap 95%."""
+    """Of medians, to the base column. low, high: bootstrap 95%; None with fewer than two rounds."""
 
     value: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
 
 
 class Speed(_Part):

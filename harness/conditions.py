@@ -36,6 +36,14 @@ def mhz_of(cpu: int | None) -> float | None:
         return _from_cpuinfo(cpu)
 
 
+def load() -> float | None:
+    """How many programs want each processor, the average of the last minute."""
+    try:
+        return os.getloadavg()[0] / (os.cpu_count() or 1)
+    except (OSError, AttributeError):
+        return None
+
+
 def _from_cpuinfo(cpu: int) -> float | None:
     try:
         text = Path("/proc/cpuinfo").read_text()

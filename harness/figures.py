@@ -1,6 +1,7 @@
 """The measured figures of a bundle in one form, for comparisons and trends: times, tokens per
 second, skip ratios."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,22 +11,27 @@ import scipy
 from numpy.typing import NDArray
 
 from harness.bundle import Bundle
+from harness.throughput_results import ThroughputResult
+from harness.timing_verdict import ratio_of_rounds, rounds_of
 
 BASELINE = "llama.cpp"
 _RESAMPLES = 1000
 
-Unit = Literal["ns", "tokens/s", "share"]
+Kind = Literal["timing", "throughput", "skip_ratio"]
+Unit = Literal["ns", "tokens/s", "skipped"]
 
 
 @dataclass(frozen=True)
 class Figure:
-    """values: one a round. The figure is their median."""
+    """values: one a round; the figure is their median. baseline: what it is compared with in its
+    own run, or ""."""
 
-    kind: Literal["timing", "throughput", "skip_ratio"]
+    kind: Kind
     id: str
     backend: str
     unit: Unit
     values: tuple[float, ...]
+    baseline: str = ""
 
     @property
     def median(self) -> float:
@@ -33,29 +39,58 @@ class Figure:
 
 
 def figures_of(bundle: Bundle) -> Iterator[Figure]:
-    """Of what was measured; what failed has no figure."""
+    """Of what was measured; what failed has no figure. A time is the fastest of its round."""
     for timing in bundle.timings:
+        first = timing.baseline or BASELINE
         for name, ns in timing.ns.items():
-            if ns and len(ns) % timing.repetitions == 0:
-                rounds = np.array(ns, float).reshape(-1, timing.repetitions)
-                values = tuple(np.median(rounds, axis=1).tolist())
-                yield Figure("timing", timing.id, name, "ns", values)
+            values = tuple(rounds_of(ns, timing.repetitions).tolist())
+            if values:
+                yield Figure("timing", timing.id, name, "ns", values, first)
+    for result in bundle.throughputs:
+        for name in result.backends:
+            if values := _rates(result, name):
+                first = result.baseline
+                yield Figure("throughput", result.id, name, "tokens/s", values, first)
+    for skipped in bundle.skip_ratios:
+        if skipped.skip_ratio_mean is not None:
+            values = (skipped.skip_ratio_mean,)
+            yield Figure("skip_ratio", skipped.workload, skipped.backend, "skipped", values)
 
 
-def baseline_of(figure: Figure, figures: dict[tuple[str, str], Figure]) -> Figure | None:
-    """What the figure of the same run is compared with: llama.cpp's. figures: by id, backend."""
-    return figures.get((figure.id, BASELINE))
+def _rates(result: ThroughputResult, backend: str) -> tuple[float, ...]:
+    """Tokens a second of each round, all sequences together."""
+    made = result.sequences * result.n_tokens
+    spent = [sum(r.sample_ns) + sum(r.decode_ns) for r in result.backends[backend].rounds]
+    return tuple(1e9 * made / ns for ns in spent if ns)
 
 
-def ratio(new: Figure, old: Figure, paired: bool) -> tuple[float, float, float] | None:
-    """new / old of medians with its bootstrap 95% interval; None where that says nothing.
+@dataclass(frozen=True)
+class Change:
+    """A figure over another. low, high: 95%; None with too few rounds."""
 
-    paired: round i of both stood next to each other, so rounds are drawn together.
-    """
-    a, b = np.array(new.values), np.array(old.values)
-    together = paired and len(a) == len(b)
-    if (b <= 0).any() or min(len(a), len(b)) < 2:
+    value: float
+    low: float | None
+    high: float | None
+
+
+def change_in_run(figure: Figure, base: Figure) -> Change | None:
+    """Of two figures of one run, whose rounds stood next to each other."""
+    found = ratio_of_rounds(np.array(figure.values), np.array(base.values))
+    if found is None:
         return None
+    wide = not math.isfinite(found.high)
+    return Change(found.ratio, None if wide else found.low, None if wide else found.high)
+
+
+def change_across(new: Figure, old: Figure) -> Change | None:
+    """Of two runs: the ratio of medians with its bootstrap interval; None where that says
+    nothing."""
+    a, b = np.array(new.values), np.array(old.values)
+    if (b <= 0).any():
+        return None
+    value = new.median / old.median
+    if min(len(a), len(b)) < 2:
+        return Change(value, None, None)
 
     def of(x: NDArray[Any], y: NDArray[Any], axis: int = -1) -> Any:
         return np.median(x, axis=axis) / np.median(y, axis=axis)
@@ -65,8 +100,7 @@ def ratio(new: Figure, old: Figure, paired: bool) -> tuple[float, float, float] 
         of,
         n_resamples=_RESAMPLES,
         method="percentile",
-        paired=together,
         vectorized=True,
         rng=np.random.default_rng(0),
     ).confidence_interval
-    return float(of(a, b)), float(found.low), float(found.high)
+    return Change(value, float(found.low), float(found.high))

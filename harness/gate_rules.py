@@ -68,7 +68,7 @@ def _judge_case(
     command = _replay(bundle, case.suite, case.id, backend)
     got = case.backends.get(backend)
     subject = f"{case.id} on {backend}"
-    if got is None:
+    if got is None or backend not in case.required:
         tally.findings.append(finding("unjudged", subject, "no result", "a result", command))
         return
     allowed = rule.verdicts or case.required[backend]
@@ -155,7 +155,7 @@ def judge_distributions(bundle: Bundle, policy: Policy, excused: Excused) -> lis
             rule, tally = policy.distribution[i], tallies[i]
             command = _replay(bundle, cell.suite, cell.id, backend)
             subject = f"{cell.id} on {backend}"
-            if backend not in cell.backends:
+            if backend not in cell.backends or backend not in cell.required:
                 absent = finding("unjudged", subject, "no result", "a result", command)
                 tally.findings.append(absent)
                 continue

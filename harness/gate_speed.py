@@ -177,7 +177,9 @@ def judge_skip_ratios(bundle: Bundle, policy: Policy) -> list[RuleOutcome]:
 
 def _skip_finding(bundle: Bundle, result: SkipRatioResult, least: float) -> Finding | None:
     info = bundle.info
-    named = {result.backend: info.backends[result.backend]}
+    named = (
+        {result.backend: info.backends[result.backend]} if result.backend in info.backends else {}
+    )
     command = replay(result.suite, result.workload, info.seed, named)
     limit = f"at least {least:g}"
     if result.skip_ratio_mean is None:

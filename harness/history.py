@@ -14,7 +14,7 @@ from pathlib import Path
 from harness import run_distribution
 from harness.bundle import Bundle, digest, read_finished
 from harness.errors import InputError
-from harness.figures import Figure, baseline_of, figures_of, ratio
+from harness.figures import change_in_run, figures_of
 
 FORMAT = 1
 _APPLICATION = 0x73706879  # "sphy", so that another program's database is not taken for ours
@@ -74,7 +74,7 @@ class Counted:
 
 @dataclass(frozen=True)
 class Measured:
-    """ratio: to llama.cpp in the same run, with its interval; None for llama.cpp itself."""
+    """ratio: to the first backend of the same run, with its interval; None for that itself."""
 
     run: int
     kind: str
@@ -190,11 +190,9 @@ def _figures(
     bundle: Bundle,
 ) -> Iterator[tuple[str, str, str, str, float, float | None, float | None, float | None]]:
     found = list(figures_of(bundle))
-    by_id = {(figure.id, figure.backend): figure for figure in found}
+    by_name = {(figure.kind, figure.id, figure.backend): figure for figure in found}
     for figure in found:
-        value, low, high = _ratio(figure, baseline_of(figure, by_id)) or (None, None, None)
-        yield figure.kind, figure.id, figure.backend, figure.unit, figure.median, value, low, high
-
-
-def _ratio(figure: Figure, base: Figure | None) -> tuple[float, float, float] | None:
-    return ratio(figure, base, paired=True) if base and base.backend != figure.backend else None
+        base = by_name.get((figure.kind, figure.id, figure.baseline))
+        change = change_in_run(figure, base) if base and base is not figure else None
+        ratio = (change.value, change.low, change.high) if change else (None, None, None)
+        yield figure.kind, figure.id, figure.backend, figure.unit, figure.median, *ratio

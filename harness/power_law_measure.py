@@ -120,6 +120,38 @@ def entropy() -> list[str]:
     return lines
 
 
+# The documented settings of "controllable creativity": target and width.
+CREATIVITY = {"conservative": (0.6, 0.1), "balanced": (0.2, 0.15), "aggressive": (0.03, 0.05)}
+
+
+def parameters() -> list[str]:
+    """Behind min_p .02: the documented creativity settings, then one parameter at a time."""
+    base = {"target": 0.3, "distribution_width": 0.1, "tail_heaviness": 3.0, "queue_size": 10}
+    settings: dict[str, dict[str, float]] = {
+        name: base | {"target": target, "distribution_width": width}
+        for name, (target, width) in CREATIVITY.items()
+    }
+    for name, values in {
+        "distribution_width": (0.02, 0.1, 0.5),
+        "tail_heaviness": (1.0, 3.0, 10.0),
+        "peak_logit_value": (5.0, 10.0, 20.0),
+    }.items():
+        settings |= {f"{name} {value:g}": base | {name: value} for value in values}
+    lines = []
+    for name, given in settings.items():
+        laws = [reshaped(golden(i), given, filters=True) for i in ROWS]
+        nats = [-(p * np.log(np.maximum(p, 1e-300))).sum() for _, p in laws]
+        first = np.mean([p[old.argmax()] for old, p in laws])
+        picked = np.mean([(old * p).sum() for old, p in laws])
+        lines.append(
+            f"{name:<24} entropy {np.mean(nats):.2f} nats (spread {np.std(nats):.2f} over rows),"
+            f" most likely token {first:.3f}, mean original p of a draw {picked:.3f}"
+        )
+    old = [law[0] for law in laws]
+    plain = [-(p * np.log(np.maximum(p, 1e-300))).sum() for p in old]
+    return [*lines, f"without power_law: {np.mean(plain):.2f} nats, spread {np.std(plain):.2f}"]
+
+
 def _run(sampler: Any, target_of: Callable[[], float], steps: int) -> tuple[Law, Law]:
     """Targets and selected original probabilities, behind min_p."""
     chain = Chain([*build_chain([MIN_P]).samplers, sampler])
@@ -213,6 +245,7 @@ SECTIONS: dict[str, Callable[[], list[str]]] = {
     "kernel": kernel,
     "tail": tail,
     "entropy": entropy,
+    "parameters": parameters,
     "tracking": tracking,
     "adaptive": adaptive,
     "time": timing,

@@ -81,9 +81,11 @@ class CaseResult(_Record):
 
 class Conditions(_Record):
     """What a timing was taken under. cpu: the one that all backends were pinned to; mhz: its
-    frequency before each round. Where there is none, unpinned and no_mhz say why."""
+    frequency before each round. Where there is none, unpinned and no_mhz say why. load: programs
+    that wanted to run, the average of a minute, for each processor; None: not known."""
 
     cpu: int | None = None
+    load: float | None = None
     unpinned: str = ""
     mhz: list[float] = []
     no_mhz: str = ""

@@ -65,7 +65,8 @@ class Measured(_Record):
     for. docs/token-trie.md explains them.
 
     skip_ratio_exact: the mean by the reference's trie; skip_ratio_off: steps at which the sampler
-    left another number of candidates. None and 0 of a grammar.
+    left another number of candidates. None and 0 of a grammar. tokens_sha256: of the leaves taken,
+    as int32, to be compared among devices.
     """
 
     mode: Mode
@@ -99,6 +100,7 @@ class Measured(_Record):
     law: Law
     version: str
     device: str
+    tokens_sha256: str = ""
 
     @property
     def own_share(self) -> float:

@@ -1,54 +1,38 @@
 """Blocks of a suite that decode: the logits of prompts on every device, and chains on them.
 docs/devices.md explains them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from harness.case import Case
-from harness.models import GOLDEN, golden_prompts, model_path, n_vocab_of
+from harness.models import GOLDEN, model_path, n_vocab_of
 from harness.protocol import ChainSpec
 from harness.suite_grid import fill
-from harness.verdicts import Verdict
+from harness.suite_prompts import Prompted
 
 
-class Decodings(BaseModel):
-    """prompts: token ids by name; or per_prompt prefixes of each of the golden model's prompts.
-
-    Each prompt is one case that measures its logits, and one for each chain on the last `rows` of
-    them. keep: of these prompts the last logits are kept in the bundle. quick: what the quick
+class Decodings(Prompted):
+    """Each prompt is one case that measures its logits, and one for each chain on the last `rows`
+    of them. keep: of these prompts the last logits are kept in the bundle. quick: what the quick
     profile takes of the prompts, by name.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    id: str = Field(pattern=r"^[a-z0-9_\-]+$")
-    description: str = Field(max_length=70)
-    why: str = Field(min_length=1)
-    model: str = GOLDEN
-    prompts: dict[str, list[int]] = {}
-    per_prompt: int = Field(default=0, ge=0)
     rows: int = Field(default=1, ge=1)
     chains: dict[str, ChainSpec] = Field(min_length=1)
-    keep: list[str] = []
-    requires: dict[str, list[Verdict]] = {}
-    tags: list[str] = []
+    keep: list[str] = Field(default=[])
     quick: bool | list[str] = True
 
     @model_validator(mode="after")
-    def _one_source(self) -> "Decodings":
-        if bool(self.prompts) == bool(self.per_prompt):
-            raise ValueError("give either prompts or per_prompt")
-        if self.per_prompt and self.model != GOLDEN:
-            raise ValueError(f"per_prompt needs model = {GOLDEN!r}: its prompts are token ids")
+    def _no_chain_named_logits(self) -> "Decodings":
         if "logits" in self.chains:
             raise ValueError("no chain can be named 'logits': the measurement is")
         return self
 
     def cases(self, quick: bool) -> Iterator[Case]:
         """Raises ValueError where quick or keep names a prompt that is not there."""
-        prompts: Mapping[str, list[int]] = self.prompts or golden_prompts(self.per_prompt)
+        prompts = self.all_prompts()
         chosen = [] if isinstance(self.quick, bool) else self.quick
         for name in (*chosen, *self.keep):
             if name not in prompts:

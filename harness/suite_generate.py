@@ -3,13 +3,13 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field
 
 from harness.case import Case
-from harness.models import GOLDEN, golden_prompts, n_vocab_of
+from harness.models import n_vocab_of
 from harness.protocol import ChainSpec
 from harness.suite_grid import Block, fill
-from harness.verdicts import Verdict
+from harness.suite_prompts import Prompted
 
 
 class Short(Block):
@@ -19,34 +19,15 @@ class Short(Block):
     tokens: int = Field(ge=1)
 
 
-class Generations(BaseModel):
-    """prompts: token ids by name; or per_prompt prefixes of each of the golden model's prompts.
+class Generations(Prompted):
+    """chains: by name; none: those of the whole file.
 
-    chains: by name; none: those of the whole file.
     "$prompt" in a chain is the position of the prompt, to give each its own seed.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    id: str = Field(pattern=r"^[a-z0-9_\-]+$")
-    description: str = Field(max_length=70)
-    why: str = Field(min_length=1)
-    model: str = GOLDEN
-    prompts: dict[str, list[int]] = {}
-    per_prompt: int = Field(default=0, ge=0)
     tokens: int = Field(ge=1)
-    chains: dict[str, ChainSpec] = {}
-    requires: dict[str, list[Verdict]] = {}
-    tags: list[str] = []
+    chains: dict[str, ChainSpec] = Field(default={})
     quick: bool | Short = True
-
-    @model_validator(mode="after")
-    def _one_source(self) -> "Generations":
-        if bool(self.prompts) == bool(self.per_prompt):
-            raise ValueError("give either prompts or per_prompt")
-        if self.per_prompt and self.model != GOLDEN:
-            raise ValueError(f"per_prompt needs model = {GOLDEN!r}: its prompts are token ids")
-        return self
 
     def cases(self, quick: bool, shared: Mapping[str, ChainSpec]) -> Iterator[Case]:
         """shared: the chains of the file. Raises ValueError where there are no chains at all, or
@@ -54,7 +35,7 @@ class Generations(BaseModel):
         chains = self.chains or shared
         if not chains:
             raise ValueError("no chains, neither here nor for the whole file")
-        prompts: Mapping[str, list[int]] = self.prompts or golden_prompts(self.per_prompt)
+        prompts = self.all_prompts()
         taken, tokens = list(prompts), self.tokens
         if isinstance(self.quick, Short):
             unknown = [name for name in self.quick.prompts if name not in prompts]

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from harness.case import Case, Script
 from harness.protocol import ChainSpec
 from harness.random_grammars import allows, usable_grammar, walk
+from harness.verdicts import Verdict
 from harness.vocab_files import read_vocab, vocab_path
 from reference import Chain, ChainError, UndefinedInputError, Vocab, build_chain
 from reference.vocab import TokenType
@@ -25,6 +26,15 @@ Text = str | list[str | int]
 _QUICK: dict[str, Spelling] = {"bpe": "longest", "spm": "bytes", "small": "longest"}
 _QUICK_TEXTS = 2  # that are accepted, and as many that are not
 
+# Of other engines. Those that take GBNF text refuse some of it; see docs/grammar-engines.md.
+_ENGINES: dict[str, list[Verdict]] = {
+    "llguidance": ["identical", "explained", "rejected", "unsupported"],
+    "llguidance/rules": ["identical", "explained"],
+    "xgrammar": ["identical", "explained", "rejected"],
+    "xgrammar/rules": ["identical", "explained"],
+}
+_OF_LAZY: dict[str, list[Verdict]] = {name: ["unsupported"] for name in _ENGINES}
+
 
 class Grammars(BaseModel):
     """A grammar with texts that it accepts and texts that it does not.
@@ -32,7 +42,7 @@ class Grammars(BaseModel):
     A text is a string, or a list of strings and token ids. Each is spelled in two ways: `longest`,
     from left to right the longest token that goes on with it, and `bytes`, a token for each byte.
     walks: random walks of up to walk_steps tokens. With triggers the sampler is
-    grammar_lazy_patterns.
+    grammar_lazy_patterns. requires: of a backend, in place of what is required of it everywhere.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -50,6 +60,7 @@ class Grammars(BaseModel):
     walk_steps: int = Field(default=12, ge=1)
     vocabs: list[Literal["bpe", "spm", "small"]] = ["bpe", "spm"]
     scripts: list[Script] = ["plain", "reset", "clone"]
+    requires: dict[str, list[Verdict]] = {}
     quick: bool = True
 
     @model_validator(mode="after")
@@ -106,7 +117,7 @@ class Grammars(BaseModel):
                 continue
             yield _case(
                 self, point, script, vocab, n, self._chain(), tokens,
-                expect if script == "plain" else {},
+                expect if script == "plain" else {}, self.requires,
             )  # fmt: skip
 
     def _build(self, vocab: Vocab) -> Chain:
@@ -152,7 +163,7 @@ class RandomGrammars(BaseModel):
             script: Script = rng.choice(("plain", "plain", "reset", "clone"))
             yield _case(
                 self, f"{self.vocab}-{i}", script if len(tokens) > 1 else "plain", self.vocab,
-                len(vocab), chain, tokens, {},
+                len(vocab), chain, tokens, {}, _of_random(text),
             )  # fmt: skip
 
 
@@ -165,7 +176,9 @@ def _case(
     chain: ChainSpec,
     tokens: list[int],
     expect: dict[str, list[int]],
+    requires: dict[str, list[Verdict]],
 ) -> Case:
+    lazy = "grammar" not in chain[0]
     return Case.model_validate(
         {
             "id": f"{block.id}/{point}" + ("" if script == "plain" else f"-{script}"),
@@ -178,8 +191,16 @@ def _case(
             "steps": len(tokens) + 1,
             "script": script,
             "expect": expect or None,
+            "requires": _OF_LAZY if lazy else _ENGINES | requires,
         }
     )
+
+
+def _of_random(text: str) -> dict[str, list[Verdict]]:
+    """What is required for a random grammar: the known differences may come up anywhere in it, in
+    engines that are given the rules only where it has token rules."""
+    names = _ENGINES if "<[" in text else ("llguidance", "xgrammar")
+    return {name: [*_ENGINES[name], "diverged"] for name in names}
 
 
 def spell(text: Text, vocab: Vocab, spelling: Spelling) -> list[int]:

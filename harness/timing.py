@@ -102,7 +102,7 @@ def time_chain(
         last_n=len(timed.history),
         masked=timed.masked,
         steady=timed.steady,
-        conditions=under.model_copy(update={"mhz": mhz}),
+        conditions=under.model_copy(update={"mhz": mhz, "load": conditions.load()}),
     )
 
 

@@ -14,11 +14,12 @@ DRIFT_LEAST = 0.05  # of the median, between the first and the last third of the
 OUTLIER_MADS = 10  # median absolute deviations above the median
 OUTLIER_SHARE = 0.05
 MHZ_LEAST = 0.02
+BUSY = 1.5  # programs for each processor: ours is one of them
 
 
 @dataclass(frozen=True)
 class Notice:
-    kind: Literal["drift", "outliers", "frequency", "unpinned", "no frequency"]
+    kind: Literal["drift", "outliers", "frequency", "busy", "unpinned", "no frequency"]
     text: str
 
 
@@ -29,6 +30,8 @@ def notices(result: TimingResult) -> list[Notice]:
     if under.mhz and max(under.mhz) > (1 + MHZ_LEAST) * min(under.mhz):
         span = f"{min(under.mhz):,.0f} to {max(under.mhz):,.0f} MHz"
         found.append(Notice("frequency", f"the processor ran at {span}"))
+    if under.load is not None and under.load > BUSY:
+        found.append(Notice("busy", "other programs ran: times are too long, ratios are not"))
     if under.unpinned:
         found.append(Notice("unpinned", under.unpinned))
     if under.no_mhz:

@@ -6,6 +6,7 @@ All ways are greedy. The clock runs from the prompt's last token to the end of t
 set_token_trie (cached), and not the making of the grammar. docs/token-trie.md explains the figures.
 """
 
+import hashlib
 import random
 import statistics
 import time
@@ -217,6 +218,7 @@ def _result(bench: Bench, mode: Mode, spans: Spans, seed: int) -> Measured:
         law=_law(bench),
         version=hello.version,
         device=hello.device,
+        tokens_sha256=hashlib.sha256(np.array(sum(tokens[way], ()), "<i4").tobytes()).hexdigest(),
     )
 
 

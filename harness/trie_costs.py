@@ -1,7 +1,8 @@
 """What the trie and the grammar cost by themselves: their own work of a step, and setting them up.
 
-`python -m harness.trie_costs` prints what reading a payload costs, with and without the cache, and
-what a cache that threads share costs beside one for each.
+`python -m harness.trie_costs` prints what reading a payload costs, with and without the cache, what
+a cache that threads share costs beside one for each, and what one application of the trie costs by
+the size of the vocabulary.
 """
 
 import ctypes
@@ -14,13 +15,14 @@ from contextlib import AbstractContextManager, nullcontext
 import numpy as np
 from numpy.typing import NDArray
 
+from harness.backends.libllama import Libllama, default_folder
 from harness.backends.llama_cpp import NativeCandidates
 from harness.backends.token_trie import FlatTrie, NativeTrie
 from harness.skip_ratio_results import OwnCosts, SetCosts
 from harness.trie_grammar import Grammar
 from harness.trie_session import Session, Tries, build_tries, payload_of
 from harness.trie_workloads import leaf_texts
-from reference.trie import TrieCache, read_payload
+from reference.trie import Leaf, TrieCache, read_payload
 
 Row = NDArray[np.float32]
 
@@ -82,17 +84,23 @@ def set_costs(session: Session, payload_json: str, times: int) -> SetCosts:
     return SetCosts(cold=statistics.median(cold) / 1000, cached=statistics.median(cached) / 1000)
 
 
-def payload_costs(payload_json: str, times: int) -> SetCosts:
-    """As set_costs, of reading and building alone."""
+def payload_costs(payload_json: str, times: int) -> tuple[SetCosts, float]:
+    """As set_costs, of reading and building alone; and what of the first json.loads is. Processor
+    time: what else the machine does is not in it."""
     cold: list[int] = []
     cached: list[int] = []
+    parsing: list[int] = []
     for _ in range(times):
         cache = TrieCache(build_tries)
         for found in (cold, cached):
-            start = time.perf_counter_ns()
+            start = time.process_time_ns()
             cache.acquire(payload_json)
-            found.append(time.perf_counter_ns() - start)
-    return SetCosts(cold=statistics.median(cold) / 1000, cached=statistics.median(cached) / 1000)
+            found.append(time.process_time_ns() - start)
+        start = time.process_time_ns()
+        json.loads(payload_json)
+        parsing.append(time.process_time_ns() - start)
+    first, again, parse = (statistics.median(ns) / 1000 for ns in (cold, cached, parsing))
+    return SetCosts(cold=first, cached=again), parse
 
 
 def threads_us(payload_json: str, threads: int, shared: bool, times: int) -> float:
@@ -131,21 +139,51 @@ def _acquire_us(
     return (time.perf_counter_ns() - start) / times / 1000
 
 
+def apply_us(library: Libllama, sizes: tuple[int, ...], compact: bool, times: int) -> list[float]:
+    """The median microseconds of applying the trie of `actions` at its root to so many candidates,
+    taking turns. Compacting, nothing but the children is touched between two turns."""
+    flat = FlatTrie(tuple(Leaf(text, tuple(text.encode())) for text in leaf_texts("actions")))
+    rows = [NativeCandidates(np.zeros(n, np.float32)) for n in sizes]
+    first = rows[0].data[: len(flat.children(0))].copy()
+    sampler = NativeTrie(library, flat, 1, compact).pointer
+    found: list[list[int]] = [[] for _ in sizes]
+    for _ in range(times):
+        for row, n, ns in zip(rows, sizes, found, strict=True):
+            array = ctypes.byref(row.array)
+            start = time.perf_counter_ns()
+            library.llama_sampler_apply(sampler, array)
+            ns.append(time.perf_counter_ns() - start)
+            if compact:
+                row.data[: len(first)], row.array.size = first, n
+            else:
+                row.data["logit"] = 0
+    library.llama_sampler_free(sampler)
+    return [statistics.median(ns) / 1000 for ns in found]
+
+
 def main() -> None:
-    print("| leaves | JSON bytes | trie bytes | first use | cached |\n" + "| ---: " * 5 + "|")
+    head = "| leaves | JSON bytes | trie bytes | first use | of it json.loads | cached |"
+    print(head + "\n" + "| ---: " * 6 + "|")
     for n in (2, 30, 100, 1000, 10_000):
         leaves = {text: list(text.encode()) for text in leaf_texts(f"enum:{n}")}
         text = json.dumps(payload_of("m", "enum", leaves))
-        costs = payload_costs(text, times=20)
+        costs, parse = payload_costs(text, times=11)
         size = build_tries(read_payload(text)).by_path["enum"].nbytes
-        shown = f"{costs.cold:,.0f} us | {costs.cached:,.0f} us"
+        shown = f"{costs.cold:,.0f} us | {parse:,.0f} us | {costs.cached:,.0f} us"
         print(f"| {n:,} | {len(text):,} | {size:,} | {shown} |")
     leaves = {text: list(text.encode()) for text in leaf_texts("actions")}
     text = json.dumps(payload_of("m", "action", leaves))
     print("\n| threads | shared, locked | one each |\n| ---: | ---: | ---: |")
     for threads in (1, 2, 4):
-        shared, own = (threads_us(text, threads, which, times=2000) for which in (True, False))
+        rounds = [[threads_us(text, threads, way, 500) for way in (True, False)] for _ in range(9)]
+        shared, own = (statistics.median(way) for way in zip(*rounds, strict=True))
         print(f"| {threads} | {shared:.1f} us | {own:.1f} us |")
+    print("\n| V | masking | compacting |\n| ---: | ---: | ---: |")
+    sizes = (4096, 128_256, 1 << 20)
+    library = Libllama(default_folder())
+    masking, compacting = (apply_us(library, sizes, way, times=101) for way in (False, True))
+    for n, mask_us, compact_us in zip(sizes, masking, compacting, strict=True):
+        print(f"| {n:,} | {mask_us:,.0f} us | {compact_us:,.0f} us |")
 
 
 if __name__ == "__main__":

@@ -90,7 +90,8 @@ def divergence(weights: Any, probabilities: Any) -> float:
     q = np.asarray(probabilities, np.float64)
     held = p > 0
     with np.errstate(divide="ignore"):
-        return float((p[held] * (np.log(p[held]) - np.log(q[held]))).sum())
+        found = float((p[held] * (np.log(p[held]) - np.log(q[held]))).sum())
+    return max(found, 0.0)  # below 0 only by rounding
 
 
 @dataclass(frozen=True)

@@ -30,9 +30,8 @@ from harness.chains import complete
 from harness.errors import InputError
 from harness.protocol import ChainSpec
 from harness.vocab_files import read_vocab
+from reference.samplers.token_trie import BEFORE_TRIE
 from reference.trie import Payload, TrieCache
-
-BEFORE_TRIE = ("logit_bias", "penalties", "dry")  # they change the logits of all tokens
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,10 @@ WORKERS = {
     "power_law": "harness.backends.power_law",
     "transformers": "harness.backends.transformers",
     "token_trie": "harness.backends.token_trie",
+    "llguidance": "harness.backends.llguidance",
+    "llguidance/rules": "harness.backends.llguidance_rules",
+    "xgrammar": "harness.backends.xgrammar",
+    "xgrammar/rules": "harness.backends.xgrammar_rules",
     "mutant": "harness.backends.mutant",
     "slow": "harness.backends.slow",
 }

@@ -14,7 +14,7 @@ from reports.markdown import code, fitting, table
 from reports.words import duration, figure, one_line, replay, visible
 
 SHOWN = 100  # rows of a table on the page
-NAMED = 5  # cases of a row
+NAMED = 5  # of a kind on the terminal
 
 
 class Comparison(Compared):
@@ -51,7 +51,6 @@ def html(report: Comparison) -> str:
         .render(
             report=report,
             shown=SHOWN,
-            named=NAMED,
             column=lambda i: name(report, i),
             state=cell,
             replay=lambda row: command(report, row),
@@ -126,13 +125,17 @@ def value(row: Speed, i: int) -> str:
 
 
 def ratio(found: Ratio | None) -> str:
-    return f"{found.value:.3g} × [{found.low:.3g}, {found.high:.3g}]" if found else ""
+    if found is None:
+        return ""
+    if found.low is None or found.high is None:
+        return f"{found.value:.3g} ×"
+    return f"{found.value:.3g} × [{found.low:.3g}, {found.high:.3g}]"
 
 
 def ratio_class(row: Speed, i: int) -> str:
-    """good: surely faster than the base; bad: surely slower; else nothing."""
+    """good: surely better than the base; bad: surely worse; else nothing."""
     found = row.ratios[i]
-    if found is None or found.low <= 1 <= found.high:
+    if found is None or found.low is None or found.high is None or found.low <= 1 <= found.high:
         return ""
     return "good" if (found.value < 1) == (row.unit == "ns") else "bad"
 

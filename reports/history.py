@@ -105,7 +105,7 @@ def identical_lines(report: History) -> list[Line]:
 
 
 def ratio_lines(report: History) -> list[Line]:
-    """The ratios to llama.cpp that changed most at the end."""
+    """The ratios to the baseline that changed most at the end."""
     rows = [row for row in report.figures if any(found.ratio for found in row.known)]
     rows.sort(key=lambda row: max(row.change, 1 / row.change), reverse=True)
     return [
@@ -123,7 +123,7 @@ def html(report: History) -> str:
             report=report,
             first=max(0, len(report.runs) - RECENT),
             identical=Markup(trend(labels, identical_lines(report), "share identical", "same")),
-            ratios=Markup(trend(labels, ratio_lines(report), "ratio to llama.cpp", "ratios")),
+            ratios=Markup(trend(labels, ratio_lines(report), "ratio to the baseline", "ratios")),
             value=value,
             counts=counts,
         )
@@ -131,12 +131,14 @@ def html(report: History) -> str:
 
 
 def value(found: Measured | None) -> str:
-    """With its ratio to llama.cpp in the same run."""
+    """With its ratio to the baseline of the same run."""
     if found is None:
         return "none"
     text = duration(found.value) if found.unit == "ns" else f"{figure(found.value)} {found.unit}"
-    if found.ratio is None or found.low is None or found.high is None:
+    if found.ratio is None:
         return text
+    if found.low is None or found.high is None:
+        return f"{text}, {found.ratio:.3g} ×"
     return f"{text}, {found.ratio:.3g} × [{found.low:.3g}, {found.high:.3g}]"
 
 

@@ -103,6 +103,24 @@ def html(report: SkipRatioReport) -> str:
     )
 
 
+def figures_of(report: SkipRatioReport) -> list[str]:
+    """What the report comes to: how much is as required, and `actions` at each vocabulary."""
+    met = sum(row.ok for row in report.rows)
+    lines = [f"{met:,}/{len(report.rows):,} measurements as required"]
+    shown: dict[int, Row] = {}
+    for row in report.rows:
+        if row.measured and row.leaves == "actions" and not row.delay_ms:
+            shown.setdefault(row.measured.n_vocab, row)
+    for n, row in sorted(shown.items()):
+        assert row.measured is not None
+        speed = with_interval(
+            row.measured.tokens_per_second_vs_grammar,
+            row.measured.tokens_per_second_vs_grammar_ci95,
+        )
+        lines.append(f"30 actions at V = {n:,}: {speed} times the tokens/s of grammar first")
+    return lines
+
+
 def terminal_lines(read: bundle.Bundle) -> list[str]:
     """What a run prints: failures, a line for each measurement, and how good the model is."""
     report = report_of([read])

@@ -7,6 +7,7 @@ from reports.distribution import terminal_lines
 from reports.model import BackendSummary, Configuration, Difference, Section, Timing
 from reports.section import section
 from reports.skip_ratio import terminal_lines as skip_ratio_lines
+from reports.throughput_terminal import timing_lines
 from reports.words import duration, number, one_line, place, side_by_side
 
 SHOWN = 5
@@ -15,23 +16,18 @@ _ALWAYS: tuple[Verdict, ...] = ("diverged", "crashed")
 
 def summary_lines(bundle: Bundle) -> list[str]:
     """Plain text, no markup. Raises InputError for a bundle whose parts do not fit together."""
+    measured = [*timing_lines(bundle), *skip_ratio_lines(bundle)]
+    if bundle.measures_only:
+        return measured
     part = section(bundle)
     lines = [
         *_failures(part),
-        *(
-            _backend_line(s)
-            for s in part.backends
-            if part.cases or (not bundle.measures_only and not part.distribution)
-        ),
+        *(_backend_line(s) for s in part.backends if part.cases or not part.distribution),
         *_devices(bundle, part),
         *_speed(part.timings),
         *(terminal_lines(part.distribution) if part.distribution else []),
-        *skip_ratio_lines(bundle),
-        *(
-            []
-            if bundle.measures_only
-            else [f"{_total(part)}   {part.wall_s:,.1f} s   {_state(part.ok)}"]
-        ),
+        *measured,
+        f"{_total(part)}   {part.wall_s:,.1f} s   {_state(part.ok)}",
     ]
     return [line.replace("\n", " ").replace("\t", " ") for line in lines]
 

@@ -1,6 +1,6 @@
 """The throughput page: from bundles to what it says. reports/throughput_page.py writes it."""
 
-from collections import Counter
+from collections import defaultdict
 
 import numpy as np
 
@@ -24,6 +24,8 @@ from reports.throughput_widths import width_rows
 from reports.words import visible
 
 EFFECT = 0.05
+FLOOR = "null"  # what it takes to do nothing: no rival
+_ORDER = ("timing/engines", "timing/samplers")
 
 
 def report_of(bundles: list[Bundle], effect: float = EFFECT) -> ThroughputReport | None:
@@ -37,7 +39,10 @@ def report_of(bundles: list[Bundle], effect: float = EFFECT) -> ThroughputReport
 
 
 def _section(bundle: Bundle, effect: float) -> ThroughputSection:
-    timings = [TimingResult.model_validate(visible(t.model_dump())) for t in bundle.timings]
+    timings = sorted(
+        (TimingResult.model_validate(visible(t.model_dump())) for t in bundle.timings),
+        key=lambda t: _ORDER.index(t.suite) if t.suite in _ORDER else len(_ORDER),
+    )
     wide = [ThroughputResult.model_validate(visible(t.model_dump())) for t in bundle.throughputs]
     rows = [row for result in timings for row in _rows(result, effect)]
     widths = [row for result in wide for row in width_rows(result, effect)]
@@ -61,7 +66,7 @@ def _rows(result: TimingResult, effect: float) -> list[TimedRow]:
 def _row(result: TimingResult, name: str, ns: list[int], effect: float) -> TimedRow:
     median = float(np.median(ns))
     setup = result.setup_ns.get(name)
-    compares = bool(result.baseline) and name != result.baseline
+    compares = bool(result.baseline) and name not in (result.baseline, FLOOR)
     return TimedRow(
         id=result.id,
         sampler=result.sampler,
@@ -100,16 +105,13 @@ def _slope_row(slope: Slope) -> SlopeRow:
 
 
 def _remarks(timings: list[TimingResult], wide: list[ThroughputResult]) -> list[Remark]:
-    """Notices, one line for those that all timings share; then what failed."""
-    found = [(t.id, notice.text) for t in timings for notice in notices(t)]
-    times = Counter(text for _, text in found)
-    shared = {text for text, n in times.items() if n > 1 and n == len(timings)}
-    rows = [Remark(id="every timing", text=text) for text in sorted(shared)]
-    rows += [Remark(id=i, text=text) for i, text in found if text not in shared]
+    """What disturbed a timing, and what did not run; a text that several share stands once."""
+    found = [(notice.text, t.id) for t in timings for notice in notices(t)]
     for t in timings:
-        rows += [Remark(id=t.id, text=f"{name}: {why}") for name, why in t.failed.items()]
-        rows += [Remark(id=t.id, text=f"{name}: {why}") for name, why in t.uncounted.items()]
+        found += [(f"{name}: {why}", t.id) for name, why in (t.failed | t.uncounted).items()]
     for w in wide:
-        failed = {name: b.failed for name, b in w.backends.items() if b.failed}
-        rows += [Remark(id=w.id, text=f"{name}: {why}") for name, why in failed.items()]
-    return rows
+        found += [(f"{name}: {b.failed}", w.id) for name, b in w.backends.items() if b.failed]
+    places: dict[str, list[str]] = defaultdict(list)
+    for text, i in found:
+        places[text].append(i)
+    return [Remark(id=ids[0], more=len(ids) - 1, text=text) for text, ids in places.items()]

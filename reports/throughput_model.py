@@ -47,7 +47,7 @@ def compared(found: Comparison) -> Compared:
 
 class TimedRow(_Part):
     """A chain on a backend. setup_ns: median of making the candidates, which is not in median_ns.
-    compared: None on the baseline itself."""
+    compared: None on the baseline itself and on the floor, `null`."""
 
     id: str
     sampler: str
@@ -114,9 +114,10 @@ class WidthRow(_Part):
 
 
 class Remark(_Part):
-    """What disturbed a timing, or why there is none."""
+    """What disturbed a timing, or why there is none. more: how many others share it."""
 
     id: str
+    more: int
     text: str
 
 

@@ -1,5 +1,6 @@
 """The throughput report as one self-contained HTML file, and as Markdown."""
 
+from collections import Counter
 from collections.abc import Callable
 from functools import partial
 
@@ -8,10 +9,12 @@ from markupsafe import Markup
 from reports.html import environment
 from reports.markdown import MOST_CHARACTERS, code, safe, table
 from reports.page import Page
+from reports.throughput import FLOOR
 from reports.throughput_chart import by_sequences, by_vocabulary, detection
 from reports.throughput_model import (
     Compared,
     Rate,
+    Remark,
     SlopeRow,
     ThroughputReport,
     ThroughputSection,
@@ -31,7 +34,27 @@ def page(report: ThroughputReport) -> Page:
         "md": partial(markdown, report),
         "html": partial(html, report),
     }
-    return Page("throughput", "Throughput", all(checks) if checks else None, texts)
+    return Page("throughput", "Throughput", all(checks) if checks else None, texts, figures(report))
+
+
+def figures(report: ThroughputReport) -> list[str]:
+    """What the report comes to, for the index."""
+    timed = [row for section in report.sections for row in section.timings]
+    widths = [row for section in report.sections for row in section.widths]
+    lines = []
+    for name, rows in (("timings", timed), ("generations", widths)):
+        counted = Counter(row.compared.verdict for row in rows if row.compared)
+        said = ", ".join(f"{n:,} {verdict}" for verdict, n in counted.most_common())
+        if rows:
+            beside = f": beside the first backend {said}" if said else ""
+            lines.append(
+                f"{len(rows):,} {name} on {len({r.backend for r in rows}):,} backends{beside}"
+            )
+    if widths:
+        best = max(widths, key=lambda row: row.generation.value)
+        rate = f"{best.generation.value:,.0f} tokens/s with {best.sequences} sequences at once"
+        lines.append(f"most: {rate}, {best.backend}, {best.model}")
+    return lines
 
 
 def html(report: ThroughputReport) -> str:
@@ -44,7 +67,7 @@ def html(report: ThroughputReport) -> str:
         for i, s in enumerate(report.sections)
     ]
     env = environment()
-    env.globals |= {"ratio": ratio, "rate": rate, "share": share, "slope": slope_words}
+    env.globals |= {"ratio": ratio, "rate": rate, "share": share, "verdict": verdict, "more": more}
     return env.get_template("throughput.html.j2").render(report=report, charts=charts)
 
 
@@ -81,7 +104,7 @@ def _section(section: ThroughputSection, shown: int) -> list[str]:
         lines += [f"{left_out:,} more rows: see the HTML report.", ""] if left_out > 0 else []
     findings = [s for s in section.slopes if s.finding]
     lines += [f"- **{code(s.group)} on {code(s.backend)}**: {slope_words(s)}" for s in findings]
-    lines += [f"- {code(r.id)}: {safe(r.text)}" for r in section.remarks[:shown]]
+    lines += [f"- {code(r.id)}{more(r)}: {safe(r.text)}" for r in section.remarks[:shown]]
     return [*lines, ""]
 
 
@@ -92,7 +115,6 @@ def _width(row: WidthRow) -> list[str]:
 
 
 def _timed(row: TimedRow) -> list[str]:
-    verdict = row.compared.verdict if row.compared else "baseline"
     return [
         code(row.id.removeprefix("timing/")),
         code(row.backend),
@@ -101,8 +123,18 @@ def _timed(row: TimedRow) -> list[str]:
         duration(row.p999_ns),
         "not said" if row.setup_ns is None else duration(row.setup_ns),
         ratio(row.compared),
-        verdict,
+        verdict(row),
     ]
+
+
+def verdict(row: TimedRow) -> str:
+    if row.compared:
+        return row.compared.verdict
+    return "floor" if row.backend == FLOOR else "the first"
+
+
+def more(remark: Remark) -> str:
+    return f" and {remark.more:,} more" if remark.more else ""
 
 
 def ratio(found: Compared | None) -> str:

@@ -105,7 +105,8 @@ def _skip_ratio(bundles: list[Bundle]) -> list[Page]:
         "md": partial(skip_ratio.markdown, report),
         "html": partial(skip_ratio.html, report),
     }
-    return [Page("skip-ratio", "Skip ratio", report.ok, texts)]
+    figures = skip_ratio.figures_of(report)
+    return [Page("skip-ratio", "Skip ratio", report.ok, texts, figures)]
 
 
 def _write(path: Path, text: str) -> Path:

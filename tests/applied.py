@@ -1,18 +1,20 @@
 """Chains applied to literal logits, on the reference and on the native backend."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from harness import protocol as p
 from harness.backend_run import got_of
 from harness.chains import complete
 from harness.compare import Got, identical
+from harness.logits import FAMILIES
 from harness.process import BackendProcess
 from harness.vocab_files import read_vocab, vocab_path
-from reference import Candidates, Chain, Vocab, build_chain
+from reference import Candidates, Chain, UndefinedInputError, Vocab, build_chain
 from reference.random import Mt19937
 
 Spec = list[dict[str, dict[str, Any]]]
@@ -121,3 +123,39 @@ def assert_as_native(
             )
         if 0 <= cand.selected < len(cand):
             chain.accept(int(cand.ids[cand.selected]))
+
+
+def side_by_side(
+    worker: Any,
+    spec: Spec,
+    family: str,
+    n: int,
+    seed: int,
+    history: Sequence[int] = (),
+    steps: int = 3,
+) -> Iterator[tuple[Candidates, Any]]:
+    """The reference's candidates and a backend worker's, step by step, on random rows of a family.
+
+    Where the reference refuses a row the worker must, too, and nothing follows.
+    """
+    chain = complete(spec, n)
+    reference, instance = build_chain(chain), worker.build(chain, n, None)
+    for token in history:
+        reference.accept(token)
+        instance.accept(token)
+    rng = np.random.default_rng(seed)
+    for _ in range(steps):
+        with np.errstate(over="ignore", under="ignore"):
+            logits = FAMILIES[family](rng, n).astype(np.float32)
+        want, got = Candidates.from_logits(logits), worker.candidates(logits)
+        try:
+            reference.apply(want)
+        except UndefinedInputError:
+            with pytest.raises(UndefinedInputError):
+                instance.apply(None, got)
+            return
+        instance.apply(None, got)
+        yield want, got
+        assert want.token is not None
+        reference.accept(want.token)
+        instance.accept(want.token)

@@ -1,10 +1,11 @@
-"""A headless Chromium, where one is installed: how wide a page is, and what its console says."""
+"""A headless Chromium, where one is installed: how wide a page is, how long it takes to open, and
+what its console says."""
 
 import html
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 FLAGS = [
@@ -26,18 +27,23 @@ _FRAME = """<!doctype html><meta charset="utf-8">
 <script>
 addEventListener('load', () => {{
   const page = document.querySelector('iframe').contentDocument;
-  document.body.dataset.measured = page.documentElement.scrollWidth + '/' + page.title;
+  const width = page.documentElement.scrollWidth;  // lays the page out
+  document.body.dataset.measured = width + '/' + Math.ceil(performance.now()) + '/' + page.title;
 }});
 </script>"""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """scroll_width in CSS pixels; console: its lines, policy violations and script errors too."""
+    """scroll_width in CSS pixels; console: its lines, policy violations and script errors too.
+
+    opened_ms: from the start of the navigation until the page is loaded and laid out.
+    """
 
     scroll_width: int
     title: str
     console: list[str]
+    opened_ms: int = field(default=0, compare=False)
 
 
 def chromium() -> str | None:
@@ -63,9 +69,9 @@ def look(program: str, page: str, width: int, folder: Path) -> Seen:
         except subprocess.TimeoutExpired:
             said = "no end within 60 s"
             continue
-        measured = re.search(r'data-measured="(\d+)/([^"]*)"', done.stdout)
+        measured = re.search(r'data-measured="(\d+)/(\d+)/([^"]*)"', done.stdout)
         if measured:
             console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-            return Seen(int(measured[1]), html.unescape(measured[2]), console)
+            return Seen(int(measured[1]), html.unescape(measured[3]), console, int(measured[2]))
         said = f"exit status {done.returncode}: {done.stderr[-500:]}"
     raise RuntimeError(f"{program} did not measure the page: {said}")

@@ -2,11 +2,14 @@
 
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from harness.backends.libllama import Libllama, default_folder
+from harness.backends.llama_cpp import Worker
 from harness.process import BackendProcess
+from tests.tiny_model import write_tiny_model
 
 
 @pytest.fixture(scope="session")
@@ -21,3 +24,17 @@ def native() -> Iterator[BackendProcess]:
 def libllama() -> Libllama:
     """libllama in this process, for its tokenizer."""
     return Libllama(default_folder())
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that is made in a moment: tests/tiny_model.py."""
+    path = tmp_path_factory.mktemp("tiny") / "tiny.gguf"
+    write_tiny_model(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def worker() -> Worker:
+    """llama.cpp in this process."""
+    return Worker()

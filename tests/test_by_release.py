@@ -65,6 +65,18 @@ def test_an_old_meaning_is_identical_to_its_release_and_diverges_from_the_newest
     assert execute(case, [old]).backends[OLD].verdict == "diverged"
 
 
+def test_what_a_grammar_meant_in_an_old_release_is_not_modelled_and_not_asked(
+    old: BackendProcess,
+) -> None:
+    grammar = {"grammar_str": 'root ::= "a"', "grammar_root": "root"}
+    case = of(("grammar", grammar), vocab="bpe", accept=[97])  # type: ignore[arg-type]
+    result = execute(case, [old], None, {OLD: "b4753"})
+    assert result.backends[OLD].verdict == "unsupported"
+    assert "what grammar meant in b4753 is not modelled" in result.backends[OLD].detail
+    assert result.met(OLD)
+    assert execute(case, [old]).backends[OLD].verdict == "identical"
+
+
 def test_a_case_that_means_the_same_in_both_needs_no_change(old: BackendProcess) -> None:
     result = execute(of(("top_k", {"k": 5})), [old], None, {OLD: "b4753"})
     assert result.backends[OLD].changes == []

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from harness.compare import Got, classify, identical
+from harness.mutants import MUTANTS
 from harness.verdicts import ORDER, worst
 from reference import Candidates
 from reference.chain import Sampler
@@ -146,6 +147,14 @@ def test_another_order_of_survivors_at_the_cut_is_diverged() -> None:
         if len(want) != n:
             assert classify(want, right, before, TopP(0.9)).verdict == "boundary"
         assert classify(want, wrong, before, TopP(0.9)).verdict == "diverged"
+
+
+def test_the_mutant_that_reverses_the_survivors_is_diverged_and_not_boundary() -> None:
+    want, wrong = BEFORE.copy(), BEFORE.copy()
+    CUT.apply(want)
+    MUTANTS["top_p/survivors-reversed"].make(0.9).apply(wrong)
+    assert sorted(wrong.ids) == sorted(want.ids)
+    assert verdict(got(wrong), CUT, want=want, before=BEFORE) == "diverged"
 
 
 def test_a_draw_of_the_same_token_with_other_p_is_diverged() -> None:

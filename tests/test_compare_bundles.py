@@ -165,6 +165,8 @@ def test_speed_is_a_ratio_of_medians_with_an_interval(tmp_path: Path) -> None:
     ratio = row.ratios[1]
     assert ratio is not None
     assert ratio.value == 2.0
+    assert ratio.low is not None
+    assert ratio.high is not None
     assert 1.9 < ratio.low <= 2.0 <= ratio.high < 2.1  # 200/104 and 208/100 are the extremes
 
 

@@ -34,25 +34,13 @@ from tests.report_bundles import case as case_result
 from tests.report_bundles import got, run_info
 from tests.test_generate import Inside
 from tests.test_run import cli
-from tests.tiny_model import N_VOCAB, compute_logits, write_tiny_model
+from tests.tiny_model import N_VOCAB, compute_logits
 
 linux_only = pytest.mark.skipif(
     (platform.system(), platform.machine()) != ("Linux", "x86_64"),
     reason="the made libraries are for Linux on x86-64",
 )
 HELLO = [317, *b"hello the world: hello"]
-
-
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("tiny") / "tiny.gguf"
-    write_tiny_model(path)
-    return path
-
-
-@pytest.fixture(scope="module")
-def worker() -> Worker:
-    return Worker()
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from harness import backend_names
-from harness.cli import _timed, app
+from harness.cli import _ruled, app
 from harness.results import BackendInfo
 from harness.suite import find_suites, read_suite
 
@@ -83,4 +83,4 @@ def test_timings_run_with_the_suites_of_llama_cpps_samplers_on_a_build_of_it(
     suite: str, backend: str, expected: bool
 ) -> None:
     files = [read_suite(path) for path in find_suites([suite])]
-    assert _timed(files, [backend]) is expected
+    assert _ruled(files, [backend]) is expected

@@ -34,14 +34,14 @@ def test_ratio_decides_only_outside_its_interval_and_the_noise(
 
 
 def test_slow_down_fails_with_ratio_interval_limit_and_replay(tmp_path: Path) -> None:
-    bundle = finished(tmp_path / "b", [timed("samplers/top_p", 1.1)])
+    bundle = finished(tmp_path / "b", [timed("timing/top_p", 1.1)])
     ((rule, state, found),) = findings(judged(bundle, BESIDE))
     assert (rule, state) == ("speed.mine", "failed")
-    assert found.subject == "samplers/top_p on mine"
+    assert found.subject == "timing/top_p on mine"
     assert found.figure.startswith("1.1")
     assert found.limit == "at most 1.05 times llama.cpp (99%)"
     assert found.replay == (
-        "sampler-parity run timing/samplers --case samplers/top_p -b llama.cpp -b mine"
+        "sampler-parity run timing/samplers --case timing/top_p -b llama.cpp -b mine"
     )
 
 

@@ -53,18 +53,6 @@ class Inside(BackendProcess):
         return edited
 
 
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("tiny") / "tiny.gguf"
-    write_tiny_model(path)
-    return path
-
-
-@pytest.fixture(scope="module")
-def worker() -> Worker:
-    return Worker()
-
-
 @pytest.fixture
 def inside(worker: Worker) -> Iterator[Callable[..., Inside]]:
     made: list[Inside] = []

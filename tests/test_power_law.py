@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harness.backends import power_law as backend
-from harness.chains import complete
 from harness.logits import FAMILIES
 from reference import Candidates, ChainError, UndefinedInputError, build_chain
 from reference.pipelines.power_law import PRESETS, PowerLaw
-from tests.applied import SEED, applied, logs
+from tests.applied import SEED, applied, logs, side_by_side
 
 EXAMPLE = {"target": 0.1, "distribution_width": 0.05, "tail_heaviness": 2.0, "queue_size": 10}
 
@@ -155,16 +154,8 @@ def test_power_law_backend_agrees(
     parameters: dict[str, object], family: str, n: int, seed: int
 ) -> None:
     """Values within a few units of float32's last place, because of powf; the same token."""
-    chain = complete([{"power_law": parameters}], n)
-    worker, reference = backend.Worker(), build_chain(chain)
-    instance = worker.build(chain, n, None)
-    rng = np.random.default_rng(seed)
-    for _ in range(8):
-        with np.errstate(over="ignore", under="ignore"):
-            logits = FAMILIES[family](rng, n).astype(np.float32)
-        want, got = Candidates.from_logits(logits), worker.candidates(logits)
-        reference.apply(want)
-        instance.apply(None, got)
+    spec = [{"power_law": parameters}]
+    for want, got in side_by_side(backend.Worker(), spec, family, n, seed, steps=8):
         assert got.ids.tolist() == want.ids.tolist()
         np.testing.assert_allclose(got.logits, want.logits, rtol=5e-7, atol=1e-6)
         np.testing.assert_allclose(got.p, want.p, rtol=5e-7, atol=1e-6)

@@ -53,7 +53,8 @@ def test_bundles_without_a_skip_ratio_have_no_page(tmp_path: Path) -> None:
 def test_a_bundle_of_skip_ratios_alone_has_no_parity_page(tmp_path: Path) -> None:
     bundle = bundle_with(tmp_path / "b", named("x/a", measured()))
     written = write_report([bundle.folder], tmp_path / "r", ["json", "html", "md"])
-    names = ["skip-ratio.json", "skip-ratio.html", "skip-ratio.md", "index.html"]
+    names = ["skip-ratio.json", "skip-ratio.html", "skip-ratio.md"]
+    names += ["index.json", "index.html", "index.md"]
     assert [path.name for path in written] == names
     assert SkipRatioReport.model_validate_json(written[0].read_text()).ok
     assert not any("cases" in line for line in summary_lines(bundle))
@@ -117,6 +118,16 @@ def test_the_page_is_well_formed_and_every_picture_has_a_name_and_a_table(tmp_pa
     assert all(th["scope"] in ("col", "row") for th in page.all("th"))
     assert "3.6 [3, 4]" in page.text
     assert "99%" in page.text
+
+
+def test_the_overview_says_what_it_comes_to(tmp_path: Path) -> None:
+    wrong = measured(token_accuracy=0.5, n_vocab=4096)
+    found = report(tmp_path / "b", named("x/a", measured()), named("x/b", wrong))
+    assert skip_ratio.figures_of(found) == [
+        "1/2 measurements as required",
+        "30 actions at V = 1,000: 3.6 [3, 4] times the tokens/s of grammar first",
+        "30 actions at V = 4,096: 3.6 [3, 4] times the tokens/s of grammar first",
+    ]
 
 
 def test_measurements_without_enumerations_have_one_picture(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """The token trie as a llama_sampler: what llama.cpp's own functions do with it."""
 
 import logging
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,17 @@ from hypothesis import strategies as st
 
 from harness.backends.libllama import Libllama
 from harness.backends.llama_cpp import NativeCandidates
+from harness.backends.llama_decode import Context, Model
 from harness.backends.token_trie import FlatTrie, NativeTrie, Worker, _living
+from harness.distribution import execute_cell
+from harness.mutants.in_process import InProcess
+from harness.statistics.plan import Budget
+from harness.suite import expand_cells, find_suites, read_suite
+from harness.trie_costs import apply_us
 from reference import ChainError, UndefinedInputError, build_chain
 from reference.candidates import Candidates
 from reference.trie import Leaf, build_trie
+from tests.tiny_model import write_tiny_model
 from tests.tries import SEED, payload
 
 INF = np.inf
@@ -238,4 +246,63 @@ def test_three_samplers_take_masked_candidates_into_account(name: str) -> None:
             chain.apply(cand)
             tokens.append(cand.token)
         differ += tokens[0] != tokens[1]
-    assert (differ > 0) == (name in ("typical_p", "mirostat", "temp_ext"))
+    assert differ == {"typical_p": 14, "mirostat": 91, "temp_ext": 10}.get(name, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "decision"),
+    [("token_trie/accept-ignored", "different"), ("token_trie/sorts-children", "equivalent")],
+    ids=["stays-at-its-root", "another-order"],
+)
+def test_the_law_cells_see_other_tokens_and_not_another_order(name: str, decision: str) -> None:
+    """A planted fault that changes the law, and one that changes only which number draws which."""
+    (path,) = find_suites(["trie/law"])
+    cell = next(c for c in expand_cells(read_suite(path), "quick") if c.id == "law/second-node")
+    backend = InProcess(name)
+    try:
+        found = execute_cell(cell, [backend], Budget(1).each, seed=0)
+    finally:
+        backend.close()
+    assert found.backends[backend.name].decision == decision
+
+
+@pytest.mark.parametrize(
+    "before",
+    [[], [{"temp": {"temp": 0.7}}], [{"top_k": {"k": 300}}]],
+    ids=["first", "temp", "top_k"],
+)
+def test_in_a_graph_the_trie_runs_on_the_cpu_on_what_the_graph_hands_back(
+    tmp_path: Path, before: list[dict[str, dict[str, Any]]]
+) -> None:
+    """The samplers before it are in the model's graph; no device has a mask that goes round it."""
+    write_tiny_model(tmp_path / "m.gguf")
+    worker = Worker()
+    model = Model(worker.library, tmp_path / "m.gguf")
+    stage = {
+        "trie_descriptor_json": payload([20, 21], [30, 31], [40]),
+        "mode": 1,
+        "path": "",
+        "compact": True,
+        "model_id": "",
+        "n_vocab": model.n_vocab,
+    }
+    built = worker.build([*before, {"token_trie": stage}, {"greedy": {}}], model.n_vocab, None)
+    context = Context(model, 32, chains=[built.chain])
+    plain = Context(model, 32)
+    prompt = [317, 104]
+    context.decode(prompt)
+    token = worker.library.llama_sampler_sample(built.chain, context.pointer, -1)
+    row = plain.decode(prompt)
+    assert token == max((20, 30, 40), key=lambda t: row[t])
+    context.close()
+    plain.close()
+
+
+def test_compacting_costs_the_same_at_any_vocabulary_and_masking_does_not(
+    libllama: Libllama,
+) -> None:
+    """At 256 times the tokens masking, which looks at all of them, takes many times as long."""
+    small, large = 4096, 1 << 20
+    masking, compacting = (apply_us(libllama, (small, large), way, 41) for way in (False, True))
+    assert compacting[1] / compacting[0] < 4
+    assert masking[1] / masking[0] > 8

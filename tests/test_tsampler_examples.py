@@ -39,3 +39,9 @@ def test_claims_are_measured() -> None:
     lines = said("tsampler_claims.py", "arithmetic")
     assert len(lines) == 3
     assert all("0 once rounded to float32" in line for line in lines[1:])
+
+
+def test_small_claims_are_measured() -> None:
+    off = [float(line.split()[5]) for line in said("tsampler_small_claims.py", "pool")[1:]]
+    assert off == sorted(off, reverse=True), "a larger pool must be nearer to the whole entropy"
+    assert len(off) == 3

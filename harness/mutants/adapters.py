@@ -73,6 +73,11 @@ def _hang(_reply: Any) -> str:
     return ""
 
 
+def _late(reply: p.Reply) -> str:
+    time.sleep(5)
+    return p.to_line(reply)
+
+
 def _silent(_reply: Any) -> None:
     return None
 
@@ -142,6 +147,18 @@ def _fewer_steps(reply: p.Reply) -> str:
     return json.dumps(data | {"tokens": data["tokens"][:-1], "stages": data["stages"][:-1]})
 
 
+def _first_stage_left_out(reply: p.Reply) -> str:
+    """The first stage's candidates are the row, as they were before it."""
+    data, at = json.loads(p.to_line(reply)), 1 << 20
+    with _SCRATCH[0].open("r+b") as file:
+        row = file.read(4 * TRIGGER)
+        file.seek(at)
+        ids = b"".join(i.to_bytes(4, "little") for i in range(TRIGGER))
+        file.write(ids + row + bytes(4 * TRIGGER))
+    data["stages"][0][0] |= {"at": at, "n": TRIGGER, "sorted": False}
+    return json.dumps(data)
+
+
 def _delete_scratch(reply: p.Reply) -> str:
     _SCRATCH[0].unlink()
     return p.to_line(reply)
@@ -168,6 +185,7 @@ _LIST = [
     Adapter("asserts", "fails an assertion and aborts", _abort),
     Adapter("segfaults", "ends by a segmentation fault", _segfault),
     Adapter("hangs", "never answers", _hang, "timeout"),
+    Adapter("late", "answers rightly, but after its time", _late, "timeout"),
     Adapter("silent", "takes the request and goes on to wait for the next", _silent, "timeout"),
     Adapter("garbage", "prints what is no JSON", _says("\x00\x01 not json")),
     Adapter("bytes", "prints bytes that are no text", _says("\udcff\udcfe")),
@@ -196,6 +214,14 @@ _LIST = [
     Adapter("unsupported", "says it cannot", _says(_BUG % "unsupported"), "unsupported", 1),
     Adapter(
         "zeros", "replies with the wrong numbers", _every_stage(at=1 << 20), "diverged", 1
+    ),
+    Adapter(
+        "claims-a-sampler", "says that it has top_k, and leaves it out", _first_stage_left_out,
+        "diverged", 1,
+    ),
+    Adapter(
+        "claims-whole-chain", "says that it applies a chain as one object, and has no such thing",
+        _changed(capabilities=["run", "whole_chain"]), "diverged", 1, on_hello=True,
     ),
     Adapter("hello-garbage", "greets with what is no JSON", _says("Hi!"), on_hello=True, starts=3),
     Adapter("hello-dies", "ends when greeted", _die, on_hello=True, starts=3),

@@ -5,14 +5,12 @@ fault each, planted between the protocol and the native sampler.
 """
 
 import sys
-import time
+from collections.abc import Callable
 from typing import Any
 
-from harness.backends.llama_cpp import NativeCandidates, NativeChain, Worker
-from harness.protocol import ChainSpec
+from harness.backends import slow
+from harness.backends.llama_cpp import Worker
 from harness.worker import run_worker
-
-SLOWER_PERCENT = 10
 
 
 class WrongPenalties(Worker):
@@ -26,35 +24,10 @@ class WrongPenalties(Worker):
         return super()._init(stage, n_vocab, vocab)
 
 
-class SlowerChain(NativeChain):
-    def apply(self, stage: int | None, candidates: NativeCandidates) -> None:
-        start = time.perf_counter_ns()
-        super().apply(stage, candidates)
-        taken = time.perf_counter_ns() - start
-        until = start + taken + taken * SLOWER_PERCENT // 100
-        while time.perf_counter_ns() < until:
-            pass
-
-    def clone(self) -> "SlowerChain":
-        twin = super().clone()
-        twin.__class__ = SlowerChain
-        assert isinstance(twin, SlowerChain)
-        return twin
-
-
-class Slower(Worker):
-    """Every stage takes a tenth longer; the results are right."""
-
-    def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> NativeChain:
-        built = super().build(chain, n_vocab, vocab)
-        built.__class__ = SlowerChain
-        return built
-
-
-CANDIDATES: dict[str, type[Worker]] = {
+CANDIDATES: dict[str, Callable[[], Worker]] = {
     "clean": Worker,
     "wrong-penalties": WrongPenalties,
-    "slower": Slower,
+    "slower": lambda: slow.Worker("10"),  # every stage takes a tenth longer, the results are right
 }
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from harness.mutants.mutant import Mutant
 from reference import Candidates, Vocab
 from reference.grammar import COMPLETE, Decoded, Kind, Machine, State, parse
+from reference.grammar.strict import strictly_allowed
 from reference.samplers.grammar import Grammar, Matcher
 
 
@@ -175,6 +176,29 @@ class RootIgnored(Grammar):
         super().__init__(grammar_str, grammar_root, vocab)
 
 
+class ReadsStrictly(Grammar):
+    """Texts are read strictly as UTF-8: a difference that is explained is none the less one."""
+
+    def apply(self, cand: Candidates) -> None:
+        matcher = self.matcher
+        if matcher is not None:
+            allowed = strictly_allowed(matcher.machine, matcher.vocab, tuple(matcher.accepted))[
+                cand.ids
+            ]
+            cand.logits = np.where(allowed, cand.logits, np.float32(-np.inf))
+
+
+class OneBitFlipped(ReadsStrictly):
+    """As a strict reading of UTF-8, but for one bit of the mask."""
+
+    def apply(self, cand: Candidates) -> None:
+        before = cand.logits.copy()
+        super().apply(cand)
+        if self.matcher is not None:
+            was_masked = cand.logits[0] == -np.inf
+            cand.logits[0] = before[0] if was_masked else np.float32(-np.inf)
+
+
 MUTANTS = [
     Mutant("grammar/not-advanced", NotAdvanced),
     Mutant("grammar/not-reset", NotReset),
@@ -190,5 +214,7 @@ MUTANTS = [
     Mutant("grammar/negation-forgotten", NegationForgotten),
     Mutant("grammar/token-rules-forgotten", TokenRulesForgotten, case="grammar/tokens"),
     Mutant("grammar/once-instead-of-often", OnceInsteadOfOften),
+    Mutant("grammar/reads-strictly", ReadsStrictly, case="grammar/negated-characters"),
+    Mutant("grammar/one-bit-flipped", OneBitFlipped),
     Mutant("grammar/root-ignored", RootIgnored, case="grammar/another-root"),
 ]

@@ -49,6 +49,15 @@ class AscendingMass(TopP):
         return max(len(p) - dropped, 1, min(self.min_keep, len(p)))
 
 
+class SurvivorsReversed(TopP):
+    """What stays comes out with the least likely token first."""
+
+    def apply(self, cand: Candidates) -> None:
+        super().apply(cand)
+        if self.p < 1:
+            cand.keep(slice(None, None, -1))
+
+
 class MinKeepIgnored(TopP):
     """min_keep has no effect."""
 
@@ -172,6 +181,7 @@ MUTANTS = [
         "bug zoo 3, LC #1953",
         case="top_p/mass-equal-to-p-is-enough",
     ),
+    Mutant("top_p/survivors-reversed", SurvivorsReversed),
     Mutant("top_p/mass-in-double", MassInDouble),
     Mutant("top_p/mass-in-half", MassInHalf, "bug zoo 70"),
     Mutant("top_p/ascending-mass", AscendingMass, "bug zoo 5, MX #388"),

@@ -17,7 +17,7 @@ from reference.grammar.utf8 import Decoded, Partial, completions
 Stack = tuple[int, ...]
 
 _ENDS = (Kind.END, Kind.ALT)
-_TOKENS = (Kind.TOKEN, Kind.TOKEN_NOT)
+TOKENS = (Kind.TOKEN, Kind.TOKEN_NOT)
 _MOST_STATES = 100_000  # kept; it starts afresh beyond
 MAX_STACKS = 10_000
 
@@ -49,7 +49,7 @@ class Machine:
             self.starts.append(len(self.elements))
             self.elements += rule
         self._states: dict[tuple[Stack, ...], State] = {}
-        self.start = self._state(
+        self.start = self.state_of(
             stack
             for alternative in self._alternatives(rules.root)
             for stack in self._advance(alternative)
@@ -66,7 +66,7 @@ class Machine:
                 break
             if self._expects(state, token):
                 return True
-            state = self._after(state, code_point)
+            state = self.after(state, code_point)
         return any(self._may_stop(stack, decoded.partial) for stack in state.stacks)
 
     def accept_token(self, state: State, token: int, decoded: Decoded) -> State:
@@ -74,17 +74,17 @@ class Machine:
         found: list[Stack] = []
         by_characters: list[Stack] = []
         for stack in state.stacks:
-            if stack and self.elements[stack[-1]].kind in _TOKENS:
+            if stack and self.elements[stack[-1]].kind in TOKENS:
                 if self._is_token(stack[-1], token):
                     found += self._advance(self._rest(stack, stack[-1] + 1))
             elif stack:
                 by_characters.append(stack)
-        reached = self._state(by_characters)
+        reached = self.state_of(by_characters)
         for code_point in decoded.code_points:
-            reached = self._after(reached, code_point)
-        return self._state([*found, *reached.stacks])
+            reached = self.after(reached, code_point)
+        return self.state_of([*found, *reached.stacks])
 
-    def _state(self, stacks: Iterable[Stack]) -> State:
+    def state_of(self, stacks: Iterable[Stack]) -> State:
         key = tuple(dict.fromkeys(stacks))
         if len(key) > MAX_STACKS:
             raise _too_many()
@@ -94,24 +94,22 @@ class Machine:
             self._states[key] = State(key)
         return self._states[key]
 
-    def _after(self, state: State, code_point: int) -> State:
+    def after(self, state: State, code_point: int) -> State:
         """The state after a character."""
         if code_point not in state.next:
             found: list[Stack] = []
             for stack in state.stacks:
-                if not stack or self.elements[stack[-1]].kind in _TOKENS:
+                if not stack or self.elements[stack[-1]].kind in TOKENS:
                     continue
                 matches, behind = self._match(stack[-1], code_point)
                 if matches:
                     found += self._advance(self._rest(stack, behind))
-            state.next[code_point] = self._state(found)
+            state.next[code_point] = self.state_of(found)
         return state.next[code_point]
 
     def _expects(self, state: State, token: int) -> bool:
         tops = (stack[-1] for stack in state.stacks if stack)
-        return any(
-            self.elements[top].kind in _TOKENS and self._is_token(top, token) for top in tops
-        )
+        return any(self.elements[top].kind in TOKENS and self._is_token(top, token) for top in tops)
 
     def _is_token(self, position: int, token: int) -> bool:
         element = self.elements[position]
@@ -121,14 +119,14 @@ class Machine:
         """Whether a token may end here, perhaps inside a character."""
         if partial.n_remain == 0:
             return True
-        if not stack or self.elements[stack[-1]].kind in _TOKENS:
+        if not stack or self.elements[stack[-1]].kind in TOKENS:
             return False
         return self._match_partial(stack[-1], partial)
 
     def _match(self, position: int, code_point: int) -> tuple[bool, int]:
         """Whether a character is in the class at a position, and the position behind the class."""
         positive = self.elements[position].kind != Kind.CHAR_NOT
-        ranges = self._ranges(position)
+        ranges = self.ranges(position)
         found = any(low <= code_point <= high for low, high, _ in ranges)
         return found == positive, ranges[-1][2]
 
@@ -139,10 +137,10 @@ class Machine:
             return False  # no UTF-8, or overlong
         positive = self.elements[position].kind != Kind.CHAR_NOT
         first, last = completions(partial)
-        found = any(low <= last and first <= high for low, high, _ in self._ranges(position))
+        found = any(low <= last and first <= high for low, high, _ in self.ranges(position))
         return found == positive
 
-    def _ranges(self, position: int) -> list[tuple[int, int, int]]:
+    def ranges(self, position: int) -> list[tuple[int, int, int]]:
         """low, high and the position behind, of each character or range of a class."""
         ranges: list[tuple[int, int, int]] = []
         while not ranges or self.elements[position].kind == Kind.CHAR_ALT:

@@ -8,10 +8,16 @@ Its chain is `default_chain` (reference/pipelines/llama_cpp_chain.py). A token i
 
 so a refused token has moved what apply moves: random streams by another draw, mirostat's mu.
 
+A token trie stands in the chain, behind logit_bias, penalties and dry: so behind the budget, and
+behind the grammar where that comes first. All three mask, and masks commute: a token must pass each
+of them. Where none does, all logits are -inf. llama.cpp has no trie; docs/token-trie.md says whose
+it is.
+
 The grammar itself is not here: it is any object with apply, accept, reset and clone.
 
 Source: common/sampling.cpp at v0.5.0.
-Tests: tests/test_common_sampler.py, and _native.py against libllama-common
+Tests: tests/test_common_sampler.py, and _native.py against libllama-common;
+    tests/test_token_trie_pipeline.py
 """
 
 from collections import deque
@@ -35,6 +41,7 @@ from reference.pipelines.llama_cpp_chain import (
     samplers_from_names,
 )
 from reference.pipelines.reasoning_budget import ReasoningBudget, State
+from reference.samplers.token_trie import BEFORE_TRIE, TokenTrie
 from reference.vocab import Vocab
 
 __all__ = [
@@ -106,11 +113,25 @@ class CommonSampler:
         self.budget = _reasoning_budget(params, vocab)
         self.prev: deque[int] = deque(maxlen=max(SHORTEST_PREV, params.n_prev))
         self._cand: Candidates | None = None
+        self.trie: TokenTrie | None = None
         for token in prefill:
             if grammar is not None and needs_prefill and not params.grammar_lazy:
                 grammar.accept(token)
             if self.budget is not None:
                 self.budget.accept(token)
+
+    def set_token_trie(self, trie: TokenTrie) -> None:
+        """Open a span, after the prompt: an accepted token that is no child closes it."""
+        self.clear_token_trie()
+        names = [sampler.name for sampler in self.chain.samplers]
+        leading = (i for i, name in enumerate(names) if name not in BEFORE_TRIE)
+        self.chain.samplers.insert(next(leading, len(names)), trie)
+        self.trie = trie
+
+    def clear_token_trie(self) -> None:
+        if self.trie is not None:
+            self.chain.samplers.remove(self.trie)
+            self.trie = None
 
     def sample(self, output: Output, grammar_first: bool = False) -> int:
         """A token for the position; it is not accepted.
@@ -141,7 +162,11 @@ class CommonSampler:
             self.budget.apply(cand)
         if with_grammar and self.grammar is not None:
             self.grammar.apply(cand)
-        self.chain.apply(cand)
+        for sampler in self.chain.samplers:
+            ends = sampler is self.trie and self.trie.active and self.trie.mode == 0
+            sampler.apply(cand)
+            if ends:
+                break
         if cand.token is None:
             raise UndefinedInputError("the chain selected no token")
         return cand.token
@@ -242,6 +267,8 @@ class CommonSampler:
         twin = CommonSampler.__new__(CommonSampler)
         twin.params, twin.vocab, twin._cand = self.params, self.vocab, None
         twin.chain, twin.prev = self.chain.clone(), self.prev.copy()
+        found = [s for s in twin.chain.samplers if isinstance(s, TokenTrie)]
+        twin.trie = found[0] if found else None
         twin.grammar = None if self.grammar is None else self.grammar.clone()
         twin.budget = None if self.budget is None else self.budget.clone()
         return twin

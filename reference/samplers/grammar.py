@@ -59,12 +59,16 @@ class Grammar:
 
 
 class Matcher:
-    """A grammar over the tokens of a vocabulary, and where in it a text stands."""
+    """A grammar over the tokens of a vocabulary, and where in it a text stands.
+
+    accepted: the tokens of the text, for those who read them in another way (grammar/strict.py).
+    """
 
     def __init__(self, machine: Machine, vocab: Vocab) -> None:
         self.machine, self.vocab = machine, vocab
         self.state: State = machine.start
         self.partial = COMPLETE
+        self.accepted: list[int] = []
 
     def apply(self, cand: Candidates) -> None:
         if len(cand) * 8 < len(self.vocab):
@@ -86,6 +90,7 @@ class Matcher:
             self.accept_piece(token, decode(self.vocab.pieces[token], self._start))
         elif not self.state.may_end:
             raise UndefinedInputError(f"token {token} ends what may not end (llama.cpp aborts)")
+        self.accepted.append(token)
 
     def accept_piece(self, token: int, decoded: Decoded) -> None:
         """decoded: of the token's text, or a part of it, from `partial` on."""
@@ -96,10 +101,12 @@ class Matcher:
 
     def reset(self) -> None:
         self.state, self.partial = self.machine.start, COMPLETE
+        self.accepted.clear()
 
     def clone(self) -> "Matcher":
         twin = Matcher(self.machine, self.vocab)
         twin.state, twin.partial = self.state, self.partial
+        twin.accepted = list(self.accepted)
         return twin
 
     @property

@@ -37,6 +37,7 @@ from reference.parameters import integer
 from reference.trie import MAX_LEAF, Node, build_trie, read_payload
 
 LIMIT = MAX_LEAF
+BEFORE_TRIE = ("logit_bias", "penalties", "dry")  # they change the logits of all tokens
 LATE = "token trie: %d tokens without an end of the span: reset; was the clear forgotten?"
 
 _log = logging.getLogger(__name__)

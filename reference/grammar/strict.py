@@ -1,0 +1,106 @@
+"""What a text may go on with if it is read strictly, as UTF-8 byte by byte.
+
+llama.cpp reads tokens in another way (utf8.py, stacks.py): a begun character fits [^...] only if
+all that it can become do, bytes that are no UTF-8 are characters, a NUL ends a token, and a token
+rule also holds in the middle of a token's text. Here a token may follow if, and only if, the text
+with it is the beginning of characters that the grammar takes. No sampler has this meaning; it tells
+what comes from llama.cpp's reading from any other difference.
+"""
+
+import codecs
+import functools
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reference.grammar.rules import Kind
+from reference.grammar.stacks import TOKENS, Machine, Stack, State
+from reference.grammar.utf8 import COMPLETE, Decoded, Partial, completions
+from reference.vocab import Vocab
+
+# The ways to read a text: where it stands in the grammar, and the bytes of a begun character.
+Ways = list[tuple[State, bytes]]
+
+_NO_TEXT = Decoded((), COMPLETE)
+_LAST, _SURROGATES = 0x10FFFF, range(0xD800, 0xE000)
+
+
+@functools.lru_cache(maxsize=64)
+def strictly_allowed(machine: Machine, vocab: Vocab, tokens: tuple[int, ...]) -> NDArray[np.bool_]:
+    """Of every token whether it may follow these. Ends of a generation change nothing."""
+    ways: Ways = [(machine.start, b"")]
+    for token in tokens:
+        if token not in vocab.eog:
+            ways = _accepted(machine, ways, token, vocab.pieces[token])
+    may_end = any(state.may_end and not begun for state, begun in ways)
+    return np.array(
+        [
+            may_end if token in vocab.eog else _fits(machine, ways, token, piece)
+            for token, piece in enumerate(vocab.pieces)
+        ],
+        np.bool_,
+    )
+
+
+def _fits(machine: Machine, ways: Ways, token: int, piece: bytes) -> bool:
+    return any(
+        not begun or _can_become(machine, stack, begun)
+        for state, begun in _accepted(machine, ways, token, piece)
+        for stack in state.stacks
+    )
+
+
+def _accepted(machine: Machine, ways: Ways, token: int, piece: bytes) -> Ways:
+    """By its id, and by its text if it has one."""
+    found: Ways = []
+    for state, begun in ways:
+        if not begun:
+            asked = machine.state_of(_expecting(machine, state, tokens=True))
+            found.append((machine.accept_token(asked, token, _NO_TEXT), b""))
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        try:
+            characters = decoder.decode(begun + piece) if piece else None
+        except UnicodeDecodeError:
+            characters = None
+        if characters is not None:
+            for character in characters:
+                state = machine.after(state, ord(character))
+            found.append((state, decoder.getstate()[0]))
+    return [(state, begun) for state, begun in found if state.stacks]
+
+
+def _expecting(machine: Machine, state: State, tokens: bool) -> list[Stack]:
+    """The stacks that expect a token rule next."""
+    kinds = ((stack, machine.elements[stack[-1]].kind) for stack in state.stacks if stack)
+    return [stack for stack, kind in kinds if (kind in TOKENS) == tokens]
+
+
+def _can_become(machine: Machine, stack: Stack, begun: bytes) -> bool:
+    """Whether some character that begins with these bytes is in the class that comes next."""
+    if not stack or machine.elements[stack[-1]].kind in TOKENS:
+        return False
+    first, last = _range_of(begun)
+    if first > last:
+        return False
+    classes = machine.ranges(stack[-1])
+    if machine.elements[stack[-1]].kind != Kind.CHAR_NOT:
+        return any(low <= last and first <= high for low, high, _ in classes)
+    at = first  # the lowest one that is not excluded so far
+    for low, high, _ in sorted(classes):
+        if low <= at <= high:
+            at = high + 1
+        if at in _SURROGATES:
+            at = _SURROGATES.stop
+    return at <= last
+
+
+def _range_of(begun: bytes) -> tuple[int, int]:
+    """The lowest and the highest character that begins with these bytes; none: the wrong way
+    round."""
+    lead = begun[0]
+    length = 2 if lead < 0xE0 else 3 if lead < 0xF0 else 4
+    value = lead & (0x7F >> length)
+    for byte in begun[1:]:
+        value = (value << 6) | (byte & 0x3F)
+    low, high = completions(Partial(value, length - len(begun)))
+    return low, min(high, _SURROGATES.start - 1 if lead == 0xED else _LAST)

@@ -1,0 +1,30 @@
+"""Runs commands of the installed command line one after another, in one process and this folder.
+
+`python wheel_driver.py '[["backends"], ...]'` prints a line of JSON for each: exit status, output.
+One process, because importing takes longer than most of the commands.
+"""
+
+import json
+import sys
+
+from typer.testing import CliRunner
+
+FEW = ("llama.cpp", "reference", "null", "tsampler", "akunu/cuda")
+
+
+def main() -> None:
+    from harness import backend_names  # those of the environment that runs this file
+    from harness.cli import app
+
+    for name in backend_names.BUILT_IN.keys() - set(FEW):  # starting all takes half a minute
+        del backend_names.BUILT_IN[name]
+    for arguments in json.loads(sys.argv[1]):
+        sys.argv[1:] = arguments
+        done = CliRunner().invoke(app, arguments)
+        error = "" if isinstance(done.exception, SystemExit) else done.exception or ""
+        line = {"status": done.exit_code, "said": f"{done.output}{error}"}
+        print(json.dumps(line), flush=True)
+
+
+if __name__ == "__main__":
+    main()
