@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import chi2, spearmanr
 
 from harness import fixtures
 from harness.backends import akunu as cpu_backend
@@ -251,7 +251,7 @@ def pairs() -> list[str]:
             seen = tokens if lag == 0 else tokens[:-lag] * n + tokens[lag:]
             counts = np.bincount(seen, minlength=cells)
             expected = len(seen) / cells
-            p = chi2.sf(((counts - expected) ** 2 / expected).sum(), cells - 1)
+            p = scipy.stats.chi2.sf(((counts - expected) ** 2 / expected).sum(), cells - 1)
             what = "tokens" if lag == 0 else f"pairs {lag} apart"
             lines.append(
                 f"V = {n:>2}  {what:<13} chi-square p = {p:.3f}  largest excess"
@@ -267,7 +267,7 @@ def filters() -> list[str]:
     nats = {t: [float(-(p * np.log(np.maximum(p, 1e-300))).sum()) for p in laws[t]] for t in laws}
     rising = sum(a < b < c for a, b, c in zip(nats[0.5], nats[1.0], nats[2.0], strict=True))
     kept = [int((p >= 0.05 * p.max()).sum()) for p in laws[1.0]]
-    rank = float(spearmanr([p.max() for p in laws[1.0]], kept).statistic)
+    rank = float(scipy.stats.spearmanr([p.max() for p in laws[1.0]], kept).statistic)
     with np.errstate(over="ignore"):
         overflows = np.isinf(floats.exp(np.array([88.72, 88.73], np.float32))).tolist()
     return [

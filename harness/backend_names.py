@@ -14,7 +14,6 @@ from pathlib import Path
 from harness import builds
 from harness.by_release import known_release
 from harness.errors import InputError
-from harness.mutants import MUTANTS
 from harness.process import BackendFailure, BackendProcess
 from harness.results import BackendInfo
 from reference.releases import NEWEST
@@ -59,7 +58,7 @@ def command_of(name: str) -> tuple[str, list[str]]:
     if name.startswith(("llama.cpp@", "llama.cpp/graph@", "token_trie@")):
         worker, _, build = name.partition("@")
         return name, [*_WORKER, worker, *builds.worker_arguments(build)]
-    if name.startswith("mutant/") and name.removeprefix("mutant/") in MUTANTS:
+    if name.startswith("mutant/") and _is_mutant(name.removeprefix("mutant/")):
         return name, [*_WORKER, "mutant", name.removeprefix("mutant/")]
     if re.fullmatch(r"slow/[0-9]+(\.[0-9]+)?", name):
         return name, [*_WORKER, "slow", name.removeprefix("slow/")]
@@ -69,6 +68,12 @@ def command_of(name: str) -> tuple[str, list[str]]:
         "unknown",
         f"use {known}, llama.cpp@BUILD, llama.cpp@BUILD:DEVICE or NAME=COMMAND",
     )
+
+
+def _is_mutant(name: str) -> bool:
+    from harness.mutants import MUTANTS  # thirty modules, which no other backend needs
+
+    return name in MUTANTS
 
 
 def references(names: list[str], reference: str | None) -> dict[str, str | None]:

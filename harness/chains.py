@@ -5,6 +5,7 @@ from typing import Any
 
 from harness.protocol import ChainSpec
 from reference import ALL_SAMPLERS, Vocab, build_chain
+from reference.chain import parameters_of
 
 
 def complete(chain: ChainSpec, n_vocab: int, vocab: Vocab | None = None) -> ChainSpec:
@@ -19,7 +20,7 @@ def complete(chain: ChainSpec, n_vocab: int, vocab: Vocab | None = None) -> Chai
 
 
 def _defaults(name: str, n_vocab: int) -> dict[str, Any]:
-    parameters = inspect.signature(ALL_SAMPLERS[name]).parameters
+    parameters = parameters_of(ALL_SAMPLERS[name])
     defaults = {
         key: parameter.default
         for key, parameter in parameters.items()

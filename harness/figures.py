@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import bootstrap
 
 from harness.bundle import Bundle
 from harness.throughput_results import ThroughputResult
@@ -95,7 +95,7 @@ def change_across(new: Figure, old: Figure) -> Change | None:
     def of(x: NDArray[Any], y: NDArray[Any], axis: int = -1) -> Any:
         return np.median(x, axis=axis) / np.median(y, axis=axis)
 
-    found = bootstrap(
+    found = scipy.stats.bootstrap(
         (a, b),
         of,
         n_resamples=_RESAMPLES,

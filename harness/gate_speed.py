@@ -9,8 +9,8 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import bootstrap
 
 from harness.bundle import Bundle
 from harness.gate_policy import Policy, SpeedRule
@@ -137,7 +137,7 @@ def since(
             )
         ratios.append(ours / anchor)
     noises = [_noise(timing), _noise(old)]
-    interval = bootstrap(
+    interval = scipy.stats.bootstrap(
         tuple(ratios),
         lambda a, b, axis=-1: np.median(a, axis=axis) / np.median(b, axis=axis),
         n_resamples=2000,

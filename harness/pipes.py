@@ -52,6 +52,6 @@ else:
         return _select(pipe, selectors.EVENT_WRITE, timeout_s)
 
     def _select(pipe: IO[bytes], event: int, timeout_s: float) -> bool:
-        with selectors.DefaultSelector() as selector:
+        with selectors.PollSelector() as selector:  # epoll would need three more system calls
             selector.register(pipe, event)
             return bool(selector.select(max(0, timeout_s)))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.stats import kendalltau
+import scipy
 
 from harness.results import TimingResult
 from harness.timing_verdict import rounds_of
@@ -47,7 +47,7 @@ def _drifts(result: TimingResult) -> list[Notice]:
         third = len(rounds) // 3
         if third < 2 or np.ptp(rounds) == 0:
             continue
-        trend = kendalltau(np.arange(len(rounds)), rounds)
+        trend = scipy.stats.kendalltau(np.arange(len(rounds)), rounds)
         change = float(np.median(rounds[-third:]) / np.median(rounds[:third]) - 1)
         if trend.pvalue < DRIFT_P and abs(change) >= DRIFT_LEAST:
             text = f"{name} drifts by {change:+.0%} over {len(rounds)} rounds"

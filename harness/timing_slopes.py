@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import linregress, theilslopes
 
 from harness.results import TimingResult
 
@@ -69,8 +69,8 @@ def _slope(group: str, backend: str, over: Over, other: int, members: list[Timin
     points = sorted((getattr(m, over), float(min(m.ns[backend]))) for m in members)
     x: NDArray[np.float64] = np.array([at for at, _ in points], float)
     y: NDArray[np.float64] = np.array([ns for _, ns in points], float)
-    slope = theilslopes(y, x, alpha=0.95)
-    straight = linregress(np.log(np.maximum(x, 1)), np.log(np.maximum(y, 1)))
+    slope = scipy.stats.theilslopes(y, x, alpha=0.95)
+    straight = scipy.stats.linregress(np.log(np.maximum(x, 1)), np.log(np.maximum(y, 1)))
     return Slope(
         group=group,
         sampler=members[0].sampler,

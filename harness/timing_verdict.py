@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike, NDArray
-from scipy.stats import bootstrap
 
 from harness.results import TimingResult
 
@@ -83,7 +83,7 @@ def ratio_of_rounds(
     def median(x: NDArray[Any], axis: int = -1) -> Any:
         return np.median(x, axis=axis)
 
-    interval = bootstrap(
+    interval = scipy.stats.bootstrap(
         (ratios,),
         median,
         n_resamples=_RESAMPLES,

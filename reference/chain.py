@@ -1,5 +1,6 @@
 """A chain of samplers, built from a specification and applied stage by stage."""
 
+import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -164,10 +165,16 @@ def build_chain(
     return Chain(built)
 
 
+@functools.cache
+def parameters_of(make: Callable[..., Sampler]) -> Mapping[str, inspect.Parameter]:
+    """What a sampler is built with, by name; looked up once, for chains are built by thousands."""
+    return inspect.signature(make).parameters
+
+
 def _build(make: Callable[..., Sampler], given: Any, context: Mapping[str, Any]) -> Sampler:
     if not isinstance(given, Mapping):
         raise ChainError(f"parameters must be a table, got {given!r}")
-    known = inspect.signature(make).parameters
+    known = parameters_of(make)
     values = {key: context[key] for key in known if context.get(key) is not None} | dict(given)
     for key in given:
         if key not in known or key == "vocab":

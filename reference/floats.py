@@ -18,31 +18,29 @@ import sys
 from typing import Any, TypeAlias
 
 import numpy as np
-from numba import njit, vectorize
 from numpy.typing import NDArray
+
+from reference.compiled import jit, vectorize
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 Float: TypeAlias = np.floating[Any]
 
-# Division by zero gives inf or NaN as in C, and compiled code is kept between processes.
-jit = njit(cache=True, error_model="numpy")
-
 _BOTH = ["f4(f4)", "f8(f8)"]
 
 
-@vectorize(_BOTH, cache=True)
+@vectorize(_BOTH)
 def exp(x: float) -> float:
     """glibc `expf` / `exp`, elementwise."""
     return math.exp(x)
 
 
-@vectorize(_BOTH, cache=True)
+@vectorize(_BOTH)
 def log(x: float) -> float:
     """glibc `logf` / `log`, elementwise; log(0) = -inf, log(x < 0) = NaN."""
     return math.log(x)
 
 
-@vectorize(_BOTH, cache=True)
+@vectorize(_BOTH)
 def log2(x: float) -> float:
     """glibc `log2f` / `log2`, elementwise."""
     return math.log2(x)
@@ -67,10 +65,15 @@ def power(base: Float, exponent: Float) -> Float:
     return np.float32(_libm.powf(base, exponent))
 
 
-@vectorize(["f4(f4,f4)", "f8(f8,f8)"], cache=True)
+@vectorize(["f4(f4,f4)", "f8(f8,f8)"])
 def powers(base: float, exponent: float) -> float:
     """glibc `powf` / `pow`, elementwise; neither is a constant here that LLVM could rewrite."""
     return math.pow(base, exponent)
+
+
+def load_compiler() -> None:
+    """Load Numba now, where time is about to be taken: the first call of a function would."""
+    exp(np.float32(0))
 
 
 def running_sum(x: FloatArray) -> FloatArray:

@@ -9,7 +9,7 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 
-from reference.floats import jit
+from reference.compiled import jit
 
 DEFAULT_SEED = 0xFFFFFFFF  # LLAMA_DEFAULT_SEED: "draw a seed yourself"
 

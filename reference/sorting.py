@@ -15,7 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from reference.floats import FloatArray, jit
+from reference.compiled import jit
+from reference.floats import FloatArray
 
 Order: TypeAlias = NDArray[np.int32]
 

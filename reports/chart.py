@@ -1,11 +1,14 @@
-"""The one picture of a report: how much slower than llama.cpp the reference is, as inline SVG."""
+"""Pictures as inline SVG, and that of the parity page: how much slower than llama.cpp the reference
+is. Matplotlib is loaded when one is drawn, for most commands draw none."""
 
 import io
 import re
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
 
-import matplotlib as mpl
-from matplotlib.figure import Figure
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 from reports.model import Timing
 from reports.words import one_line
@@ -44,18 +47,11 @@ def ratios(timings: list[Timing], salt: str) -> str:
     shown = marks(timings)
     if not shown:
         return ""
-    with mpl.rc_context():
-        mpl.rcParams["svg.fonttype"] = "none"  # text stays text
-        mpl.rcParams["svg.hashsalt"] = salt
-        mpl.rcParams["font.size"] = 9
-        return inline(_draw(shown))
+    return picture(lambda figure: _draw(figure, shown), (6.4, 0.9 + 0.26 * len(shown)), salt)
 
 
-def _draw(shown: list[Mark]) -> Figure:
-    figure = Figure(figsize=(6.4, 0.9 + 0.26 * len(shown)), layout="constrained")
-    figure.patch.set_alpha(0)
+def _draw(figure: "Figure", shown: list[Mark]) -> None:
     axes = figure.subplots()
-    axes.patch.set_alpha(0)
     at = range(len(shown))
     below = [max(0.0, b.ratio - b.low) for b in shown]
     above = [max(0.0, b.high - b.ratio) for b in shown]
@@ -77,13 +73,33 @@ def _draw(shown: list[Mark]) -> Figure:
     axes.invert_yaxis()
     axes.set_xlabel("median of the reference / median of llama.cpp", color=INK)
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    plain(axes)
+
+
+def picture(draw: Callable[["Figure"], None], inches: tuple[float, float], salt: str) -> str:
+    """An <svg> element of this width and height. salt keeps its ids apart from others'."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context():
+        mpl.rcParams["svg.fonttype"] = "none"  # text stays text
+        mpl.rcParams["svg.hashsalt"] = salt
+        mpl.rcParams["font.size"] = 9
+        figure = Figure(figsize=inches, layout="constrained")
+        figure.patch.set_alpha(0)
+        draw(figure)
+        return _inline(figure)
+
+
+def plain(axes: "Axes") -> None:
+    """No frame, no ground, and ticks in the text colour."""
+    axes.patch.set_alpha(0)
     axes.tick_params(colors=INK, which="both")
     for side in axes.spines.values():
         side.set_visible(False)
-    return figure
 
 
-def inline(figure: Figure) -> str:
+def _inline(figure: "Figure") -> str:
     """Without XML prologue, metadata and style sheet (it would apply to the whole page)."""
     file = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))

@@ -1,11 +1,11 @@
 """Lines over the runs of a history, as inline SVG."""
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-import matplotlib as mpl
-from matplotlib.figure import Figure
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
-from reports.chart import INK, inline
+from reports.chart import INK, picture, plain
 from reports.words import one_line
 
 _COLOURS = ("#4488cc", "#cc6677", "#44aa88", "#bb8833", "#8866bb", "#888888", "#aa4499", "#669922")
@@ -23,18 +23,12 @@ def trend(labels: list[str], lines: list[Line], what: str, salt: str) -> str:
     """An <svg> element, or "" without a line. salt keeps its ids apart from others'."""
     if not lines:
         return ""
-    with mpl.rc_context():
-        mpl.rcParams["svg.fonttype"] = "none"  # text stays text
-        mpl.rcParams["svg.hashsalt"] = salt
-        mpl.rcParams["font.size"] = 9
-        return inline(_draw(labels, lines, what))
+    inches = (6.4, 2.4 + 0.2 * len(lines))
+    return picture(lambda figure: _draw(figure, labels, lines, what), inches, salt)
 
 
-def _draw(labels: list[str], lines: list[Line], what: str) -> Figure:
-    figure = Figure(figsize=(6.4, 2.4 + 0.2 * len(lines)), layout="constrained")
-    figure.patch.set_alpha(0)
+def _draw(figure: "Figure", labels: list[str], lines: list[Line], what: str) -> None:
     axes = figure.subplots()
-    axes.patch.set_alpha(0)
     for i, line in enumerate(lines):
         known = [(at, y) for at, y in enumerate(line.values) if y is not None]
         (drawn,) = axes.plot(
@@ -48,8 +42,5 @@ def _draw(labels: list[str], lines: list[Line], what: str) -> Figure:
     step = max(1, len(labels) // 8)
     axes.set_xticks(range(0, len(labels), step), labels[::step], rotation=30, ha="right")
     axes.set_ylabel(what, color=INK)
-    axes.tick_params(colors=INK)
     figure.legend(frameon=False, labelcolor=INK, fontsize=8, loc="outside lower left")
-    for side in axes.spines.values():
-        side.set_visible(False)
-    return figure
+    plain(axes)

@@ -1,10 +1,12 @@
 """Power curves as inline SVG: one panel a test, one line a fault."""
 
-import matplotlib as mpl
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 from harness.distribution_results import Curve
-from reports.chart import INK, inline
+from reports.chart import INK, picture, plain
 
 _COLOURS = ("#4488cc", "#cc6677", "#44aa77", "#bb8833", "#9966cc")
 
@@ -13,21 +15,14 @@ def power(curves: dict[str, list[Curve]], salt: str) -> str:
     """An <svg> element, or "" where there are no curves. salt keeps its ids apart from others'."""
     if not curves:
         return ""
-    with mpl.rc_context():
-        mpl.rcParams["svg.fonttype"] = "none"
-        mpl.rcParams["svg.hashsalt"] = salt
-        mpl.rcParams["font.size"] = 9
-        return inline(_draw(curves))
+    return picture(lambda figure: _draw(figure, curves), (6.4, 2.1 * len(curves)), salt)
 
 
-def _draw(curves: dict[str, list[Curve]]) -> Figure:
+def _draw(figure: "Figure", curves: dict[str, list[Curve]]) -> None:
     faults = list(dict.fromkeys(curve.fault for panel in curves.values() for curve in panel))
-    figure = Figure(figsize=(6.4, 2.1 * len(curves)), layout="constrained")
-    figure.patch.set_alpha(0)
     for axes, (title, panel) in zip(
         figure.subplots(len(curves), squeeze=False)[:, 0], curves.items(), strict=True
     ):
-        axes.patch.set_alpha(0)
         for curve in panel:
             shares = [caught / curve.runs for caught in curve.caught]
             colour = _COLOURS[faults.index(curve.fault) % len(_COLOURS)]
@@ -36,11 +31,8 @@ def _draw(curves: dict[str, list[Curve]]) -> Figure:
         axes.set_xscale("log")
         axes.set_ylim(-0.05, 1.05)
         axes.set_ylabel("caught", color=INK)
-        axes.tick_params(colors=INK, which="both")
         axes.legend(
             frameon=False, labelcolor=INK, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5)
         )
-        for side in axes.spines.values():
-            side.set_visible(False)
+        plain(axes)
     axes.set_xlabel("draws", color=INK)
-    return figure

@@ -1,13 +1,12 @@
 """The pictures of the skip-ratio page, as inline SVG: the tables beside them have the figures."""
 
-from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-from reports.chart import INK, inline
+from reports.chart import INK, picture, plain
 from reports.skip_ratio_model import Row
 from reports.words import one_line
 
@@ -20,29 +19,21 @@ def by_leaves(rows: list[Row]) -> str:
     """An <svg> element: of enumerations, by their number of leaves, what the trie leaves of the
     vocabulary and its speed-up, a line for each vocabulary and backend. "" without any."""
     shown = [row for row in rows if row.leaves.startswith("enum:") and not row.delay_ms]
-    return _drawn(_over_leaves, "leaves", shown)
+    if not shown:
+        return ""
+    return picture(lambda figure: _over_leaves(figure, shown), (6.4, 5.0), "leaves")
 
 
 def by_decode(rows: list[Row]) -> str:
     """An <svg> element: the modelled speed-up over decode times, with what was measured as dots."""
     texts = [row for row in rows if not row.leaves.startswith("enum:")]
     shown = [r for r in texts or rows if r.measured and r.measured.modelled.by_decode_ms]
-    return _drawn(_over_decode, "decode", shown)
-
-
-def _drawn(draw: Callable[[list[Row]], Figure], salt: str, rows: list[Row]) -> str:
-    if not rows:
+    if not shown:
         return ""
-    with mpl.rc_context():
-        mpl.rcParams["svg.fonttype"] = "none"  # text stays text
-        mpl.rcParams["svg.hashsalt"] = salt
-        mpl.rcParams["font.size"] = 9
-        return inline(draw(rows))
+    return picture(lambda figure: _over_decode(figure, shown), (6.4, 3.4), "decode")
 
 
-def _over_leaves(rows: list[Row]) -> Figure:
-    figure = Figure(figsize=(6.4, 5.0), layout="constrained")
-    figure.patch.set_alpha(0)
+def _over_leaves(figure: "Figure", rows: list[Row]) -> None:
     left, speed = figure.subplots(2, 1, sharex=True)
     lines: dict[str, list[Row]] = {}
     for row in rows:
@@ -68,12 +59,9 @@ def _over_leaves(rows: list[Row]) -> Figure:
     left.legend(frameon=False, labelcolor=INK, fontsize=8)
     speed.axhline(1, color=INK, linewidth=0.8, linestyle=":")
     speed.set_xlabel("leaves", color=INK)
-    return figure
 
 
-def _over_decode(rows: list[Row]) -> Figure:
-    figure = Figure(figsize=(6.4, 3.4), layout="constrained")
-    figure.patch.set_alpha(0)
+def _over_decode(figure: "Figure", rows: list[Row]) -> None:
     axes = figure.subplots()
     lines: dict[str, list[Row]] = {}
     for row in rows:
@@ -96,20 +84,16 @@ def _over_decode(rows: list[Row]) -> Figure:
     axes.set_xlabel("ms of a forward pass", color=INK)
     axes.axhline(1, color=INK, linewidth=0.8, linestyle=":")
     axes.legend(frameon=False, labelcolor=INK, fontsize=8)
-    return figure
 
 
 def _vocab(row: Row) -> int:
     return row.measured.n_vocab if row.measured else 0
 
 
-def _axes(axes: Axes, label: str) -> None:
-    axes.patch.set_alpha(0)
+def _axes(axes: "Axes", label: str) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_ylabel(label, color=INK)
-    axes.tick_params(colors=INK, which="both")
     for axis in (axes.xaxis, axes.yaxis):
         axis.set_major_formatter(lambda value, _: f"{value:g}")
-    for side in axes.spines.values():
-        side.set_visible(False)
+    plain(axes)

@@ -7,8 +7,8 @@ whole rounds, the same ones for both backends.
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import bootstrap
 
 from harness.results import TimingResult
 from reports.model import RULE_EXTRA_NS, RULE_FACTOR, Ratio, Rule, TimedBackend, Timing
@@ -79,7 +79,7 @@ def _ratio(ours: NDArray[Any] | None, native: NDArray[Any] | None) -> Ratio | No
         chosen = rounds.astype(int)
         return np.median(ours[chosen], axis=(-2, -1)) / np.median(native[chosen], axis=(-2, -1))
 
-    interval = bootstrap(
+    interval = scipy.stats.bootstrap(
         (np.arange(len(ours)),),
         of_rounds,
         n_resamples=_RESAMPLES,

@@ -2,12 +2,13 @@
 and what the timings detect."""
 
 from collections import defaultdict
+from typing import TYPE_CHECKING
 
-import matplotlib as mpl
-from matplotlib.figure import Figure
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 from harness.timing_check_results import TimingCheckResult
-from reports.chart import INK, inline
+from reports.chart import INK, picture, plain
 from reports.throughput_model import TimedRow, WidthRow
 from reports.words import one_line
 
@@ -71,20 +72,14 @@ def _panels(panels: dict[str, list[Line]], salt: str, x: str, y: str, share: boo
     """An <svg> element, or "" where there is nothing. salt keeps its ids apart from others'."""
     if not panels:
         return ""
-    with mpl.rc_context():
-        mpl.rcParams["svg.fonttype"] = "none"
-        mpl.rcParams["svg.hashsalt"] = salt
-        mpl.rcParams["font.size"] = 9
-        return inline(_draw(panels, x, y, share))
+    inches = (6.8, 2.6 * len(panels))
+    return picture(lambda figure: _draw(figure, panels, x, y, share), inches, salt)
 
 
-def _draw(panels: dict[str, list[Line]], x: str, y: str, share: bool) -> Figure:
-    figure = Figure(figsize=(6.8, 2.6 * len(panels)), layout="constrained")
-    figure.patch.set_alpha(0)
+def _draw(figure: "Figure", panels: dict[str, list[Line]], x: str, y: str, share: bool) -> None:
     for axes, (title, lines) in zip(
         figure.subplots(len(panels), squeeze=False)[:, 0], panels.items(), strict=True
     ):
-        axes.patch.set_alpha(0)
         for i, (label, points) in enumerate(lines):
             at, values = zip(*points, strict=True)
             shown = one_line(label, 40).replace("$", r"\$").removeprefix("_")
@@ -99,10 +94,7 @@ def _draw(panels: dict[str, list[Line]], x: str, y: str, share: bool) -> Figure:
         axes.set_xlabel(x, color=INK)
         axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
         axes.xaxis.set_minor_formatter(lambda value, _: "")
-        axes.tick_params(colors=INK, which="both")
         axes.legend(
             frameon=False, labelcolor=INK, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5)
         )
-        for side in axes.spines.values():
-            side.set_visible(False)
-    return figure
+        plain(axes)

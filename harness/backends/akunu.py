@@ -153,6 +153,7 @@ class Worker:
         )
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Instance:
+        floats.load_compiler()
         return Instance(only_stage(chain, "akunu"))
 
     def candidates(self, logits: NDArray[np.float32]) -> Row:

@@ -116,6 +116,7 @@ class Worker:
         )
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Instance:
+        floats.load_compiler()
         return Instance(only_stage(chain, "akunu_gumbel"), self.arrays())
 
     def candidates(self, logits: NDArray[np.float32]) -> Row:

@@ -12,7 +12,7 @@ from harness.protocol import ChainSpec, HelloReply
 from harness.releases import has
 from harness.statistics import law
 from harness.vocab_files import read_vocab
-from reference import ALL_SAMPLERS, Candidates, Chain, Sampler, build_chain
+from reference import ALL_SAMPLERS, Candidates, Chain, Sampler, build_chain, floats
 from reference.random import Mt19937
 from reference.releases import NEWEST, changes_of, samplers_of
 from reference.samplers.dist import Dist
@@ -93,6 +93,7 @@ class Worker:
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> ReferenceInstance:
         words = read_vocab(Path(vocab)) if vocab else None
+        floats.load_compiler()
         return ReferenceInstance(
             build_chain(chain, n_vocab=n_vocab, vocab=words, samplers=self.samplers)
         )

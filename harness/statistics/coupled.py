@@ -14,8 +14,8 @@ rounding's; the measure of the uniforms that are nearer bounds the rate of benig
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import beta
 
 from harness.statistics import sequential
 
@@ -61,10 +61,10 @@ def p_value(disagreements: Any, n: Any, benign: float) -> Any:
 def upper(disagreements: Any, n: int, error: float) -> Any:
     """Clopper-Pearson: the rate is above this with probability at most error."""
     d = np.asarray(disagreements)
-    return np.where(d < n, beta.isf(error, d + 1, np.maximum(n - d, 1)), 1.0)
+    return np.where(d < n, scipy.stats.beta.isf(error, d + 1, np.maximum(n - d, 1)), 1.0)
 
 
 def lower(disagreements: Any, n: int, error: float) -> Any:
     """Clopper-Pearson: the rate is below this with probability at most error."""
     d = np.asarray(disagreements)
-    return np.where(d > 0, beta.ppf(error, np.maximum(d, 1), n - d + 1), 0.0)
+    return np.where(d > 0, scipy.stats.beta.ppf(error, np.maximum(d, 1), n - d + 1), 0.0)

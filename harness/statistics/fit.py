@@ -15,9 +15,8 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import xlogy
-from scipy.stats import multinomial, power_divergence
 
 from harness.statistics.tv import Counts, Probabilities
 
@@ -28,7 +27,7 @@ MOST_OUTCOMES = 200_000
 def half_g(counts: Counts, p: Probabilities) -> Any:
     """sum counts * ln(counts / expected), half of the G statistic. counts: int[..., K]."""
     n = counts.sum(axis=-1, keepdims=True)
-    return (xlogy(counts, counts) - xlogy(counts, n * p)).sum(axis=-1)
+    return (scipy.special.xlogy(counts, counts) - scipy.special.xlogy(counts, n * p)).sum(axis=-1)
 
 
 def g_p_value(counts: Counts, p: Probabilities) -> Any:
@@ -64,7 +63,7 @@ def scipy_p_values(counts: Counts, p: Probabilities) -> dict[str, float]:
         return {"g": 1.0, "chi2": 1.0}
     expected = expected * (observed.sum() / expected.sum())
     return {
-        name: float(power_divergence(observed, expected, lambda_=kind).pvalue)
+        name: float(scipy.stats.power_divergence(observed, expected, lambda_=kind).pvalue)
         for name, kind in (("g", "log-likelihood"), ("chi2", "pearson"))
     }
 
@@ -79,6 +78,6 @@ def exact_p_value(counts: Counts, p: Probabilities) -> float | None:
         return None
     bars = np.array(list(itertools.combinations(range(n + k - 1), k - 1)), int).reshape(-1, k - 1)
     edges = np.hstack([np.full((len(bars), 1), -1), bars, np.full((len(bars), 1), n + k - 1)])
-    log_pmf = multinomial.logpmf(np.diff(edges, axis=1) - 1, n, p)
-    observed = multinomial.logpmf(counts, n, p)
+    log_pmf = scipy.stats.multinomial.logpmf(np.diff(edges, axis=1) - 1, n, p)
+    observed = scipy.stats.multinomial.logpmf(counts, n, p)
     return float(min(1.0, np.exp(log_pmf[log_pmf <= observed + 1e-9]).sum()))

@@ -8,8 +8,8 @@ repeated uniform all make too many, at lag 1 or at lag k; a stratified one too f
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import binom
 
 from harness.statistics.tv import radius
 
@@ -36,7 +36,8 @@ def matches(first: NDArray[Any], second: NDArray[Any]) -> tuple[Any, int]:
 
 def p_value(matched: Any, n: int, rate: float) -> Any:
     """Two-sided, exact. rate: repeat_rate of the law."""
-    fewer, more = binom.cdf(matched, n, rate), binom.sf(np.asarray(matched) - 1, n, rate)
+    fewer = scipy.stats.binom.cdf(matched, n, rate)
+    more = scipy.stats.binom.sf(np.asarray(matched) - 1, n, rate)
     return np.minimum(1.0, 2 * np.minimum(fewer, more))
 
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import chi2
 
 from harness.statistics import fit, look, tv, wrong
 from harness.statistics.plan import Errors, draws_for
@@ -46,7 +46,7 @@ def flashinfer(counts: Counts, p: Law) -> NDArray[np.bool_]:
 
 
 def tensorrt_llm(counts: Counts, p: Law) -> NDArray[np.bool_]:
-    g = chi2.sf(2 * fit.half_g(counts, p), len(p) - 1)
+    g = scipy.stats.chi2.sf(2 * fit.half_g(counts, p), len(p) - 1)
     off = abs(counts / counts.sum(axis=-1, keepdims=True) - p).max(axis=-1)
     return np.asarray((g > 0.1) | ((g > 0.001) & (off <= 0.05)))
 
@@ -59,7 +59,7 @@ def _pearson(counts: Counts, p: Law) -> Any:
     expected = counts.sum(axis=-1, keepdims=True) * p
     with np.errstate(divide="ignore", invalid="ignore"):
         terms = np.where(expected > 0, (counts - expected) ** 2 / expected, 0)
-    return chi2.sf(terms.sum(axis=-1), len(p) - 1)
+    return scipy.stats.chi2.sf(terms.sum(axis=-1), len(p) - 1)
 
 
 def rules(rng: np.random.Generator) -> list[Rule]:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.stats import binom
+import scipy
 
 from harness.statistics import tv
 
@@ -78,8 +78,8 @@ def coupled_draws(margin: float, benign: float, errors: Errors) -> int | None:
         return None
 
     def enough(n: int) -> bool:
-        harmless = binom.isf(errors.beta, n, benign)
-        bounded = binom.cdf(harmless, n, margin) <= errors.alpha / LOOKS
+        harmless = scipy.stats.binom.isf(errors.beta, n, benign)
+        bounded = scipy.stats.binom.cdf(harmless, n, margin) <= errors.alpha / LOOKS
         return bool(bounded) and coupled_caught(n, benign, errors) <= margin
 
     return smallest(enough)

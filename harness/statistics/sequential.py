@@ -11,8 +11,8 @@ p-value whenever one looks.
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp, xlog1py, xlogy
 
 from harness.statistics.tv import Counts, Probabilities
 
@@ -23,12 +23,17 @@ RATES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.9)
 def log_e_multinomial(counts: Counts, p: Probabilities) -> NDArray[np.float64]:
     """counts: int[..., K] so far; p: float64[K], each > 0."""
     n = counts.sum(axis=-1)
-    null = xlogy(counts, p).sum(axis=-1)
+    null = scipy.special.xlogy(counts, p).sum(axis=-1)
     bets = []
     for concentration in CONCENTRATIONS:
         prior = concentration * p
-        gained = (gammaln(prior + counts) - gammaln(prior)).sum(axis=-1)
-        bets.append(gained + gammaln(concentration) - gammaln(concentration + n) - null)
+        gained = (scipy.special.gammaln(prior + counts) - scipy.special.gammaln(prior)).sum(axis=-1)
+        bets.append(
+            gained
+            + scipy.special.gammaln(concentration)
+            - scipy.special.gammaln(concentration + n)
+            - null
+        )
     return _mean(bets)
 
 
@@ -40,14 +45,14 @@ def log_e_bernoulli(successes: Any, n: Any, q0: float) -> NDArray[np.float64]:
     bets = []
     for share in RATES:
         q = q0 + (1 - q0) * share
-        against = xlogy(successes, q) + xlog1py(n - successes, -q)
-        null = xlogy(successes, q0) + xlog1py(n - successes, -q0)
+        against = scipy.special.xlogy(successes, q) + scipy.special.xlog1py(n - successes, -q)
+        null = scipy.special.xlogy(successes, q0) + scipy.special.xlog1py(n - successes, -q0)
         bets.append(against - null)
     return _mean(bets)
 
 
 def _mean(logs: list[Any]) -> NDArray[np.float64]:
-    return np.asarray(logsumexp(np.array(logs), axis=0) - np.log(len(logs)))
+    return np.asarray(scipy.special.logsumexp(np.array(logs), axis=0) - np.log(len(logs)))
 
 
 def p_value(log_e: Any) -> Any:

@@ -12,15 +12,16 @@ upper tail beyond its mean + 1 lies below Poisson's (Hoeffding 1956; Anderson an
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import binom, poisson
 
 from harness.statistics.plan import Errors, smallest
 
 
 def total_p_value(hits: Any, n: Any, mass: float) -> Any:
     """Two-sided. hits: draws that fell into the tail, of n; mass: of the tail."""
-    fewer, more = binom.cdf(hits, n, mass), binom.sf(np.asarray(hits) - 1, n, mass)
+    fewer = scipy.stats.binom.cdf(hits, n, mass)
+    more = scipy.stats.binom.sf(np.asarray(hits) - 1, n, mass)
     return np.minimum(1.0, 2 * np.minimum(fewer, more))
 
 
@@ -33,17 +34,18 @@ def repeats_p_value(repeated: Any, hits: Any, largest_share: float) -> Any:
     """One-sided. largest_share: of the likeliest tail token within the tail."""
     repeated, hits = np.asarray(repeated), np.asarray(hits)
     mean = hits * (hits - 1) / 2 * largest_share
-    return np.where(repeated >= mean + 1, poisson.sf(repeated - 1, mean), 1.0)
+    return np.where(repeated >= mean + 1, scipy.stats.poisson.sf(repeated - 1, mean), 1.0)
 
 
 def draws_for(factor: float, mass: float, errors: Errors) -> int:
     """So many that a tail drawn `factor` times too often or too seldom is caught."""
 
     def enough(n: int) -> bool:
-        low = binom.ppf(errors.alpha / 4, n, mass) - 1
-        high = binom.isf(errors.alpha / 4, n, mass) + 1
+        low = scipy.stats.binom.ppf(errors.alpha / 4, n, mass) - 1
+        high = scipy.stats.binom.isf(errors.alpha / 4, n, mass) + 1
         missed = max(
-            binom.sf(low, n, mass / factor), binom.cdf(high - 1, n, min(1.0, mass * factor))
+            scipy.stats.binom.sf(low, n, mass / factor),
+            scipy.stats.binom.cdf(high - 1, n, min(1.0, mass * factor)),
         )
         return bool(missed <= errors.beta)
 

@@ -14,8 +14,8 @@ mean absolute deviation of a binomial (Diaconis and Zabell 1991).
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.stats import beta, binom
 
 Counts = NDArray[np.int64]
 Probabilities = NDArray[np.float64]
@@ -35,7 +35,7 @@ def between(q: Probabilities, p: Probabilities) -> float:
 def expected(n: int, p: Probabilities) -> float:
     """The exact mean of the estimate of n draws from p itself: what noise alone makes of it."""
     above = np.floor(n * p) + 1
-    return float((above * (1 - p) * binom.pmf(above, n, p)).sum() / n)
+    return float((above * (1 - p) * scipy.stats.binom.pmf(above, n, p)).sum() / n)
 
 
 def radius(n: int, error: float) -> float:
@@ -84,6 +84,6 @@ def _one_bin(counts: Counts, n: int, p: Probabilities, error: float) -> Any:
     best = promise.argmax(axis=-1)[..., None]
     x = np.take_along_axis(counts, best, axis=-1)[..., 0]
     at = p[best[..., 0]]
-    low = np.where(x > 0, beta.ppf(each, np.maximum(x, 1), n - x + 1), 0)
-    high = np.where(x < n, beta.isf(each, x + 1, np.maximum(n - x, 1)), 1)
+    low = np.where(x > 0, scipy.stats.beta.ppf(each, np.maximum(x, 1), n - x + 1), 0)
+    high = np.where(x < n, scipy.stats.beta.isf(each, x + 1, np.maximum(n - x, 1)), 1)
     return np.maximum(low - at, at - high)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reference.floats import jit
+from reference.compiled import jit
 from reference.pipelines.akunu_gumbel import U_MAX, U_MIN, gumbel
 
 WORDS = 2.0**32

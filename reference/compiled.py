@@ -1,0 +1,53 @@
+"""Functions that Numba compiles when they are first called.
+
+Loading Numba takes longer than everything else at the start of a process. The worker of another
+engine, and a report, need the reference's names and types but none of its arithmetic.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+
+class Compiled:
+    """A function; `compile` makes machine code of it."""
+
+    def __init__(
+        self, function: Callable[..., Any], compile: Callable[[Callable[..., Any]], Any]
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self._function, self._compile = function, compile
+
+    @functools.cached_property
+    def _machine_code(self) -> Any:
+        return self._compile(self._function)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """Numba asks for it where another compiled function calls this one."""
+        return self._machine_code._numba_type_
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self._machine_code(*arguments)
+
+
+def jit(function: Callable[..., Any]) -> Any:
+    """Division by zero gives inf or NaN as in C; compiled code is kept between processes."""
+
+    def compile(function: Callable[..., Any]) -> Any:
+        from numba import njit
+
+        return njit(cache=True, error_model="numpy")(function)
+
+    return Compiled(function, compile)
+
+
+def vectorize(signatures: list[str]) -> Callable[[Callable[..., Any]], Any]:
+    """Elementwise, for arrays and scalars of these types ("f4(f4)": float32 to float32)."""
+
+    def compile(function: Callable[..., Any]) -> Any:
+        from numba import vectorize
+
+        return vectorize(signatures, cache=True)(function)
+
+    return lambda function: Compiled(function, compile)
