@@ -131,9 +131,12 @@ def test_every_command_works_from_the_wheel_in_an_empty_folder(
     done = installed.run(installed.python, driver, json.dumps(asked), folder=tmp_path)
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"status"')]
     assert len(lines) == len(COMMANDS), done.stdout + done.stderr
-    for (text, status, said), line in zip(COMMANDS, lines, strict=True):
-        assert line["status"] == status, (text, line["said"])
-        assert said in line["said"], text
+    wrong = [
+        (text, line)
+        for (text, status, said), line in zip(COMMANDS, lines, strict=True)
+        if line["status"] != status or said not in line["said"]
+    ]
+    assert wrong == []
 
 
 def test_script_and_pytest_plugin_are_those_of_the_wheel(
