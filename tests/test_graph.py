@@ -347,7 +347,7 @@ def test_top_k_without_the_swap_does_not_explain_the_order(
 
 
 def test_the_graph_samples_only_while_it_decodes(worker: Any, inside: Any) -> None:
-    assert set(worker.hello().capabilities) == {"decode", "generate", "in_graph"}
+    assert set(worker.hello().capabilities) == {"decode", "generate", "in_graph", "throughput"}
     with pytest.raises(Unsupported, match="only while it decodes"):
         worker.build([DIST], 8, None)
     request = p.RunRequest(

@@ -22,13 +22,14 @@ chain = [{ top_p = { p = 0.7 } }]
 logits = { probs = [0.5, 0.3, 0.2] }
 """
 
-TIMED = """
+CHAIN = """
 [[chain]]
 id = "a"
 sampler = "top_k"
 chain = [{top_k = {k = 4}}]
 logits = {family = "normal", n = 8}
 """
+TIMED = f'name = "t"\n{CHAIN}'
 
 
 def problems_of(folder: Path, **suites: str) -> list[str]:
@@ -110,7 +111,7 @@ def test_lint_reads_the_suites_of_every_folder(tmp_path: Path, group: str) -> No
     ("old", "new", "message"),
     [
         ("top_k = {k = 4}", "top_q = {}", "unknown sampler"),
-        ("[[chain]]", TIMED + "[[chain]]", "timing/mine: 'a': an id used twice"),
+        ("[[chain]]", CHAIN + "[[chain]]", "timing/mine: 'a': an id used twice"),
         ('sampler = "top_k"', 'sampler = "top_p"', "its chain is without 'top_p'"),
         ("n = 8", "n = 0", "malformed"),
     ],

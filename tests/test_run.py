@@ -75,7 +75,7 @@ def test_run_writes_a_bundle_and_counts(tmp_path: Path, suite: Path) -> None:
 def test_run_of_a_wrong_backend_fails_and_explains(tmp_path: Path, suite: Path) -> None:
     done = cli("run", suite, "-b", "null", "-o", tmp_path / "b", "-j", "1")
     assert done.returncode == 1
-    worst = next(c for c in bundle.read_finished(tmp_path / "b").cases if not c.ok)
+    worst = next(c for c in bundle.read_finished(tmp_path / "b").cases if c.counterexample)
     text = cli("explain", tmp_path / "b", worst.id).stdout
     assert "DIVERGED" in text
     assert "shrunk counterexample" in text
