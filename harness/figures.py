@@ -4,12 +4,11 @@ second, skip ratios."""
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import scipy
-from numpy.typing import NDArray
 
+from harness.bootstrap import bootstrap_interval, ratio_of_medians
 from harness.bundle import Bundle
 from harness.throughput_results import ThroughputResult
 from harness.timing_verdict import ratio_of_rounds, rounds_of
@@ -91,16 +90,4 @@ def change_across(new: Figure, old: Figure) -> Change | None:
     value = new.median / old.median
     if min(len(a), len(b)) < 2:
         return Change(value, None, None)
-
-    def of(x: NDArray[Any], y: NDArray[Any], axis: int = -1) -> Any:
-        return np.median(x, axis=axis) / np.median(y, axis=axis)
-
-    found = scipy.stats.bootstrap(
-        (a, b),
-        of,
-        n_resamples=_RESAMPLES,
-        method="percentile",
-        vectorized=True,
-        rng=np.random.default_rng(0),
-    ).confidence_interval
-    return Change(value, float(found.low), float(found.high))
+    return Change(value, *bootstrap_interval((a, b), ratio_of_medians, _RESAMPLES))

@@ -9,9 +9,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
+from harness.bootstrap import bootstrap_interval, ratio_of_medians
 from harness.bundle import Bundle
 from harness.gate_policy import Policy, SpeedRule
 from harness.gate_results import Finding, RuleOutcome, State
@@ -21,6 +21,7 @@ from harness.results import TimingResult
 from harness.skip_ratio_results import SkipRatioResult
 from harness.timing_verdict import compare_rounds, noise_of, rounds_of
 
+_RESAMPLES = 2000
 MORE = "measure again, with more rounds (docs/gate.md)"
 
 
@@ -137,18 +138,10 @@ def since(
             )
         ratios.append(ours / anchor)
     noises = [_noise(timing), _noise(old)]
-    interval = scipy.stats.bootstrap(
-        tuple(ratios),
-        lambda a, b, axis=-1: np.median(a, axis=axis) / np.median(b, axis=axis),
-        n_resamples=2000,
-        confidence_level=rule.confidence,
-        method="percentile",
-        vectorized=True,
-        rng=np.random.default_rng(0),
-    ).confidence_interval
-    value = float(np.median(ratios[0]) / np.median(ratios[1]))
+    low, high = bootstrap_interval(tuple(ratios), ratio_of_medians, _RESAMPLES, rule.confidence)
+    value = float(ratio_of_medians(*ratios))
     noise = None if None in noises else max(n for n in noises if n is not None)
-    return Ratio(value, float(interval.low), float(interval.high), noise)
+    return Ratio(value, low, high, noise)
 
 
 def other_machine(bundle: Bundle, baseline: Bundle) -> str:

@@ -16,17 +16,16 @@ smaller can be judged in that run. A verdict asks for more than the effect and m
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike, NDArray
 
+from harness.bootstrap import CONFIDENCE, bootstrap_interval
 from harness.results import TimingResult
 
 TimingVerdict = Literal["faster", "slower", "same-within", "inconclusive"]
 
-CONFIDENCE = 0.95
 _RESAMPLES = 1000
 
 
@@ -80,19 +79,7 @@ def ratio_of_rounds(
     if np.ptp(ratios) == 0:
         return RatioInterval(value, value, value)
 
-    def median(x: NDArray[Any], axis: int = -1) -> Any:
-        return np.median(x, axis=axis)
-
-    interval = scipy.stats.bootstrap(
-        (ratios,),
-        median,
-        n_resamples=_RESAMPLES,
-        confidence_level=confidence,
-        method="percentile",
-        vectorized=True,
-        rng=np.random.default_rng(0),
-    ).confidence_interval
-    return RatioInterval(value, float(interval.low), float(interval.high))
+    return RatioInterval(value, *bootstrap_interval((ratios,), np.median, _RESAMPLES, confidence))
 
 
 def noise_of(first: ArrayLike, again: ArrayLike) -> float | None:

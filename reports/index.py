@@ -178,7 +178,7 @@ def _lines(index: Index, most: int) -> list[str]:
             code(b.name),
             "not run" if b.unavailable else f"{b.met:,}/{b.cases:,}",
             safe(counted(b)),
-            code(" ".join(filter(None, (b.version, b.build))), 80),
+            code(" ".join(filter(None, (b.version, b.build))), 200),
         ]
         for b in index.backends[:most]
     ]

@@ -23,7 +23,7 @@ from reports.model import (
     Tally,
     Timing,
 )
-from reports.speed import timing
+from reports.speed import REFERENCE, timing
 from reports.words import replay, visible
 
 SLOWEST = 15
@@ -275,6 +275,8 @@ def _slowest(cases: list[CaseResult]) -> list[SlowCase]:
 def _timings(bundle: Bundle, cases: list[CaseResult]) -> list[Timing]:
     rows = []
     for result in bundle.timings:
+        if REFERENCE not in result.ns:
+            continue  # nothing to rule on; the throughput page has it
         of_sampler = [case for case in cases if result.sampler in case.samplers]
         met = sum(case.ok and bool(case.backends) for case in of_sampler)
         cleaned = type(result).model_validate(visible(result.model_dump()))

@@ -7,9 +7,9 @@ whole rounds, the same ones for both backends.
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
+from harness.bootstrap import bootstrap_interval
 from harness.results import TimingResult
 from reports.model import RULE_EXTRA_NS, RULE_FACTOR, Ratio, Rule, TimedBackend, Timing
 
@@ -79,13 +79,5 @@ def _ratio(ours: NDArray[Any] | None, native: NDArray[Any] | None) -> Ratio | No
         chosen = rounds.astype(int)
         return np.median(ours[chosen], axis=(-2, -1)) / np.median(native[chosen], axis=(-2, -1))
 
-    interval = scipy.stats.bootstrap(
-        (np.arange(len(ours)),),
-        of_rounds,
-        n_resamples=_RESAMPLES,
-        confidence_level=0.95,
-        method="percentile",
-        vectorized=True,
-        rng=np.random.default_rng(0),
-    ).confidence_interval
-    return Ratio(value=value, low=float(interval.low), high=float(interval.high))
+    low, high = bootstrap_interval((np.arange(len(ours)),), of_rounds, _RESAMPLES)
+    return Ratio(value=value, low=low, high=high)
