@@ -139,7 +139,7 @@ def since(
         ratios.append(ours / anchor)
     noises = [_noise(timing), _noise(old)]
     low, high = bootstrap_interval(tuple(ratios), ratio_of_medians, _RESAMPLES, rule.confidence)
-    value = float(ratio_of_medians(*ratios))
+    value = float(ratio_of_medians(ratios[0], ratios[1]))
     noise = None if None in noises else max(n for n in noises if n is not None)
     return Ratio(value, low, high, noise)
 
