@@ -5,6 +5,7 @@ import html
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -44,6 +45,9 @@ class Seen:
     title: str
     console: list[str]
     opened_ms: int = field(default=0, compare=False)
+
+
+See = Callable[[str, int], Seen]  # a page and a width, as the fixture `see` looks at it
 
 
 def chromium() -> str | None:

@@ -9,6 +9,7 @@ import pytest
 from harness.backends.libllama import Libllama, default_folder
 from harness.backends.llama_cpp import Worker
 from harness.process import BackendProcess
+from tests.chromium import See, Seen, chromium, look
 from tests.tiny_model import write_tiny_model
 
 
@@ -38,3 +39,16 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def worker() -> Worker:
     """llama.cpp in this process."""
     return Worker()
+
+
+@pytest.fixture
+def see(tmp_path: Path) -> See:
+    """A page in a headless Chromium of this width in CSS pixels."""
+    program = chromium()
+    if program is None:
+        pytest.skip("unavailable: chromium is not installed")
+
+    def see(page: str, width: int) -> Seen:
+        return look(program, page, width, tmp_path / f"browser-{width}-{len(page)}")
+
+    return see

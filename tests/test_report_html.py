@@ -1,7 +1,6 @@
 """reports/html.py: escaped, self-contained, accessible, readable on a phone."""
 
 import re
-from collections.abc import Callable
 from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
@@ -12,7 +11,7 @@ from harness.bundle import read_finished
 from harness.results import CaseResult, TimingResult
 from reports.html import FULL, html
 from reports.section import report_of
-from tests.chromium import Seen, chromium, look
+from tests.chromium import See, Seen
 from tests.html_page import Page
 from tests.report_bundles import (
     bundle_of,
@@ -25,7 +24,6 @@ from tests.report_bundles import (
 )
 
 LONG = "top_p/" + "a-long-case-id-without-a-break_" * 8
-See = Callable[[str, int], Seen]
 
 
 def timings(scale: int = 1) -> list[TimingResult]:
@@ -194,17 +192,6 @@ def test_html_text_has_a_contrast_of_at_least_4_5(scheme: int) -> None:
 
 
 class TestInChromium:
-    @pytest.fixture
-    def see(self, tmp_path: Path) -> See:
-        program = chromium()
-        if program is None:
-            pytest.skip("unavailable: chromium is not installed")
-
-        def see(page: str, width: int) -> Seen:
-            return look(program, page, width, tmp_path / f"browser-{width}")
-
-        return see
-
     @pytest.mark.parametrize("width", [390, 1280])
     def test_html_does_not_overflow_and_its_console_is_silent(
         self,

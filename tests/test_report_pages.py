@@ -1,7 +1,6 @@
 """Every page of the reports: links, accessibility, and what headless Chromium makes of it."""
 
 import json
-from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from reports.index import Index
 from reports.markdown import MOST_CHARACTERS
 from reports.page import MARK
 from reports.write import write_report
-from tests.chromium import Seen, chromium, look
+from tests.chromium import See, Seen
 from tests.html_page import Page, problems
 from tests.report_bundles import HOSTILE, case, got, hostile_bundle, run_info, write_bundle
 from tests.several_bundles import ten_bundles
@@ -32,7 +31,6 @@ TITLES = {
     "index": "sampler-parity: FAILED",
     "history": "History: 2 runs",
 }
-See = Callable[[str, int], Seen]
 
 
 def report_pages(folder: Path) -> dict[str, str]:
@@ -159,17 +157,6 @@ def test_index_of_many_bundles_fits_a_comment(tmp_path: Path) -> None:
 
 
 class TestInChromium:
-    @pytest.fixture
-    def see(self, tmp_path: Path) -> See:
-        program = chromium()
-        if program is None:
-            pytest.skip("unavailable: chromium is not installed")
-
-        def see(page: str, width: int) -> Seen:
-            return look(program, page, width, tmp_path / f"browser-{width}-{len(page)}")
-
-        return see
-
     @pytest.mark.parametrize("width", [360, 1280])
     @pytest.mark.parametrize("name", [*PAGES, "history"])
     def test_page_fits_the_screen_and_its_console_is_silent(

@@ -16,7 +16,7 @@ from reports.throughput import report_of
 from reports.throughput_model import ThroughputReport, schema_text
 from reports.throughput_page import html, markdown, page
 from reports.write import pages_of
-from tests.chromium import Seen, chromium, look
+from tests.chromium import See, Seen
 from tests.report_bundles import HOSTILE, bundle_of, case, got, read_back, run_info
 
 MS = 1_000_000
@@ -219,12 +219,9 @@ def test_terminal_says_verdicts_rates_and_alarms(bundle: Bundle) -> None:
     assert "alarms   3/40, stated 2   ok" in lines
 
 
-@pytest.mark.skipif(chromium() is None, reason="Chromium is not installed")
 @pytest.mark.parametrize("width", [390, 1280])
 def test_html_does_not_overflow_and_its_console_is_silent(
-    bundle: Bundle, tmp_path: Path, width: int
+    bundle: Bundle, see: See, width: int
 ) -> None:
-    program = chromium()
-    assert program is not None
-    seen = look(program, html(report(bundle)), width, tmp_path / "profile")
+    seen = see(html(report(bundle)), width)
     assert seen == Seen(width, "Throughput report", [])
