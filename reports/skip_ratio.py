@@ -219,7 +219,7 @@ def _cells(row: Row) -> list[str]:
         f"{found.n_vocab:,}",
         percent(found.skip_ratio_mean),
         f"{found.forward_passes_saved:,}/{found.forward_passes_total:,}",
-        figure(found.tokens_per_second),
+        f"{found.tokens_per_second:,.0f}",
         speed,
         again,
         f"{figure(found.token_accuracy)}, {figure(found.text_accuracy)}",
