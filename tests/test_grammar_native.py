@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
 from harness import vocab_files
@@ -54,7 +54,11 @@ def test_any_grammar_is_refused_or_read_as_natively(worker: Worker, name: str, s
                 worker.build(spec, len(vocab), path)
         return
     native = worker.build(spec, len(vocab), path)
-    for token in [*walk(chain.clone(), vocab, rng, 8), None]:
+    try:
+        tokens = walk(chain.clone(), vocab, rng, 8)
+    except UndefinedInputError:
+        reject()  # too many ways to read it, as in suites' random grammars: another one
+    for token in [*tokens, None]:
         assert native_allowed(worker, native, len(vocab)) == allowed(chain, len(vocab))
         if token is not None:
             chain.accept(token)
