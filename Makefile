@@ -20,10 +20,11 @@ $(TSAMPLER)/dist/ready: $(TSAMPLER_SOURCES)
 	cd $(TSAMPLER) && npm ci --silent && npx tsc
 	@touch $@
 
-.venv/ready: pyproject.toml constraints.txt
+.venv/ready: pyproject.toml setup.py constraints.txt
 	$(PYTHON) -m venv .venv
 	@echo "Installing. The first time this compiles llama.cpp: three to eight minutes on two cores."
 	$(BIN)/python scripts/install.py
+	@mkdir -p .venv/namespace && ln -sfn ../.. .venv/namespace/sampler_parity  # for mypy
 	@touch $@
 
 parity: setup

@@ -5,12 +5,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.backends.libllama import Libllama, default_folder
-from harness.backends.llama_decode import Context, Model
-from harness.models import model_path
-from harness.vocab_files import read_vocab
-from reference import Vocab
-from reference.vocab import decode
+from sampler_parity.harness.backends.llama_cpp.decode import Context, Model
+from sampler_parity.harness.backends.llama_cpp.libllama import Libllama, default_folder
+from sampler_parity.harness.inputs.models import model_path
+from sampler_parity.harness.inputs.vocabularies import read_vocab
+from sampler_parity.reference import Vocab
+from sampler_parity.reference.vocab import decode
 
 Row = NDArray[np.float32]
 

@@ -7,11 +7,14 @@ one. Surprisal and rolling perplexity are observed and change nothing.
 
 from golden_model import Row, generate, vocabulary
 
-from reference.pipelines.tsampler import metrics
-from reference.pipelines.tsampler.history import TokenHistoryTracker
-from reference.pipelines.tsampler.sample import SamplingParams, sample_with_strategy
-from reference.pipelines.tsampler.workspace import SamplerWorkspace, required_kcap
-from reference.pipelines.tsampler.xoroshiro import Xoroshiro128Plus
+from sampler_parity.reference.pipelines.tsampler import metrics
+from sampler_parity.reference.pipelines.tsampler.history import TokenHistoryTracker
+from sampler_parity.reference.pipelines.tsampler.sample import (
+    SamplingParams,
+    sample_with_strategy,
+)
+from sampler_parity.reference.pipelines.tsampler.workspace import SamplerWorkspace, required_kcap
+from sampler_parity.reference.pipelines.tsampler.xoroshiro import Xoroshiro128Plus
 
 PROMPT = "Sequences also support"
 WIDE = SamplingParams(top_k=256, temp=1.5, top_p=0.98)

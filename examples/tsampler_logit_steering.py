@@ -7,9 +7,12 @@ behind the number nothing is touched.
 
 from golden_model import Row, generate, vocabulary
 
-from reference.pipelines.tsampler.history import TokenHistoryTracker
-from reference.pipelines.tsampler.sample import SamplingParams, sample_with_strategy
-from reference.pipelines.tsampler.xoroshiro import Xoroshiro128Plus
+from sampler_parity.reference.pipelines.tsampler.history import TokenHistoryTracker
+from sampler_parity.reference.pipelines.tsampler.sample import (
+    SamplingParams,
+    sample_with_strategy,
+)
+from sampler_parity.reference.pipelines.tsampler.xoroshiro import Xoroshiro128Plus
 
 PROMPT = '{"currency": "JPY", "price": 5'
 

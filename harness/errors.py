@@ -1,8 +1,8 @@
 """What the harness tells a user in one line.
 
 InputError: a suite, fixture, bundle, policy, option or backend name is wrong. The command line
-prints the message and exits with 2. A backend that fails raises BackendFailure (harness/process.py)
-and that is a verdict on one case, not the end of a run.
+prints the message and exits with 2. A backend that fails raises BackendFailure
+(harness/protocol/process.py) and that is a verdict on one case, not the end of a run.
 """
 
 from pathlib import Path

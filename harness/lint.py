@@ -19,23 +19,30 @@ from typing import Any
 
 import numpy as np
 
-from harness import fixtures
-from harness.boundary import apply_around
-from harness.case import Case
-from harness.errors import InputError
-from harness.explanations import explanations_file, read_explanations
-from harness.logits import Golden, Literals
-from harness.manifest import read_manifest
-from harness.reference_run import prepare
-from harness.schema import protocol_schema
-from harness.suite import Suite, expand, expand_cells, expand_workloads, read_suite, suite_id
-from harness.suite_distribution import KINDS
-from harness.suite_matrix import Grid
-from harness.throughput import read_widths
-from harness.timing import read_timings
-from harness.vocab_files import read_vocab, vocab_path
-from reference import SAMPLERS, Candidates, ChainError, build_chain
-from reference.chain import Sampler
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs import fixtures
+from sampler_parity.harness.inputs.logits import Golden, Literals
+from sampler_parity.harness.inputs.manifest import read_manifest
+from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
+from sampler_parity.harness.parity.boundary import apply_around
+from sampler_parity.harness.parity.explanations import explanations_file, read_explanations
+from sampler_parity.harness.protocol.schema import protocol_schema
+from sampler_parity.harness.suite.blocks.distribution import KINDS
+from sampler_parity.harness.suite.blocks.matrix import Grid
+from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.suite.file import (
+    Suite,
+    expand,
+    expand_cells,
+    expand_workloads,
+    read_suite,
+    suite_id,
+)
+from sampler_parity.harness.suite.prepared import prepare
+from sampler_parity.harness.timing.rounds import read_timings
+from sampler_parity.harness.timing.throughput import read_widths
+from sampler_parity.reference import SAMPLERS, Candidates, ChainError, build_chain
+from sampler_parity.reference.chain import Sampler
 
 FILTERS = ("top_k", "top_p", "min_p", "typical_p", "xtc", "top_n_sigma")
 OF_SAMPLERS = ("parity", "removed", "grammar", "trie")  # folders with a file for each sampler
@@ -260,7 +267,9 @@ def _golden(folder: Path) -> list[str]:
 
 
 def _schemas() -> list[str]:
-    path = Path(str(files("harness"))) / "schemas" / "protocol.schema.json"
+    path = Path(str(files("sampler_parity.harness"))) / "schemas" / "protocol.schema.json"
     if path.is_file() and path.read_text() == protocol_schema():
         return []
-    return [f"{path}: not what the models make - write harness.schema.protocol_schema() to it"]
+    return [
+        f"{path}: not what the models make - write harness.protocol.schema.protocol_schema() to it"
+    ]

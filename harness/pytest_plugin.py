@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from harness.case import Case
-    from harness.results import BackendInfo
-    from harness.suite_distribution import Cell
+    from sampler_parity.harness.bundle.records.case import BackendInfo
+    from sampler_parity.harness.suite.blocks.distribution import Cell
+    from sampler_parity.harness.suite.case import Case
 
 _BACKENDS = pytest.StashKey[dict[str, "BackendInfo"]]()
 _CELLS = pytest.StashKey[int]()
@@ -40,9 +40,9 @@ def pytest_configure(config: pytest.Config) -> None:
     names: list[str] = config.getoption("sampler_backend")
     if not names:
         return
-    from harness.backend_names import about
-    from harness.errors import InputError
-    from harness.run import backend
+    from sampler_parity.harness.backends.registry import about
+    from sampler_parity.harness.errors import InputError
+    from sampler_parity.harness.run.cases import backend
 
     found: dict[str, BackendInfo] = {}
     for name in names:
@@ -74,7 +74,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "SuiteTest
 
 def _looks_like_suite(path: Path) -> bool:
     """Whether a file that nobody named is meant as a suite; a broken one in its folder is."""
-    from harness.suite import Suite
+    from sampler_parity.harness.suite.file import Suite
 
     try:
         data = tomllib.loads(path.read_text())
@@ -95,9 +95,9 @@ class SuiteTests(pytest.File):
     """A suite file: a test for every case, or distribution test, and backend."""
 
     def collect(self) -> Iterator[pytest.Item]:
-        from harness.errors import InputError
-        from harness.logits import Computed
-        from harness.suite import expand, expand_cells, read_suite
+        from sampler_parity.harness.errors import InputError
+        from sampler_parity.harness.inputs.logits import Computed
+        from sampler_parity.harness.suite.file import expand, expand_cells, read_suite
 
         try:
             suite = read_suite(self.path)
@@ -147,8 +147,8 @@ class _SuiteTest(pytest.Item):
         return self.config.stash[_BACKENDS][self.on]
 
     def replay(self, case: str) -> str:
-        from harness.replay import replay
-        from harness.suite import suite_id, suites_folder
+        from sampler_parity.harness.bundle.replay import replay
+        from sampler_parity.harness.suite.file import suite_id, suites_folder
 
         own = self.path.resolve().is_relative_to(suites_folder().resolve())
         suite = suite_id(self.path) if own else str(self.path)
@@ -163,9 +163,9 @@ class CaseTest(_SuiteTest):
         self.case = case
 
     def runtest(self) -> None:
-        from harness.execute import execute
-        from harness.explain import difference_lines
-        from harness.run import backend
+        from sampler_parity.harness.parity.execute import execute
+        from sampler_parity.harness.parity.explain import difference_lines
+        from sampler_parity.harness.run.cases import backend
 
         process = backend(self.on, self.config.getoption("sampler_timeout"))
         result = execute(self.case, [process])
@@ -189,9 +189,9 @@ class CellTest(_SuiteTest):
         self.cell = cell
 
     def runtest(self) -> None:
-        from harness.distribution import execute_cell
-        from harness.run import backend
-        from harness.statistics.plan import Budget
+        from sampler_parity.harness.distribution.cell import execute_cell
+        from sampler_parity.harness.run.cases import backend
+        from sampler_parity.harness.statistics.plan import Budget
 
         process = backend(self.on, self.config.getoption("sampler_timeout"))
         errors = Budget(tests=self.config.stash[_CELLS]).each

@@ -1,9 +1,17 @@
 """The reference: every llama.cpp sampler as readable, executable specification."""
 
-from reference.candidates import Candidates
-from reference.chain import ALL_SAMPLERS, ENGINES, SAMPLERS, Chain, Sampler, Stage, build_chain
-from reference.errors import ChainError, UndefinedInputError
-from reference.vocab import Vocab
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.chain import (
+    ALL_SAMPLERS,
+    ENGINES,
+    SAMPLERS,
+    Chain,
+    Sampler,
+    Stage,
+    build_chain,
+)
+from sampler_parity.reference.errors import ChainError, UndefinedInputError
+from sampler_parity.reference.vocab import Vocab
 
 __all__ = [
     "ALL_SAMPLERS",

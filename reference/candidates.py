@@ -6,8 +6,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from reference import floats, sorting
-from reference.errors import UndefinedInputError
+from sampler_parity.reference import floats, sorting
+from sampler_parity.reference.errors import UndefinedInputError
 
 _IN_PLACE_PARTIAL_SORT = 128  # llama_token_data_array_partial_sort_inplace: beyond, it uses buckets
 

@@ -6,35 +6,35 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, Self
 
-from reference.candidates import Candidates
-from reference.errors import ChainError
-from reference.pipelines.akunu import Akunu
-from reference.pipelines.akunu_gumbel import AkunuGumbel
-from reference.pipelines.power_law import PowerLaw
-from reference.pipelines.tsampler import STAGES as TSAMPLER
-from reference.samplers.adaptive_p import AdaptiveP
-from reference.samplers.dist import Dist
-from reference.samplers.dry import Dry
-from reference.samplers.grammar import Grammar
-from reference.samplers.grammar_lazy_patterns import GrammarLazyPatterns
-from reference.samplers.greedy import Greedy
-from reference.samplers.infill import Infill
-from reference.samplers.logit_bias import LogitBias
-from reference.samplers.min_p import MinP
-from reference.samplers.mirostat import Mirostat
-from reference.samplers.mirostat_v2 import MirostatV2
-from reference.samplers.penalties import Penalties
-from reference.samplers.softmax import Softmax
-from reference.samplers.tail_free import TailFree
-from reference.samplers.temp import Temp
-from reference.samplers.temp_ext import TempExt
-from reference.samplers.token_trie import TokenTrie
-from reference.samplers.top_k import TopK
-from reference.samplers.top_n_sigma import TopNSigma
-from reference.samplers.top_p import TopP
-from reference.samplers.typical_p import TypicalP
-from reference.samplers.xtc import Xtc
-from reference.vocab import Vocab
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.errors import ChainError
+from sampler_parity.reference.pipelines.akunu import Akunu
+from sampler_parity.reference.pipelines.akunu_gumbel import AkunuGumbel
+from sampler_parity.reference.pipelines.power_law import PowerLaw
+from sampler_parity.reference.pipelines.tsampler import STAGES as TSAMPLER
+from sampler_parity.reference.samplers.adaptive_p import AdaptiveP
+from sampler_parity.reference.samplers.dist import Dist
+from sampler_parity.reference.samplers.dry import Dry
+from sampler_parity.reference.samplers.grammar import Grammar
+from sampler_parity.reference.samplers.grammar_lazy_patterns import GrammarLazyPatterns
+from sampler_parity.reference.samplers.greedy import Greedy
+from sampler_parity.reference.samplers.infill import Infill
+from sampler_parity.reference.samplers.logit_bias import LogitBias
+from sampler_parity.reference.samplers.min_p import MinP
+from sampler_parity.reference.samplers.mirostat import Mirostat
+from sampler_parity.reference.samplers.mirostat_v2 import MirostatV2
+from sampler_parity.reference.samplers.penalties import Penalties
+from sampler_parity.reference.samplers.softmax import Softmax
+from sampler_parity.reference.samplers.tail_free import TailFree
+from sampler_parity.reference.samplers.temp import Temp
+from sampler_parity.reference.samplers.temp_ext import TempExt
+from sampler_parity.reference.samplers.token_trie import TokenTrie
+from sampler_parity.reference.samplers.top_k import TopK
+from sampler_parity.reference.samplers.top_n_sigma import TopNSigma
+from sampler_parity.reference.samplers.top_p import TopP
+from sampler_parity.reference.samplers.typical_p import TypicalP
+from sampler_parity.reference.samplers.xtc import Xtc
+from sampler_parity.reference.vocab import Vocab
 
 
 class Sampler(Protocol):
@@ -146,7 +146,7 @@ def build_chain(
     not known.
     """
     if release is not None:
-        from reference.releases import changes_of, samplers_of  # imports this module
+        from sampler_parity.reference.releases import changes_of, samplers_of  # imports this module
 
         samplers = samplers_of(changes_of(release))
     context = {"n_vocab": n_vocab if n_vocab is not None or vocab is None else len(vocab)}

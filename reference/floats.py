@@ -20,7 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from reference.compiled import jit, vectorize
+from sampler_parity.reference.compiled import jit, vectorize
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 Float: TypeAlias = np.floating[Any]

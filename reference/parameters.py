@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from reference.errors import ChainError
+from sampler_parity.reference.errors import ChainError
 
 
 def integer(name: str, value: Any, low: int, high: int) -> int:

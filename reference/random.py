@@ -9,7 +9,7 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 
-from reference.compiled import jit
+from sampler_parity.reference.compiled import jit
 
 DEFAULT_SEED = 0xFFFFFFFF  # LLAMA_DEFAULT_SEED: "draw a seed yourself"
 

@@ -10,20 +10,20 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from reference.chain import ALL_SAMPLERS, Sampler
-from reference.errors import ChainError
-from reference.older.dist import OldDist
-from reference.older.dry import OldDry
-from reference.older.infill import OldInfill
-from reference.older.min_p import OldMinP
-from reference.older.mirostat import OldMirostat, OldMirostatV2
-from reference.older.penalties import OldPenalties
-from reference.older.temp import OldTemp, OldTempExt
-from reference.older.top_k import OldTopK
-from reference.older.top_n_sigma import OldTopNSigma
-from reference.older.top_p import OldTopP
-from reference.older.typical_p import OldTypicalP
-from reference.older.xtc import OldXtc
+from sampler_parity.reference.chain import ALL_SAMPLERS, Sampler
+from sampler_parity.reference.errors import ChainError
+from sampler_parity.reference.older.dist import OldDist
+from sampler_parity.reference.older.dry import OldDry
+from sampler_parity.reference.older.infill import OldInfill
+from sampler_parity.reference.older.min_p import OldMinP
+from sampler_parity.reference.older.mirostat import OldMirostat, OldMirostatV2
+from sampler_parity.reference.older.penalties import OldPenalties
+from sampler_parity.reference.older.temp import OldTemp, OldTempExt
+from sampler_parity.reference.older.top_k import OldTopK
+from sampler_parity.reference.older.top_n_sigma import OldTopNSigma
+from sampler_parity.reference.older.top_p import OldTopP
+from sampler_parity.reference.older.typical_p import OldTypicalP
+from sampler_parity.reference.older.xtc import OldXtc
 
 OLDEST, NEWEST = "b3889", "v0.5.0"
 

@@ -15,8 +15,8 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from reference.compiled import jit
-from reference.floats import FloatArray
+from sampler_parity.reference.compiled import jit
+from sampler_parity.reference.floats import FloatArray
 
 Order: TypeAlias = NDArray[np.int32]
 

@@ -11,7 +11,7 @@ leaf with the token that closes it), a leaf of more than MAX_LEAF tokens, a toke
 vocabulary.
 
 Source: the seed document of the token-trie sampler; docs/token-trie.md says how it is read.
-Tests: tests/test_token_trie_payload.py, tests/test_token_trie_cache.py
+Tests: tests/reference/test_token_trie_payload.py, tests/reference/test_token_trie_cache.py
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from reference.errors import ChainError
+from sampler_parity.reference.errors import ChainError
 
 T = TypeVar("T")
 

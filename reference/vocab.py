@@ -11,7 +11,7 @@ from enum import IntEnum
 from functools import cached_property
 from itertools import pairwise
 
-from reference.errors import ChainError
+from sampler_parity.reference.errors import ChainError
 
 _SPACE = "▁"
 _WHITE_SPACE = frozenset(

@@ -8,15 +8,19 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from harness.bundle import Bundle, read_finished
-from harness.errors import InputError
-from reports import compare, index, skip_ratio, throughput, throughput_page
-from reports.html import html
-from reports.junit import junit
-from reports.markdown import markdown
-from reports.page import Page, linked
-from reports.section import figures_of, report_of
-from reports.terminal import summary_lines as summary_lines
+from sampler_parity.harness.bundle.bundle import Bundle, read_finished
+from sampler_parity.harness.errors import InputError
+from sampler_parity.reports.pages.compare import build
+from sampler_parity.reports.pages.index import build as index
+from sampler_parity.reports.pages.parity.build import figures_of, report_of
+from sampler_parity.reports.pages.parity.html import html
+from sampler_parity.reports.pages.parity.junit import junit
+from sampler_parity.reports.pages.parity.markdown import markdown
+from sampler_parity.reports.pages.parity.terminal import summary_lines as summary_lines
+from sampler_parity.reports.pages.skip_ratio import build as skip_ratio
+from sampler_parity.reports.pages.throughput import build as throughput
+from sampler_parity.reports.pages.throughput import html as throughput_page
+from sampler_parity.reports.render.frame import Page, linked
 
 FORMATS = ("json", "md", "html", "junit")
 
@@ -80,11 +84,11 @@ def _parity(bundles: list[Bundle]) -> Page:
 
 def _comparison(bundles: list[Bundle]) -> list[Page]:
     """Bundles beside each other; it judges nothing."""
-    report = compare.report_of(bundles) if len(bundles) > 1 else None
+    report = build.report_of(bundles) if len(bundles) > 1 else None
     if report is None:
         return []
-    texts = compare.texts_of(report)
-    return [Page("compare", "Comparison", None, texts, [compare.headline(report)])]
+    texts = build.texts_of(report)
+    return [Page("compare", "Comparison", None, texts, [build.headline(report)])]
 
 
 def _overview(bundles: list[Bundle], pages: list[Page]) -> Page:

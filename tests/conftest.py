@@ -6,17 +6,19 @@ from pathlib import Path
 
 import pytest
 
-from harness.backends.libllama import Libllama, default_folder
-from harness.backends.llama_cpp import Worker
-from harness.process import BackendProcess
-from tests.chromium import See, Seen, chromium, look
-from tests.tiny_model import write_tiny_model
+from sampler_parity.harness.backends.llama_cpp.libllama import Libllama, default_folder
+from sampler_parity.harness.backends.llama_cpp.worker import Worker
+from sampler_parity.harness.protocol.process import BackendProcess
+from tests.support.chromium import See, Seen, chromium, look
+from tests.support.tiny_model import write_tiny_model
 
 
 @pytest.fixture(scope="session")
 def native() -> Iterator[BackendProcess]:
     """llama.cpp's samplers in a process of their own."""
-    process = BackendProcess("llama.cpp", [sys.executable, "-m", "harness.worker", "llama.cpp"])
+    process = BackendProcess(
+        "llama.cpp", [sys.executable, "-m", "sampler_parity.harness.backends.worker", "llama.cpp"]
+    )
     yield process
     process.close()
 
@@ -29,7 +31,7 @@ def libllama() -> Libllama:
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model that is made in a moment: tests/tiny_model.py."""
+    """A model that is made in a moment: tests/support/tiny_model.py."""
     path = tmp_path_factory.mktemp("tiny") / "tiny.gguf"
     write_tiny_model(path)
     return path

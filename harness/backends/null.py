@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.errors import Unsupported
-from harness.protocol import ChainSpec, HelloReply
-from reference import SAMPLERS, Candidates
+from sampler_parity.harness.errors import Unsupported
+from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
+from sampler_parity.reference import SAMPLERS, Candidates
 
 
 class NullInstance:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.backends import reference
-from harness.protocol import ChainSpec, HelloReply
-from reference import SAMPLERS, Candidates, UndefinedInputError, floats
+from sampler_parity.harness.backends import reference
+from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
+from sampler_parity.reference import SAMPLERS, Candidates, UndefinedInputError, floats
 
 _EPSILON = np.finfo(np.float32).eps
 

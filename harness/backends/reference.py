@@ -7,15 +7,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.errors import Unsupported
-from harness.protocol import ChainSpec, HelloReply
-from harness.releases import has
-from harness.statistics import law
-from harness.vocab_files import read_vocab
-from reference import ALL_SAMPLERS, Candidates, Chain, Sampler, build_chain, floats
-from reference.random import Mt19937
-from reference.releases import NEWEST, changes_of, samplers_of
-from reference.samplers.dist import Dist
+from sampler_parity.harness.backends.llama_cpp.signatures import has
+from sampler_parity.harness.distribution import law
+from sampler_parity.harness.errors import Unsupported
+from sampler_parity.harness.inputs.vocabularies import read_vocab
+from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
+from sampler_parity.reference import (
+    ALL_SAMPLERS,
+    Candidates,
+    Chain,
+    Sampler,
+    build_chain,
+    floats,
+)
+from sampler_parity.reference.random import Mt19937
+from sampler_parity.reference.releases import NEWEST, changes_of, samplers_of
+from sampler_parity.reference.samplers.dist import Dist
 
 
 class ReferenceInstance:

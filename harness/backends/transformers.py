@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.errors import InputError, Unsupported
-from harness.protocol import ChainSpec, HelloReply
+from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 
 Processor = tuple[str, dict[str, Any]]
 

@@ -4,7 +4,7 @@ One file for each sampler, and chain.py for faults between the samplers. adapter
 adapters that break the protocol; it is not imported here because it is run as a program.
 """
 
-from harness.mutants import (
+from sampler_parity.harness.mutants import (
     adaptive_p,
     akunu,
     akunu_gumbel,
@@ -31,7 +31,7 @@ from harness.mutants import (
     typical_p,
     xtc,
 )
-from harness.mutants.mutant import Mutant
+from sampler_parity.harness.mutants.mutant import Mutant
 
 _FILES = [
     greedy, dist, top_k, top_p, min_p, typical_p, temp, temp_ext, xtc, top_n_sigma, mirostat,

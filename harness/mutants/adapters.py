@@ -1,4 +1,4 @@
-"""Adapters that break the protocol: `python -m harness.mutants.adapters NAME`.
+"""Adapters that break the protocol: `python -m sampler_parity.harness.mutants.adapters NAME`.
 
 Each is the reference as a process and right in everything, except that it does one thing wrong when
 it is asked for a case with 129 tokens; or, on_hello, when it is greeted.
@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness import protocol as p
-from harness.backends.reference import Worker
-from harness.case import Case
-from harness.logits import Generated
-from harness.scratch import Scratch
-from harness.verdicts import Verdict
-from harness.worker import answer
+from sampler_parity.harness.backends.reference import Worker
+from sampler_parity.harness.backends.worker import answer
+from sampler_parity.harness.inputs.logits import Generated
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.scratch import Scratch
+from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.verdicts import Verdict
 
 TRIGGER = 129
 

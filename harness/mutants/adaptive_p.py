@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.mutants.mutant import Mutant
-from reference import Candidates
-from reference.random import discrete
-from reference.samplers.adaptive_p import INV_WIDTH, PEAK, SHARPNESS, AdaptiveP
+from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.reference import Candidates
+from sampler_parity.reference.random import discrete
+from sampler_parity.reference.samplers.adaptive_p import INV_WIDTH, PEAK, SHARPNESS, AdaptiveP
 
 
 class Steps(AdaptiveP):

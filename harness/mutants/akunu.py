@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.mutants.mutant import Mutant
-from reference import Candidates, floats, sorting
-from reference.pipelines import akunu
-from reference.pipelines.akunu import Akunu
-from reference.random import Mt19937
+from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.reference import Candidates, floats, sorting
+from sampler_parity.reference.pipelines import akunu
+from sampler_parity.reference.pipelines.akunu import Akunu
+from sampler_parity.reference.random import Mt19937
 
 
 class Steps(Akunu):

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.mutants.mutant import Mutant
-from reference import Candidates, floats
-from reference.pipelines import akunu
-from reference.pipelines.akunu_gumbel import (
+from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.reference import Candidates, floats
+from sampler_parity.reference.pipelines import akunu
+from sampler_parity.reference.pipelines.akunu_gumbel import (
     U_MAX,
     U_MIN,
     AkunuGumbel,
@@ -16,7 +16,7 @@ from reference.pipelines.akunu_gumbel import (
     gumbel,
     uniforms,
 )
-from reference.random import pcg_floats, pcg_hash
+from sampler_parity.reference.random import pcg_floats, pcg_hash
 
 
 class Steps(AkunuGumbel):

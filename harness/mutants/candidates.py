@@ -1,4 +1,5 @@
-"""Builds of llama.cpp that are up for release: `python -m harness.mutants.candidates NAME`.
+"""Builds of llama.cpp that are up for release:
+`python -m sampler_parity.harness.mutants.candidates NAME`.
 
 For the rehearsal of a release (docs/releasing.md): one is llama.cpp as it is, the others hold one
 fault each, planted between the protocol and the native sampler.
@@ -8,9 +9,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from harness.backends import slow
-from harness.backends.llama_cpp import Worker
-from harness.worker import run_worker
+from sampler_parity.harness.backends.llama_cpp.worker import Worker
+from sampler_parity.harness.backends.worker import run_worker
+from sampler_parity.harness.mutants import slow
 
 
 class WrongPenalties(Worker):

@@ -3,11 +3,11 @@
 from collections import deque
 from typing import Any
 
-from harness.mutants.mutant import Mutant
-from reference import Candidates, Chain, Sampler
-from reference.samplers.penalties import Penalties
-from reference.samplers.temp import Temp
-from reference.samplers.temp_ext import TempExt
+from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.reference import Candidates, Chain, Sampler
+from sampler_parity.reference.samplers.penalties import Penalties
+from sampler_parity.reference.samplers.temp import Temp
+from sampler_parity.reference.samplers.temp_ext import TempExt
 
 
 class ResetForgetsLast(Chain):

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from harness.mutants.mutant import Mutant
-from reference import Candidates, floats
-from reference.random import Mt19937
-from reference.samplers.dist import Dist
+from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.reference import Candidates, floats
+from sampler_parity.reference.random import Mt19937
+from sampler_parity.reference.samplers.dist import Dist
 
 
 class WalksInIdOrder(Dist):

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from harness.mutants.mutant import Mutant
-from reference import Candidates, floats
-from reference.samplers.dry import Dry, suffix_repeats
+from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.reference import Candidates, floats
+from sampler_parity.reference.samplers.dry import Dry, suffix_repeats
 
 
 class Steps(Dry):

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from harness.mutants.mutant import Mutant
-from reference import Candidates, Vocab
-from reference.grammar import COMPLETE, Decoded, Kind, Machine, State, parse
-from reference.grammar.strict import strictly_allowed
-from reference.samplers.grammar import Grammar, Matcher
+from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.reference import Candidates, Vocab
+from sampler_parity.reference.grammar import COMPLETE, Decoded, Kind, Machine, State, parse
+from sampler_parity.reference.grammar.strict import strictly_allowed
+from sampler_parity.reference.samplers.grammar import Grammar, Matcher
 
 
 class NotAdvanced(Grammar):

@@ -1,9 +1,9 @@
 """grammar_lazy_patterns, wrong in one way each."""
 
-from harness.mutants.mutant import Mutant
-from reference import Candidates
-from reference.grammar.triggers import Trigger
-from reference.samplers.grammar_lazy_patterns import GrammarLazyPatterns
+from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.reference import Candidates
+from sampler_parity.reference.grammar.triggers import Trigger
+from sampler_parity.reference.samplers.grammar_lazy_patterns import GrammarLazyPatterns
 
 
 class NotLazy(GrammarLazyPatterns):

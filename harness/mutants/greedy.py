@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from harness.mutants.mutant import Mutant
-from reference import Candidates
-from reference.samplers.greedy import Greedy
+from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.reference import Candidates
+from sampler_parity.reference.samplers.greedy import Greedy
 
 
 class LastOfEqualWins(Greedy):

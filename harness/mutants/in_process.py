@@ -7,10 +7,10 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from harness import protocol as p
-from harness.backends.mutant import Worker
-from harness.process import BackendFailure, BackendProcess
-from harness.worker import answer
+from sampler_parity.harness.backends.worker import answer
+from sampler_parity.harness.mutants.worker import Worker
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
 
 R = TypeVar("R", bound=BaseModel)
 

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from harness.mutants.mutant import Mutant
-from reference import Candidates, Vocab, floats
-from reference.samplers.infill import Infill
+from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.reference import Candidates, Vocab, floats
+from sampler_parity.reference.samplers.infill import Infill
 
 
 class Steps(Infill):

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from harness.mutants.mutant import Mutant
-from reference import Candidates
-from reference.samplers.logit_bias import LogitBias
+from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.reference import Candidates
+from sampler_parity.reference.samplers.logit_bias import LogitBias
 
 
 class Omitted(LogitBias):

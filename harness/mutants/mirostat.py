@@ -4,11 +4,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from harness.mutants.mutant import Mutant
-from reference import Candidates, floats
-from reference.random import discrete
-from reference.samplers.mirostat import Mirostat
-from reference.samplers.top_k import keep_most_likely
+from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.reference import Candidates, floats
+from sampler_parity.reference.random import discrete
+from sampler_parity.reference.samplers.mirostat import Mirostat
+from sampler_parity.reference.samplers.top_k import keep_most_likely
 
 
 class RestartsMu(Mirostat):

@@ -5,10 +5,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.mutants.mutant import Mutant
-from reference import Candidates, floats
-from reference.random import discrete
-from reference.samplers.mirostat_v2 import MirostatV2
+from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.reference import Candidates, floats
+from sampler_parity.reference.random import discrete
+from sampler_parity.reference.samplers.mirostat_v2 import MirostatV2
 
 
 class Steps(MirostatV2):

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from reference import Candidates
-from reference.pipelines.llama_cpp import CommonSampler, Output, SamplingParams
-from reference.trie import TrieCache, cache_key
+from sampler_parity.reference import Candidates
+from sampler_parity.reference.pipelines.llama_cpp import CommonSampler, Output, SamplingParams
+from sampler_parity.reference.trie import TrieCache, cache_key
 
 
 @dataclass(frozen=True)

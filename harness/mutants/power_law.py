@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.mutants.mutant import Mutant
-from reference import Candidates, floats
-from reference.pipelines.power_law import FAR_LOGIT, PowerLaw
-from reference.random import discrete
+from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.reference import Candidates, floats
+from sampler_parity.reference.pipelines.power_law import FAR_LOGIT, PowerLaw
+from sampler_parity.reference.random import discrete
 
 
 class Steps(PowerLaw):

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from harness.mutants.mutant import Mutant
-from reference import Candidates, floats
-from reference.samplers.temp import Temp, scale
+from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.reference import Candidates, floats
+from sampler_parity.reference.samplers.temp import Temp, scale
 
 
 class ZeroDivides(Temp):

@@ -4,10 +4,10 @@ from typing import Any
 
 import numpy as np
 
-from harness.mutants.mutant import Mutant
-from reference import Candidates, floats
-from reference.samplers.temp import scale
-from reference.samplers.temp_ext import TempExt
+from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.reference import Candidates, floats
+from sampler_parity.reference.samplers.temp import scale
+from sampler_parity.reference.samplers.temp_ext import TempExt
 
 
 class Steps(TempExt):

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from harness.mutants.mutant import Mutant
-from reference import Candidates
-from reference.samplers.token_trie import TokenTrie
-from reference.trie import Node
+from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.reference import Candidates
+from sampler_parity.reference.samplers.token_trie import TokenTrie
+from sampler_parity.reference.trie import Node
 
 
 class MasksOneNodeLate(TokenTrie):

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from harness.mutants.mutant import Mutant
-from reference import Candidates, sorting
-from reference.samplers.top_k import TopK
+from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.reference import Candidates, sorting
+from sampler_parity.reference.samplers.top_k import TopK
 
 
 class ZeroMeansOne(TopK):

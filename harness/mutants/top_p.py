@@ -3,9 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.mutants.mutant import Mutant
-from reference import Candidates, floats
-from reference.samplers.top_p import TopP
+from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.reference import Candidates, floats
+from sampler_parity.reference.samplers.top_p import TopP
 
 
 class CrossingTokenDropped(TopP):

@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from harness.mutants.mutant import Mutant
-from reference import Candidates, floats
-from reference.pipelines.tsampler import filters, sample, stages
-from reference.pipelines.tsampler.history import PenaltyParams, TokenHistoryTracker
-from reference.pipelines.tsampler.stages import Filter
-from reference.pipelines.tsampler.xoroshiro import Xoroshiro128Plus
+from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.reference import Candidates, floats
+from sampler_parity.reference.pipelines.tsampler import filters, sample, stages
+from sampler_parity.reference.pipelines.tsampler.history import (
+    PenaltyParams,
+    TokenHistoryTracker,
+)
+from sampler_parity.reference.pipelines.tsampler.stages import Filter
+from sampler_parity.reference.pipelines.tsampler.xoroshiro import Xoroshiro128Plus
 
 
 def _filter(name: str, change: Callable[[Candidates], None]) -> Filter:

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.mutants.mutant import Mutant
-from reference import Candidates, floats, sorting
-from reference.samplers.typical_p import TypicalP
+from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.reference import Candidates, floats, sorting
+from sampler_parity.reference.samplers.typical_p import TypicalP
 
 
 class Steps(TypicalP):

@@ -17,7 +17,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from harness.statistics import sequential
+from sampler_parity.harness.statistics import sequential
 
 ULP = 2.0**-23
 

@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from harness.statistics.tv import Counts, Probabilities
+from sampler_parity.harness.statistics.tv import Counts, Probabilities
 
 FEWEST_EXPECTED = 5.0  # in a bin, for the limit law; smaller bins are pooled
 MOST_OUTCOMES = 200_000

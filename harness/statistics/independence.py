@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from harness.statistics.tv import radius
+from sampler_parity.harness.statistics.tv import radius
 
 LAGS = (1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 100, 128, 256, 512, 1000, 1024)
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.statistics import coupled, fit, sequential, tv
-from harness.statistics.plan import LOOKS, Errors
+from sampler_parity.harness.statistics import coupled, fit, sequential, tv
+from sampler_parity.harness.statistics.plan import LOOKS, Errors
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from harness.statistics import fit, look, tv, wrong
-from harness.statistics.plan import Errors, draws_for
+from sampler_parity.harness.statistics import fit, look, tv, wrong
+from sampler_parity.harness.statistics.plan import Errors, draws_for
 
 Counts = NDArray[np.int64]
 Law = NDArray[np.float64]

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from harness.statistics import tv
+from sampler_parity.harness.statistics import tv
 
 LOOKS = 7  # at n/64, n/32, ..., n
 MOST_DRAWS = 1 << 40

@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from harness.statistics.tv import Counts, Probabilities
+from sampler_parity.harness.statistics.tv import Counts, Probabilities
 
 CONCENTRATIONS = (1e1, 1e2, 1e3, 1e4, 1e5, 1e6)
 RATES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.9)

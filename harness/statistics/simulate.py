@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from harness.statistics import independence, look
-from harness.statistics.plan import Errors, looks
+from sampler_parity.harness.statistics import independence, look
+from sampler_parity.harness.statistics.plan import Errors, looks
 
 _CHUNK = 2000  # runs at a time, to bound memory
 

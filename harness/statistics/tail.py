@@ -15,7 +15,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from harness.statistics.plan import Errors, smallest
+from sampler_parity.harness.statistics.plan import Errors, smallest
 
 
 def total_p_value(hits: Any, n: Any, mass: float) -> Any:

@@ -9,10 +9,10 @@
 The samplers are reference/samplers/grammar.py and grammar_lazy_patterns.py.
 """
 
-from reference.grammar.parser import parse
-from reference.grammar.rules import Element, Kind, Rules
-from reference.grammar.stacks import Machine, State
-from reference.grammar.utf8 import COMPLETE, Decoded, Partial, decode
+from sampler_parity.reference.grammar.parser import parse
+from sampler_parity.reference.grammar.rules import Element, Kind, Rules
+from sampler_parity.reference.grammar.stacks import Machine, State
+from sampler_parity.reference.grammar.utf8 import COMPLETE, Decoded, Partial, decode
 
 __all__ = [
     "COMPLETE",

@@ -18,9 +18,9 @@ MAX_NESTING groups inside one another (its recursion uses up the stack), over MA
 Source: llama_grammar_parser, src/llama-grammar.cpp at v0.5.0.
 """
 
-from reference.errors import ChainError
-from reference.grammar.rules import Element, Kind, Rules
-from reference.vocab import TokenType, Vocab
+from sampler_parity.reference.errors import ChainError
+from sampler_parity.reference.grammar.rules import Element, Kind, Rules
+from sampler_parity.reference.vocab import TokenType, Vocab
 
 MAX_REPETITIONS = 2000  # MAX_REPETITION_THRESHOLD
 MAX_NESTING = 100

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-from reference.errors import ChainError
+from sampler_parity.reference.errors import ChainError
 
 MAX_CHAIN = 2_000  # rules that begin with one another; see docs/grammar.md
 

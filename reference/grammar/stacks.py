@@ -10,9 +10,9 @@ stack; here the states that characters lead to are kept, which changes no result
 
 from collections.abc import Iterable
 
-from reference.errors import UndefinedInputError
-from reference.grammar.rules import Element, Kind, Rules
-from reference.grammar.utf8 import Decoded, Partial, completions
+from sampler_parity.reference.errors import UndefinedInputError
+from sampler_parity.reference.grammar.rules import Element, Kind, Rules
+from sampler_parity.reference.grammar.utf8 import Decoded, Partial, completions
 
 Stack = tuple[int, ...]
 

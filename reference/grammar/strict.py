@@ -13,10 +13,10 @@ import functools
 import numpy as np
 from numpy.typing import NDArray
 
-from reference.grammar.rules import Kind
-from reference.grammar.stacks import TOKENS, Machine, Stack, State
-from reference.grammar.utf8 import COMPLETE, Decoded, Partial, completions
-from reference.vocab import Vocab
+from sampler_parity.reference.grammar.rules import Kind
+from sampler_parity.reference.grammar.stacks import TOKENS, Machine, Stack, State
+from sampler_parity.reference.grammar.utf8 import COMPLETE, Decoded, Partial, completions
+from sampler_parity.reference.vocab import Vocab
 
 # The ways to read a text: where it stands in the grammar, and the bytes of a begun character.
 Ways = list[tuple[State, bytes]]

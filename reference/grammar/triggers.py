@@ -10,7 +10,7 @@ llama_sampler_init_grammar_impl, src/llama-sampler.cpp at v0.5.0.
 import re
 from dataclasses import dataclass
 
-from reference.errors import ChainError
+from sampler_parity.reference.errors import ChainError
 
 _SAME = set("dDwWsSbBnrtfv")  # escaped letters that both read alike
 

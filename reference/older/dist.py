@@ -6,11 +6,11 @@ src/llama-sampler.cpp.
 
 import numpy as np
 
-from reference.candidates import Candidates
-from reference.errors import UndefinedInputError
-from reference.older.sampler import NONE, Old, in_state, sort
-from reference.random import discrete
-from reference.samplers.dist import Dist
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.errors import UndefinedInputError
+from sampler_parity.reference.older.sampler import NONE, Old, in_state, sort
+from sampler_parity.reference.random import discrete
+from sampler_parity.reference.samplers.dist import Dist
 
 
 class OldDist(Dist):

@@ -6,11 +6,11 @@ src/llama-sampler.cpp.
 
 from typing import Any
 
-from reference.errors import UndefinedInputError
-from reference.older.sampler import NONE, Old, in_state
-from reference.parameters import int32
-from reference.samplers.dry import MAX_BREAKER_BYTES, Dry
-from reference.vocab import Vocab
+from sampler_parity.reference.errors import UndefinedInputError
+from sampler_parity.reference.older.sampler import NONE, Old, in_state
+from sampler_parity.reference.parameters import int32
+from sampler_parity.reference.samplers.dry import MAX_BREAKER_BYTES, Dry
+from sampler_parity.reference.vocab import Vocab
 
 
 class OldDry(Dry):

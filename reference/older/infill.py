@@ -3,10 +3,10 @@
 Source: llama_sampler_infill_apply, src/llama-sampling.cpp, later src/llama-sampler.cpp.
 """
 
-from reference.candidates import Candidates
-from reference.older.sampler import NONE, Old, in_state, sort
-from reference.samplers.infill import Infill
-from reference.vocab import Vocab
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.older.sampler import NONE, Old, in_state, sort
+from sampler_parity.reference.samplers.infill import Infill
+from sampler_parity.reference.vocab import Vocab
 
 
 class OldInfill(Infill):

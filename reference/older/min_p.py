@@ -5,10 +5,10 @@ Source: llama_sampler_min_p_apply, src/llama-sampling.cpp, later src/llama-sampl
 
 import numpy as np
 
-from reference import floats
-from reference.candidates import Candidates
-from reference.older.sampler import NONE, Old, in_state, sort
-from reference.samplers.min_p import MinP
+from sampler_parity.reference import floats
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.older.sampler import NONE, Old, in_state, sort
+from sampler_parity.reference.samplers.min_p import MinP
 
 
 class OldMinP(MinP):

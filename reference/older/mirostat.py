@@ -4,10 +4,10 @@ Source: llama_sampler_mirostat_apply, _clone and llama_sampler_mirostat_v2_apply
 src/llama-sampling.cpp, later src/llama-sampler.cpp.
 """
 
-from reference.candidates import Candidates
-from reference.older.sampler import NONE, Old, in_state, sort
-from reference.samplers.mirostat import Mirostat
-from reference.samplers.mirostat_v2 import MirostatV2
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.older.sampler import NONE, Old, in_state, sort
+from sampler_parity.reference.samplers.mirostat import Mirostat
+from sampler_parity.reference.samplers.mirostat_v2 import MirostatV2
 
 
 class OldMirostat(Mirostat):

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from reference.candidates import Candidates
-from reference.older.sampler import NONE, Old, in_state
-from reference.samplers.penalties import Penalties
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.older.sampler import NONE, Old, in_state
+from sampler_parity.reference.samplers.penalties import Penalties
 
 
 class OldPenalties(Penalties):

@@ -8,8 +8,8 @@ them can be built, also one that no release had, so that a difference can be put
 from copy import copy
 from typing import TypeAlias, TypeVar
 
-from reference import sorting
-from reference.candidates import Candidates
+from sampler_parity.reference import sorting
+from sampler_parity.reference.candidates import Candidates
 
 Old: TypeAlias = frozenset[str]
 NONE: Old = frozenset()

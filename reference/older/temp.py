@@ -5,11 +5,11 @@ Source: llama_sampler_temp_apply and llama_sampler_temp_ext_apply, src/llama-sam
 
 import numpy as np
 
-from reference import floats
-from reference.candidates import Candidates
-from reference.older.sampler import NONE, Old, in_state, sort
-from reference.samplers.temp import Temp, scale
-from reference.samplers.temp_ext import TempExt
+from sampler_parity.reference import floats
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.older.sampler import NONE, Old, in_state, sort
+from sampler_parity.reference.samplers.temp import Temp, scale
+from sampler_parity.reference.samplers.temp_ext import TempExt
 
 
 @np.errstate(all="ignore")

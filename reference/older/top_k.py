@@ -3,9 +3,9 @@
 Source: llama_sampler_top_k_impl, src/llama-sampling.cpp.
 """
 
-from reference.candidates import Candidates
-from reference.older.sampler import NONE, Old, in_state
-from reference.samplers.top_k import TopK
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.older.sampler import NONE, Old, in_state
+from sampler_parity.reference.samplers.top_k import TopK
 
 
 class OldTopK(TopK):

@@ -5,10 +5,10 @@ Source: llama_sampler_top_n_sigma_apply, src/llama-sampling.cpp, later src/llama
 
 import numpy as np
 
-from reference import floats
-from reference.candidates import Candidates
-from reference.older.sampler import NONE, Old, in_state, sort
-from reference.samplers.top_n_sigma import TopNSigma
+from sampler_parity.reference import floats
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.older.sampler import NONE, Old, in_state, sort
+from sampler_parity.reference.samplers.top_n_sigma import TopNSigma
 
 
 class OldTopNSigma(TopNSigma):

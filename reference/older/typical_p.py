@@ -3,9 +3,9 @@
 Source: llama_sampler_typical_apply, src/llama-sampling.cpp, later src/llama-sampler.cpp.
 """
 
-from reference.candidates import Candidates
-from reference.older.sampler import NONE, Old, in_state, sort
-from reference.samplers.typical_p import TypicalP
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.older.sampler import NONE, Old, in_state, sort
+from sampler_parity.reference.samplers.typical_p import TypicalP
 
 
 class OldTypicalP(TypicalP):

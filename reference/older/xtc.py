@@ -3,9 +3,9 @@
 Source: llama_sample_xtc_apply, src/llama-sampling.cpp, later src/llama-sampler.cpp.
 """
 
-from reference.candidates import Candidates
-from reference.older.sampler import NONE, Old, in_state, sort
-from reference.samplers.xtc import Xtc
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.older.sampler import NONE, Old, in_state, sort
+from sampler_parity.reference.samplers.xtc import Xtc
 
 
 class OldXtc(Xtc):

@@ -35,12 +35,12 @@ from typing import Any
 
 import numpy as np
 
-from reference import floats, sorting
-from reference.candidates import Candidates
-from reference.errors import ChainError, UndefinedInputError
-from reference.floats import FloatArray
-from reference.parameters import float32, int32, uint32
-from reference.random import Mt19937
+from sampler_parity.reference import floats, sorting
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.errors import ChainError, UndefinedInputError
+from sampler_parity.reference.floats import FloatArray
+from sampler_parity.reference.parameters import float32, int32, uint32
+from sampler_parity.reference.random import Mt19937
 
 DEFAULT_CAP = 256
 

@@ -30,12 +30,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reference import floats
-from reference.candidates import Candidates
-from reference.errors import ChainError
-from reference.floats import FloatArray
-from reference.parameters import float32, int32, uint32
-from reference.pipelines.akunu import (
+from sampler_parity.reference import floats
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.errors import ChainError
+from sampler_parity.reference.floats import FloatArray
+from sampler_parity.reference.parameters import float32, int32, uint32
+from sampler_parity.reference.pipelines.akunu import (
     effective_k,
     inverse,
     penalize,
@@ -44,7 +44,7 @@ from reference.pipelines.akunu import (
     to_half,
     top_p_cut,
 )
-from reference.random import pcg_floats
+from sampler_parity.reference.random import pcg_floats
 
 KNUTH = 2654435761
 U_MIN = np.float32(1e-7)

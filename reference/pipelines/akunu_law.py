@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reference.compiled import jit
-from reference.pipelines.akunu_gumbel import U_MAX, U_MIN, gumbel
+from sampler_parity.reference.compiled import jit
+from sampler_parity.reference.pipelines.akunu_gumbel import U_MAX, U_MIN, gumbel
 
 WORDS = 2.0**32
 NEGLIGIBLE = -60.0  # exp of it is 1e-26

@@ -16,8 +16,8 @@ it is.
 The grammar itself is not here: it is any object with apply, accept, reset and clone.
 
 Source: common/sampling.cpp at v0.5.0.
-Tests: tests/test_common_sampler.py, and _native.py against libllama-common;
-    tests/test_token_trie_pipeline.py
+Tests: tests/reference/test_common_sampler.py, and _native.py against libllama-common;
+    tests/reference/test_token_trie_pipeline.py
 """
 
 from collections import deque
@@ -28,11 +28,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reference import sorting
-from reference.candidates import Candidates
-from reference.chain import Sampler, build_chain
-from reference.errors import UndefinedInputError
-from reference.pipelines.llama_cpp_chain import (
+from sampler_parity.reference import sorting
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.chain import Sampler, build_chain
+from sampler_parity.reference.errors import UndefinedInputError
+from sampler_parity.reference.pipelines.llama_cpp_chain import (
     SamplingParams,
     ban_eog,
     default_chain,
@@ -40,9 +40,9 @@ from reference.pipelines.llama_cpp_chain import (
     samplers_from_chars,
     samplers_from_names,
 )
-from reference.pipelines.reasoning_budget import ReasoningBudget, State
-from reference.samplers.token_trie import BEFORE_TRIE, TokenTrie
-from reference.vocab import Vocab
+from sampler_parity.reference.pipelines.reasoning_budget import ReasoningBudget, State
+from sampler_parity.reference.samplers.token_trie import BEFORE_TRIE, TokenTrie
+from sampler_parity.reference.vocab import Vocab
 
 __all__ = [
     "CommonSampler",

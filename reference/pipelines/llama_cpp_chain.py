@@ -16,7 +16,7 @@ Not here: a model's own defaults (`general.sampling.*` in its metadata).
 Source: common/common.h (common_params_sampling), common/common.cpp (common_init_result),
 common/sampling.cpp (common_sampler_init, common_sampler_types_from_names) and common/arg.cpp at
 v0.5.0.
-Tests: tests/test_pipeline_llama_cpp.py
+Tests: tests/reference/test_common_sampler_chain.py
 """
 
 import dataclasses
@@ -27,9 +27,9 @@ from typing import Any
 
 import numpy as np
 
-from reference.errors import ChainError
-from reference.random import DEFAULT_SEED
-from reference.vocab import Vocab
+from sampler_parity.reference.errors import ChainError
+from sampler_parity.reference.random import DEFAULT_SEED
+from sampler_parity.reference.vocab import Vocab
 
 ChainSpec = list[dict[str, dict[str, Any]]]
 

@@ -42,15 +42,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reference import floats, sorting
-from reference.candidates import Candidates
-from reference.chain import Chain, Sampler
-from reference.errors import UndefinedInputError
+from sampler_parity.reference import floats, sorting
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.chain import Chain, Sampler
+from sampler_parity.reference.errors import UndefinedInputError
 
 Floats = NDArray[np.float32]
 
 # How near a decision must be to its threshold, relative or in mass, for rounding to explain it: as
-# harness/boundary.py has it, for float32 sums over up to 262,144 terms.
+# harness/parity/boundary.py has it, for float32 sums over up to 262,144 terms.
 WIDTH = 1e-5
 
 _ONE = np.float32(1)

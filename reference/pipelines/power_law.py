@@ -37,12 +37,12 @@ from typing import Any
 
 import numpy as np
 
-from reference import floats
-from reference.candidates import Candidates
-from reference.errors import ChainError
-from reference.floats import FloatArray
-from reference.parameters import float32, integer, uint32
-from reference.random import Mt19937, discrete
+from sampler_parity.reference import floats
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.errors import ChainError
+from sampler_parity.reference.floats import FloatArray
+from sampler_parity.reference.parameters import float32, integer, uint32
+from sampler_parity.reference.random import Mt19937, discrete
 
 FLT_EPSILON = np.float32(2.0**-23)
 FAR_LOGIT = -100

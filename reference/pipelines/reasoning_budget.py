@@ -27,7 +27,7 @@ Edges: the piece is one token's, not the text's so far: a token that holds only 
     that is no candidate leaves only -inf. reset goes to IDLE, whatever the state was at first.
 Source: common/reasoning-budget.cpp, token_matcher included, and common_utf8_is_complete
     (common/unicode.cpp) at v0.5.0.
-Tests: tests/test_reasoning_budget.py
+Tests: tests/reference/test_reasoning_budget.py
 """
 
 from collections.abc import Sequence
@@ -35,10 +35,10 @@ from enum import IntEnum
 
 import numpy as np
 
-from reference.candidates import Candidates
-from reference.errors import UndefinedInputError
-from reference.parameters import int32
-from reference.vocab import Vocab
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.errors import UndefinedInputError
+from sampler_parity.reference.parameters import int32
+from sampler_parity.reference.vocab import Vocab
 
 Tokens = tuple[int, ...]
 

@@ -28,11 +28,11 @@ from typing import Any
 
 import numpy as np
 
-from reference import floats
-from reference.candidates import Candidates
-from reference.errors import UndefinedInputError
-from reference.parameters import float32, uint32
-from reference.random import Mt19937, discrete
+from sampler_parity.reference import floats
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.errors import UndefinedInputError
+from sampler_parity.reference.parameters import float32, uint32
+from sampler_parity.reference.random import Mt19937, discrete
 
 INV_WIDTH = np.float32(1) / np.float32(0.3)
 PEAK, SHARPNESS = 5, 10

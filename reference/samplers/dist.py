@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from reference import floats
-from reference.candidates import Candidates
-from reference.parameters import uint32
-from reference.random import Mt19937
+from sampler_parity.reference import floats
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.parameters import uint32
+from sampler_parity.reference.random import Mt19937
 
 
 class Dist:

@@ -30,11 +30,11 @@ from typing import Any
 
 import numpy as np
 
-from reference import floats
-from reference.candidates import Candidates
-from reference.errors import ChainError
-from reference.parameters import float32, int32
-from reference.vocab import Vocab
+from sampler_parity.reference import floats
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.errors import ChainError
+from sampler_parity.reference.parameters import float32, int32
+from sampler_parity.reference.vocab import Vocab
 
 FLOAT_MAX_LOG = np.float32(88.7228391)
 MAX_BREAKER_BYTES, MAX_TAIL_TOKENS = 40, 20

@@ -26,10 +26,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reference.candidates import Candidates
-from reference.errors import ChainError, UndefinedInputError
-from reference.grammar import COMPLETE, Decoded, Machine, Partial, State, decode, parse
-from reference.vocab import Vocab
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.errors import ChainError, UndefinedInputError
+from sampler_parity.reference.grammar import (
+    COMPLETE,
+    Decoded,
+    Machine,
+    Partial,
+    State,
+    decode,
+    parse,
+)
+from sampler_parity.reference.vocab import Vocab
 
 
 class Grammar:

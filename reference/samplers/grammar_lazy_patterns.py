@@ -25,13 +25,13 @@ Suite: suites/grammar/grammar_lazy_patterns.toml
 from collections.abc import Sequence
 from typing import Any
 
-from reference.candidates import Candidates
-from reference.errors import ChainError, UndefinedInputError
-from reference.grammar.triggers import Trigger, translated
-from reference.grammar.utf8 import decode
-from reference.parameters import int32
-from reference.samplers.grammar import matcher_of
-from reference.vocab import Vocab
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.errors import ChainError, UndefinedInputError
+from sampler_parity.reference.grammar.triggers import Trigger, translated
+from sampler_parity.reference.grammar.utf8 import decode
+from sampler_parity.reference.parameters import int32
+from sampler_parity.reference.samplers.grammar import matcher_of
+from sampler_parity.reference.vocab import Vocab
 
 
 class GrammarLazyPatterns:

@@ -10,8 +10,8 @@ Source: llama_sampler_greedy_apply, src/llama-sampler.cpp at v0.5.0.
 Suite: suites/parity/greedy.toml
 """
 
-from reference import floats
-from reference.candidates import Candidates
+from sampler_parity.reference import floats
+from sampler_parity.reference.candidates import Candidates
 
 
 class Greedy:

@@ -19,10 +19,10 @@ from collections import defaultdict
 
 import numpy as np
 
-from reference import floats
-from reference.candidates import Candidates
-from reference.errors import ChainError, UndefinedInputError
-from reference.vocab import Vocab
+from sampler_parity.reference import floats
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.errors import ChainError, UndefinedInputError
+from sampler_parity.reference.vocab import Vocab
 
 MAX_PIECE_BYTES = 512
 

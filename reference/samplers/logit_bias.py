@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from reference.candidates import Candidates
-from reference.errors import ChainError
-from reference.parameters import bias, int32
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.errors import ChainError
+from sampler_parity.reference.parameters import bias, int32
 
 
 class LogitBias:

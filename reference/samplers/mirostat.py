@@ -27,11 +27,11 @@ from typing import Any
 
 import numpy as np
 
-from reference import floats
-from reference.candidates import Candidates
-from reference.parameters import float32, int32, uint32
-from reference.random import Mt19937, discrete
-from reference.samplers.top_k import keep_most_likely
+from sampler_parity.reference import floats
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.parameters import float32, int32, uint32
+from sampler_parity.reference.random import Mt19937, discrete
+from sampler_parity.reference.samplers.top_k import keep_most_likely
 
 
 class Mirostat:

@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from reference import floats
-from reference.candidates import Candidates
-from reference.parameters import float32, uint32
-from reference.random import Mt19937
-from reference.samplers.mirostat import draw_and_steer
+from sampler_parity.reference import floats
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.parameters import float32, uint32
+from sampler_parity.reference.random import Mt19937
+from sampler_parity.reference.samplers.mirostat import draw_and_steer
 
 
 class MirostatV2:

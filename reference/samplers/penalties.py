@@ -25,9 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from reference.candidates import Candidates
-from reference.errors import ChainError
-from reference.parameters import float32, int32
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.errors import ChainError
+from sampler_parity.reference.parameters import float32, int32
 
 
 class Penalties:

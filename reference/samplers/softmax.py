@@ -9,8 +9,8 @@ Source: llama_sampler_softmax_impl, src/llama-sampling.cpp at b3889; b5590 still
 Suite: suites/removed/softmax.toml.
 """
 
-from reference import sorting
-from reference.candidates import Candidates
+from sampler_parity.reference import sorting
+from sampler_parity.reference.candidates import Candidates
 
 
 class Softmax:

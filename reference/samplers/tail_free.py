@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from reference import floats
-from reference.candidates import Candidates
-from reference.parameters import float32, size
-from reference.samplers.softmax import sort_and_normalize
+from sampler_parity.reference import floats
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.parameters import float32, size
+from sampler_parity.reference.samplers.softmax import sort_and_normalize
 
 
 class TailFree:

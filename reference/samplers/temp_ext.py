@@ -21,10 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from reference import floats
-from reference.candidates import Candidates
-from reference.parameters import float32
-from reference.samplers.temp import scale
+from sampler_parity.reference import floats
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.parameters import float32
+from sampler_parity.reference.samplers.temp import scale
 
 
 class TempExt:

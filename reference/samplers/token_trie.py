@@ -30,11 +30,11 @@ from typing import Any
 
 import numpy as np
 
-from reference import floats
-from reference.candidates import Candidates
-from reference.errors import ChainError
-from reference.parameters import integer
-from reference.trie import MAX_LEAF, Node, build_trie, read_payload
+from sampler_parity.reference import floats
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.errors import ChainError
+from sampler_parity.reference.parameters import integer
+from sampler_parity.reference.trie import MAX_LEAF, Node, build_trie, read_payload
 
 LIMIT = MAX_LEAF
 BEFORE_TRIE = ("logit_bias", "penalties", "dry")  # they change the logits of all tokens

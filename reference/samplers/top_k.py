@@ -14,8 +14,8 @@ Suite: suites/parity/top_k.toml
 
 from typing import Any
 
-from reference.candidates import Candidates
-from reference.parameters import int32
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.parameters import int32
 
 
 class TopK:

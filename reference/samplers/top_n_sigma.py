@@ -20,9 +20,9 @@ from typing import Any
 
 import numpy as np
 
-from reference import floats
-from reference.candidates import Candidates
-from reference.parameters import float32
+from sampler_parity.reference import floats
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.parameters import float32
 
 
 class TopNSigma:

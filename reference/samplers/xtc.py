@@ -18,9 +18,9 @@ Suite: suites/parity/xtc.toml
 
 from typing import Any
 
-from reference.candidates import Candidates
-from reference.parameters import float32, size, uint32
-from reference.random import Mt19937
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.parameters import float32, size, uint32
+from sampler_parity.reference.random import Mt19937
 
 
 class Xtc:

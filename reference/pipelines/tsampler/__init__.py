@@ -11,6 +11,6 @@ them: where it equals llama.cpp and where it does not.
 Suite: suites/tsampler/
 """
 
-from reference.pipelines.tsampler.stages import STAGES
+from sampler_parity.reference.pipelines.tsampler.stages import STAGES
 
 __all__ = ["STAGES"]

@@ -23,9 +23,9 @@ Readings, where the documentation leaves them open:
 import numpy as np
 from numpy.typing import NDArray
 
-from reference import floats
-from reference.candidates import Candidates
-from reference.pipelines.tsampler import v8_math
+from sampler_parity.reference import floats
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.pipelines.tsampler import v8_math
 
 
 def candidates_from_logits(logits: NDArray[np.float32]) -> Candidates:

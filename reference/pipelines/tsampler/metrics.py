@@ -18,9 +18,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from reference import floats
-from reference.pipelines.tsampler import v8_math
-from reference.pipelines.tsampler.history import Row
+from sampler_parity.reference import floats
+from sampler_parity.reference.pipelines.tsampler import v8_math
+from sampler_parity.reference.pipelines.tsampler.history import Row
 
 Base = Literal["nats", "bits"]
 _LN2 = float(np.log(2.0))  # Math.LN2

@@ -19,17 +19,17 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from reference import floats
-from reference.candidates import Candidates
-from reference.pipelines.tsampler import filters, v8_math
-from reference.pipelines.tsampler.history import (
+from sampler_parity.reference import floats
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.pipelines.tsampler import filters, v8_math
+from sampler_parity.reference.pipelines.tsampler.history import (
     PenaltyParams,
     Row,
     TokenHistoryTracker,
     apply_penalties,
 )
-from reference.pipelines.tsampler.workspace import DEFAULT_KCAP, TYPICAL_P_KCAP
-from reference.pipelines.tsampler.xoroshiro import Xoroshiro128Plus
+from sampler_parity.reference.pipelines.tsampler.workspace import DEFAULT_KCAP, TYPICAL_P_KCAP
+from sampler_parity.reference.pipelines.tsampler.xoroshiro import Xoroshiro128Plus
 
 Mode = Literal["fast", "parity"]
 GREEDY_BELOW = 1e-3

@@ -13,16 +13,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from reference.candidates import Candidates
-from reference.errors import ChainError, UndefinedInputError
-from reference.parameters import int32, integer, size
-from reference.pipelines.tsampler import filters, sample
-from reference.pipelines.tsampler.history import (
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.errors import ChainError, UndefinedInputError
+from sampler_parity.reference.parameters import int32, integer, size
+from sampler_parity.reference.pipelines.tsampler import filters, sample
+from sampler_parity.reference.pipelines.tsampler.history import (
     PenaltyParams,
     TokenHistoryTracker,
     apply_penalties,
 )
-from reference.pipelines.tsampler.xoroshiro import Xoroshiro128Plus
+from sampler_parity.reference.pipelines.tsampler.xoroshiro import Xoroshiro128Plus
 
 _SAFE_INTEGER = 2**53 - 1
 

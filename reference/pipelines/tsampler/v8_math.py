@@ -9,7 +9,7 @@ are written as the double with that high word.
 
 import math
 
-from reference.compiled import vectorize
+from sampler_parity.reference.compiled import vectorize
 
 _LN2_HIGH = float.fromhex("0x1.62e42fee00000p-1")
 _LN2_LOW = float.fromhex("0x1.a39ef35793c76p-33")

@@ -1,0 +1,1 @@
+"""llama.cpp's own code through libllama: samplers, decoding, the graph, builds and devices."""

@@ -1,0 +1,92 @@
+"""The libraries of a libllama build: which files of a folder they are, checked before they are
+loaded."""
+
+import platform
+import re
+import struct
+from pathlib import Path
+
+from sampler_parity.harness.errors import InputError
+
+_LIBRARIES = {"Darwin": ("libllama", "dylib"), "Windows": ("llama", "dll")}
+_MACHINES = {3: "x86", 40: "arm", 62: "x86-64", 183: "arm64", 243: "risc-v"}
+HERE = {"x86_64": 62, "AMD64": 62, "aarch64": 183, "arm64": 183}
+
+# Devices that are no CPU variant -> their names in ggml's registry.
+GPUS = {"cuda": "CUDA", "metal": "MTL", "vulkan": "Vulkan"}
+
+
+def library_file(folder: Path) -> Path:
+    """The libllama in a folder: libllama.so, libllama.RELEASE.so or libllama.vulkan.RELEASE.so.
+
+    Raises InputError.
+    """
+    stem, suffix = _LIBRARIES.get(platform.system(), ("libllama", "so"))
+    plain = folder / f"{stem}.{suffix}"
+    found = [plain] if plain.is_file() else _with_release(folder, stem, suffix)
+    if not found:
+        raise InputError(folder, f"no {plain.name} here", "name a folder with a libllama build")
+    return found[0]
+
+
+def needed_libraries(folder: Path) -> list[Path]:
+    """The ggml libraries that libllama links to, in the order in which they can be loaded.
+
+    Not the devices' libraries (libggml-cpu-haswell, libggml-vulkan): ggml chooses among those.
+    """
+    found: list[Path] = []
+    for stem in ("libggml-base", "libggml"):
+        found += [*folder.glob(f"{stem}.so"), *_with_release(folder, stem, "so")]
+    return found
+
+
+def _with_release(folder: Path, stem: str, suffix: str) -> list[Path]:
+    """STEM.RELEASE.SUFFIX, and STEM.DEVICE.RELEASE.SUFFIX of a build for a GPU."""
+    pattern = re.compile(rf"{stem}(\.[a-z]+)?\.[bv]\d[\d.]*\.{suffix}")
+    return sorted(path for path in folder.glob(f"{stem}.*") if pattern.fullmatch(path.name))
+
+
+def device_files(folder: Path) -> dict[str, Path]:
+    """The devices that a build holds as libraries of their own: "haswell", "vulkan" -> the file.
+
+    Empty where they are linked.
+    """
+    found = {
+        path.name.split(".")[0].removeprefix("libggml-").removeprefix("cpu-"): path
+        for path in sorted(folder.glob("libggml-*.so"))
+    }
+    return {name: path for name, path in found.items() if name not in ("base", "cpu")}
+
+
+def check(folder: Path) -> Path:
+    """The libllama of a folder, if this machine can load it. Raises InputError if not."""
+    if not folder.is_dir():
+        raise InputError(folder, "is no folder", "name one that holds a libllama")
+    library = library_file(folder)
+    if platform.system() == "Linux":
+        for path in (library, *needed_libraries(folder)):
+            _check_elf(path)
+    return library
+
+
+def _check_elf(path: Path) -> None:
+    """Whole, and for this processor. dlopen would crash on some truncated files."""
+    data = path.read_bytes()[:64]
+    if len(data) < 64 or data[:4] != b"\x7fELF":
+        raise InputError(path, "is truncated or no shared library", "fetch the build again")
+    machine = struct.unpack_from("<H", data, 18)[0]
+    here = HERE.get(platform.machine(), machine)
+    if machine != here:
+        built, wanted = (_MACHINES.get(m, f"machine {m}") for m in (machine, here))
+        raise InputError(path, f"built for {built}, this processor is {wanted}", "use its package")
+    if data[4] == 2:  # 64 bits: the table of sections is the last thing in the file
+        start = struct.unpack_from("<Q", data, 40)[0]
+        entry, count = struct.unpack_from("<HH", data, 58)
+        if path.stat().st_size < start + entry * count:
+            raise InputError(path, "is truncated", "fetch the build again")
+
+
+def compiler_of(path: Path) -> str:
+    """What a library says that it was compiled with, or ""."""
+    said = re.search(rb"GCC: \([^)\0]*\) [\d.]+|(?:Apple )?clang version [\d.]+", path.read_bytes())
+    return said[0].decode(errors="replace") if said else ""

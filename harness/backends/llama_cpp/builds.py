@@ -1,0 +1,280 @@
+"""Builds of libllama: fetched with npm, and registered by name in the user's cache folder.
+
+A registered build is a folder `builds/NAME` with `build.json`; the libraries lie in it, or in the
+folder that it names.
+"""
+
+import datetime
+import hashlib
+import json
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from sampler_parity.harness.backends.llama_cpp.build_files import (
+    GPUS,
+    HERE,
+    check,
+    device_files,
+    library_file,
+)
+from sampler_parity.harness.backends.llama_cpp.signatures import order
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs.vocabularies import cache_folder
+
+_PLATFORMS = {
+    ("Linux", 62): "linux-x64",
+    ("Linux", 183): "linux-arm64",
+    ("Darwin", 62): "mac-x64",
+    ("Darwin", 183): "mac-arm64-metal",
+    ("Windows", 62): "win-x64",
+    ("Windows", 183): "win-arm64",
+}
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+
+_PROBE_TIMEOUT_S = 60.0
+
+
+class Build(BaseModel):
+    """build.json. sha256: of the npm package, or of the libllama of a folder."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    folder: str
+    release: str | None
+    package: str | None = None
+    sha256: str
+    added: str
+
+
+def release_of(folder: Path) -> str | None:
+    """What the build says of itself: its metadata, or its library's name. None: nothing."""
+    metadata = folder / "_nlcBuildMetadata.json"
+    if metadata.is_file():
+        try:
+            release = json.loads(metadata.read_text())["buildOptions"]["llamaCpp"]["release"]
+            order(release)
+        except (OSError, ValueError, KeyError, TypeError, InputError):
+            raise InputError(metadata, "names no release of llama.cpp") from None
+        return str(release)
+    name = library_file(folder).name
+    match = re.fullmatch(r"(?:lib)?llama(?:\.[a-z]+)?\.(b\d+|v\d+\.\d+\.\d+)\.\w+", name)
+    return match[1] if match else None
+
+
+def builds_folder() -> Path:
+    return cache_folder() / "builds"
+
+
+def find(name: str) -> Build | None:
+    """A registered build. Raises InputError if its record cannot be read."""
+    path = builds_folder() / name / "build.json"
+    if not _NAME.fullmatch(name) or not path.is_file():
+        return None
+    try:
+        return Build.model_validate_json(path.read_text())
+    except (ValidationError, OSError, UnicodeDecodeError):
+        raise InputError(path, "is no record of a build", "add the build again") from None
+
+
+def resolve(name: str) -> tuple[Path, str | None]:
+    """Folder and release of a registered build or of a folder. Raises InputError if unusable."""
+    build = find(name)
+    folder = Path(build.folder) if build else Path(name)
+    if build is None and not folder.is_dir():
+        raise InputError(
+            f"llama.cpp@{name}",
+            f"{name} is neither a registered build nor a folder",
+            "see `sampler-parity builds list`, or `builds add` it",
+        )
+    check(folder)
+    return folder, build.release if build else release_of(folder)
+
+
+def worker_arguments(name: str) -> list[str]:
+    """Folder, release or "", and device or "", of BUILD or BUILD:DEVICE. Raises InputError.
+
+    Whether the device runs here, loading it says.
+    """
+    build, colon, device = name.rpartition(":")
+    if not colon or Path(name).is_dir() or not re.fullmatch(r"[a-z0-9._-]+", device):
+        build, device = name, ""
+    folder, release = resolve(build)
+    found = device_files(folder)
+    if device and device not in found and (found or device not in GPUS):
+        known = ", ".join(found) or "its devices are linked: leave the name out"
+        raise InputError(f"llama.cpp@{name}", f"the build has no device {device!r}", known)
+    return [folder.as_posix(), release or "", device]
+
+
+def describe() -> list[str]:
+    """Each registered build: name, release, which devices run here, and why the rest does not."""
+    lines = []
+    for path in sorted(builds_folder().glob("*/build.json")):
+        name = path.parent.name
+        try:
+            build = find(name)
+            if build is None:
+                raise InputError(path, "its name is no name of a build")
+            check(Path(build.folder))
+        except InputError as error:
+            lines.append(f"{name:<14} unusable: {error}")
+            continue
+        here, others = _devices(Path(build.folder))
+        lines.append(f"{name:<14} {build.release or 'release unknown':<16} {here}")
+        lines += [f"{'':<31} not here: {others}"] if others else []
+    return lines
+
+
+def _devices(folder: Path) -> tuple[str, str]:
+    """The devices that run here, and those that do not, with the reason."""
+    if not device_files(folder):
+        return "cpu (built in)", ""
+    command = [
+        sys.executable,
+        "-m",
+        "sampler_parity.harness.backends.llama_cpp.devices",
+        str(folder),
+    ]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_PROBE_TIMEOUT_S, check=True)
+        found: dict[str, tuple[bool, str]] = json.loads(done.stdout)
+    except (subprocess.SubprocessError, ValueError) as error:
+        return "unknown", f"{', '.join(device_files(folder))} ({error})"
+    here = [f"{name} ({about})" if about else name for name, (runs, about) in found.items() if runs]
+    reasons: dict[str, list[str]] = {}
+    for name, (runs, about) in found.items():
+        if not runs:
+            reasons.setdefault(about, []).append(name)
+    lines = [f"{', '.join(names)} ({reason})" for reason, names in reasons.items()]
+    return ", ".join(here) or "none", "; ".join(lines)
+
+
+def add(what: str, release: str | None = None) -> Build:
+    """NAME=FOLDER, or PACKAGE@VERSION of npm. Raises InputError."""
+    name, is_folder, folder = what.partition("=")
+    if is_folder:
+        return add_folder(name, Path(folder), release)
+    if release is not None:
+        raise InputError("--release", "a package says its own", "give it with NAME=FOLDER only")
+    package, at, version = what.rpartition("@")
+    if not at or not package:
+        raise InputError(what, "no build", "write node-llama-cpp@VERSION or NAME=FOLDER")
+    return add_package(package, version)
+
+
+def add_folder(name: str, folder: Path, release: str | None = None) -> Build:
+    """Register a folder where it is. release: for a build that does not say its own."""
+    if not _NAME.fullmatch(name):
+        raise InputError(f"build {name!r}", "no name", "use letters, digits, '.', '_' and '-'")
+    library = check(folder)
+    if builds_folder().resolve() in folder.resolve().parents:
+        raise InputError(folder, "is registered already", "see `sampler-parity builds list`")
+    if release is not None:
+        order(release)
+    build = Build(
+        name=name,
+        folder=str(folder.resolve()),
+        release=release or release_of(folder),
+        sha256=_sha256(library),
+        added=_today(),
+    )
+    with tempfile.TemporaryDirectory() as empty:
+        _register(build, Path(empty))
+    return build
+
+
+def add_package(package: str, version: str) -> Build:
+    """Fetch a prebuilt package of node-llama-cpp with npm; its name here is its release."""
+    if package == "node-llama-cpp":
+        package = f"@node-llama-cpp/{_platform()}"
+    if not re.fullmatch(r"@node-llama-cpp/[a-z0-9-]+", package):
+        raise InputError(package, "not known as a package of builds", "use node-llama-cpp@VERSION")
+    if not re.fullmatch(r"[0-9A-Za-z.+-]+", version):
+        raise InputError(f"{package}@{version}", "no version", "write one as 3.14.0")
+    with tempfile.TemporaryDirectory() as temporary:
+        archive = _npm_pack(f"{package}@{version}", Path(temporary))
+        folder = _unpack(archive, Path(temporary) / "unpacked")
+        check(folder)
+        release = release_of(folder)
+        if release is None:
+            raise InputError(f"{package}@{version}", "does not say its release of llama.cpp")
+        name = release + re.sub(r".*/[a-z]+-(x64|arm64)(-metal)?", "", package)
+        build = Build(
+            name=name,
+            folder=str(builds_folder().resolve() / name),
+            release=release,
+            package=f"{package}@{version}",
+            sha256=_sha256(archive),
+            added=_today(),
+        )
+        _register(build, folder)
+    return build
+
+
+def _platform() -> str:
+    key = (platform.system(), HERE.get(platform.machine(), 0))
+    if key not in _PLATFORMS:
+        raise InputError("node-llama-cpp", f"no package for {platform.system()} on this processor")
+    return _PLATFORMS[key]
+
+
+def _npm_pack(package: str, folder: Path) -> Path:
+    npm = shutil.which("npm")
+    if npm is None:
+        raise InputError("npm", "is not installed", "install Node.js, or add NAME=FOLDER")
+    command = [npm, "pack", package, "--pack-destination", str(folder)]
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
+    except subprocess.TimeoutExpired:
+        raise InputError(package, "npm took more than ten minutes") from None
+    archives = list(folder.glob("*.tgz"))
+    if done.returncode == 0 and len(archives) == 1:
+        return archives[0]
+    code = re.search(r"\bcode (E[A-Z0-9_]+)", done.stderr)
+    if code and code[1] in ("E404", "ETARGET"):
+        raise InputError(package, f"npm knows no such package or version ({code[1]})")
+    shown = code[1] if code else f"exit status {done.returncode}"
+    raise InputError(package, f"npm cannot fetch it: {shown}", f"try `npm pack {package}`")
+
+
+def _unpack(archive: Path, folder: Path) -> Path:
+    """The folder with the libraries."""
+    try:
+        with tarfile.open(archive) as tar:
+            tar.extractall(folder, filter="data")
+    except (tarfile.TarError, EOFError, OSError) as error:
+        raise InputError(archive.name, f"cannot be unpacked: {error}", "fetch it again") from None
+    found = [path.parent for path in sorted(folder.glob("**/_nlcBuildMetadata.json"))]
+    if len(found) != 1:
+        raise InputError(archive.name, "holds no build of llama.cpp", "use another package")
+    return found[0]
+
+
+def _register(build: Build, files: Path) -> None:
+    """Put the files and build.json in place of what was there under this name."""
+    target = builds_folder() / build.name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".") as temporary:
+        made = Path(temporary) / "made"
+        shutil.copytree(files, made)
+        (made / "build.json").write_text(build.model_dump_json(indent=2) + "\n")
+        if target.exists():
+            shutil.rmtree(target)
+        made.rename(target)
+
+
+def _sha256(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _today() -> str:
+    return datetime.datetime.now(datetime.UTC).date().isoformat()

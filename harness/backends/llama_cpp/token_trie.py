@@ -1,0 +1,223 @@
+"""The token trie as a llama_sampler of our own in llama.cpp's native chain.
+
+llama.cpp calls the functions of a `llama_sampler_i`; here they are Python functions behind ctypes.
+The trie lies in flat arrays, and while the candidates stand in the order of their ids, which is how
+llama.cpp makes them, the children are found without a look at the others. docs/token-trie.md
+describes both versions, masking and compacting.
+"""
+
+import ctypes
+import itertools
+import logging
+from ctypes import CFUNCTYPE, POINTER, Structure, c_int32, c_void_p
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.backends.llama_cpp import worker
+from sampler_parity.harness.backends.llama_cpp.libllama import (
+    TOKEN_DATA,
+    Libllama,
+    TokenDataArray,
+)
+from sampler_parity.harness.errors import Unsupported
+from sampler_parity.harness.protocol.messages import HelloReply
+from sampler_parity.reference import ChainError
+from sampler_parity.reference.samplers.token_trie import LATE, LIMIT
+from sampler_parity.reference.trie import Leaf, read_payload
+
+_NAME = CFUNCTYPE(c_void_p, c_void_p)  # an address: ctypes would leak a string at every call
+_ACCEPT = CFUNCTYPE(None, c_void_p, c_int32)
+_APPLY = CFUNCTYPE(None, c_void_p, POINTER(TokenDataArray))
+_CHANGE = CFUNCTYPE(None, c_void_p)
+_CLONE = CFUNCTYPE(c_void_p, c_void_p)
+
+_log = logging.getLogger(__name__)
+
+
+class Interface(Structure):
+    """llama_sampler_i of v0.5.0; what a graph would call stays null."""
+
+    _fields_ = (
+        ("name", _NAME),
+        ("accept", _ACCEPT),
+        ("apply", _APPLY),
+        ("reset", _CHANGE),
+        ("clone", _CLONE),
+        ("free", _CHANGE),
+        ("_in_graph", c_void_p * 6),
+    )
+
+
+class FlatTrie:
+    """Node 0 is the root; the children of node i are the edges start[i] .. start[i + 1].
+
+    tokens: int32, the token of each edge, ascending within a node. node[edge] is where it leads.
+    """
+
+    def __init__(self, leaves: tuple[Leaf, ...]) -> None:
+        rows = sorted(leaf.tokens for leaf in leaves)
+        tokens: list[int] = []
+        node: list[int] = []
+        start = [0]
+        # breadth first: a node is a range of sorted leaves and how many tokens they have in common
+        nodes = [(0, len(rows), 0)]
+        for low, high, depth in nodes:
+            first: dict[int, list[int]] = {}
+            for i in range(low, high):
+                if len(rows[i]) > depth:
+                    first.setdefault(rows[i][depth], []).append(i)
+            for token, found in first.items():
+                tokens.append(token)
+                node.append(len(nodes))
+                nodes.append((found[0], found[-1] + 1, depth + 1))
+            start.append(len(tokens))
+        self.tokens = np.array(tokens, np.int32)
+        self.node, self.start = node, start
+
+    def children(self, node: int) -> NDArray[np.int32]:
+        return self.tokens[self.start[node] : self.start[node + 1]]
+
+    def child(self, node: int, token: int) -> int | None:
+        children = self.children(node)
+        at = int(np.searchsorted(children, token))
+        if at == len(children) or children[at] != token:
+            return None
+        return self.node[self.start[node] + at]
+
+    def forced(self, node: int) -> list[int]:
+        """The tokens that must follow a node, up to the next choice or the end of the leaf."""
+        tokens = []
+        while self.start[node + 1] - self.start[node] == 1:
+            tokens.append(int(self.tokens[self.start[node]]))
+            node = self.node[self.start[node]]
+        return tokens
+
+    @property
+    def nbytes(self) -> int:
+        """Of the arrays as C would hold them, int32 each."""
+        return 4 * (len(self.tokens) + len(self.node) + len(self.start))
+
+
+class NativeTrie:
+    """One llama_sampler; `pointer` is what a chain takes, and frees."""
+
+    def __init__(self, library: Libllama, trie: FlatTrie, mode: int, compact: bool) -> None:
+        if library.llama_sampler_init is None:
+            raise Unsupported("this build of llama.cpp takes no sampler of another's making")
+        self.library, self.trie, self.mode, self.compact = library, trie, mode, compact
+        self.node, self.active, self.age = 0, True, 0
+        handle = next(_handles)
+        _living[handle] = self
+        self.pointer: int = int(library.llama_sampler_init(ctypes.byref(_INTERFACE), handle))
+
+    @property
+    def constrains(self) -> bool:
+        """Whether apply masks now: the span is open and something can follow."""
+        return self.active and self.trie.start[self.node + 1] > self.trie.start[self.node]
+
+    def apply(self, array: TokenDataArray) -> None:
+        if not self.constrains or array.size == 0:
+            return
+        data = candidates_of(array)
+        at = _positions(data["id"], self.trie.children(self.node))
+        kept = data[at]
+        array.selected = -1
+        if self.compact and (kept["logit"] != -np.inf).any():
+            data[: len(kept)] = kept
+            array.size = len(kept)
+        else:
+            data["logit"] = -np.inf
+            data["logit"][at] = kept["logit"]
+            array.sorted = False
+        if self.mode == 0:
+            array.selected = first_largest(candidates_of(array)["logit"])
+
+    def accept(self, token: int) -> None:
+        child = self.trie.child(self.node, token)
+        if child is None:
+            self.active = False
+            child = self.trie.child(0, token) or 0
+        self.node = child
+        self.active = self.constrains
+        self.age += 1
+        if self.age == LIMIT:
+            _log.warning(LATE, LIMIT)
+            self.reset()
+
+    def reset(self) -> None:
+        self.node, self.active, self.age = 0, False, 0
+
+    def clone(self) -> "NativeTrie":
+        twin = NativeTrie(self.library, self.trie, self.mode, self.compact)
+        twin.node, twin.active, twin.age = self.node, self.active, self.age
+        return twin
+
+
+def candidates_of(array: TokenDataArray) -> NDArray[Any]:
+    """The llama_token_data of an array, in place."""
+    room = (ctypes.c_char * (array.size * TOKEN_DATA.itemsize)).from_address(array.data)
+    return np.frombuffer(room, TOKEN_DATA)
+
+
+def first_largest(logits: NDArray[np.float32]) -> int:
+    """As llama.cpp's greedy: a NaN is never the largest, unless it stands first."""
+    if np.isnan(logits[0]):
+        return 0
+    return int(np.argmax(np.where(np.isnan(logits), np.float32(-np.inf), logits)))
+
+
+def _positions(ids: NDArray[np.int32], children: NDArray[np.int32]) -> NDArray[Any]:
+    """Where the children stand, ascending. At the position of its id, if nothing was moved."""
+    if children[-1] < len(ids) and (ids[children] == children).all():
+        return children
+    return np.flatnonzero(np.isin(ids, children))
+
+
+# By the number that llama.cpp holds as their context. Numbers are never used twice.
+_living: dict[int, NativeTrie] = {}
+_handles = itertools.count(1)
+
+
+def _of(sampler: int) -> NativeTrie:
+    """The context is the second field of a llama_sampler, behind the interface."""
+    handle = c_void_p.from_address(sampler + ctypes.sizeof(c_void_p)).value
+    assert handle is not None
+    return _living[handle]
+
+
+def _free(sampler: int) -> None:
+    _living.pop(c_void_p.from_address(sampler + ctypes.sizeof(c_void_p)).value or 0, None)
+
+
+# Of the module, because llama.cpp calls them as long as a sampler lives.
+_TEXT = ctypes.create_string_buffer(b"token_trie")
+_INTERFACE = Interface(
+    _NAME(lambda _sampler: ctypes.addressof(_TEXT)),
+    _ACCEPT(lambda sampler, token: _of(sampler).accept(token)),
+    _APPLY(lambda sampler, array: _of(sampler).apply(array.contents)),
+    _CHANGE(lambda sampler: _of(sampler).reset()),
+    _CLONE(lambda sampler: _of(sampler).clone().pointer),
+    _CHANGE(_free),
+)
+
+
+class Worker(worker.Worker):
+    """The native samplers and the trie among them."""
+
+    def hello(self) -> HelloReply:
+        hello = super().hello()
+        samplers = sorted([*hello.samplers, "token_trie"])
+        return hello.model_copy(update={"name": "token_trie", "samplers": samplers})
+
+    def _init(self, stage: dict[str, dict[str, Any]], n_vocab: int, vocab: str | None) -> int:
+        ((name, given),) = stage.items()
+        if name != "token_trie":
+            return super()._init(stage, n_vocab, vocab)
+        if given["mode"] not in (0, 1):
+            raise ChainError(f"mode must be in 0..1, got {given['mode']}")
+        payload = read_payload(given["trie_descriptor_json"])
+        payload.check(given["n_vocab"], given["model_id"])
+        trie = FlatTrie(payload.descriptor(given["path"]).leaves)
+        return NativeTrie(self.library, trie, given["mode"], given["compact"]).pointer

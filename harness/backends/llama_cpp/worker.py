@@ -1,0 +1,256 @@
+"""llama.cpp's native samplers, applied stage by stage and as one chain, through libllama."""
+
+import ctypes
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.backends.llama_cpp.build_files import compiler_of
+from sampler_parity.harness.backends.llama_cpp.decode import Model, decode, generate
+from sampler_parity.harness.backends.llama_cpp.libllama import (
+    TOKEN_DATA,
+    Libllama,
+    TokenDataArray,
+    default_folder,
+)
+from sampler_parity.harness.backends.llama_cpp.signatures import (
+    NEWEST,
+    SIGNATURES,
+    LogitBias,
+    signature,
+)
+from sampler_parity.harness.backends.llama_cpp.throughput import measure
+from sampler_parity.harness.backends.llama_cpp.words import Listener
+from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.harness.inputs.vocabularies import vocab_path
+from sampler_parity.harness.protocol.messages import (
+    ChainSpec,
+    DecodeRequest,
+    GenerateReply,
+    GenerateRequest,
+    HelloReply,
+    ThroughputReply,
+    ThroughputRequest,
+)
+
+
+class NativeCandidates:
+    """n llama_token_data and the llama_token_data_array that points at them."""
+
+    def __init__(self, logits: NDArray[np.float32]) -> None:
+        self.data = np.empty(len(logits), TOKEN_DATA)
+        self.data["id"] = np.arange(len(logits))
+        self.data["logit"] = logits
+        self.data["p"] = 0
+        self.start = self.data.ctypes.data
+        self.array = TokenDataArray(self.start, len(logits), -1, False)
+
+    def current(self) -> NDArray[Any]:
+        """The candidates now; xtc moves the start."""
+        first = ((self.array.data or self.start) - self.start) // TOKEN_DATA.itemsize
+        return self.data[first : first + self.array.size]
+
+
+class NativeChain:
+    """The stages one by one, and a second set of them in one llama_sampler_chain."""
+
+    def __init__(self, library: Libllama, stages: list[int], chain: int) -> None:
+        self.library, self.stages, self.chain = library, stages, chain
+
+    def apply(self, stage: int | None, candidates: NativeCandidates) -> None:
+        sampler = self.chain if stage is None else self.stages[stage]
+        self.library.llama_sampler_apply(sampler, ctypes.byref(candidates.array))
+
+    def accept(self, token: int) -> None:
+        for sampler in (*self.stages, self.chain):
+            self.library.llama_sampler_accept(sampler, token)
+
+    def draw(
+        self, candidates: NativeCandidates, n: int, uniforms: NDArray[np.float64] | None
+    ) -> NDArray[np.int32]:
+        """n tokens by the last stage, a dist: it changes p and `selected` and reads neither."""
+        if uniforms is not None:
+            raise Unsupported("llama.cpp takes no uniforms")
+        for stage in self.stages[:-1]:
+            self.library.llama_sampler_apply(stage, ctypes.byref(candidates.array))
+        apply, last = self.library.llama_sampler_apply, self.stages[-1]
+        array, reference = candidates.array, ctypes.byref(candidates.array)
+        selected = np.empty(n, np.int64)
+        for i in range(n):
+            apply(last, reference)
+            selected[i] = array.selected
+        return candidates.current()["id"][selected].astype(np.int32)
+
+    def sample(self, context: int, output: int = -1) -> int:
+        """A token from logits of a llama_context, the last; the chain accepts it."""
+        return int(self.library.llama_sampler_sample(self.chain, context, output))
+
+    def in_graph(self) -> int:
+        """How many of the first samplers run in a graph: their names begin with "+", or with "?"
+        where they do nothing."""
+        names = [
+            self.library.llama_sampler_name(self.library.llama_sampler_chain_get(self.chain, i))
+            for i in range(len(self.stages))
+        ]
+        return [*(name[:1] in (b"+", b"?") for name in names), False].index(False)
+
+    def reset(self) -> None:
+        for sampler in (*self.stages, self.chain):
+            self.library.llama_sampler_reset(sampler)
+
+    def clone(self) -> "NativeChain":
+        clone = self.library.llama_sampler_clone
+        return NativeChain(self.library, [clone(s) for s in self.stages], clone(self.chain))
+
+    def __del__(self) -> None:
+        for sampler in (*self.stages, self.chain):
+            self.library.llama_sampler_free(sampler)
+
+
+class Worker:
+    """folder: a libllama build, default the installed llama-cpp-python. release: which one it is; a
+    folder that does not say is taken for v0.5.0. device: what decodes; "" leaves that to ggml."""
+
+    def __init__(self, folder: str = "", release: str = "", device: str = "") -> None:
+        path = Path(folder) if folder else default_folder()
+        self.library = Libllama(path, release or NEWEST, device)
+        self._version = release or "release unknown, taken for v0.5.0"
+        if not folder:
+            self._version = "v0.5.0 (llama-cpp-python 0.3.36)"
+        self._vocab_models: dict[str, int] = {}
+        self._model: Model | None = None
+
+    def hello(self) -> HelloReply:
+        path = self.library.path
+        return HelloReply(
+            name="llama.cpp",
+            version=self._version,
+            build=", ".join(filter(None, [path.name, compiler_of(path)])),
+            device=self._device(),
+            capabilities=["run", "draws", "time", "whole_chain", *self._decodes()],
+            samplers=sorted(filter(self._has, SIGNATURES)),
+        )
+
+    def _device(self) -> str:
+        """What was loaded, and what the CPU's code was compiled for."""
+        devices = self.library.devices.describe()
+        return f"{devices} | {self.library.llama_print_system_info().decode()}"
+
+    def _decodes(self) -> list[Literal["decode", "generate", "throughput"]]:
+        """Contexts are made as v0.5.0 makes them; other releases lay out their parameters apart."""
+        here = self.library.release == NEWEST
+        return ["decode", "generate", "throughput"] if here else []
+
+    def _has(self, sampler: str) -> bool:
+        try:
+            self.library.initializer(signature(sampler, self.library.release))
+        except Unsupported:
+            return False
+        return True
+
+    def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> NativeChain:
+        library = self.library
+        stages = [self._init(stage, n_vocab, vocab) for stage in chain]
+        native = library.llama_sampler_chain_init(library.llama_sampler_chain_default_params())
+        for stage in chain:
+            library.llama_sampler_chain_add(native, self._init(stage, n_vocab, vocab))
+        return NativeChain(library, stages, native)
+
+    def _init(self, stage: dict[str, dict[str, Any]], n_vocab: int, vocab: str | None) -> int:
+        ((name, given),) = stage.items()
+        taken = signature(name, self.library.release)
+        initialize = self.library.initializer(taken)
+        values = _FIXED | {"n_vocab": n_vocab} | given | _arrays(given)
+        if "vocab" in taken.arguments:
+            values["vocab"] = self._vocab(vocab) if vocab else None
+        if "model" in taken.arguments:
+            values["model"] = self._vocab_model(vocab or str(vocab_path("spm")), whole=True)
+        listener = Listener()
+        sampler = initialize(*(values[argument] for argument in taken.arguments))
+        if not sampler:
+            raise InputError(name, f"llama.cpp refuses its parameters: {listener.words()}")
+        return int(sampler)
+
+    def _vocab(self, path: str) -> int:
+        return int(self.library.llama_model_get_vocab(self._vocab_model(path)))
+
+    def _vocab_model(self, path: str, whole: bool = False) -> int:
+        """whole: with its weights; without them llama.cpp does not read the context size, which
+        `dry` takes from the model where it takes a model."""
+        if path not in self._vocab_models:
+            self._vocab_models[path] = self.library.load_model(Path(path), vocab_only=not whole)
+        return self._vocab_models[path]
+
+    def decode(self, request: DecodeRequest, rows: NDArray[np.float32]) -> None:
+        model = self._load(request.model)
+        model.check(request.n_vocab, request.tokens)
+        decode(model, request, rows)
+
+    def generate(self, request: GenerateRequest, rows: NDArray[np.float32]) -> GenerateReply:
+        model = self.model(request)
+        chain = self.build(request.chain, request.n_vocab, request.model)
+        return generate(model, chain, request, rows)
+
+    def throughput(self, request: ThroughputRequest) -> ThroughputReply:
+        return measure(self, request, in_graph=False)
+
+    def model(self, request: GenerateRequest | ThroughputRequest) -> Model:
+        """The model of a request, which fits it. Raises InputError, Unsupported."""
+        model = self._load(request.model)
+        model.check(request.n_vocab, request.prompt, request.n_tokens)
+        return model
+
+    def _load(self, file: str) -> Model:
+        if not self._decodes():
+            raise Unsupported(f"cannot decode with release {self.library.release}")
+        path = Path(file)
+        if self._model is None or self._model.path != path:
+            self._model = None  # so that two models are never in memory
+            self._model = Model(self.library, path)
+        return self._model
+
+    def candidates(self, logits: NDArray[np.float32]) -> NativeCandidates:
+        return NativeCandidates(logits)
+
+    def result(self, candidates: NativeCandidates) -> tuple[Any, Any, Any, bool | None, int]:
+        data, array = candidates.current(), candidates.array
+        return data["id"], data["logit"], data["p"], array.sorted, array.selected
+
+
+# What old releases ask for and v0.5.0 does not: no token is treated as end or as a line feed, and
+# -1 as the length of a history means this context.
+_FIXED: dict[str, Any] = {
+    "special_eos_id": -1,
+    "linefeed_id": -1,
+    "penalize_nl": True,
+    "ignore_eos": False,
+    "n_ctx_train": 4096,
+}
+
+
+def _arrays(given: dict[str, Any]) -> dict[str, Any]:
+    """The parameters that C takes as an array and its length."""
+    arrays: dict[str, Any] = {}
+    if "seq_breakers" in given:
+        breakers = given["seq_breakers"]
+        if not all(isinstance(breaker, str) for breaker in breakers):
+            raise Unsupported("llama.cpp's C interface takes DRY sequence breakers as strings only")
+        strings = (ctypes.c_char_p * len(breakers))(*(b.encode() for b in breakers))
+        arrays |= {"seq_breakers": strings, "num_breakers": len(breakers)}
+    if "logit_bias" in given:
+        pairs = [LogitBias(token, bias) for token, bias in given["logit_bias"]]
+        arrays |= {"logit_bias": (LogitBias * len(pairs))(*pairs), "n_logit_bias": len(pairs)}
+    for text in ("grammar_str", "grammar_root"):
+        if text in given:
+            arrays[text] = given[text].encode()
+    if "trigger_patterns" in given:
+        patterns = [pattern.encode() for pattern in given["trigger_patterns"]]
+        strings = (ctypes.c_char_p * len(patterns))(*patterns)
+        arrays |= {"trigger_patterns": strings, "num_trigger_patterns": len(patterns)}
+    if "trigger_tokens" in given:
+        tokens = given["trigger_tokens"]
+        array = (ctypes.c_int32 * len(tokens))(*tokens)
+        arrays |= {"trigger_tokens": array, "num_trigger_tokens": len(tokens)}
+    return arrays

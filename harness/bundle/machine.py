@@ -1,0 +1,71 @@
+"""What a run ran on: recorded in run.json, because results may differ by processor and libm."""
+
+import hashlib
+import os
+import platform
+import re
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from sampler_parity.harness.bundle.records.case import Machine
+
+_PACKAGES = ("sampler-parity", "numpy", "numba", "llvmlite", "scipy", "gguf", "llama-cpp-python")
+
+
+def describe() -> Machine:
+    cpu, flags = _cpu()
+    return Machine(
+        system=f"{platform.system()} {platform.release()}",
+        machine=platform.machine(),
+        cpu=cpu,
+        cpu_flags=flags,
+        cores=os.cpu_count() or 1,
+        memory_bytes=_memory(),
+        libc=" ".join(platform.libc_ver()),
+        libm=_libm(),
+        driver=_driver(),
+        python=platform.python_version(),
+        packages={name: _version(name) for name in _PACKAGES},
+    )
+
+
+def _cpu() -> tuple[str, list[str]]:
+    path = Path("/proc/cpuinfo")
+    if not path.exists():
+        return platform.processor(), []
+    facts: dict[str, str] = {}
+    for line in path.read_text().splitlines():
+        key, _, value = line.partition(":")
+        facts.setdefault(key.strip(), value.strip())
+    flags = facts.get("flags") or facts.get("Features") or ""
+    return facts.get("model name", platform.machine()), sorted(flags.split())
+
+
+def _libm() -> str:
+    """The math library of this process: its exp, log and pow decide last bits."""
+    maps = Path("/proc/self/maps")
+    text = maps.read_text() if maps.exists() else ""
+    found = re.search(r"/\S*/libm[.-]\S*$", text, re.MULTILINE)
+    if found is None or not Path(found[0]).is_file():
+        return ""
+    path = Path(found[0])
+    return f"{path.name} sha256 {hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
+
+
+def _driver() -> str:
+    path = Path("/proc/driver/nvidia/version")
+    return path.read_text().splitlines()[0] if path.is_file() else ""
+
+
+def _memory() -> int:
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (ValueError, OSError, AttributeError):
+        return 0
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"

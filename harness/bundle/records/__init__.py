@@ -1,0 +1,1 @@
+"""The lines of a bundle: one model for each kind of result."""

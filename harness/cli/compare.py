@@ -1,0 +1,78 @@
+"""The commands that look at several bundles: `compare`, `history add`, `history show`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sampler_parity.harness.bundle.bundle import read_finished
+from sampler_parity.harness.comparison import history
+from sampler_parity.harness.errors import InputError
+from sampler_parity.reports.pages.compare import build as comparison
+from sampler_parity.reports.pages.history import build as trend
+from sampler_parity.reports.write import write_texts
+
+
+def compare(
+    folders: Annotated[list[Path], typer.Argument(metavar="BUNDLE BUNDLE...")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="a folder for compare.html, .md, .json")
+    ] = None,
+) -> None:
+    """Show how bundles differ: verdicts, logits, distributions, speed, and facts of the machines.
+
+    Exit status 0: no verdict differs; 1: some do, or a backend has nothing in common with others;
+    2: bad input, or nothing can be compared.
+    """
+    if len(folders) < 2:
+        raise InputError("compare", f"{len(folders)} bundle given", "name two or more")
+    report = comparison.report_of([read_finished(folder) for folder in folders])
+    if report is None:
+        raise InputError(
+            "compare",
+            "no two backends of one implementation have a case, a prompt or a time in common",
+            "run the same suites",
+        )
+    for line in comparison.terminal_lines(report):
+        print(line)
+    if output is not None:
+        texts = comparison.texts_of(report)
+        for path in write_texts(output, {f"compare.{name}": texts[name]() for name in texts}):
+            print(path)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+history_app = typer.Typer(no_args_is_help=True, help="Bundles of many dates as a trend.")
+_DATABASE = typer.Option("--database", "-d", help="the SQLite file")
+
+
+@history_app.command("add")
+def history_add(
+    folders: Annotated[list[Path], typer.Argument(metavar="BUNDLE...")],
+    database: Annotated[Path, _DATABASE] = Path("history.sqlite"),
+) -> None:
+    """Put finished bundles into the history; one that is in it already is not counted again."""
+    for folder, new in history.add(database, folders):
+        print(f"{folder}  {'added' if new else 'is in it already'}")
+
+
+@history_app.command("show")
+def history_show(
+    database: Annotated[Path, _DATABASE] = Path("history.sqlite"),
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="a folder for history.html, .md, .json")
+    ] = None,
+) -> None:
+    """Show the runs; with -o write the trend of verdicts and figures."""
+    report = trend.report_of(database)
+    for line in trend.terminal_lines(report):
+        print(line)
+    if output is not None:
+        texts = {
+            "history.json": report.model_dump_json(indent=1) + "\n",
+            "history.md": trend.markdown(report),
+            "history.html": trend.html(report),
+        }
+        for path in write_texts(output, texts):
+            print(path)

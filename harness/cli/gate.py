@@ -1,0 +1,47 @@
+"""The command `sampler-parity gate`."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sampler_parity.harness.bundle.bundle import read_finished
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.gate.gate import gate
+from sampler_parity.harness.gate.policy import read_policy
+from sampler_parity.harness.gate.words import markdown, terminal_lines
+
+
+def gate_command(
+    folder: Annotated[Path, typer.Argument(metavar="BUNDLE")],
+    baseline: Annotated[
+        Path | None, typer.Option(help="the bundle of the last release, of the same suites")
+    ] = None,
+    policy: Annotated[
+        Path | None, typer.Option(help="by default: all as the suites require")
+    ] = None,
+    json: Annotated[Path | None, typer.Option(help="write the outcome to this file")] = None,
+    md: Annotated[Path | None, typer.Option(help="append it to this file, as Markdown")] = None,
+) -> None:
+    """Judge a bundle by a policy: 0 pass, 1 fail, 2 could not judge."""
+    file = read_policy(policy)
+    judged = read_finished(folder)
+    last = read_finished(baseline) if baseline else None
+    result = gate(judged, file, last, datetime.now(UTC).date())
+    if json is not None:
+        _write(json, result.model_dump_json(indent=2) + "\n", "w")
+    if md is not None:
+        _write(md, markdown(result), "a")
+    for line in terminal_lines(result):
+        print(line)
+    if result.exit_status:
+        raise typer.Exit(result.exit_status)
+
+
+def _write(path: Path, text: str, mode: str) -> None:
+    try:
+        with path.open(mode, encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise InputError(path, f"cannot write: {error.strerror}") from None

@@ -1,0 +1,86 @@
+"""The command `sampler-parity trie-bench`."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sampler_parity.harness.bundle.machine import describe
+from sampler_parity.harness.bundle.records.skip_ratio import Measured, Mode
+from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.harness.protocol.messages import plain
+from sampler_parity.harness.trie.bench import Bench, run
+from sampler_parity.harness.trie.workloads import PROMPTS
+
+
+def trie_bench(
+    mode: Annotated[Mode, typer.Option(help="the grammars alone, or the trie beside them")],
+    model: Annotated[str, typer.Option(help="small, random-128256 or a GGUF file")] = "small",
+    prompt: Annotated[
+        Path | None, typer.Option(help="a text: prompts, with empty lines between them")
+    ] = None,
+    descriptor: Annotated[
+        str,
+        typer.Option(
+            "--token-tree-descriptor", help="a JSON file, or actions, tools, json, enum:N"
+        ),
+    ] = "actions",
+    grammar: Annotated[
+        Path | None, typer.Option(help="GBNF in place of the one made of the leaves")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="the JSON")] = None,
+    rounds: Annotated[int, typer.Option(min=1, help="spans of each prompt, in each way")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="of the order and the bootstrap")] = 0,
+    build: Annotated[str, typer.Option(help="of llama.cpp: BUILD or BUILD:DEVICE")] = "",
+    delay: Annotated[
+        float, typer.Option("--delay-ms", min=0, help="that a forward pass takes longer")
+    ] = 0.0,
+    model_id: Annotated[str, typer.Option(help="by default the name of the file")] = "",
+) -> None:
+    """Measure what a token trie saves against llama.cpp's grammar."""
+    prompts = _prompts(prompt) if prompt is not None else PROMPTS
+    gbnf = _read(grammar) if grammar is not None else ""
+    try:
+        bench = Bench(model, descriptor, prompts, gbnf, model_id, build, delay)
+    except Unsupported as error:
+        raise InputError(f"--build {build}", str(error), "use a build of v0.5.0") from None
+    try:
+        result = run(bench, mode, rounds, seed)
+    finally:
+        bench.close()
+    written = {**result.model_dump(), "machine": describe().model_dump()}
+    text = json.dumps(plain(written), indent=2)
+    if output is None:
+        print(text)
+        return
+    try:
+        output.write_text(text + "\n")
+    except OSError as error:
+        raise InputError(output, f"cannot write: {error.strerror}") from None
+    print(_line(result))
+
+
+def _line(found: Measured) -> str:
+    low, high = found.tokens_per_second_vs_grammar_ci95
+    return (
+        f"trie     {found.mode} {found.model} V={found.n_vocab:,}:"
+        f" {found.tokens_per_second:.1f} tokens/s,"
+        f" {found.tokens_per_second_vs_grammar:.2f} [{low:.2f}, {high:.2f}] of grammar first,"
+        f" {found.forward_passes_saved}/{found.forward_passes_total} passes saved"
+    )
+
+
+def _prompts(path: Path) -> tuple[str, ...]:
+    parts = [part.rstrip("\n") for part in _read(path).split("\n\n")]
+    prompts = tuple(part for part in parts if part)
+    if not prompts:
+        raise InputError(path, "holds no prompt", "write one")
+    return prompts
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(path, f"cannot be read: {error}") from None

@@ -1,0 +1,1 @@
+"""Bundles beside each other and over time."""

@@ -1,0 +1,267 @@
+"""Bundles beside each other: one column a hardware configuration, and how each differs.
+
+A column is a backend of a bundle. It is compared with the first column of the same implementation
+(the name in front of "@"): llama.cpp@v0.5.0:haswell with the first llama.cpp, tsampler with the
+first tsampler. A case is common to two columns if its id, its suite and the digest of its suite's
+file are. Nothing here depends on the order of results or on times.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.records.case import BackendInfo, CaseResult, DecodeResult
+from sampler_parity.harness.bundle.records.distribution import decisions
+from sampler_parity.harness.comparison.facts import facts
+from sampler_parity.harness.comparison.figures import Figure, change_across, figures_of
+from sampler_parity.harness.comparison.kept_rows import kept_rows
+from sampler_parity.harness.comparison.records import (
+    Cell,
+    Column,
+    Compared,
+    Interval,
+    LogitsBeside,
+    Ratio,
+    Speed,
+    Unavailable,
+    Verdicts,
+)
+from sampler_parity.harness.parity.devices import divergence, largest_difference
+
+Key = tuple[str, str, str]
+
+
+class _Side:
+    """A column while it is compared."""
+
+    def __init__(self, bundle: Bundle, name: str, label: str) -> None:
+        self.bundle, self.name, self.label = bundle, name, label
+        self.info: BackendInfo = bundle.info.backends[name]
+        self.base: int | None = None
+        digests = bundle.info.suites
+        self.cases: dict[Key, CaseResult] = {
+            (case.suite, digests.get(case.suite, ""), case.id): case
+            for case in bundle.cases
+            if name in case.backends
+        }
+        decided = decisions(bundle.cells)
+        self.decisions: dict[Key, str] = {
+            (cell.suite, digests.get(cell.suite, ""), cell.id): decided[cell.id, name][0]
+            for cell in bundle.cells
+            if name in cell.backends
+        }
+        self.cells = {
+            cell.id: cell.backends[name] for cell in bundle.cells if name in cell.backends
+        }
+        self.prompts = {
+            (d.model_sha256, d.prompt_sha256): d
+            for d in bundle.decodings
+            if name in d.backends and d.backends[name].sha256
+        }
+        self.figures = {(f.kind, f.id): f for f in figures_of(bundle) if f.backend == name}
+
+    def verdicts(self) -> dict[Key, str]:
+        """Of cases and distribution tests. What is wrong with a case itself counts as well."""
+        return {key: _state(case, self.name) for key, case in self.cases.items()} | self.decisions
+
+
+def compare(bundles: list[Bundle]) -> Compared | None:
+    """None where nothing can be compared with anything. Raises InputError for a kept row that is
+    missing or malformed."""
+    sides = _sides(bundles)
+    pairs = [(i, side, sides[side.base]) for i, side in enumerate(sides) if side.base is not None]
+    columns = [_column(side, sides) for side in sides]
+    logits = [_logits(i, side, base) for i, side, base in pairs]
+    verdicts, cells = list(_verdicts(sides)), list(_cells(sides))
+    speeds = list(_speeds(sides))
+    together = {i for i, _, _ in pairs if columns[i].common}
+    together |= {beside.column for beside in logits if beside.prompts}
+    together |= {i for row in speeds for i, found in enumerate(row.ratios) if found is not None}
+    if not together:
+        return None
+    return Compared(
+        ok=not any(column.differing for column in columns)
+        and all(i in together for i, _, _ in pairs),
+        columns=columns,
+        runs={side.label: side.bundle.info for side in sides},
+        unavailable=list(_unavailable(bundles)),
+        facts=list(facts([(side.bundle.info, side.info) for side in sides])),
+        verdicts=verdicts,
+        logits=[beside for beside in logits if beside.prompts or beside.texts],
+        cells=cells,
+        speeds=speeds,
+    )
+
+
+def _sides(bundles: list[Bundle]) -> list[_Side]:
+    labels = _labels([bundle.folder.resolve().name for bundle in bundles])
+    sides = [
+        _Side(bundle, name, label)
+        for bundle, label in zip(bundles, labels, strict=True)
+        for name, info in bundle.info.backends.items()
+        if not info.unavailable
+    ]
+    first: dict[str, int] = {}
+    for i, side in enumerate(sides):
+        implementation = side.name.split("@")[0]
+        at = first.setdefault(implementation, i)
+        side.base = None if at == i else at
+    return sides
+
+
+def _unavailable(bundles: list[Bundle]) -> Iterator[Unavailable]:
+    labels = _labels([bundle.folder.resolve().name for bundle in bundles])
+    for bundle, label in zip(bundles, labels, strict=True):
+        for name, info in bundle.info.backends.items():
+            if info.unavailable:
+                yield Unavailable(bundle=label, backend=name, why=info.unavailable)
+
+
+def _labels(names: list[str]) -> list[str]:
+    """The names of the folders, those that occur again with a number."""
+    return [
+        name if names.count(name) == 1 else f"{name} ({names[: i + 1].count(name)})"
+        for i, name in enumerate(names)
+    ]
+
+
+def _state(case: CaseResult, backend: str) -> str:
+    wrong = ["refused"] if case.refusal else []
+    wrong += ["expectation missed"] if case.unmet else []
+    return ", ".join([case.backends[backend].verdict, *wrong])
+
+
+def _column(side: _Side, sides: list[_Side]) -> Column:
+    found: dict[str, int] = dict.fromkeys(("common", "differing", "missing", "added", "changed"), 0)
+    if side.base is not None:
+        here, there = side.verdicts(), sides[side.base].verdicts()
+        common = here.keys() & there.keys()
+        mine, theirs = _ids(here.keys() - common), _ids(there.keys() - common)
+        found = {
+            "common": len(common),
+            "differing": sum(here[key] != there[key] for key in common),
+            "missing": len(theirs - mine),
+            "added": len(mine - theirs),
+            "changed": len(mine & theirs),
+        }
+    return Column(bundle=side.label, backend=side.name, base=side.base, **found)
+
+
+def _ids(keys: set[Key]) -> set[tuple[str, str]]:
+    return {(suite, name) for suite, _, name in keys}
+
+
+def _verdicts(sides: list[_Side]) -> Iterator[Verdicts]:
+    """What differs from its base in some column; the rows with most cases first."""
+    states = [side.verdicts() for side in sides]
+    groups: dict[tuple[str, str, tuple[str | None, ...], tuple[str, ...]], list[str]]
+    groups = defaultdict(list)
+    for key in dict.fromkeys(key for state in states for key in state):
+        found = tuple(state.get(key) for state in states)
+        if any(_apart(i, side.base, found) for i, side in enumerate(sides)):
+            places = tuple(_place(side, key) for side in sides)
+            what = "case" if any(key in side.cases for side in sides) else "distribution"
+            groups[what, key[0], found, places].append(key[2])
+    for (what, suite, found, places), cases in sorted(
+        groups.items(), key=lambda item: (-len(item[1]), item[1])
+    ):
+        yield Verdicts(
+            what=what, suite=suite, verdicts=[*found], places=[*places], cases=sorted(cases)
+        )
+
+
+def _apart(i: int, base: int | None, found: tuple[str | None, ...]) -> bool:
+    return base is not None and None not in (found[i], found[base]) and found[i] != found[base]
+
+
+def _place(side: _Side, key: Key) -> str:
+    return side.cases[key].backends[side.name].stage if key in side.cases else ""
+
+
+def _logits(column: int, side: _Side, base: _Side) -> LogitsBeside:
+    pairs = [(base.prompts[key], side.prompts[key]) for key in base.prompts if key in side.prompts]
+    kept = [
+        kept_rows((base.bundle.folder, a, base.name), (side.bundle.folder, b, side.name))
+        for a, b in pairs
+        if a.kept and b.kept
+    ]
+    texts = [
+        (_text(base.cases[key], base.name), _text(side.cases[key], side.name))
+        for key in base.cases.keys() & side.cases.keys()
+    ]
+    texts = [pair for pair in texts if all(pair)]
+    return LogitsBeside(
+        column=column,
+        prompts=len(pairs),
+        equal=sum(_digest(a, base.name) == _digest(b, side.name) for a, b in pairs),
+        kept=len(kept),
+        top1=sum(int(a.argmax() == b.argmax()) for a, b in kept),
+        difference=max((largest_difference(a, b) for a, b in kept), default=None),
+        kl_max=max((float(divergence(a, b)[0]) for a, b in kept), default=None),
+        texts=len(texts),
+        texts_equal=sum(a == b for a, b in texts),
+    )
+
+
+def _digest(decoded: DecodeResult, backend: str) -> str:
+    return decoded.backends[backend].sha256
+
+
+def _text(case: CaseResult, backend: str) -> str:
+    return case.backends[backend].text_sha256
+
+
+def _cells(sides: list[_Side]) -> Iterator[Cell]:
+    """Every distribution test that a column and its base have; those apart first."""
+    rows = []
+    for key in dict.fromkeys(key for side in sides for key in side.decisions):
+        has = [key in side.decisions for side in sides]
+        if not any(has[i] and has[s.base] for i, s in enumerate(sides) if s.base is not None):
+            continue
+        intervals = [
+            _interval(side, key[2]) if here else None for side, here in zip(sides, has, strict=True)
+        ]
+        apart = any(
+            _disjoint(intervals[i], intervals[side.base])
+            for i, side in enumerate(sides)
+            if side.base is not None
+        )
+        found = [side.decisions.get(key) for side in sides]
+        row = Cell(id=key[2], suite=key[0], decisions=found, intervals=intervals, apart=apart)
+        rows.append(row)
+    yield from sorted(rows, key=lambda row: (not row.apart, row.suite, row.id))
+
+
+def _interval(side: _Side, cell: str) -> Interval | None:
+    found = side.cells[cell]
+    if found.estimate is None or found.low is None or found.high is None:
+        return None
+    return Interval(estimate=found.estimate, low=found.low, high=found.high)
+
+
+def _disjoint(a: Interval | None, b: Interval | None) -> bool:
+    return a is not None and b is not None and (a.low > b.high or b.low > a.high)
+
+
+def _speeds(sides: list[_Side]) -> Iterator[Speed]:
+    """Every figure that a column and its base have, the largest change first."""
+    rows = []
+    for key in dict.fromkeys(key for side in sides for key in side.figures):
+        found = [side.figures.get(key) for side in sides]
+        bases = [None if side.base is None else found[side.base] for side in sides]
+        ratios = [_ratio(new, old) for new, old in zip(found, bases, strict=True)]
+        if any(ratios):
+            unit = next(figure.unit for figure in found if figure)
+            values = [figure.median if figure else None for figure in found]
+            row = Speed(kind=key[0], id=key[1], unit=unit, values=values, ratios=ratios)
+            rows.append(row)
+    yield from sorted(rows, key=lambda row: (-_change(row), row.id))
+
+
+def _ratio(new: Figure | None, old: Figure | None) -> Ratio | None:
+    found = change_across(new, old) if new and old else None
+    return Ratio(value=found.value, low=found.low, high=found.high) if found else None
+
+
+def _change(row: Speed) -> float:
+    return max(max(r.value, 1 / r.value) for r in row.ratios if r and r.value)

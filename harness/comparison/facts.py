@@ -1,0 +1,52 @@
+"""The facts of machines and backends that may explain why bundles differ."""
+
+from collections.abc import Callable, Iterator
+
+from sampler_parity.harness.bundle.records.case import BackendInfo, Machine, RunInfo
+from sampler_parity.harness.comparison.records import Fact
+
+_MACHINE: dict[str, Callable[[RunInfo], str]] = {
+    "started": lambda info: info.started,
+    "sampler-parity": lambda info: info.version,
+    "profile and seed": lambda info: f"{info.profile}, {info.seed}",
+    "processor": lambda info: f"{info.machine.cpu}, {info.machine.cores} logical cores",
+    "architecture": lambda info: info.machine.machine,
+    "system": lambda info: info.machine.system,
+    "C library": lambda info: info.machine.libc,
+    "math library": lambda info: info.machine.libm,
+    "GPU driver": lambda info: info.machine.driver,
+    "Python": lambda info: info.machine.python,
+}
+_BACKEND: dict[str, Callable[[BackendInfo], str]] = {
+    "version": lambda info: info.version,
+    "build": lambda info: info.build,
+    "device": lambda info: info.device,
+    "judged by": lambda info: info.reference,
+}
+
+
+def facts(columns: list[tuple[RunInfo, BackendInfo]]) -> Iterator[Fact]:
+    """By column. Facts that are known nowhere are left out."""
+    for name, of_backend in _BACKEND.items():
+        yield from _fact(name, [of_backend(backend) for _, backend in columns])
+    for name, of_run in _MACHINE.items():
+        yield from _fact(name, [of_run(info) for info, _ in columns])
+    machines = [info.machine for info, _ in columns]
+    yield from _fact("processor features", [_flags(here, machines[0]) for here in machines])
+    for package in sorted({name for machine in machines for name in machine.packages}):
+        found = [machine.packages.get(package, "not installed") for machine in machines]
+        yield from _fact(package, found)
+
+
+def _fact(name: str, values: list[str]) -> Iterator[Fact]:
+    if any(values):
+        yield Fact(name=name, values=values, differs=len(set(values)) > 1)
+
+
+def _flags(machine: Machine, base: Machine) -> str:
+    """Their number; where they are not those of the first column, what is more and less."""
+    here, first = set(machine.cpu_flags), set(base.cpu_flags)
+    if here == first:
+        return f"{len(here)} features"
+    signs = [f"+{flag}" for flag in sorted(here - first)]
+    return " ".join([*signs, *(f"-{flag}" for flag in sorted(first - here))])

@@ -1,0 +1,93 @@
+"""The measured figures of a bundle in one form, for comparisons and trends: times, tokens per
+second, skip ratios."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.records.throughput import ThroughputResult
+from sampler_parity.harness.statistics.bootstrap import bootstrap_interval, ratio_of_medians
+from sampler_parity.harness.timing.verdict import ratio_of_rounds, rounds_of
+
+BASELINE = "llama.cpp"
+_RESAMPLES = 1000
+
+Kind = Literal["timing", "throughput", "skip_ratio"]
+Unit = Literal["ns", "tokens/s", "skipped"]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """values: one a round; the figure is their median. baseline: what it is compared with in its
+    own run, or ""."""
+
+    kind: Kind
+    id: str
+    backend: str
+    unit: Unit
+    values: tuple[float, ...]
+    baseline: str = ""
+
+    @property
+    def median(self) -> float:
+        return float(np.median(self.values))
+
+
+def figures_of(bundle: Bundle) -> Iterator[Figure]:
+    """Of what was measured; what failed has no figure. A time is the fastest of its round."""
+    for timing in bundle.timings:
+        first = timing.baseline or BASELINE
+        for name, ns in timing.ns.items():
+            values = tuple(rounds_of(ns, timing.repetitions).tolist())
+            if values:
+                yield Figure("timing", timing.id, name, "ns", values, first)
+    for result in bundle.throughputs:
+        for name in result.backends:
+            if values := _rates(result, name):
+                first = result.baseline
+                yield Figure("throughput", result.id, name, "tokens/s", values, first)
+    for skipped in bundle.skip_ratios:
+        if skipped.skip_ratio_mean is not None:
+            values = (skipped.skip_ratio_mean,)
+            yield Figure("skip_ratio", skipped.workload, skipped.backend, "skipped", values)
+
+
+def _rates(result: ThroughputResult, backend: str) -> tuple[float, ...]:
+    """Tokens a second of each round, all sequences together."""
+    made = result.sequences * result.n_tokens
+    spent = [sum(r.sample_ns) + sum(r.decode_ns) for r in result.backends[backend].rounds]
+    return tuple(1e9 * made / ns for ns in spent if ns)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A figure over another. low, high: 95%; None with too few rounds."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+def change_in_run(figure: Figure, base: Figure) -> Change | None:
+    """Of two figures of one run, whose rounds stood next to each other."""
+    found = ratio_of_rounds(np.array(figure.values), np.array(base.values))
+    if found is None:
+        return None
+    wide = not math.isfinite(found.high)
+    return Change(found.ratio, None if wide else found.low, None if wide else found.high)
+
+
+def change_across(new: Figure, old: Figure) -> Change | None:
+    """Of two runs: the ratio of medians with its bootstrap interval; None where that says
+    nothing."""
+    a, b = np.array(new.values), np.array(old.values)
+    if (b <= 0).any():
+        return None
+    value = new.median / old.median
+    if min(len(a), len(b)) < 2:
+        return Change(value, None, None)
+    return Change(value, *bootstrap_interval((a, b), ratio_of_medians, _RESAMPLES))

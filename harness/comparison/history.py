@@ -1,0 +1,198 @@
+"""The figures of many bundles over time, in one SQLite file.
+
+A bundle is known by its digest, so it counts once however often it is added. What is kept is small:
+a run, its verdicts by backend and sampler, and its figures (harness/comparison/figures.py).
+"""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from sampler_parity.harness.bundle.bundle import Bundle, digest, read_finished
+from sampler_parity.harness.comparison.figures import change_in_run, figures_of
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.run import distribution
+
+FORMAT = 1
+_APPLICATION = 0x73706879  # "sphy", so that another program's database is not taken for ours
+
+_TABLES = """
+CREATE TABLE run (
+    id INTEGER PRIMARY KEY, digest TEXT NOT NULL UNIQUE, name TEXT NOT NULL, started TEXT NOT NULL,
+    version TEXT NOT NULL, profile TEXT NOT NULL, seed INTEGER NOT NULL, cpu TEXT NOT NULL,
+    cases INTEGER NOT NULL, met INTEGER NOT NULL, tests INTEGER NOT NULL,
+    tests_met INTEGER NOT NULL
+);
+CREATE TABLE verdict (
+    run INTEGER NOT NULL REFERENCES run, backend TEXT NOT NULL, version TEXT NOT NULL,
+    sampler TEXT NOT NULL, verdict TEXT NOT NULL, cases INTEGER NOT NULL, met INTEGER NOT NULL,
+    PRIMARY KEY (run, backend, sampler, verdict)
+);
+CREATE TABLE figure (
+    run INTEGER NOT NULL REFERENCES run, kind TEXT NOT NULL, id TEXT NOT NULL,
+    backend TEXT NOT NULL, unit TEXT NOT NULL, value REAL NOT NULL,
+    ratio REAL, low REAL, high REAL,
+    PRIMARY KEY (run, kind, id, backend)
+);
+"""
+
+
+@dataclass(frozen=True)
+class Run:
+    """met: cases that met what they require on every backend, of `cases`. tests: of distributions,
+    each on each backend."""
+
+    id: int
+    digest: str
+    name: str
+    started: str
+    version: str
+    profile: str
+    seed: int
+    cpu: str
+    cases: int
+    met: int
+    tests: int
+    tests_met: int
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Cases of a sampler on a backend in a run; a case counts for every sampler in its chain."""
+
+    run: int
+    backend: str
+    version: str
+    sampler: str
+    cases: int
+    met: int
+    identical: int
+
+
+@dataclass(frozen=True)
+class Measured:
+    """ratio: to the first backend of the same run, with its interval; None for that itself."""
+
+    run: int
+    kind: str
+    id: str
+    backend: str
+    unit: str
+    value: float
+    ratio: float | None
+    low: float | None
+    high: float | None
+
+
+def add(database: Path, folders: list[Path]) -> list[tuple[Path, bool]]:
+    """Put finished bundles in; of each, whether it is new. All of them or, after an error, none.
+
+    Raises InputError for a bundle that is unfinished, torn or malformed, and for another file.
+    """
+    read = [(read_finished(folder), digest(folder)) for folder in folders]
+    with _open(database, create=True) as connection:
+        return [(bundle.folder, _add(connection, bundle, known)) for bundle, known in read]
+
+
+def runs(database: Path) -> list[Run]:
+    """The runs, the oldest first."""
+    with _open(database) as connection:
+        return [Run(*row) for row in connection.execute("SELECT * FROM run ORDER BY started, id")]
+
+
+def counts(database: Path) -> list[Counted]:
+    with _open(database) as connection:
+        return [
+            Counted(*row)
+            for row in connection.execute(
+                "SELECT run, backend, version, sampler, sum(cases), sum(met),"
+                " sum(cases * (verdict = 'identical')) FROM verdict"
+                " GROUP BY run, backend, sampler ORDER BY backend, sampler, run"
+            )
+        ]
+
+
+def measured(database: Path) -> list[Measured]:
+    with _open(database) as connection:
+        rows = connection.execute("SELECT * FROM figure ORDER BY kind, id, backend, run")
+        return [Measured(*row) for row in rows]
+
+
+@contextmanager
+def _open(path: Path, create: bool = False) -> Iterator[sqlite3.Connection]:
+    """One transaction. Raises InputError for a file that is missing or not a history."""
+    if not create and not path.is_file():
+        raise InputError(path, "no such history", "make it: sampler-parity history add BUNDLE")
+    try:
+        with closing(sqlite3.connect(path, timeout=30)) as connection, connection:
+            _check(connection, path)
+            yield connection
+    except sqlite3.Error as error:
+        raise InputError(path, f"cannot be used as a history: {error}") from None
+
+
+def _check(connection: sqlite3.Connection, path: Path) -> None:
+    (application,) = connection.execute("PRAGMA application_id").fetchone()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    (tables,) = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()
+    if application != _APPLICATION and tables:
+        raise InputError(path, "is a database of another program", "choose another file")
+    if not tables:
+        connection.executescript(_TABLES)
+        connection.execute(f"PRAGMA application_id = {_APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {FORMAT}")
+    elif version != FORMAT:
+        problem = f"has format {version}, this version reads {FORMAT}"
+        raise InputError(path, problem, "add the bundles to a new file")
+
+
+def _add(connection: sqlite3.Connection, bundle: Bundle, known: str) -> bool:
+    found = connection.execute("SELECT 1 FROM run WHERE digest = ?", (known,)).fetchone()
+    if found:
+        return False
+    info = bundle.info
+    met = sum(case.ok for case in bundle.cases)
+    tests = sum(len(cell.backends) for cell in bundle.cells)
+    unmet = len(distribution.unmet(bundle.cells))
+    row = (known, bundle.folder.resolve().name, info.started, info.version, info.profile)
+    at = connection.execute(
+        "INSERT INTO run VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (*row, info.seed, info.machine.cpu, len(bundle.cases), met, tests, tests - unmet),
+    ).lastrowid
+    connection.executemany(
+        "INSERT INTO verdict VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [(at, *rest) for rest in _verdicts(bundle)],
+    )
+    connection.executemany(
+        "INSERT INTO figure VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [(at, *rest) for rest in _figures(bundle)],
+    )
+    return True
+
+
+def _verdicts(bundle: Bundle) -> Iterator[tuple[str, str, str, str, int, int]]:
+    counted: Counter[tuple[str, str, str]] = Counter()
+    met: Counter[tuple[str, str, str]] = Counter()
+    for case in bundle.cases:
+        for name, result in case.backends.items():
+            for sampler in set(case.samplers):
+                counted[name, sampler, result.verdict] += 1
+                met[name, sampler, result.verdict] += case.met(name)
+    for (name, sampler, verdict), cases in sorted(counted.items()):
+        version = bundle.info.backends[name].version
+        yield name, version, sampler, verdict, cases, met[name, sampler, verdict]
+
+
+def _figures(
+    bundle: Bundle,
+) -> Iterator[tuple[str, str, str, str, float, float | None, float | None, float | None]]:
+    found = list(figures_of(bundle))
+    by_name = {(figure.kind, figure.id, figure.backend): figure for figure in found}
+    for figure in found:
+        base = by_name.get((figure.kind, figure.id, figure.baseline))
+        change = change_in_run(figure, base) if base and base is not figure else None
+        ratio = (change.value, change.low, change.high) if change else (None, None, None)
+        yield figure.kind, figure.id, figure.backend, figure.unit, figure.median, *ratio

@@ -1,0 +1,33 @@
+"""The logits that bundles keep in artifacts/, to be compared across bundles."""
+
+from pathlib import Path
+
+import numpy as np
+
+from sampler_parity.harness.bundle.records.case import DecodeResult
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.parity.devices import Rows, logits_name
+
+Kept = tuple[Path, DecodeResult, str]
+"""A bundle's folder, a prompt in it, and a backend."""
+
+
+def kept_rows(a: Kept, b: Kept) -> tuple[Rows, Rows]:
+    """The rows of two backends for one prompt. Raises InputError."""
+    one, other = _row(*a), _row(*b)
+    if one.shape != other.shape:
+        problem = f"{b[2]} has another number of logits at {b[1].id}"
+        raise InputError(b[0], problem, "make the bundle again")
+    return one, other
+
+
+def _row(folder: Path, decoded: DecodeResult, backend: str) -> Rows:
+    """The kept row, as float32[1, n_vocab]. Raises InputError."""
+    path = folder / "artifacts" / logits_name(decoded.id, backend)
+    try:
+        row = np.load(path, allow_pickle=False)
+    except (OSError, ValueError):
+        raise InputError(path, "missing or malformed", "make the bundle again") from None
+    if row.ndim != 1 or row.dtype != np.float32 or np.isnan(row).any():
+        raise InputError(path, "is no row of float32 logits", "make the bundle again")
+    return np.asarray(row)[np.newaxis]

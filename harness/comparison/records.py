@@ -1,0 +1,123 @@
+"""What a comparison of bundles says; reports/schemas/compare.schema.json is made of it."""
+
+from pydantic import BaseModel, ConfigDict
+
+from sampler_parity.harness.bundle.records.case import RunInfo
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Column(_Part):
+    """base: the column that it is compared with; None for the first of its implementation.
+
+    common, differing: cases and distribution tests of both, and those whose verdict differs.
+    missing, added: that only the base, only this one has; changed: with another suite file.
+    """
+
+    bundle: str
+    backend: str
+    base: int | None
+    common: int
+    differing: int
+    missing: int
+    added: int
+    changed: int
+
+
+class Fact(_Part):
+    """values: by column; of processor features, what is more and less than in the base."""
+
+    name: str
+    values: list[str]
+    differs: bool
+
+
+class Verdicts(_Part):
+    """Cases with the same verdicts in all columns; None: the column lacks them, or has others.
+
+    places: the stage that differs from the reference. what: "case" or "distribution".
+    """
+
+    what: str
+    suite: str
+    verdicts: list[str | None]
+    places: list[str]
+    cases: list[str]
+
+
+class LogitsBeside(_Part):
+    """A column beside its base, on the prompts and model of both.
+
+    equal: prompts whose logits are all equal to the bit. kept: prompts whose last row both keep,
+    of which difference, kl_max and top1 are. texts, texts_equal: generations of both.
+    """
+
+    column: int
+    prompts: int
+    equal: int
+    kept: int
+    top1: int
+    difference: float | None
+    kl_max: float | None
+    texts: int
+    texts_equal: int
+
+
+class Interval(_Part):
+    """Of a distribution test: the estimate of the bounded quantity."""
+
+    estimate: float
+    low: float
+    high: float
+
+
+class Cell(_Part):
+    """A distribution test that both columns of some pair have. apart: intervals do not overlap."""
+
+    id: str
+    suite: str
+    decisions: list[str | None]
+    intervals: list[Interval | None]
+    apart: bool
+
+
+class Ratio(_Part):
+    """Of medians, to the base column. low, high: bootstrap 95%; None with fewer than two rounds."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+class Speed(_Part):
+    """A measured figure by column; ratios: to the base column's."""
+
+    kind: str
+    id: str
+    unit: str
+    values: list[float | None]
+    ratios: list[Ratio | None]
+
+
+class Unavailable(_Part):
+    """A backend of a bundle that did not run there, and so is no column."""
+
+    bundle: str
+    backend: str
+    why: str
+
+
+class Compared(_Part):
+    """ok: no verdict and no decision differs, and every pair has something in common."""
+
+    ok: bool
+    columns: list[Column]
+    unavailable: list[Unavailable]
+    runs: dict[str, RunInfo]
+    facts: list[Fact]
+    verdicts: list[Verdicts]
+    logits: list[LogitsBeside]
+    cells: list[Cell]
+    speeds: list[Speed]

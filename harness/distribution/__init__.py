@@ -1,0 +1,1 @@
+"""Judging draws: cells, the exact law, and what the tests themselves get wrong."""

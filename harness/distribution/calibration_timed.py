@@ -1,0 +1,52 @@
+"""How long a real backend needs until a coupled cell has decided, at a real vocabulary."""
+
+import time
+from dataclasses import replace
+
+from sampler_parity.harness.bundle.records.distribution import CalibrationResult, Claim, Decision
+from sampler_parity.harness.distribution.calibration import CELLS
+from sampler_parity.harness.distribution.cell import Planned, coupled_disagreements, plan_cell
+from sampler_parity.harness.distribution.draws import Source
+from sampler_parity.harness.inputs.logits import Generated
+from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.statistics.plan import Budget
+from sampler_parity.harness.suite.blocks.distribution import Coupled
+from sampler_parity.harness.suite.prepared import prepare
+
+LIMIT_S = 60.0
+_DIST = {"dist": {"seed": 1}}
+_CELL = Coupled(
+    id="timed",
+    description="A whole vocabulary, equal uniforms",
+    why="the time of a decision",
+    chain=[_DIST],
+    logits=Generated(family="normal", n=128_256, seed=5),
+    margin=0.01,
+)
+
+
+def with_times(result: CalibrationResult, backend: BackendProcess) -> CalibrationResult:
+    """The result with two more claims. Raises BackendFailure."""
+    planned = plan_cell(_CELL, prepare(_CELL.case()), Budget(CELLS).each)
+    hotter: ChainSpec = [{"temp": {"temp": 1.01}}, _DIST]
+    claims = [
+        _claim(planned, [_DIST], backend, "equivalent", "a right sampler is bounded"),
+        _claim(planned, hotter, backend, "different", "T = 1.01 is rejected"),
+    ]
+    return result.model_copy(update={"claims": [*result.claims, *claims]})
+
+
+def _claim(
+    planned: Planned, chain: ChainSpec, backend: BackendProcess, wanted: Decision, text: str
+) -> Claim:
+    """The backend runs `chain`, which is judged by the law of the planned one."""
+    source = Source(replace(planned.ready, chain=chain), backend, 0, planned.ready.case.logits.n)
+    start = time.perf_counter()
+    found = coupled_disagreements(planned, source)
+    seconds = time.perf_counter() - start
+    return Claim(
+        text=f"{text} at V = 128,256 on {backend.name}, one core, within {LIMIT_S:g} s",
+        seen=f"{found.decision} after {found.draws:,} draws and {seconds:.1f} s",
+        met=found.decision == wanted and seconds <= LIMIT_S,
+    )

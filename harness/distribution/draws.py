@@ -1,0 +1,108 @@
+"""Draws of a backend for the distribution tests, with the seeds of the chain's last stage moved."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.distribution import law
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.ask import put_rows
+from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
+from sampler_parity.harness.suite.prepared import Prepared
+from sampler_parity.reference.random import Mt19937
+
+STRIDE = 7919  # between the seeds of two runs, so that their portions share none
+_MOST_DRAWS = 1 << 22  # of one request
+_MOST_WORK = 1 << 30  # draws x tokens of one request: about ten seconds of llama.cpp
+
+
+class Source:
+    """Draws from one state. seed: of the run; every portion has a seed of its own.
+
+    possible: how many tokens survive to be drawn, by which a request is kept short.
+    """
+
+    def __init__(
+        self, ready: Prepared, backend: BackendProcess, seed: int, possible: int = 1
+    ) -> None:
+        hello = backend.hello()
+        missing = sorted(set(ready.case.samplers) - set(hello.samplers))
+        if missing:
+            raise BackendFailure("unsupported", f"no sampler {', '.join(missing)}")
+        if "draws" not in hello.capabilities:
+            raise BackendFailure("unsupported", "no draws")
+        self.ready, self.backend, self.ns = ready, backend, 0
+        self._first = self._next = seed * STRIDE
+        self._portion = max(1, min(_MOST_DRAWS, _MOST_WORK // possible))
+        self._seeds: list[tuple[int, int]] = []
+
+    def draw(
+        self, n: int, seed: int | None = None, given: NDArray[np.float64] | None = None
+    ) -> NDArray[np.int32]:
+        """n tokens. seed: this instead of the next one. given: uniforms to draw with.
+
+        Raises BackendFailure.
+        """
+        self._seeds = []
+        parts = []
+        for start in range(0, n, self._portion):
+            size = min(self._portion, n - start)
+            moved = self._next if seed is None else self._first + seed
+            self._next += seed is None
+            parts.append(self._ask(size, moved, given))
+        return np.concatenate(parts)
+
+    def uniforms(self, n: int) -> NDArray[np.float64]:
+        """What the reference's generator gives with the seeds of the last draw of n tokens."""
+        assert sum(size for _, size in self._seeds) == n
+        return np.concatenate([law.uniforms(Mt19937(s), size) for s, size in self._seeds])
+
+    def _ask(self, n: int, moved: int, given: NDArray[np.float64] | None) -> NDArray[np.int32]:
+        backend, chain = self.backend, _moved(self.ready.chain, moved)
+        self._seeds.append((chain[-1][next(iter(chain[-1]))].get("seed", 0), n))
+        if given is not None and "uniforms" not in backend.hello().capabilities:
+            raise BackendFailure("unsupported", "takes no uniforms")
+        rows = put_rows(self.ready, backend)
+        at = rows.at + 4 * rows.count * rows.n
+        at += -at % 8
+        out = at
+        if given is not None:
+            backend.scratch.ensure(at + 8 * n)
+            out = backend.scratch.write(at, given)
+        backend.scratch.ensure(out + 4 * n)
+        request = p.DrawsRequest(
+            chain=chain,
+            n_vocab=rows.n,
+            vocab=self.ready.vocab_file,
+            rows=rows,
+            history=self.ready.case.history,
+            n=n,
+            out=out,
+            filters_once=law.filters_once(chain),
+            uniforms=at if given is not None else None,
+        )
+        self.ns += backend.ask(request, p.DrawsReply).ns
+        if backend.scratch.size() < out + 4 * n:
+            raise backend.violation("the scratch file was cut")
+        tokens = backend.scratch.view(out, n, np.int32).copy()
+        if ((tokens < 0) | (tokens >= rows.n)).any():
+            raise backend.violation("drew a token that is not in the vocabulary")
+        return tokens
+
+
+def _moved(chain: p.ChainSpec, by: int) -> p.ChainSpec:
+    """The chain with every seed moved; never to llama.cpp's "take a random seed".
+
+    seed_offset (Akunu) is a place in one fixed sequence, a draw a step: it moves by whole portions.
+    """
+
+    def move(parameters: dict[str, Any]) -> dict[str, Any]:
+        moved = dict(parameters)
+        if "seed" in moved:
+            moved["seed"] = (moved["seed"] + by) % 0xFFFFFFFF
+        if "seed_offset" in moved:
+            moved["seed_offset"] = (moved["seed_offset"] + by * _MOST_DRAWS) % (1 << 32)
+        return moved
+
+    return [{name: move(given) for name, given in stage.items()} for stage in chain]

@@ -1,0 +1,77 @@
+"""Power curves: how often each wrong sampler is caught, by number of draws."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.bundle.records.distribution import Curve
+from sampler_parity.harness.statistics import coupled, simulate, tv, wrong
+from sampler_parity.harness.statistics.independence import repeat_rate
+from sampler_parity.harness.statistics.plan import Errors
+
+FREQUENCY_DRAWS = tuple(int(10 ** (3 + i / 3)) for i in range(12))  # 1,000 ... 4.6 million
+COUPLED_DRAWS = (4, 10, 25, 60, 150, 400, 1000, 2500, 6000)
+REPEAT_DRAWS = (30_000, 100_000, 300_000, 1_000_000, 3_000_000)
+
+
+def frequency_curves(
+    rng: np.random.Generator, logits: NDArray[np.float64], errors: Errors, runs: int
+) -> list[Curve]:
+    """Caught within so many draws, by counts over all tokens."""
+    p = wrong.softmax(logits)
+    return [
+        Curve(
+            fault=fault,
+            tv=tv.between(law(logits), p),
+            draws=list(FREQUENCY_DRAWS),
+            caught=[
+                simulate.frequencies(rng, law(logits), p, (n, 0.0, errors), runs).alarms
+                for n in FREQUENCY_DRAWS
+            ],
+            runs=runs,
+        )
+        for fault, law in wrong.FAULTS.items()
+    ]
+
+
+def coupled_curves(
+    rng: np.random.Generator, logits: NDArray[np.float64], errors: Errors, runs: int
+) -> list[Curve]:
+    """Caught within so many draws under equal uniforms."""
+    p = wrong.softmax(logits)
+    benign = coupled.benign_rate(coupled.edges(p), 1.0)
+    curves = []
+    for fault, law in wrong.FAULTS.items():
+        rate = wrong.disagreement(p, law(logits))
+        caught = [
+            simulate.disagreements(rng, rate, benign, (n, 0.0, errors), runs).alarms
+            for n in COUPLED_DRAWS
+        ]
+        curves.append(
+            Curve(
+                fault=fault,
+                tv=tv.between(law(logits), p),
+                draws=list(COUPLED_DRAWS),
+                caught=caught,
+                runs=runs,
+            )
+        )
+    return curves
+
+
+def repeat_curve(
+    rng: np.random.Generator, logits: NDArray[np.float64], errors: Errors, runs: int
+) -> Curve:
+    """A uniform that is sometimes used again: the law stays right, the draws repeat."""
+    p = wrong.softmax(logits)
+    caught = [
+        int(
+            sum(
+                simulate.lags(wrong.repeating(rng, p, 1, n), repeat_rate(p), errors.alpha).sum()
+                for _ in range(runs)
+            )
+        )
+        for n in REPEAT_DRAWS
+    ]
+    return Curve(
+        fault="repeated uniform", tv=0.0, draws=list(REPEAT_DRAWS), caught=caught, runs=runs
+    )

@@ -1,0 +1,1 @@
+"""May this release go out? A bundle against a policy."""

@@ -1,0 +1,166 @@
+"""`sampler-parity gate`: may this release go out? A bundle against a policy.
+
+    met        every rule is: exit status 0
+    failed     a rule is not, or a known divergence has outlived its date: 1
+    unjudged   none failed, but what a rule is about is missing, torn or too noisy: 2
+
+Missing data never passes. A bundle that is unfinished or malformed is an InputError, and so is a
+policy that cannot be read: exit status 2, too.
+"""
+
+from collections.abc import Sequence
+from datetime import date
+from fnmatch import fnmatchcase
+
+from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.gate.policy import Policy, PolicyFile, Rule
+from sampler_parity.harness.gate.records import (
+    AllowanceUse,
+    Finding,
+    GateResult,
+    RuleOutcome,
+    state_of,
+)
+from sampler_parity.harness.gate.rules import (
+    Excused,
+    finding,
+    judge_distributions,
+    judge_not_worse,
+    judge_parity,
+)
+from sampler_parity.harness.gate.speed import judge_skip_ratios, judge_speed
+
+
+def gate(bundle: Bundle, file: PolicyFile, baseline: Bundle | None, today: date) -> GateResult:
+    """The outcome of every rule. bundle and baseline: as `read_finished` gives them."""
+    policy, excused = file.policy, Excused(file.policy, today)
+    rules = [
+        _run(bundle, policy),
+        *judge_parity(bundle, policy, excused),
+        *judge_not_worse(bundle, baseline, policy, excused),
+        *judge_distributions(bundle, policy, excused),
+        *judge_speed(bundle, baseline, policy),
+        *judge_skip_ratios(bundle, policy),
+    ]
+    rules += _allowances(policy, excused)
+    states = {rule.state for rule in rules}
+    return GateResult(
+        exit_status=1 if "failed" in states else 2 if "unjudged" in states else 0,
+        bundle=str(bundle.folder),
+        baseline=str(baseline.folder) if baseline else "",
+        policy=file.path,
+        policy_sha256=file.sha256,
+        judged_on=today.isoformat(),
+        rules=rules,
+        allowances=[
+            AllowanceUse(
+                place=f"allow[{i + 1}]",
+                case=allowed.case,
+                backend=allowed.backend,
+                reason=allowed.reason,
+                issue=allowed.issue,
+                expires=allowed.expires.isoformat(),
+                used=excused.used[i],
+            )
+            for i, allowed in enumerate(policy.allow)
+        ],
+        notes=_notes(bundle, baseline, policy, excused),
+    )
+
+
+def _run(bundle: Bundle, policy: Policy) -> RuleOutcome:
+    """Whether the bundle is of the run that the policy is about."""
+    info = bundle.info
+    findings = [
+        _not_run(f"suite {pattern}", "not run", "run", "run it")
+        for pattern in policy.suites
+        if not any(fnmatchcase(suite, pattern) for suite in info.suites)
+    ]
+    if policy.profile == "full" and info.profile != "full":
+        mend = "run --profile full"
+        findings.append(_not_run("the run", f"profile {info.profile}", "profile full", mend))
+    if info.only and not policy.partial:
+        figure = f"only {', '.join(info.only)}"
+        findings.append(_not_run("the run", figure, "whole suites", "run without --case"))
+    for name, backend in info.backends.items():
+        optional = any(fnmatchcase(name, pattern) for pattern in policy.optional_backends)
+        if backend.unavailable and not optional:
+            figure = f"did not run: {backend.unavailable}"
+            mend = "mend it, or name it in optional_backends"
+            findings.append(_not_run(f"backend {name}", figure, "a result", mend))
+    met = int(not findings)
+    return RuleOutcome(
+        rule="run",
+        place="suites, profile, partial, optional_backends",
+        state=state_of(findings),
+        judged=1,
+        met=met,
+        findings=findings,
+    )
+
+
+def _not_run(subject: str, figure: str, limit: str, mend: str) -> Finding:
+    return finding("unjudged", subject, figure, limit, mend=mend)
+
+
+def _allowances(policy: Policy, excused: Excused) -> list[RuleOutcome]:
+    """A rule for every known divergence that has expired or, where the policy wants, is unused."""
+    found = []
+    for i, allowed in enumerate(policy.allow):
+        subject = f"{allowed.case} on {allowed.backend}"
+        if excused.expired(i):
+            figure, limit = f"expired on {allowed.expires}", f"a date from {excused.today} on"
+            mend = f"mend what {allowed.issue} is about, or decide anew"
+        elif policy.unused_allowances == "fail" and not excused.used[i]:
+            figure, limit, mend = "let nothing pass", "used at least once", "remove it"
+        else:
+            continue
+        place = f"allow[{i + 1}]"
+        said = finding("failed", subject, figure, limit, mend=mend)
+        outcome = RuleOutcome(
+            rule=f"{place} ({allowed.issue})",
+            place=place,
+            state="failed",
+            judged=1,
+            met=0,
+            findings=[said],
+        )
+        found.append(outcome)
+    return found
+
+
+def _notes(bundle: Bundle, baseline: Bundle | None, policy: Policy, excused: Excused) -> list[str]:
+    notes = [
+        f"allow[{i + 1}] ({allowed.issue}) let nothing pass: {allowed.case} on {allowed.backend}"
+        for i, allowed in enumerate(policy.allow)
+        if not excused.used[i] and not excused.expired(i)
+    ]
+    if policy.needs_baseline and baseline is None:
+        notes.append("rules that compare with the last release judged nothing: no --baseline")
+    kinds: list[tuple[str, int, Sequence[Rule]]] = [
+        ("cases", len(bundle.cases), policy.parity),
+        ("distribution tests", len(bundle.cells), policy.distribution),
+        ("timed chains", len(bundle.timings), policy.speed),
+        ("workloads of the token trie", len(bundle.skip_ratios), policy.skip_ratio),
+    ]
+    notes += [
+        f"no rule is about the {n:,} {what} of this bundle"
+        for what, n, rules in kinds
+        if n and not rules
+    ]
+    silent = [
+        name
+        for name, info in bundle.info.backends.items()
+        if policy.parity
+        and not info.unavailable
+        and not any(fnmatchcase(name, rule.backend) for rule in policy.parity)
+    ]
+    notes += [f"no parity rule is about backend {name}" for name in silent]
+    if baseline is not None:
+        changed = [
+            suite
+            for suite, digest in bundle.info.suites.items()
+            if baseline.info.suites.get(suite, digest) != digest
+        ]
+        notes += [f"suite {suite} is not that of the baseline bundle" for suite in changed]
+    return notes

@@ -1,0 +1,227 @@
+"""gate.toml: what a bundle must show before a release goes out. docs/gate.md describes it.
+
+Rules of a kind are read from the top: the first one that fits a result judges it.
+"""
+
+import hashlib
+import tomllib
+from dataclasses import dataclass
+from datetime import date
+from fnmatch import fnmatchcase
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from sampler_parity.harness.bundle.records.distribution import Decision, Kind
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.verdicts import Verdict
+
+# Patterns are those of a shell: * is anything, ? one character.
+Pattern = str
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Rule(_Strict):
+    """at_least: how many results the rule must be able to judge; 0: judge what there is."""
+
+    at_least: int = Field(default=1, ge=0)
+
+    @property
+    def name(self) -> str:
+        raise NotImplementedError
+
+    def fits(self, *pairs: tuple[str, Pattern]) -> bool:
+        return all(fnmatchcase(value, pattern) for value, pattern in pairs)
+
+
+class ParityRule(Rule):
+    """verdicts: those that pass; none named: those that the case itself requires."""
+
+    backend: Pattern = "*"
+    sampler: Pattern = "*"
+    case: Pattern = "*"
+    verdicts: list[Verdict] = []
+
+    @property
+    def name(self) -> str:
+        return _name("parity", self.backend, self.sampler, self.case)
+
+
+class NotWorseRule(Rule):
+    """No verdict is worse than that of the same case and backend in the baseline bundle."""
+
+    backend: Pattern = "*"
+    sampler: Pattern = "*"
+    case: Pattern = "*"
+
+    @property
+    def name(self) -> str:
+        return _name("not_worse", self.backend, self.sampler, self.case)
+
+
+class DistributionRule(Rule):
+    """margin: what the bounded quantity must stay below; without it the cell's own decision."""
+
+    backend: Pattern = "*"
+    cell: Pattern = "*"
+    kind: Kind | Literal["*"] = "*"
+    margin: float | None = Field(default=None, gt=0, lt=1)
+
+    @property
+    def name(self) -> str:
+        return _name("distribution", self.backend, self.kind, self.cell)
+
+
+class SpeedRule(Rule):
+    """max_ratio: of the time to that of `baseline`, a backend timed round by round in the same run.
+
+    anchor: then the baseline bundle's `backend` is meant, and both are measured against this
+    backend, which both bundles have timed. confidence: of the interval that must keep within.
+    """
+
+    backend: Pattern = "*"
+    baseline: str | None = Field(default=None, min_length=1)
+    anchor: str | None = Field(default=None, min_length=1)
+    chain: Pattern = "*"
+    max_ratio: float = Field(gt=0)
+    confidence: float = Field(default=0.99, ge=0.5, lt=1)
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> "SpeedRule":
+        if (self.baseline is None) == (self.anchor is None):
+            raise ValueError("needs either baseline (a backend of the same run) or anchor")
+        return self
+
+    @property
+    def name(self) -> str:
+        return _name("speed", self.backend, self.chain)
+
+
+class SkipRatioRule(Rule):
+    """min_skip_ratio: of every workload that fits; what its suite checks must hold, too."""
+
+    backend: Pattern = "*"
+    workload: Pattern = "*"
+    min_skip_ratio: float = Field(ge=0, le=1)
+
+    @property
+    def name(self) -> str:
+        return _name("skip_ratio", self.backend, self.workload)
+
+
+class Allowed(_Strict):
+    """A divergence that is known: why it is tolerated, who owns it, and until when.
+
+    case: of a parity case or of a distribution cell. outcomes: the verdicts or decisions let pass.
+    """
+
+    case: Pattern = Field(min_length=1)
+    backend: Pattern = Field(min_length=1)
+    outcomes: list[Verdict | Decision] = Field(min_length=1)
+    reason: str = Field(min_length=1, pattern=r"\S")
+    issue: str = Field(min_length=1, pattern=r"\S")
+    expires: date
+
+    def covers(self, case: str, backend: str, outcome: str) -> bool:
+        return (
+            outcome in self.outcomes
+            and fnmatchcase(case, self.case)
+            and fnmatchcase(backend, self.backend)
+        )
+
+
+class Policy(_Strict):
+    """suites: each pattern must fit a suite of the run. profile: full accepts no quick run.
+
+    optional_backends: those that may be missing where they do not run. partial: whether a run of
+    single cases (`run --case`) is judged. unused_allowances: fail, so that the list stays short.
+    """
+
+    schema_version: Literal[1]
+    suites: list[Pattern] = []
+    profile: Literal["quick", "full"] = "quick"
+    optional_backends: list[Pattern] = []
+    partial: bool = False
+    unused_allowances: Literal["say", "fail"] = "say"
+    parity: list[ParityRule] = []
+    not_worse: list[NotWorseRule] = []
+    distribution: list[DistributionRule] = []
+    speed: list[SpeedRule] = []
+    skip_ratio: list[SkipRatioRule] = []
+    allow: list[Allowed] = []
+
+    @model_validator(mode="after")
+    def _has_a_rule(self) -> "Policy":
+        if not any((self.parity, self.not_worse, self.distribution, self.speed, self.skip_ratio)):
+            raise ValueError("has no rule: nothing could fail")
+        return self
+
+    @property
+    def needs_baseline(self) -> bool:
+        return bool(self.not_worse) or any(rule.anchor is not None for rule in self.speed)
+
+
+@dataclass(frozen=True)
+class PolicyFile:
+    path: str
+    policy: Policy
+    sha256: str
+
+
+def read_policy(path: Path | None) -> PolicyFile:
+    """The policy of a file, or the default one. Raises InputError."""
+    shown = str(path) if path else "the default policy"
+    source = path or Path(str(files("sampler_parity.harness"))) / "gate_default.toml"
+    try:
+        content = source.read_bytes()
+        data: dict[str, Any] = tomllib.loads(content.decode())
+    except OSError as error:
+        raise InputError(source, f"cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(source, f"not TOML: {error}", "mend the syntax there") from None
+    try:
+        policy = Policy.model_validate(data)
+    except ValidationError as error:
+        raise InputError(source, *_explained(error)) from None
+    return PolicyFile(shown, policy, hashlib.sha256(content).hexdigest())
+
+
+def _explained(error: ValidationError) -> tuple[str, str]:
+    """Problem, with its place in the file, and mend of the first thing that is wrong."""
+    first = error.errors(include_url=False)[0]
+    mend = {
+        "extra_forbidden": "remove it or correct its name",
+        "missing": "add it",
+    }.get(first["type"], "see docs/gate.md")
+    reason = first["msg"].removeprefix("Value error, ")
+    place = place_of(first["loc"])
+    return f"{place}: {reason}" if place else reason, mend
+
+
+def place_of(location: tuple[int | str, ...]) -> str:
+    """ "parity[2].verdicts[1]" for ("parity", 1, "verdicts", 0): counted from 1, as people do."""
+    place = ""
+    for part in location:
+        if isinstance(part, int):
+            place += f"[{part + 1}]"
+        elif not place.endswith("]") or not _inside_union(part):
+            place += f".{part}" if place else part
+    return place
+
+
+def _inside_union(part: str) -> bool:
+    """What pydantic adds for a member of a union is no part of the file."""
+    return part.startswith("literal[")
+
+
+def _name(kind: str, *patterns: str) -> str:
+    """ "parity.tsampler.top_p"; trailing * are left out."""
+    kept = list(patterns)
+    while kept and kept[-1] == "*":
+        kept.pop()
+    return ".".join([kind, *kept])

@@ -1,0 +1,216 @@
+"""Rehearses a release (docs/releasing.md):
+`python -m sampler_parity.harness.gate.rehearsal -o FOLDER`.
+
+Three candidates, llama.cpp as it is and with one planted fault each, run the same suites beside
+llama.cpp; each is then judged by the same policy. The clean one must pass; the others must fail,
+each by its own rule and by no other. What cannot be judged is measured again with more rounds.
+"""
+
+import json
+import os
+import shlex
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import BaseModel
+
+from sampler_parity.harness.bundle import machine
+from sampler_parity.harness.bundle.bundle import Bundle, read_finished
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.gate.gate import gate
+from sampler_parity.harness.gate.policy import read_policy
+from sampler_parity.harness.gate.records import GateResult
+from sampler_parity.harness.gate.speed import beside
+
+# Candidate -> the rule that must fail, the only one; None: all must be met.
+EXPECTED = {"clean": None, "wrong-penalties": "parity", "slower": "speed"}
+ROUNDS = (120, 480, 1920)
+MAX_RATIO, CONFIDENCE = 1.05, 0.99
+POLICY = """schema_version = 1
+suites = ["parity/release", "timing/release"]
+
+[[parity]]
+backend = "{name}"
+at_least = 3
+
+[[speed]]
+backend = "{name}"
+baseline = "llama.cpp"
+max_ratio = {max_ratio}
+confidence = {confidence}
+"""
+PARITY = """name = "what the release is checked by"
+
+[[case]]
+id = "penalties"
+description = "Frequency and presence are told apart"
+why = "A build that exchanges them."
+chain = [{ penalties = { penalty_last_n = 8, penalty_freq = 0.5, penalty_present = 0.1 } },
+    { greedy = {} }]
+logits = { family = "normal", n = 1000, seed = 1 }
+history = [1, 2, 2, 3]
+steps = 4
+
+[[case]]
+id = "default"
+description = "llama.cpp's usual filters and a draw"
+why = "What a release is mostly used for."
+chain = [{ top_k = { k = 40 } }, { top_p = { p = 0.95 } }, { min_p = { p = 0.05 } },
+    { temp = { temp = 0.8 } }, { dist = { seed = 1 } }]
+logits = { family = "normal", n = 32000, seed = 1 }
+steps = 8
+
+[[case]]
+id = "reset"
+description = "mirostat_v2 starts again after a reset"
+why = "A reset that forgets mu."
+chain = [{ mirostat_v2 = { seed = 1 } }]
+logits = { family = "normal", n = 1000, seed = 2 }
+steps = 8
+script = "reset"
+"""
+TIMING = """name = "what the release is timed by"
+
+[[chain]]
+id = "default-V128256"
+sampler = "top_k"
+chain = [{ top_k = { k = 40 } }, { top_p = { p = 0.95 } }, { min_p = { p = 0.05 } },
+    { temp = { temp = 0.8 } }, { dist = { seed = 1 } }]
+logits = { family = "normal", n = 128256, seed = 1 }
+
+[[chain]]
+id = "top_p-V32000"
+sampler = "top_p"
+chain = [{ top_p = { p = 0.95 } }]
+logits = { family = "normal", n = 32000, seed = 1 }
+"""
+
+
+class Judged(BaseModel):
+    """A candidate in one rehearsal. right: passed, or failed by the rule of its fault alone."""
+
+    candidate: str
+    exit_status: int
+    failed: list[str]
+    first: str
+    right: bool
+
+
+class Rehearsal(BaseModel):
+    """rounds: of the measurement that decided, or of the last one. ratios: by chain and candidate.
+    load: how many processes wanted a processor when it began, on average over a minute."""
+
+    number: int
+    rounds: int
+    candidates: list[Judged]
+    ratios: dict[str, dict[str, str]]
+    load: float
+    wall_s: float
+
+    @property
+    def right(self) -> bool:
+        return all(candidate.right for candidate in self.candidates)
+
+
+def rehearse(number: int, folder: Path) -> Rehearsal:
+    """One run of all candidates, again with more rounds as long as one cannot be judged."""
+    suites = []
+    for group, text in (("parity", PARITY), ("timing", TIMING)):
+        (folder / group).mkdir(parents=True)
+        suites.append(folder / group / "release.toml")
+        suites[-1].write_text(text)
+    start, load = time.monotonic(), os.getloadavg()[0]
+    for rounds in ROUNDS:
+        bundle = _run(folder / f"bundle-{rounds}", suites, rounds, number)
+        results = {name: _gate(bundle, folder, name) for name in EXPECTED}
+        if all(result.exit_status != 2 for result in results.values()):
+            break
+    return Rehearsal(
+        number=number,
+        rounds=rounds,
+        candidates=[judged(name, result, name) for name, result in results.items()],
+        ratios={
+            timing.id: {
+                name: str(beside(timing, name, "llama.cpp", CONFIDENCE)) for name in EXPECTED
+            }
+            for timing in bundle.timings
+        },
+        load=round(load, 1),
+        wall_s=round(time.monotonic() - start, 1),
+    )
+
+
+def _run(folder: Path, suites: list[Path], rounds: int, seed: int) -> Bundle:
+    """The commands that a maintainer types. Raises InputError where the run itself failed."""
+    adapter = [sys.executable, "-m", "sampler_parity.harness.mutants.candidates"]
+    command = [
+        sys.executable,
+        "-c",
+        "from sampler_parity.harness.cli.app import main; main()",
+        "run",
+    ]
+    command += [*map(str, suites), "-b", "llama.cpp", "-o", str(folder), "-j", "1"]
+    command += ["--rounds", str(rounds), "--seed", str(seed)]
+    for name in EXPECTED:
+        command += ["-b", f"{name}={shlex.join([*adapter, name])}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode > 1:
+        raise InputError(folder, f"run: {done.stderr.strip()}")
+    return read_finished(folder)
+
+
+def _gate(bundle: Bundle, folder: Path, name: str) -> GateResult:
+    policy = folder / f"{name}.toml"
+    policy.write_text(POLICY.format(name=name, max_ratio=MAX_RATIO, confidence=CONFIDENCE))
+    return gate(bundle, read_policy(policy), None, datetime.now(UTC).date())
+
+
+def judged(name: str, result: GateResult, backend: str) -> Judged:
+    """What the gate said of a candidate, which ran as this backend."""
+    failed = [rule.rule for rule in result.rules if rule.state == "failed"]
+    kind = EXPECTED[name]
+    expected = [f"{kind}.{backend}"] if kind else []
+    findings = [f for rule in result.rules for f in rule.findings]
+    return Judged(
+        candidate=name,
+        exit_status=result.exit_status,
+        failed=failed,
+        first=f"{findings[0].subject}: {findings[0].figure}" if findings else "",
+        right=result.exit_status == (1 if kind else 0) and failed == expected,
+    )
+
+
+def main(
+    output: Annotated[Path, typer.Option("--output", "-o", help="a new folder")],
+    times: Annotated[int, typer.Option(min=1)] = 10,
+) -> None:
+    """Rehearse a release: the clean candidate passes, the others fail, each for its fault."""
+    done = []
+    for number in range(1, times + 1):
+        rehearsal = rehearse(number, output / str(number))
+        done.append(rehearsal)
+        for c in rehearsal.candidates:
+            state = "right" if c.right else "WRONG"
+            what = ", ".join(c.failed) or "nothing failed"
+            print(f"{number:>3} {c.candidate:<16} {state} exit {c.exit_status}, {what} {c.first}")
+        facts = {
+            "machine": machine.describe().model_dump(exclude={"cpu_flags"}),
+            "date": datetime.now(UTC).date().isoformat(),
+            "right": sum(r.right for r in done),
+            "rehearsals": [r.model_dump() for r in done],
+        }
+        (output / "rehearsal.json").write_text(json.dumps(facts, indent=2) + "\n")
+        sys.stdout.flush()
+    right = sum(r.right for r in done)
+    print(f"{right}/{times} rehearsals as they must be")
+    if right < times:
+        raise typer.Exit(1)
+
+
+if __name__ == "__main__":
+    typer.run(main)

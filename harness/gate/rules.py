@@ -1,0 +1,259 @@
+"""The gate's rules about what is right: verdicts, verdicts beside the last release, distributions.
+
+Every function here returns the outcome of each rule of its kind. What is missing is `unjudged`, and
+that never passes.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+from fnmatch import fnmatchcase
+
+from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records.distribution import (
+    CellOnBackend,
+    DistributionResult,
+    decisions,
+)
+from sampler_parity.harness.bundle.replay import replay
+from sampler_parity.harness.gate.policy import ParityRule, Policy, Rule
+from sampler_parity.harness.gate.records import Finding, RuleOutcome, State, state_of
+from sampler_parity.harness.verdicts import ORDER
+
+
+@dataclass
+class Tally:
+    """What one rule has found so far."""
+
+    met: int = 0
+    allowed: int = 0
+    findings: list[Finding] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Excused:
+    """The known divergences of a policy that hold today, and how many results each let pass."""
+
+    policy: Policy
+    today: date
+    used: Counter[int] = field(default_factory=Counter)
+
+    def expired(self, i: int) -> bool:
+        return self.policy.allow[i].expires < self.today
+
+    def covers(self, case: str, backend: str, outcome: str) -> bool:
+        for i, allowed in enumerate(self.policy.allow):
+            if allowed.covers(case, backend, outcome) and not self.expired(i):
+                self.used[i] += 1
+                return True
+        return False
+
+
+def judge_parity(bundle: Bundle, policy: Policy, excused: Excused) -> list[RuleOutcome]:
+    """Every case on every backend that ran, by the first rule that fits it."""
+    tallies: defaultdict[int, Tally] = defaultdict(Tally)
+    for case in bundle.cases:
+        for backend in ran(bundle):
+            i = first_fit(
+                rule.fits((backend, rule.backend), (case.id, rule.case))
+                and any(fnmatchcase(sampler, rule.sampler) for sampler in case.samplers)
+                for rule in policy.parity
+            )
+            if i is not None:
+                _judge_case(bundle, case, backend, policy.parity[i], excused, tallies[i])
+    return outcomes("parity", policy.parity, tallies)
+
+
+def _judge_case(
+    bundle: Bundle, case: CaseResult, backend: str, rule: ParityRule, excused: Excused, tally: Tally
+) -> None:
+    command = _replay(bundle, case.suite, case.id, backend)
+    got = case.backends.get(backend)
+    subject = f"{case.id} on {backend}"
+    if got is None or backend not in case.required:
+        tally.findings.append(finding("unjudged", subject, "no result", "a result", command))
+        return
+    allowed = rule.verdicts or case.required[backend]
+    limit = " or ".join(allowed)
+    trouble = case.refusal or case.unmet or ("" if case.steps else "no step was taken")
+    if got.verdict in allowed and not trouble:
+        tally.met += 1
+    elif not trouble and excused.covers(case.id, backend, got.verdict):
+        tally.allowed += 1
+    else:
+        figure = trouble if got.verdict in allowed else _placed(got, case)
+        tally.findings.append(finding("failed", subject, figure, limit, command))
+
+
+def _placed(got: BackendResult, case: CaseResult) -> str:
+    """ "diverged at stage 3 of 5 (top_p): p"."""
+    said: list[str] = [got.verdict]
+    if got.stage:
+        where = got.stage
+        if got.stage_index is not None and got.stage_index < len(case.samplers):
+            where = f"{got.stage_index + 1} of {len(case.samplers)} ({got.stage})"
+        said.append(f"at stage {where}")
+    text = " ".join(said)
+    detail = got.what or got.detail
+    return f"{text}: {detail}" if detail else text
+
+
+def judge_not_worse(
+    bundle: Bundle, baseline: Bundle | None, policy: Policy, excused: Excused
+) -> list[RuleOutcome]:
+    """Every case and backend of the baseline bundle, by the first rule that fits it."""
+    tallies: defaultdict[int, Tally] = defaultdict(Tally)
+    now = {case.id: case for case in bundle.cases}
+    for old in baseline.cases if baseline else []:
+        for backend, was in old.backends.items():
+            i = first_fit(
+                rule.fits((backend, rule.backend), (old.id, rule.case))
+                and any(fnmatchcase(sampler, rule.sampler) for sampler in old.samplers)
+                for rule in policy.not_worse
+            )
+            if i is not None:
+                _compare(bundle, now.get(old.id), old, backend, was, excused, tallies[i])
+    return outcomes("not_worse", policy.not_worse, tallies)
+
+
+def _compare(
+    bundle: Bundle,
+    case: CaseResult | None,
+    old: CaseResult,
+    backend: str,
+    was: BackendResult,
+    excused: Excused,
+    tally: Tally,
+) -> None:
+    subject = f"{old.id} on {backend}"
+    limit = f"not worse than {was.verdict}"
+    got = case.backends.get(backend) if case else None
+    if case is None or got is None:
+        why = "is in the baseline and not in this bundle"
+        tally.findings.append(
+            finding("unjudged", subject, why, limit, mend="run it, or make the baseline again")
+        )
+    elif ORDER.index(got.verdict) <= ORDER.index(was.verdict):
+        tally.met += 1
+    elif excused.covers(old.id, backend, got.verdict):
+        tally.allowed += 1
+    else:
+        command = _replay(bundle, case.suite, case.id, backend)
+        tally.findings.append(finding("failed", subject, _placed(got, case), limit, command))
+
+
+def judge_distributions(bundle: Bundle, policy: Policy, excused: Excused) -> list[RuleOutcome]:
+    """Every distribution test on every backend that ran, by the first rule that fits it."""
+    tallies: defaultdict[int, Tally] = defaultdict(Tally)
+    found = decisions(bundle.cells)
+    for cell in bundle.cells:
+        for backend in ran(bundle):
+            i = first_fit(
+                rule.fits((backend, rule.backend), (cell.id, rule.cell), (cell.what, rule.kind))
+                for rule in policy.distribution
+            )
+            if i is None:
+                continue
+            rule, tally = policy.distribution[i], tallies[i]
+            command = _replay(bundle, cell.suite, cell.id, backend)
+            subject = f"{cell.id} on {backend}"
+            if backend not in cell.backends or backend not in cell.required:
+                absent = finding("unjudged", subject, "no result", "a result", command)
+                tally.findings.append(absent)
+                continue
+            decision, _ = found[cell.id, backend]
+            got = cell.backends[backend]
+            if rule.margin is None or cell.margin is None:
+                state, limit = _by_decision(cell, backend, decision)
+            else:
+                state, limit = _by_margin(got, decision, rule.margin)
+            if state == "met":
+                tally.met += 1
+            elif excused.covers(cell.id, backend, decision):
+                tally.allowed += 1
+            else:
+                said = finding(state, subject, _bounded(decision, got), limit, command)
+                tally.findings.append(said)
+    return outcomes("distribution", policy.distribution, tallies)
+
+
+def _by_decision(cell: DistributionResult, backend: str, decision: str) -> tuple[State, str]:
+    required = cell.required[backend]
+    limit = " or ".join(required)
+    if decision in required:
+        return "met", limit
+    return ("unjudged" if decision == "undecided" else "failed"), limit
+
+
+def _by_margin(got: CellOnBackend, decision: str, margin: float) -> tuple[State, str]:
+    """The size decides: a difference that is proven and stays below the margin passes."""
+    limit = f"at most {margin:g}"
+    if decision in ("equivalent", "different", "undecided") and got.high is not None:
+        if got.high <= margin:
+            return "met", limit
+        if got.low is not None and got.low > margin:
+            return "failed", limit
+        return "unjudged", limit
+    return ("unjudged" if decision == "undecided" else "failed"), limit
+
+
+def _bounded(decision: str, got: CellOnBackend) -> str:
+    if got.low is None or got.high is None:
+        return f"{decision}: {got.detail}" if got.detail else decision
+    return f"{decision}, in [{got.low:.3g}, {got.high:.3g}] after {got.draws:,} draws"
+
+
+def ran(bundle: Bundle) -> list[str]:
+    """The backends that ran: each of them must have a result of everything."""
+    return [name for name, info in bundle.info.backends.items() if not info.unavailable]
+
+
+def first_fit(fits: Iterable[bool]) -> int | None:
+    return next((i for i, fit in enumerate(fits) if fit), None)
+
+
+def finding(
+    state: State, subject: str, figure: str, limit: str, command: str = "", mend: str = ""
+) -> Finding:
+    assert state != "met"
+    return Finding(
+        state=state, subject=subject, figure=figure, limit=limit, replay=command, mend=mend
+    )
+
+
+def outcomes(kind: str, rules: Sequence[Rule], tallies: Mapping[int, Tally]) -> list[RuleOutcome]:
+    """The outcome of every rule; one that found less than it must is unjudged."""
+    found = []
+    for i, rule in enumerate(rules):
+        tally = tallies.get(i, Tally())
+        findings = list(tally.findings)
+        failed = sum(f.state == "failed" for f in findings)
+        judged = tally.met + tally.allowed + failed
+        if judged < rule.at_least and not findings:
+            few = finding(
+                "unjudged",
+                "the bundle",
+                f"{judged:,} results that the rule can judge",
+                f"at least {rule.at_least:,}",
+                mend="run the suites and backends that the rule is about",
+            )
+            findings.append(few)
+        found.append(
+            RuleOutcome(
+                rule=rule.name,
+                place=f"{kind}[{i + 1}]",
+                state=state_of(findings),
+                judged=judged,
+                met=tally.met,
+                allowed=tally.allowed,
+                findings=findings,
+            )
+        )
+    return found
+
+
+def _replay(bundle: Bundle, suite: str, case: str, backend: str) -> str:
+    info = bundle.info
+    return replay(suite, case, info.seed, {backend: info.backends[backend]})

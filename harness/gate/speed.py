@@ -1,0 +1,190 @@
+"""The gate's rules about what it costs: time beside a baseline, and passes that a trie saves.
+
+A comparison decides only where its interval, widened by the noise of its run (by how much the
+baseline seems to differ from itself), lies on one side of the limit. Otherwise it is inconclusive:
+the answer is to measure more, and until then nothing passes.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.records.case import TimingResult
+from sampler_parity.harness.bundle.records.skip_ratio import SkipRatioResult
+from sampler_parity.harness.bundle.replay import replay
+from sampler_parity.harness.gate.policy import Policy, SpeedRule
+from sampler_parity.harness.gate.records import Finding, RuleOutcome, State
+from sampler_parity.harness.gate.rules import Tally, finding, first_fit, outcomes, ran
+from sampler_parity.harness.statistics.bootstrap import bootstrap_interval, ratio_of_medians
+from sampler_parity.harness.timing.verdict import compare_rounds, noise_of, rounds_of
+
+_RESAMPLES = 2000
+MORE = "measure again, with more rounds (docs/gate.md)"
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Time over the baseline's, its interval, and by how much the baseline differs from itself."""
+
+    ratio: float
+    low: float
+    high: float
+    noise: float | None
+
+    def __str__(self) -> str:
+        noise = "not measured" if self.noise is None else f"{self.noise:.1%}"
+        return f"{self.ratio:.3f} [{self.low:.3f}, {self.high:.3f}], noise {noise}"
+
+
+def judge_speed(bundle: Bundle, baseline: Bundle | None, policy: Policy) -> list[RuleOutcome]:
+    """Every timed chain of every backend that ran, by the first rule that fits it."""
+    tallies: defaultdict[int, Tally] = defaultdict(Tally)
+    old = {timing.id: timing for timing in baseline.timings} if baseline else {}
+    for timing in bundle.timings:
+        for backend in ran(bundle):
+            i = first_fit(
+                backend not in (rule.baseline, rule.anchor)
+                and rule.fits((backend, rule.backend), (timing.id, rule.chain))
+                for rule in policy.speed
+            )
+            if i is None:
+                continue
+            rule = policy.speed[i]
+            if rule.baseline is not None:
+                found: Ratio | str = beside(timing, backend, rule.baseline, rule.confidence)
+            elif baseline is not None:
+                other = other_machine(bundle, baseline)
+                found = other or since(timing, old.get(timing.id), backend, rule)
+            else:
+                continue  # the rule has then judged nothing
+            _judge(bundle, timing, backend, rule, found, tallies[i])
+    return outcomes("speed", policy.speed, tallies)
+
+
+def _judge(
+    bundle: Bundle,
+    timing: TimingResult,
+    backend: str,
+    rule: SpeedRule,
+    found: Ratio | str,
+    tally: Tally,
+) -> None:
+    to = rule.baseline or f"{backend} of the baseline bundle, by {rule.anchor}"
+    subject = f"{timing.id} on {backend}"
+    limit = f"at most {rule.max_ratio:g} times {to} ({rule.confidence:.0%})"
+    info = bundle.info
+    named = {
+        name: info.backends[name] for name in (rule.baseline, backend) if name in info.backends
+    }
+    command = replay(timing.suite or "timing", timing.id, info.seed, named)
+    if isinstance(found, str):
+        tally.findings.append(finding("unjudged", subject, found, limit, command))
+        return
+    state = state_of(found, rule.max_ratio)
+    if state == "met":
+        tally.met += 1
+    else:
+        mend = MORE if state == "unjudged" else ""
+        tally.findings.append(finding(state, subject, str(found), limit, command, mend))
+
+
+def state_of(found: Ratio, max_ratio: float) -> State:
+    """failed: surely above the limit; met: surely within it; unjudged: the run is too noisy.
+
+    Both ends of the interval are moved outwards by the noise.
+    """
+    if found.noise is None:
+        return "unjudged"
+    if found.low > max_ratio * (1 + found.noise):
+        return "failed"
+    return "met" if found.high * (1 + found.noise) <= max_ratio else "unjudged"
+
+
+def beside(timing: TimingResult, backend: str, baseline: str, confidence: float) -> Ratio | str:
+    """Against a backend of the same run, round by round; or why there is no ratio."""
+    for name in (backend, baseline):
+        if not timing.ns.get(name):
+            return timing.failed.get(name) or f"{name} was not timed"
+    ours, theirs = (rounds_of(timing.ns[name], timing.repetitions) for name in (backend, baseline))
+    compared = compare_rounds(ours, theirs, _noise(timing), 0.0, confidence)
+    if not np.isfinite([compared.ratio, compared.low, compared.high]).all():
+        return compared.why
+    return Ratio(compared.ratio, compared.low, compared.high, compared.noise)
+
+
+def _noise(timing: TimingResult) -> float | None:
+    first = rounds_of(timing.ns.get(timing.baseline, []), timing.repetitions)
+    return noise_of(first, rounds_of(timing.again, timing.repetitions))
+
+
+def since(
+    timing: TimingResult, old: TimingResult | None, backend: str, rule: SpeedRule
+) -> Ratio | str:
+    """Against the same backend of another run, both by the anchor of their own run."""
+    if old is None:
+        return "was not timed in the baseline bundle"
+    assert rule.anchor is not None
+    ratios: list[NDArray[np.float64]] = []
+    for where, run in (("this", timing), ("the baseline", old)):
+        ours, anchor = (
+            rounds_of(run.ns.get(name, []), run.repetitions) for name in (backend, rule.anchor)
+        )
+        if len(ours) < 2 or len(ours) != len(anchor) or not (anchor > 0).all():
+            return (
+                f"{backend} and {rule.anchor} were not timed in the same rounds of {where} bundle"
+            )
+        ratios.append(ours / anchor)
+    noises = [_noise(timing), _noise(old)]
+    low, high = bootstrap_interval(tuple(ratios), ratio_of_medians, _RESAMPLES, rule.confidence)
+    value = float(ratio_of_medians(ratios[0], ratios[1]))
+    noise = None if None in noises else max(n for n in noises if n is not None)
+    return Ratio(value, low, high, noise)
+
+
+def other_machine(bundle: Bundle, baseline: Bundle) -> str:
+    """Why the times of two bundles cannot be compared; "" where they can."""
+    for what in ("cpu", "machine", "cores", "system"):
+        now, was = (getattr(b.info.machine, what) for b in (bundle, baseline))
+        if now != was:
+            return f"the baseline was timed on another machine: {what} {was}, here {now}"
+    return ""
+
+
+def judge_skip_ratios(bundle: Bundle, policy: Policy) -> list[RuleOutcome]:
+    """Every workload of the token trie, by the first rule that fits it."""
+    tallies: defaultdict[int, Tally] = defaultdict(Tally)
+    for result in bundle.skip_ratios:
+        i = first_fit(
+            rule.fits((result.backend, rule.backend), (result.workload, rule.workload))
+            for rule in policy.skip_ratio
+        )
+        if i is not None:
+            said = _skip_finding(bundle, result, policy.skip_ratio[i].min_skip_ratio)
+            tallies[i].findings += [said] if said else []
+            tallies[i].met += said is None
+    return outcomes("skip_ratio", policy.skip_ratio, tallies)
+
+
+def _skip_finding(bundle: Bundle, result: SkipRatioResult, least: float) -> Finding | None:
+    info = bundle.info
+    named = (
+        {result.backend: info.backends[result.backend]} if result.backend in info.backends else {}
+    )
+    command = replay(result.suite, result.workload, info.seed, named)
+    limit = f"at least {least:g}"
+    if result.skip_ratio_mean is None:
+        figure = f"{result.verdict}: {result.detail}"
+    elif result.skip_ratio_mean < least:
+        figure = f"{result.skip_ratio_mean:.4f}"
+    elif not result.checks:
+        return finding("unjudged", result.id, "nothing was checked", "the suite's checks", command)
+    else:
+        missed = next((check for check in result.checks if not check.met), None)
+        if missed is None:
+            return None
+        figure = f"{missed.what} {missed.found:g}"
+        limit = f"{missed.relation} {missed.limit:g}"
+    return finding("failed", result.id, figure, limit, command)

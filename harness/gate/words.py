@@ -1,0 +1,95 @@
+"""What the gate says, for a terminal and as Markdown."""
+
+from collections.abc import Iterator
+
+from sampler_parity.harness.gate.records import Finding, GateResult, RuleOutcome
+
+SHOWN = 5
+_STATE = {"met": "met", "failed": "FAILED", "unjudged": "COULD NOT JUDGE"}
+_EXIT = {0: "pass", 1: "FAILED", 2: "COULD NOT JUDGE"}
+
+
+def terminal_lines(result: GateResult) -> Iterator[str]:
+    """What is wrong first, then a line for every rule, then the verdict."""
+    for rule in result.rules:
+        for finding in rule.findings[:SHOWN]:
+            yield from _finding(rule, finding)
+        if len(rule.findings) > SHOWN:
+            yield f"... and {len(rule.findings) - SHOWN:,} more of {rule.rule}"
+    yield from (f"note     {note}" for note in result.notes)
+    for rule in result.rules:
+        yield f"rule     {rule.rule}   {_counts(rule)}   {_state(rule)}"
+    yield verdict_line(result)
+
+
+def verdict_line(result: GateResult) -> str:
+    """ "gate     FAILED   1 rule: parity.x (first: a case on x)   exit 1"."""
+    parts = ["gate", _EXIT[result.exit_status]]
+    for state, words in (("failed", "failed"), ("unjudged", "not judged")):
+        rules = [rule for rule in result.rules if rule.state == state]
+        if rules:
+            names = ", ".join(rule.rule for rule in rules)
+            parts.append(f"{len(rules)} {words}: {names} (first: {rules[0].findings[0].subject})")
+    if not result.exit_status:
+        parts.append(f"{len(result.rules)} rules, {sum(rule.met for rule in result.rules):,} met")
+    return "   ".join([f"{parts[0]:<6}", *parts[1:], f"exit {result.exit_status}"])
+
+
+def _state(rule: RuleOutcome) -> str:
+    return _STATE[rule.state] if rule.judged or rule.findings else "nothing to judge"
+
+
+def _counts(rule: RuleOutcome) -> str:
+    known = f", {rule.allowed:,} known" if rule.allowed else ""
+    return f"{rule.met:,}/{rule.judged:,} met{known}"
+
+
+def _finding(rule: RuleOutcome, finding: Finding) -> Iterator[str]:
+    yield _line(f"{_STATE[finding.state]} {rule.rule}   {finding.subject}")
+    yield _line(f"  found: {finding.figure}   asked: {finding.limit}")
+    if finding.mend:
+        yield _line(f"  mend: {finding.mend}")
+    if finding.replay:
+        yield _line(f"  replay: {finding.replay}")
+
+
+def _line(text: str) -> str:
+    """What an adapter said may hold anything."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
+def markdown(result: GateResult) -> str:
+    """For a comment or a summary: the verdict, a table of rules, what is wrong."""
+    lines = [
+        f"## Gate: {_EXIT[result.exit_status]}",
+        "",
+        f"Policy: {_code(result.policy)}. Bundle: {_code(result.bundle)}."
+        + (f" Baseline: {_code(result.baseline)}." if result.baseline else ""),
+        "",
+        "| rule | met | known | outcome |",
+        "| --- | ---: | ---: | --- |",
+        *(
+            f"| {_code(rule.rule)} | {rule.met:,}/{rule.judged:,} | {rule.allowed:,}"
+            f" | {_state(rule)} |"
+            for rule in result.rules
+        ),
+    ]
+    findings = [(rule, f) for rule in result.rules for f in rule.findings[:SHOWN]]
+    if findings:
+        lines += ["", "| rule | what | found | asked | replay |", "| --- | --- | --- | --- | --- |"]
+        lines += [
+            f"| {_code(rule.rule)} | {_code(f.subject)} | {_code(f.figure)} | {_code(f.limit)}"
+            f" | {_code(f.replay or f.mend)} |"
+            for rule, f in findings
+        ]
+    left_out = sum(len(rule.findings[SHOWN:]) for rule in result.rules)
+    if left_out:
+        lines += ["", f"{left_out:,} more are in the JSON and on the terminal."]
+    lines += ["", *(f"- {_code(note)}" for note in result.notes)] if result.notes else []
+    return "\n".join(lines) + "\n"
+
+
+def _code(text: str) -> str:
+    """Foreign text as code: no Markdown, no end of the cell."""
+    shown = _line(text).replace("`", "'").replace("|", "\\|").strip()
+    return f"`{shown}`" if shown else ""

@@ -1,0 +1,1 @@
+"""Golden fixtures: captured, recorded, verified, made again."""

@@ -1,0 +1,212 @@
+"""Capture: the logits of any model after the prompts of a file, as a fixture.
+
+The model runs in a process of its own (harness/golden/capture_worker.py), because a model file can
+make libllama abort. That process reads a Job on stdin, writes lines of JSON on stdout and, at the
+end, the fixture; everything that libllama prints goes to stderr.
+"""
+
+import contextlib
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict
+from datetime import date
+from pathlib import Path
+from typing import IO
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.golden.capture_worker import Job, Prompt, rows_path
+from sampler_parity.harness.inputs import fixtures
+from sampler_parity.harness.inputs.manifest import (
+    Configuration,
+    LogitsEntry,
+    configuration,
+    register,
+)
+
+
+def capture(
+    model: Path,
+    prompts: Path,
+    out: Path,
+    dtype: str = "float32",
+    max_rows: int | None = None,
+    threads: int = 1,
+) -> None:
+    """Write the fixture `out`, with progress; list it in the manifest beside it if there is one.
+
+    max_rows: take this many rows, evenly spaced; None takes all. Raises InputError for a bad
+    option, prompt file or model, or where llama.cpp dies of the model.
+    """
+    if dtype not in ("float32", "float16"):
+        raise InputError(f"--dtype {dtype}", "unknown", "use float32 or float16")
+    if max_rows is not None and max_rows < 1:
+        raise InputError(f"--max-rows {max_rows}", "must be at least 1")
+    if threads < 1:
+        raise InputError(f"--threads {threads}", "must be at least 1")
+    if out.suffix != ".gguf" or not out.parent.is_dir():
+        raise InputError(out, "no place for a fixture", "name a .gguf file in an existing folder")
+    read = read_prompts(prompts)
+    command = ["sampler-parity", "capture", "--model", str(model), "--prompts", str(prompts)]
+    command += ["--dtype", dtype] + (["--max-rows", str(max_rows)] if max_rows else [])
+    command += ["--threads", str(threads)] if threads != 1 else []
+    here = configuration()
+    job = Job(
+        model=model,
+        model_sha256=digest_of_model(model),
+        prompts=read,
+        prompts_sha256=fixtures.digest(prompts),
+        out=out,
+        dtype=dtype,  # type: ignore[arg-type]
+        max_rows=max_rows,
+        threads=threads,
+        command=shlex.join([*command, "-o", str(out)]),
+        llama_cpp=here.llama_cpp,
+    )
+    run(job)
+    if (out.parent / "manifest.toml").exists():
+        register(out.parent, out.stem, entry_of(job, prompts, here))
+
+
+def entry_of(job: Job, prompts: Path, made_on: Configuration) -> LogitsEntry:
+    """What the manifest beside job.out says of the fixture that the job wrote there."""
+    rows, n_vocab = fixtures.read_logits(job.out).shape
+    return LogitsEntry(
+        kind="logits",
+        file=job.out.name,
+        sha256=fixtures.digest(job.out),
+        rows=rows,
+        n_vocab=n_vocab,
+        dtype=job.dtype,
+        command=job.command,
+        model=relative(job.model, job.out.parent),
+        model_sha256=job.model_sha256,
+        prompts=relative(prompts, job.out.parent),
+        prompts_sha256=job.prompts_sha256,
+        max_rows=job.max_rows,
+        threads=job.threads,
+        date=date.today(),
+        **asdict(made_on),
+    )
+
+
+def relative(path: Path, folder: Path) -> str:
+    return Path(os.path.relpath(path, folder)).as_posix()
+
+
+def read_prompts(path: Path) -> list[Prompt]:
+    """Prompts of a .jsonl file ({"id": ..., "text": ...} a line) or a .txt file (one a line).
+
+    Lines without text are skipped in .txt. Raises InputError naming the line at fault.
+    """
+    if path.suffix not in (".jsonl", ".txt"):
+        raise InputError(path, "is neither .jsonl nor .txt", "see docs/golden.md for the formats")
+    try:
+        lines = path.read_bytes().split(b"\n")
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror}") from None
+    prompts: list[Prompt] = []
+    seen: dict[str, int] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        prompt = _prompt(path, number, line.removesuffix(b"\r"))
+        if prompt.id in seen:
+            problem = f"the id {prompt.id!r} is that of line {seen[prompt.id]} too"
+            raise InputError(f"{path}:{number}", problem, "give each prompt its own")
+        seen[prompt.id] = number
+        prompts.append(prompt)
+    if not prompts:
+        raise InputError(path, "holds no prompts", "write one a line")
+    return prompts
+
+
+def _prompt(path: Path, number: int, line: bytes) -> Prompt:
+    where = f"{path}:{number}"
+    try:
+        text = line.decode()
+        if path.suffix == ".txt":
+            return Prompt(id=f"line-{number}", text=text)
+        prompt = Prompt.model_validate_json(text)
+    except UnicodeDecodeError:
+        raise InputError(where, "not UTF-8", "save the file as UTF-8") from None
+    except ValueError:
+        mend = 'write {"id": "a-name", "text": "the prompt"}'
+        raise InputError(where, "not a prompt", mend) from None
+    if not prompt.text or not prompt.id:
+        raise InputError(where, "id or text is empty", "give every prompt both")
+    return prompt
+
+
+def digest_of_model(model: Path) -> str:
+    try:
+        return fixtures.digest(model)
+    except OSError as error:
+        raise InputError(model, f"cannot be read: {error.strerror}", "name a GGUF model") from None
+
+
+def run(job: Job) -> None:
+    """Do a job in a child process, showing its progress on stderr. Raises InputError."""
+    with tempfile.TemporaryFile() as errors, _progress() as progress:
+        child = subprocess.Popen(
+            [sys.executable, "-m", "sampler_parity.harness.golden.capture_worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+        )
+        assert child.stdin is not None
+        assert child.stdout is not None
+        try:
+            with contextlib.suppress(BrokenPipeError), child.stdin as stdin:
+                stdin.write(job.model_dump_json().encode())
+            finished = _follow(child.stdout, progress, job.model.name)
+            code = child.wait()
+        finally:
+            child.kill()
+            child.wait()
+            child.stdout.close()
+            rows_path(job.out).unlink(missing_ok=True)
+        if not finished:
+            errors.seek(0)
+            raise InputError(job.model, _last_words(code, errors), "is it a whole, sound model?")
+
+
+def _follow(lines: IO[bytes], progress: Progress, name: str) -> bool:
+    """Show what the child reports. Whether it finished; raises the InputError that it reports."""
+    task = progress.add_task(f"loading {name}", total=None)
+    for line in lines:
+        message = json.loads(line)
+        if "error" in message:
+            where, _, problem = message["error"].partition(": ")
+            raise InputError(where, problem)
+        if "finished" in message:
+            return True
+        progress.update(task, description=f"decoding with {name}", **message)
+    return False
+
+
+def _progress() -> Progress:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("tokens"),
+        TimeRemainingColumn(),
+    )
+    return Progress(*columns, console=Console(stderr=True))
+
+
+def _last_words(code: int, errors: IO[bytes]) -> str:
+    how = f"the capture process failed with exit status {code}"
+    if code < 0:
+        how = f"llama.cpp died of this model with {signal.Signals(-code).name}"
+    lines = errors.read(1 << 20).decode(errors="replace").strip().splitlines()
+    said = [line for line in lines if "ASSERT" in line] or lines[-1:]
+    return f"{how}: {said[0]}" if said else how

@@ -1,0 +1,301 @@
+"""Recorded native results: what llama.cpp's samplers made of rows of a fixture, chain by chain.
+
+With them the reference is held against llama.cpp where llama.cpp is not installed. After the last
+stage of every step the recording has the surviving ids in their order, their p to the bit, and the
+selected token. One chain goes through all steps with its state; step i takes row rows[i].
+"""
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs.chains import complete
+from sampler_parity.harness.inputs.fixtures import Facts, Fixture, Tensors
+from sampler_parity.harness.inputs.vocabularies import read_vocab
+from sampler_parity.harness.parity.classify import same_bits
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
+from sampler_parity.reference import Candidates, ChainError, UndefinedInputError, build_chain
+
+STEPS = 40
+
+
+class Recorded(BaseModel):
+    """A chain, the history that it accepts first, and what it accepts after each step.
+
+    accept: token ids, taken in turns; empty for the selected token.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str
+    chain: p.ChainSpec
+    history: list[int] = []
+    accept: list[int] = []
+
+    def accepted(self, step: int, selected: int | None) -> int | None:
+        return self.accept[step % len(self.accept)] if self.accept else selected
+
+
+@dataclass(frozen=True)
+class Disagreement:
+    """The first step at which the reference differs from a recording."""
+
+    chain: str
+    step: int
+    row: int
+    what: str
+    got: object
+    expected: object
+
+    def __str__(self) -> str:
+        return (
+            f"chain {self.chain}, step {self.step} (row {self.row}): {self.what}: the reference has"
+            f" {self.got}, llama.cpp had {self.expected}"
+        )
+
+
+_DIST = {"dist": {"seed": 20250105}}
+# Frequent first choices of the model, so that the history matters.
+_FREQUENT = [198, 11, 296, 264, 198, 275, 220, 198, 13, 11]
+
+CHAINS = [
+    Recorded(
+        id="usual",
+        chain=[
+            {"top_k": {"k": 40}},
+            {"top_p": {"p": 0.9}},
+            {"min_p": {"p": 0.05}},
+            {"temp": {"temp": 0.8}},
+            _DIST,
+        ],
+    ),
+    Recorded(id="whole-vocabulary", chain=[{"temp": {"temp": 0.7}}, _DIST]),
+    Recorded(id="top-k", chain=[{"top_k": {"k": 129}}, {"temp": {"temp": 1.4}}, _DIST]),
+    Recorded(id="top-p", chain=[{"top_p": {"p": 0.95, "min_keep": 2}}, _DIST]),
+    Recorded(id="min-p", chain=[{"min_p": {"p": 0.02}}, {"temp": {"temp": 1.3}}, _DIST]),
+    Recorded(id="typical-p", chain=[{"typical_p": {"p": 0.8}}, {"temp": {"temp": 0.9}}, _DIST]),
+    Recorded(
+        id="top-n-sigma",
+        chain=[{"top_n_sigma": {"n": 1.5}}, {"top_k": {"k": 400}}, {"temp": {"temp": 1.5}}, _DIST],
+    ),
+    Recorded(
+        id="xtc",
+        chain=[{"top_k": {"k": 100}}, {"xtc": {"p": 0.5, "t": 0.05, "seed": 3}}, _DIST],
+    ),
+    Recorded(
+        id="temp-ext",
+        chain=[
+            {"top_k": {"k": 200}},
+            {"temp_ext": {"temp": 0.9, "delta": 0.5, "exponent": 1.2}},
+            _DIST,
+        ],
+    ),
+    Recorded(
+        id="penalties",
+        chain=[
+            {
+                "penalties": {
+                    "penalty_last_n": 24,
+                    "penalty_repeat": 1.3,
+                    "penalty_freq": 0.2,
+                    "penalty_present": 0.4,
+                }
+            },
+            {"top_k": {"k": 60}},
+            _DIST,
+        ],
+        history=_FREQUENT,
+    ),
+    Recorded(
+        id="dry",
+        chain=[
+            {"dry": {"dry_multiplier": 0.8, "dry_allowed_length": 2, "seq_breakers": ["\n"]}},
+            {"top_p": {"p": 0.98}},
+            _DIST,
+        ],
+        history=[296, 275, 220, 11] * 3,
+        accept=[296, 275, 220, 11],
+    ),
+    Recorded(
+        id="mirostat",
+        chain=[{"temp": {"temp": 0.9}}, {"mirostat": {"seed": 5, "tau": 4.0, "eta": 0.1, "m": 50}}],
+    ),
+    Recorded(
+        id="mirostat-v2",
+        chain=[{"temp": {"temp": 0.9}}, {"mirostat_v2": {"seed": 5, "tau": 3.0, "eta": 0.2}}],
+    ),
+    Recorded(
+        id="adaptive-p",
+        chain=[
+            {"min_p": {"p": 0.01}},
+            {"adaptive_p": {"target": 0.3, "decay": 0.9, "seed": 8}},
+        ],
+    ),
+    Recorded(
+        id="logit-bias",
+        chain=[
+            {"logit_bias": {"logit_bias": [[198, "-inf"], [220, 3.5], [267, -2.0]]}},
+            {"top_k": {"k": 12}},
+            {"greedy": {}},
+        ],
+    ),
+    Recorded(id="infill", chain=[{"top_k": {"k": 50}}, {"infill": {}}, _DIST]),
+]
+
+
+def record(logits: NDArray[Any], model: Path) -> tuple[Facts, Tensors]:
+    """Run every chain on llama.cpp. logits: [rows, n_vocab]. Raises InputError where it fails."""
+    n_rows = len(logits)
+    rows = [step * n_rows // STEPS for step in range(STEPS)]
+    backend = BackendProcess(
+        "llama.cpp", [sys.executable, "-m", "sampler_parity.harness.backends.worker", "llama.cpp"]
+    )
+    tensors: Tensors = {"rows": np.array(rows, np.int32)}
+    try:
+        for recorded in CHAINS:
+            tensors |= _record_one(recorded, logits[rows].astype(np.float32), model, backend)
+    except BackendFailure as failure:
+        raise InputError("llama.cpp", f"cannot record {recorded.id}: {failure}") from None
+    finally:
+        backend.close()
+    facts = {
+        "n_vocab": logits.shape[1],
+        "chains": [json.dumps(p.plain(recorded.model_dump())) for recorded in CHAINS],
+    }
+    return facts, tensors
+
+
+def _record_one(
+    recorded: Recorded, rows: NDArray[np.float32], model: Path, backend: BackendProcess
+) -> Tensors:
+    n_steps, n_vocab = rows.shape
+    scratch = backend.scratch
+    out = scratch.write(0, rows.reshape(-1))
+    chain = complete(p.numbers(recorded.chain), n_vocab, read_vocab(model))
+    steps = [
+        p.Step(row=i, accept=recorded.accepted(i, None) if recorded.accept else "selected")
+        for i in range(n_steps)
+    ]
+    request = p.RunRequest(
+        chain=chain,
+        n_vocab=n_vocab,
+        vocab=str(model),
+        rows=p.Rows(at=0, count=n_steps, n=n_vocab),
+        history=recorded.history,
+        steps=steps,
+        out=out,
+    )
+    reply = backend.ask(request, p.RunReply)
+    last = [stages[-1] for stages in reply.stages]
+    return {
+        f"{recorded.id}/survivors": np.array([stage.n for stage in last], np.int32),
+        f"{recorded.id}/ids": np.concatenate(
+            [scratch.view(stage.at, stage.n, np.int32) for stage in last]
+        ),
+        f"{recorded.id}/p": np.concatenate(
+            [scratch.view(stage.at + 8 * stage.n, stage.n, np.float32) for stage in last]
+        ),
+        f"{recorded.id}/tokens": np.array(
+            [-1 if token is None else token for token in reply.tokens], np.int32
+        ),
+    }
+
+
+def chains_of(path: Path, fixture: Fixture) -> list[Recorded]:
+    """The chains of a recording that was read from path, checked for shape. Raises InputError."""
+    again = "run `sampler-parity golden regenerate`"
+    try:
+        chains = [Recorded.model_validate_json(text) for text in fixture.facts["chains"]]
+        steps = fixture.tensors["rows"].shape
+        for recorded in chains:
+            survivors, ids, probs, tokens = _arrays(fixture, recorded.id)
+            if survivors.shape != steps or tokens.shape != steps or (survivors < 0).any():
+                raise InputError(path, f"chain {recorded.id}: a step is missing", again)
+            if ids.shape != probs.shape or ids.shape != (int(survivors.sum()),):
+                raise InputError(path, f"chain {recorded.id}: ids, p and survivors differ", again)
+            bad = np.flatnonzero(np.isnan(probs))
+            if len(bad):
+                problem = f"chain {recorded.id}: p has a NaN at position {bad[0]}"
+                raise InputError(path, problem, again)
+    except ValidationError as error:
+        raise InputError(path, f"a chain is malformed: {error.errors()[0]['msg']}", again) from None
+    except (KeyError, TypeError) as error:
+        raise InputError(path, f"is no recording: {error} is missing", again) from None
+    return chains
+
+
+def _arrays(fixture: Fixture, chain: str) -> tuple[NDArray[Any], ...]:
+    return tuple(fixture.tensors[f"{chain}/{k}"] for k in ("survivors", "ids", "p", "tokens"))
+
+
+def compare(path: Path, fixture: Fixture, logits: NDArray[Any], model: Path) -> list[Disagreement]:
+    """Hold the reference against a recording: the first disagreement of each chain.
+
+    logits: the rows that it was recorded on. Raises InputError where they do not belong together.
+    """
+    chains = chains_of(path, fixture)
+    rows, n_vocab = fixture.tensors["rows"], fixture.facts.get("n_vocab")
+    if n_vocab != logits.shape[1]:
+        problem = f"recorded with {n_vocab} tokens, the logits have {logits.shape[1]}"
+        raise InputError(path, problem, "it belongs to another vocabulary")
+    if len(rows) and not (rows.min() >= 0 and rows.max() < len(logits)):
+        raise InputError(path, f"names row {rows.max()}, the logits have {len(logits)}")
+    found = [_compare_one(path, recorded, fixture, logits, model) for recorded in chains]
+    return [disagreement for disagreement in found if disagreement is not None]
+
+
+def _compare_one(
+    path: Path, recorded: Recorded, fixture: Fixture, logits: NDArray[Any], model: Path
+) -> Disagreement | None:
+    survivors, all_ids, all_p, tokens = _arrays(fixture, recorded.id)
+    ends = np.cumsum(survivors)
+    try:
+        spec = p.numbers(recorded.chain)
+        chain = build_chain(spec, n_vocab=logits.shape[1], vocab=read_vocab(model))
+    except ChainError as error:
+        raise InputError(path, f"chain {recorded.id}: {error}") from None
+    for token in recorded.history:
+        chain.accept(token)
+    for step, row in enumerate(fixture.tensors["rows"].tolist()):
+        cand = Candidates.from_logits(logits[row].astype(np.float32))
+        part = slice(ends[step] - survivors[step], ends[step])
+        expected = Candidates(all_ids[part], all_p[part], all_p[part])
+        try:
+            chain.apply(cand)
+            difference = _difference(cand, expected, int(tokens[step]))
+        except UndefinedInputError as error:
+            difference = ("result", f"refused: {error}", "a result")
+        if difference is not None:
+            return Disagreement(recorded.id, step, row, *difference)
+        accepted = recorded.accepted(step, cand.token)
+        if accepted is not None:
+            chain.accept(accepted)
+    return None
+
+
+def _difference(
+    cand: Candidates, expected: Candidates, token: int
+) -> tuple[str, object, object] | None:
+    """What differs first, got, expected. Only ids and p of expected are looked at."""
+    if len(cand) != len(expected):
+        return "survivors", len(cand), len(expected)
+    rank = _first(cand.ids != expected.ids)
+    if rank is not None:
+        return f"id at rank {rank}", int(cand.ids[rank]), int(expected.ids[rank])
+    if not same_bits(cand.p, expected.p):
+        rank = _first(cand.p.view(np.uint32) != expected.p.view(np.uint32))
+        return f"p at rank {rank}", float(cand.p[rank]), float(expected.p[rank])
+    got = -1 if cand.token is None else cand.token
+    return ("token", got, token) if got != token else None
+
+
+def _first(differs: NDArray[np.bool_]) -> int | None:
+    return int(differs.argmax()) if differs.any() else None

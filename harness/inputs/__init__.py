@@ -1,0 +1,1 @@
+"""What cases name: logits, fixtures, vocabularies, models, and chains made complete."""

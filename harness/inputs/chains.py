@@ -1,0 +1,31 @@
+"""Chain specifications as the harness sends them: checked, and with every parameter filled in."""
+
+import inspect
+from typing import Any
+
+from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.reference import ALL_SAMPLERS, Vocab, build_chain
+from sampler_parity.reference.chain import parameters_of
+
+
+def complete(chain: ChainSpec, n_vocab: int, vocab: Vocab | None = None) -> ChainSpec:
+    """The chain with the defaults of all parameters, so that an adapter needs none of its own.
+
+    Raises ChainError where `build_chain` would.
+    """
+    build_chain(chain, n_vocab=n_vocab, vocab=vocab)
+    return [
+        {name: _defaults(name, n_vocab) | given} for stage in chain for name, given in stage.items()
+    ]
+
+
+def _defaults(name: str, n_vocab: int) -> dict[str, Any]:
+    parameters = parameters_of(ALL_SAMPLERS[name])
+    defaults = {
+        key: parameter.default
+        for key, parameter in parameters.items()
+        if parameter.default is not inspect.Parameter.empty and key != "vocab"
+    }
+    if "n_vocab" in parameters:
+        defaults["n_vocab"] = n_vocab
+    return defaults

@@ -1,0 +1,167 @@
+"""Golden fixtures: logits of a real model and recorded native results, as GGUF files.
+
+`golden/manifest.toml` lists every file with its SHA-256 and where it comes from; nothing is used
+by name that is not listed there with the right digest. A file used by its path has no manifest, so
+each file also carries a digest of its own content (docs/golden.md describes the format).
+"""
+
+import functools
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs.gguf import BoundedReader
+from sampler_parity.harness.inputs.manifest import read_manifest
+
+ARCHITECTURE = "sampler-parity"
+_PREFIX = f"{ARCHITECTURE}."
+_CONTENT = "content_sha256"
+
+Facts = dict[str, Any]
+Tensors = dict[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class Fixture:
+    """A GGUF file that was read: its facts (str, int, list[str]) and tensors by name."""
+
+    facts: Facts
+    tensors: Tensors
+
+
+def golden_folder() -> Path:
+    """The folder `golden/` of the checkout or of the installed wheel."""
+    return Path(str(files("sampler_parity.golden")))
+
+
+def digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def check(folder: Path, name: str) -> Path:
+    """The file of a fixture, after checking it against the manifest. Raises InputError."""
+    manifest = read_manifest(folder)
+    if name not in manifest:
+        known = ", ".join(sorted(manifest))
+        raise InputError(folder / "manifest.toml", f"no fixture {name!r}", f"known: {known}")
+    entry = manifest[name]
+    path = folder / entry.file
+    if not path.is_file():
+        raise InputError(path, "missing", "run `sampler-parity golden regenerate`")
+    found = digest(path)
+    if found != entry.sha256:
+        others = [other for other, listed in manifest.items() if listed.sha256 == found]
+        reason = f"it is the file of fixture {others[0]!r}" if others else "altered or truncated"
+        raise InputError(
+            path,
+            f"SHA-256 is {found[:12]}..., the manifest says {entry.sha256[:12]}...: {reason}",
+            "restore it, or run `sampler-parity golden regenerate` and review the difference",
+        )
+    return path
+
+
+def write(path: Path, facts: Facts, tensors: Tensors) -> None:
+    """Write a fixture in one step: the same facts and tensors give the same bytes.
+
+    Raises InputError if the file cannot be written.
+    """
+    part = path.with_name(path.name + ".part")
+    try:
+        part.touch()
+        writer = gguf.GGUFWriter(part, ARCHITECTURE)
+        for key, value in (facts | {_CONTENT: _content(facts, tensors)}).items():
+            add = writer.add_array if isinstance(value, list) else writer.add_string
+            add = writer.add_uint32 if isinstance(value, int) else add
+            add(_PREFIX + key, value)
+        for name, tensor in tensors.items():
+            writer.add_tensor(name, tensor)
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_tensors_to_file()
+        writer.close()
+        os.replace(part, path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise InputError(path, f"cannot write: {error.strerror}", "choose another -o") from None
+
+
+def _content(facts: Facts, tensors: Tensors) -> str:
+    """SHA-256 over the facts and over every tensor's name, type, shape and bytes."""
+    hasher = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
+    for name, tensor in tensors.items():
+        hasher.update(f"{name} {tensor.dtype.name} {list(tensor.shape)}\n".encode())
+        hasher.update(np.ascontiguousarray(tensor).data)
+    return hasher.hexdigest()
+
+
+def read(path: Path) -> Fixture:
+    """A GGUF file. Raises InputError for one that is no good GGUF, or whose digest is wrong.
+
+    A GGUF file made by something else has no digest and is taken as it is.
+    """
+    if not path.is_file():
+        raise InputError(path, "no such file", "name a file that `sampler-parity capture` wrote")
+    try:
+        with np.errstate(over="ignore"):
+            reader = BoundedReader(path)
+        architecture = _contents(reader.fields.get("general.architecture"))
+        facts = {
+            key.removeprefix(_PREFIX): _contents(field)
+            for key, field in reader.fields.items()
+            if key.startswith(_PREFIX)
+        }
+        tensors = {tensor.name: np.asarray(tensor.data) for tensor in reader.tensors}
+    except (ValueError, OSError, LookupError, TypeError, OverflowError) as error:
+        raise InputError(path, f"not a readable GGUF file: {error}", "capture it again") from None
+    expected = facts.pop(_CONTENT, "")
+    if (architecture == ARCHITECTURE or expected) and _content(facts, tensors) != expected:
+        raise InputError(path, "its content does not match its digest: altered", "capture it again")
+    return Fixture(facts, tensors)
+
+
+def _contents(field: Any) -> Any:
+    value = None if field is None else field.contents()
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
+
+
+def read_logits(path: Path) -> NDArray[Any]:
+    """The tensor `logits`, float32 or float16 [rows, n_vocab], without NaN. Raises InputError."""
+    return logits_of(path, read(path))
+
+
+def logits_of(path: Path, fixture: Fixture) -> NDArray[Any]:
+    """As read_logits, of a fixture that was read from path."""
+    if "logits" not in fixture.tensors:
+        raise InputError(path, "has no tensor `logits`", "make it with `sampler-parity capture`")
+    rows = fixture.tensors["logits"]
+    if rows.ndim != 2 or rows.dtype not in (np.float32, np.float16) or 0 in rows.shape:
+        raise InputError(
+            path,
+            f"tensor `logits` is {rows.dtype}{list(rows.shape)}",
+            "it must be float32 or float16 with two dimensions",
+        )
+    bad = np.argwhere(np.isnan(rows))
+    if len(bad):
+        raise InputError(
+            path, f"row {bad[0][0]} has a NaN at token {bad[0][1]}", "capture it again"
+        )
+    return rows
+
+
+@functools.cache
+def load(name: str) -> NDArray[Any]:
+    """The rows of a golden fixture by name, or of a captured file by path. Raises InputError."""
+    path = Path(name)
+    if path.suffix == ".gguf":
+        return read_logits(path)
+    return read_logits(check(golden_folder(), name))

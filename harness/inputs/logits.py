@@ -1,0 +1,198 @@
+"""Where the logits of a case come from: families made from a seed, literals, golden fixtures."""
+
+import functools
+from collections.abc import Callable
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from sampler_parity.harness.inputs import fixtures
+from sampler_parity.harness.inputs.models import n_vocab_of
+from sampler_parity.reference import floats
+
+Row = NDArray[np.float32]
+
+
+def _zipf(rng: np.random.Generator, n: int) -> NDArray[Any]:
+    """log-probabilities falling as a power of the rank, as a language model's do, shuffled."""
+    return rng.permutation(12 - 1.2 * np.log(np.arange(1, n + 1))) + rng.normal(0, 0.05, n)
+
+
+def _peaked(rng: np.random.Generator, n: int) -> NDArray[Any]:
+    x = rng.normal(0, 1, n)
+    x[rng.integers(n)] += 12
+    x[rng.integers(n)] += 9
+    return x
+
+
+def _masked(rng: np.random.Generator, n: int) -> NDArray[Any]:
+    """Half of the tokens banned, at least one not."""
+    x = np.where(rng.random(n) < 0.5, -np.inf, rng.normal(0, 3, n))
+    x[rng.integers(n)] = rng.normal(0, 3)
+    return x
+
+
+def _one(rng: np.random.Generator, n: int) -> NDArray[Any]:
+    x = np.full(n, -np.inf)
+    x[rng.integers(n)] = rng.normal(0, 3)
+    return x
+
+
+def _bimodal(rng: np.random.Generator, n: int) -> NDArray[Any]:
+    return np.where(rng.random(n) < 0.5, rng.normal(-6, 1, n), rng.normal(4, 1, n))
+
+
+FAMILIES: dict[str, Callable[[np.random.Generator, int], NDArray[Any]]] = {
+    "normal": lambda rng, n: rng.normal(0, 3, n),
+    "zipf": _zipf,
+    "peaked": _peaked,
+    "flat": lambda rng, n: rng.uniform(-0.01, 0.01, n),
+    "bimodal": _bimodal,
+    "ties": lambda rng, n: np.round(rng.normal(0, 2, n) * 2) / 2,
+    "equal": lambda rng, n: np.full(n, 1.5),
+    "masked": _masked,
+    "negative": lambda rng, n: -1 - np.abs(rng.normal(0, 4, n)),
+    "wide": lambda rng, n: rng.normal(0, 25, n),
+    "huge": lambda rng, n: rng.normal(0, 1, n) * 2e37,
+    "tiny": lambda rng, n: rng.normal(0, 1, n) * 1e-39,
+    "one": _one,
+}
+
+
+class _Source(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Literals(_Source):
+    """The same values at every step: logits, or probabilities whose float32 logarithm is taken."""
+
+    values: list[float] = []
+    probs: list[float] = []
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> "Literals":
+        if bool(self.values) == bool(self.probs):
+            raise ValueError("give either values or probs")
+        return self
+
+    @property
+    def n(self) -> int:
+        return len(self.values) or len(self.probs)
+
+    def row(self, step: int) -> Row:
+        if self.values:
+            return np.array(self.values, np.float32)
+        with np.errstate(divide="ignore"):
+            return floats.log(np.array(self.probs, np.float32))  # type: ignore[no-any-return]
+
+
+class LiteralRows(_Source):
+    """Other values at every step, in turn: what a shrunk counterexample has."""
+
+    rows: list[list[float]] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _same_length(self) -> "LiteralRows":
+        if len({len(row) for row in self.rows}) != 1 or not self.rows[0]:
+            raise ValueError("rows must be equally long and not empty")
+        return self
+
+    @property
+    def n(self) -> int:
+        return len(self.rows[0])
+
+    def row(self, step: int) -> Row:
+        return np.array(self.rows[step % len(self.rows)], np.float32)
+
+
+class Generated(_Source):
+    """A family at a vocabulary size; every step has other values, made from (seed, step)."""
+
+    family: Literal[
+        "normal", "zipf", "peaked", "flat", "bimodal", "ties", "equal", "masked", "negative",
+        "wide", "huge", "tiny", "one",
+    ]  # fmt: skip
+    n: int = Field(ge=1, le=1 << 20)
+    seed: int = Field(default=0, ge=0)
+
+    def row(self, step: int) -> Row:
+        return _generate(self.family, self.n, self.seed, step)
+
+
+class LogOfId(_Source):
+    """logit = log(id): the queue vectors of llama.cpp's tests/test-sampling.cpp."""
+
+    log_of_id: int = Field(ge=1)
+
+    @property
+    def n(self) -> int:
+        return self.log_of_id
+
+    def row(self, step: int) -> Row:
+        with np.errstate(divide="ignore"):
+            return floats.log(np.arange(self.n, dtype=np.float32))  # type: ignore[no-any-return]
+
+
+class Golden(_Source):
+    """Rows of a golden fixture, from `row` on; wraps around at its end."""
+
+    golden: str
+    row_at: int = Field(default=0, ge=0, alias="row")
+
+    @property
+    def n(self) -> int:
+        return int(fixtures.load(self.golden).shape[1])
+
+    def row(self, step: int) -> Row:
+        rows = fixtures.load(self.golden)
+        row: Row = rows[(self.row_at + step) % len(rows)].astype(np.float32)
+        return row
+
+
+class Decoded(_Source):
+    """What a backend decodes as it generates: after a prompt, then after each token it draws."""
+
+    decoded: str
+    prompt: list[Annotated[int, Field(ge=0)]] = Field(min_length=1)
+
+    @property
+    def n(self) -> int:
+        return n_vocab_of(self.decoded)
+
+    def row(self, step: int) -> Row:
+        raise ValueError(f"the logits of step {step} come from the backend that generates")
+
+
+class Computed(_Source):
+    """What a backend's own device computes: the logits after the last `steps` tokens of a prompt.
+
+    keep: the last of them are kept in the bundle, to be compared with those of other machines.
+    """
+
+    computed: str
+    prompt: list[Annotated[int, Field(ge=0)]] = Field(min_length=1)
+    keep: bool = False
+
+    @property
+    def n(self) -> int:
+        return n_vocab_of(self.computed)
+
+    def row(self, step: int) -> Row:
+        raise ValueError(f"the logits of step {step} come from the backend that decodes")
+
+
+Logits = Annotated[
+    Literals | LiteralRows | Generated | LogOfId | Golden | Decoded | Computed,
+    Field(union_mode="smart"),
+]
+
+
+@functools.lru_cache(maxsize=48)
+def _generate(family: str, n: int, seed: int, step: int) -> Row:
+    rng = np.random.default_rng([seed, step, n, sorted(FAMILIES).index(family)])
+    with np.errstate(over="ignore", under="ignore"):
+        row = FAMILIES[family](rng, n).astype(np.float32)
+    row.flags.writeable = False
+    return row

@@ -1,0 +1,140 @@
+"""`golden/manifest.toml`: every fixture with its SHA-256 and where it comes from.
+
+The file is written by this module only; nobody edits it by hand.
+"""
+
+import json
+import sys
+import tomllib
+from dataclasses import dataclass
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from sampler_parity.harness.bundle import machine
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
+
+_HEADER = (
+    "# Written by `sampler-parity capture` and `sampler-parity golden regenerate`; see README.md.\n"
+)
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What the bytes of a fixture may depend on beside its inputs."""
+
+    llama_cpp: str
+    system_info: str
+    cpu: str
+    libc: str
+    gguf: str
+
+
+class Provenance(BaseModel):
+    """What every entry of the manifest says. Paths are relative to the manifest's folder."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    file: str
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    command: str
+    model: str
+    model_sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    llama_cpp: str
+    system_info: str
+    cpu: str
+    libc: str
+    gguf: str
+    date: date
+
+
+class LogitsEntry(Provenance):
+    """rows x n_vocab logits. max_rows: what was asked for; absent for every row there is."""
+
+    kind: Literal["logits"]
+    rows: int
+    n_vocab: int
+    dtype: Literal["float32", "float16"]
+    prompts: str
+    prompts_sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    max_rows: int | None = None
+    threads: int
+
+
+class ResultsEntry(Provenance):
+    """What llama.cpp's samplers made of rows of the fixture `logits`."""
+
+    kind: Literal["native-results"]
+    logits: str
+    logits_sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    chains: int
+    steps: int
+
+
+Entry = Annotated[LogitsEntry | ResultsEntry, Field(discriminator="kind")]
+_entry: TypeAdapter[LogitsEntry | ResultsEntry] = TypeAdapter(Entry)
+
+
+def configuration() -> Configuration:
+    """The configuration here. Raises InputError where llama.cpp does not run."""
+    backend = BackendProcess(
+        "llama.cpp", [sys.executable, "-m", "sampler_parity.harness.backends.worker", "llama.cpp"]
+    )
+    try:
+        hello = backend.hello()
+    except BackendFailure as failure:
+        raise InputError("llama.cpp", f"does not run here: {failure}", "run `make setup`") from None
+    finally:
+        backend.close()
+    here = machine.describe()
+    return Configuration(hello.version, hello.device.strip(), here.cpu, here.libc, version("gguf"))
+
+
+def read_manifest(folder: Path) -> dict[str, LogitsEntry | ResultsEntry]:
+    """Fixture name -> its entry. Raises InputError for a manifest that is missing or malformed."""
+    path = folder / "manifest.toml"
+    restore = "restore it from the repository"
+    try:
+        listed = tomllib.loads(path.read_text(encoding="utf-8"))["fixture"]
+        return {name: _entry.validate_python(entry) for name, entry in listed.items()}
+    except FileNotFoundError:
+        raise InputError(path, "missing", "run `sampler-parity golden regenerate`") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise InputError(path, f"malformed: {place}: {first['msg']}", restore) from None
+    except (ValueError, KeyError, AttributeError, OSError) as error:
+        raise InputError(path, f"malformed: {error}", restore) from None
+
+
+def write_manifest(folder: Path, entries: dict[str, LogitsEntry | ResultsEntry]) -> None:
+    """Write the manifest, sorted by name, in one step. Raises InputError if it cannot."""
+    blocks = []
+    for name in sorted(entries):
+        values = entries[name].model_dump(exclude_none=True)
+        lines = [f"{key} = {_toml(value)}" for key, value in values.items()]
+        blocks.append("\n".join([f"[fixture.{_toml(name)}]", *lines]) + "\n")
+    path = folder / "manifest.toml"
+    part = folder / "manifest.toml.part"
+    try:
+        part.write_text("\n".join([_HEADER, *blocks]), encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        raise InputError(path, f"cannot write: {error.strerror}") from None
+
+
+def _toml(value: str | int | date) -> str:
+    # a JSON string is a TOML string too, once DEL is escaped
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return str(value)
+
+
+def register(folder: Path, name: str, entry: LogitsEntry | ResultsEntry) -> None:
+    """Put an entry into the folder's manifest, replacing one of that name."""
+    existing = read_manifest(folder) if (folder / "manifest.toml").exists() else {}
+    write_manifest(folder, existing | {name: entry})

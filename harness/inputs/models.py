@@ -1,0 +1,72 @@
+"""Models that generate: by name or by path, and checked before anything runs."""
+
+import functools
+from pathlib import Path
+
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs import fixtures
+from sampler_parity.harness.inputs.manifest import LogitsEntry, read_manifest
+from sampler_parity.harness.inputs.random_model import random_128256_path
+from sampler_parity.harness.inputs.vocabularies import read_vocab
+
+GOLDEN = "small"
+RANDOM = "random-128256"
+
+
+@functools.cache
+def model_path(name: str) -> Path:
+    """`small`, the golden model; `random-128256`; or the path of a GGUF file. Raises InputError.
+
+    The golden model must be the one that the golden fixture was made with; the random one is made
+    where it is not there yet.
+    """
+    if name == RANDOM:
+        return random_128256_path()
+    if name != GOLDEN:
+        path = Path(name)
+        if not path.is_file():
+            mend = f"use {GOLDEN}, {RANDOM} or the path of a GGUF file"
+            raise InputError(name, "no such model", mend)
+        return path.resolve()
+    folder = fixtures.golden_folder()
+    path = folder / "model" / "small.gguf"
+    entry = read_manifest(folder).get(GOLDEN)
+    if not path.is_file() or not isinstance(entry, LogitsEntry):
+        raise InputError(path, "missing, or not in golden/manifest.toml", "restore both")
+    check_digest(path, entry.model_sha256)
+    return path
+
+
+def check_digest(path: Path, wanted: str) -> None:
+    """Raises InputError where a model is another one than the fixture was made with."""
+    found = fixtures.digest(path)
+    if found != wanted:
+        raise InputError(
+            path,
+            f"SHA-256 is {found[:12]}..., the manifest says {wanted[:12]}...: another model",
+            "restore the one that golden/small.gguf was made with",
+        )
+
+
+def n_vocab_of(name: str) -> int:
+    """Tokens of a model's vocabulary. Raises InputError."""
+    return len(read_vocab(model_path(name)))
+
+
+def golden_prompts(per_prompt: int) -> dict[str, list[int]]:
+    """Prefixes of the golden prompts as token ids, by "PROMPT.LENGTH": per_prompt of each.
+
+    Lengths are spread evenly from 1/per_prompt of a prompt to all of it. No prefix comes twice:
+    what two prompts have in common, or what is too short to be cut so often, is left out.
+    """
+    fixture = fixtures.read(fixtures.check(fixtures.golden_folder(), GOLDEN))
+    tokens = fixture.tensors["tokens"].tolist()
+    found: dict[tuple[int, ...], str] = {}
+    at = 0
+    lengths = fixture.tensors["prompt_tokens"].tolist()
+    for name, whole in zip(fixture.facts["prompt_ids"], lengths, strict=True):
+        for i in range(1, per_prompt + 1):
+            length = max(1, whole * i // per_prompt)
+            found.setdefault(tuple(tokens[at : at + length]), f"{name}.{length}")
+        at += whole
+    return {name: list(prefix) for prefix, name in found.items()}

@@ -1,0 +1,169 @@
+"""Small models of llama's architecture with random weights, made in a moment and never committed.
+
+`random-128256` has the vocabulary size of a large model and next to no layers, so that what it
+costs to sample is what it costs with a real one. Everything is made of the raw bits of NumPy's
+PCG64 with exact arithmetic: the same file on every machine.
+
+Its logits are not flat noise. A random network gives normally distributed logits, all steps alike
+sure; here the last norm weighs the dimensions unequally, so that how far the logits spread depends
+on the text. docs/generate.md has the entropies that come of it.
+"""
+
+import functools
+import math
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import gguf
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs.fixtures import digest
+from sampler_parity.harness.inputs.vocabularies import cache_folder
+from sampler_parity.reference.vocab import _CHAR_OF, TokenType
+
+Weights = dict[str, NDArray[np.float32]]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """One layer. The embedding is the output matrix, too."""
+
+    n_vocab: int
+    width: int
+    heads: int
+    n_context: int
+
+
+RANDOM_128256 = Shape(n_vocab=128_256, width=64, heads=4, n_context=1024)
+_SPREAD = 4.5
+_SHA256 = "dc86725473b824b2450349191ce53d7712a1819130906cedd4cccaf5af078ee3"
+_SPECIAL = ("<|bos|>", "<|eos|>", "<|eot|>")
+
+
+@functools.cache
+def random_128256_path() -> Path:
+    """The model with 128,256 tokens, in the user's cache folder; made if it is not there.
+
+    Raises InputError where it cannot be written, or comes out as another file than recorded.
+    """
+    path = cache_folder() / "models" / "random-128256.gguf"
+    if path.is_file() and digest(path) == _SHA256:
+        return path
+    words, merges = grow_words(RANDOM_128256.n_vocab - 256 - len(_SPECIAL))
+    try:
+        path.parent.mkdir(exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent)
+        os.close(handle)
+        made = Path(name)
+        try:
+            write_model(made, RANDOM_128256, make_weights(RANDOM_128256, _SPREAD), words, merges)
+            _check(path, digest(made))
+            made.replace(path)  # atomic: several processes may do this at once
+        finally:
+            made.unlink(missing_ok=True)
+    except OSError as error:
+        raise InputError(path, f"cannot write: {error.strerror}", "free space") from None
+    return path
+
+
+def _check(path: Path, found: str) -> None:
+    if found != _SHA256:
+        problem = f"comes out with SHA-256 {found[:12]}..., recorded is {_SHA256[:12]}..."
+        raise InputError(path, problem, "install the versions of constraints.txt")
+
+
+def write_model(
+    path: Path, shape: Shape, weights: Weights, words: list[str], merges: list[str]
+) -> None:
+    """Token b is byte b, for b < 256; then the words, <|bos|>, <|eos|>, <|eot|>.
+
+    <|bos|> is put before every text. Words and merges as byte-level BPE writes them.
+    """
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_context_length(shape.n_context)
+    writer.add_embedding_length(shape.width)
+    writer.add_block_count(1)
+    writer.add_feed_forward_length(shape.width)
+    writer.add_head_count(shape.heads)
+    writer.add_layer_norm_rms_eps(1e-5)
+    texts = [_CHAR_OF[b] for b in range(256)] + words + list(_SPECIAL)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    writer.add_token_list(texts)
+    normal = len(texts) - len(_SPECIAL)
+    writer.add_token_types([int(TokenType.NORMAL)] * normal + [int(TokenType.CONTROL)] * 3)
+    writer.add_token_merges(merges)
+    writer.add_bos_token_id(normal)
+    writer.add_eos_token_id(normal + 1)
+    writer.add_eot_token_id(normal + 2)
+    writer.add_add_bos_token(True)
+    for name, values in weights.items():
+        writer.add_tensor(name, values)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def grow_words(n: int, seed: int = 0) -> tuple[list[str], list[str]]:
+    """n distinct words and the merge rule of each: an earlier word or first letter, and a letter.
+
+    Words begin with a letter, a space or punctuation, and are about as long as a real vocabulary's.
+    """
+    letters = "etaoinshrdlcumwfgypbvkjxqz"
+    starts = ["Ġ", "Ċ", *letters, *letters.upper(), *"0123456789.,:;-_()[]{}<>=\"'/#*"]
+    bits = np.random.PCG64(seed)
+    words: list[str] = []
+    merges: list[str] = []
+    known = set(starts)
+    while len(words) < n:
+        for parent_bits, letter_bits in bits.random_raw(2 * n).reshape(n, 2).tolist():
+            parent = parent_bits % (len(starts) + len(words))
+            stem = starts[parent] if parent < len(starts) else words[parent - len(starts)]
+            letter = letters[letter_bits % len(letters)]
+            if stem + letter not in known and len(words) < n:
+                known.add(stem + letter)
+                words.append(stem + letter)
+                merges.append(f"{stem} {letter}")
+    return words, merges
+
+
+def make_weights(shape: Shape, spread: float = 0.0, seed: int = 0) -> Weights:
+    """Tensor name -> values, matrices as [outputs, inputs].
+
+    spread: standard deviation of a step's logits, on average over steps; 0: the last norm is 1.
+    """
+    bits = np.random.PCG64(seed)
+    n, width = shape.n_vocab, shape.width
+    weights = {
+        "token_embd.weight": _normal(bits, n, width, 1.0),
+        "output_norm.weight": _uneven(width, spread) if spread else np.ones(width, np.float32),
+        "blk.0.attn_norm.weight": np.ones(width, np.float32),
+        "blk.0.ffn_norm.weight": np.ones(width, np.float32),
+    }
+    for name in ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_down", "ffn_up"):
+        weights[f"blk.0.{name}.weight"] = _normal(bits, width, width, 0.2)
+    return weights
+
+
+def _uneven(width: int, spread: float) -> NDArray[np.float32]:
+    """Weights that fall as 1 / sqrt(i), their squares summing to spread squared.
+
+    So a few dimensions decide how far a step's logits spread, and steps differ in it.
+    """
+    rank = np.arange(1, width + 1)
+    squares = spread**2 / rank / sum(1 / i for i in range(1, width + 1))
+    return np.asarray(np.sqrt(squares), np.float32)
+
+
+def _normal(
+    bits: np.random.PCG64, rows: int, columns: int, deviation: float
+) -> NDArray[np.float32]:
+    """About normal: each value the sum of four 16-bit integers, shifted and scaled."""
+    raw = bits.random_raw(rows * columns).astype("<u8").view("<u2").reshape(rows, columns, 4)
+    centred: NDArray[np.int32] = raw.sum(axis=2, dtype=np.int32) - 2 * 65535
+    return centred.astype(np.float32) * np.float32(deviation * math.sqrt(3) / 65536)

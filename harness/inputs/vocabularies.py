@@ -1,0 +1,213 @@
+"""Vocabularies as GGUF files: the two small ones that the suites need, and reading any for the
+reference.
+
+The small ones are vocab-only (no weights): byte-level BPE and SentencePiece. They are made on
+demand in the user's cache folder, the same to the byte every time.
+"""
+
+import functools
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs.fixtures import golden_folder
+from sampler_parity.harness.inputs.gguf import BoundedReader
+from sampler_parity.reference import Vocab
+from sampler_parity.reference.vocab import _CHAR_OF, TokenType
+
+_MERGED = [
+    "he", "hel", "hell", "hello", "Ġw", "Ġwo", "Ġwor", "Ġworl", "Ġworld", "th", "the", "in", "ing",
+    "an", "and", "er", "re", "##", "###", "ĊĊ", "::", "Ġ:", "Ġ.", "Ġt", "Ġthe", "://", '":', "**",
+    "ab", "abc", "abcd", "am", "ni", "ot", "ic", "otic", "amni", "Ġ's", "Ġ?",
+]  # fmt: skip
+
+# Names that llama.cpp takes for the end of a turn or generation whatever the metadata says.
+_EOT_NAMES = frozenset(
+    [
+        "<|eot_id|>",
+        "<|im_end|>",
+        "<|end|>",
+        "<end_of_turn>",
+        "<|endoftext|>",
+        "<|end_of_text|>",
+        "<EOT>",
+        "_<EOT>",
+        "[EOT]",
+        "<｜end▁of▁sentence｜>",
+        "<end_of_utterance>",
+    ]
+)
+_EOG_NAMES = _EOT_NAMES | frozenset(
+    [
+        "<|return|>",
+        "<|call|>",
+        "<|flush|>",
+        "<|calls|>",
+        "</s>",
+        "<|eom_id|>",
+        "[EOS]",
+        "<eos>",
+        "<turn|>",
+        "<|tool_response>",
+        "[e~[",
+    ]
+)
+
+
+def cache_folder() -> Path:
+    """Where made files live: the user's cache folder."""
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    folder = Path(base) / "sampler-parity"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _merges_for(words: list[str]) -> tuple[list[str], list[str]]:
+    """Merge rules that build each word left to right, and all texts that they make."""
+    merges, texts = [], []
+    known = set(_CHAR_OF.values())
+    for word in words:
+        part = word[0]
+        for char in word[1:]:
+            if part + char not in known:
+                merges.append(f"{part} {char}")
+                texts.append(part + char)
+                known.add(part + char)
+            part += char
+    return merges, texts
+
+
+def write_bpe(path: Path) -> None:
+    """256 bytes, a few dozen merged tokens, and <|bos|>, <|endoftext|>, <|eot_id|>."""
+    merges, merged = _merges_for(_MERGED)
+    texts = [_CHAR_OF[b] for b in range(256)] + merged + ["<|bos|>", "<|endoftext|>", "<|eot_id|>"]
+    types = [TokenType.NORMAL] * (len(texts) - 3) + [TokenType.CONTROL] * 3
+    writer = _writer(path, "gpt2", texts, types)
+    writer.add_tokenizer_pre("gpt-2")
+    writer.add_token_merges(merges)
+    writer.add_bos_token_id(len(texts) - 3)
+    writer.add_eos_token_id(len(texts) - 2)
+    writer.add_eot_token_id(len(texts) - 1)
+    _finish(writer, len(texts))
+
+
+def write_spm(path: Path) -> None:
+    """<unk>, <s>, </s>, 256 byte tokens, ASCII characters and a few dozen pieces with scores."""
+    pieces = [chr(c) for c in range(33, 127)] + ["▁", "é", "…"]
+    seen = set(pieces)
+    for word in _MERGED:
+        for n in range(2, len(word) + 1):
+            piece = word[:n].replace("Ġ", "▁").replace("Ċ", "\n")
+            if piece not in seen:
+                seen.add(piece)
+                pieces.append(piece)
+    texts = ["<unk>", "<s>", "</s>"] + [f"<0x{b:02X}>" for b in range(256)] + pieces
+    types = [TokenType.UNKNOWN, TokenType.CONTROL, TokenType.CONTROL] + [TokenType.BYTE] * 256
+    types += [TokenType.NORMAL] * len(pieces)
+    writer = _writer(path, "llama", texts, types)
+    writer.add_token_scores([0.0] * 259 + [float(-i) for i in range(len(pieces))])
+    writer.add_bos_token_id(1)
+    writer.add_eos_token_id(2)
+    writer.add_unk_token_id(0)
+    _finish(writer, len(texts))
+
+
+_WIDTH = 32
+
+
+def _writer(path: Path, model: str, texts: list[str], types: list[TokenType]) -> gguf.GGUFWriter:
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_tokenizer_model(model)
+    writer.add_token_list(texts)
+    writer.add_token_types([int(t) for t in types])
+    # llama.cpp reads these even for a vocabulary without weights
+    writer.add_context_length(4096)
+    writer.add_embedding_length(_WIDTH)
+    writer.add_block_count(1)
+    writer.add_feed_forward_length(_WIDTH)
+    writer.add_head_count(1)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_vocab_size(len(texts))
+    return writer
+
+
+def _finish(writer: gguf.GGUFWriter, n_vocab: int) -> None:
+    """With weights, all 0: up to b4435 `dry` takes the context size from a whole model."""
+    square, line = (_WIDTH, _WIDTH), (_WIDTH,)
+    shapes = {"token_embd": (n_vocab, _WIDTH), "output_norm": line}
+    shapes |= {f"blk.0.{norm}": line for norm in ("attn_norm", "ffn_norm")}
+    shapes |= {f"blk.0.attn_{matrix}": square for matrix in ("q", "k", "v", "output")}
+    shapes |= {f"blk.0.ffn_{matrix}": square for matrix in ("gate", "down", "up")}
+    for name, shape in shapes.items():
+        writer.add_tensor(f"{name}.weight", np.zeros(shape, np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+_BUILT_IN = {"bpe": write_bpe, "spm": write_spm}
+
+
+@functools.cache
+def vocab_path(name: str) -> Path:
+    """The GGUF file of a vocabulary: `bpe`, `spm`, `small` (the golden model's), or a path."""
+    if name not in _BUILT_IN:
+        path = golden_folder() / "model" / "small.gguf" if name == "small" else Path(name)
+        if not path.is_file():
+            mend = "use bpe, spm, small or the path of a GGUF file"
+            raise InputError(name, "no such vocabulary", mend)
+        return path
+    with tempfile.NamedTemporaryFile(dir=cache_folder(), delete=False) as file:
+        made = Path(file.name)
+    _BUILT_IN[name](made)
+    path = cache_folder() / f"vocab-{name}.gguf"
+    made.replace(path)  # atomic: several processes may do this at once
+    return path
+
+
+@functools.cache
+def read_vocab(path: Path) -> Vocab:
+    """The reference's vocabulary of a GGUF file. Raises InputError for one not covered."""
+    try:
+        reader = BoundedReader(path)
+    except (ValueError, OSError, LookupError, TypeError, OverflowError) as error:
+        raise InputError(path, f"not a readable GGUF file: {error}") from None
+    model = _value(reader, "tokenizer.ggml.model")
+    if model not in ("gpt2", "llama"):
+        raise InputError(path, f"tokenizer {model!r} is not supported", "use gpt2 or llama")
+    pre = _value(reader, "tokenizer.ggml.pre", "gpt-2")
+    if model == "gpt2" and pre != "gpt-2":
+        raise InputError(path, f"pre-tokenizer {pre!r} is not supported", "only gpt-2 is")
+    texts = tuple(_value(reader, "tokenizer.ggml.tokens"))
+    eos = _value(reader, "tokenizer.ggml.eos_token_id", 2 if model == "llama" else 11)
+    eot = _value(reader, "tokenizer.ggml.eot_token_id", -1)
+    if eot == -1:
+        eot = next((i for i, text in enumerate(texts) if text in _EOT_NAMES), -1)
+    fim = [_value(reader, f"tokenizer.ggml.fim_{k}_token_id", -1) for k in ("pad", "rep", "sep")]
+    named = [i for i, text in enumerate(texts) if text in _EOG_NAMES]
+    merges = (tuple(m.split(" ", 1)) for m in _value(reader, "tokenizer.ggml.merges", []))
+    return Vocab(
+        kind="bpe" if model == "gpt2" else "spm",
+        texts=texts,
+        types=tuple(_value(reader, "tokenizer.ggml.token_type")),
+        scores=tuple(_value(reader, "tokenizer.ggml.scores", [])),
+        merges={pair: rank for rank, pair in enumerate(merges)},
+        eog=frozenset(i for i in [eos, eot, *fim, *named] if i >= 0),
+        eos=eos,
+        eot=eot,
+        add_space_prefix=_value(reader, "tokenizer.ggml.add_space_prefix", model == "llama"),
+    )
+
+
+def _value(reader: gguf.GGUFReader, key: str, default: Any = None) -> Any:
+    field = reader.get_field(key)
+    if field is None:
+        return default
+    value = field.contents()
+    return value.tolist() if isinstance(value, np.ndarray) else value

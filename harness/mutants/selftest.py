@@ -1,0 +1,362 @@
+"""The self-test: every planted fault must be caught, at its stage, by a case of the quick profile.
+
+Four kinds:
+  adapters  each breaks the protocol on one case of three, as a process: that case gets the verdict
+            expected, the other two are identical, and a new worker was started where the old one
+            could not go on
+  baseline  the reference as a backend process on every case: each must be identical, or the
+            harness sees differences where there are none
+  parts     what is no sampler: each is checked beside the one that is right
+  mutants   each runs the cases that contain its sampler until one catches it at its stage: in a
+            process of the self-test, through the same requests, scratch file and comparison as any
+            backend, or, with `processes`, as a backend process of its own
+
+docs/self-test.md says more.
+"""
+
+import contextlib
+import functools
+import sys
+import time
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+
+from pydantic import BaseModel, ConfigDict
+
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.mutants import MUTANTS, Mutant
+from sampler_parity.harness.mutants.adapters import ADAPTERS, TRIGGER, Adapter, trial_cases
+from sampler_parity.harness.mutants.in_process import InProcess
+from sampler_parity.harness.mutants.parts import PARTS, Part
+from sampler_parity.harness.parity.execute import execute
+from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.suite.file import expand, find_suites
+from sampler_parity.harness.verdicts import Verdict
+
+CASE_TIMEOUT_S = 60.0
+HANG_TIMEOUT_S = 2.0  # for the case on which an adapter hangs, which may well be called early
+BASELINE_CHUNK = 400
+# of grammar/ two: the others only repeat them
+SUITES = [
+    *("parity", "akunu", "power_law", "tsampler", "trie"),
+    *("grammar/grammar", "grammar/grammar_lazy_patterns"),
+]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class MutantResult(_Record):
+    """What caught a mutant, or what it survived. elsewhere: cases that failed at other stages."""
+
+    name: str
+    fault: str
+    source: str
+    wanted_stage: str
+    caught: bool
+    case: str = ""
+    step: int | None = None
+    stage: str = ""
+    verdict: Verdict = "identical"
+    tried: int = 0
+    elsewhere: int = 0
+    seconds: float = 0.0
+
+
+class AdapterResult(_Record):
+    """How a broken adapter fared on three cases. starts: processes that were needed for them."""
+
+    name: str
+    fault: str
+    wanted: Verdict
+    verdicts: list[Verdict]
+    starts: int
+    caught: bool
+    seconds: float = 0.0
+
+
+class PartResult(_Record):
+    """seen: what the check said of the fault. alarm: what it said of the part that is right."""
+
+    name: str
+    fault: str
+    seen: str
+    alarm: str
+
+    @property
+    def caught(self) -> bool:
+        return bool(self.seen) and not self.alarm
+
+
+class BaselineResult(_Record):
+    """The reference against itself. alarms: the cases that were not identical."""
+
+    cases: int = 0
+    alarms: list[str] = []
+    seconds: float = 0.0
+
+
+class SelfTestReport(_Record):
+    mutants: list[MutantResult]
+    adapters: list[AdapterResult]
+    parts: list[PartResult] = []
+    baseline: BaselineResult
+    seconds: float
+
+    @property
+    def survivors(self) -> list[str]:
+        found: list[MutantResult | PartResult | AdapterResult]
+        found = [*self.mutants, *self.parts, *self.adapters]
+        return [fault.name for fault in found if not fault.caught]
+
+    @property
+    def passed(self) -> bool:
+        """All caught, no false alarm; a self-test of nothing does not pass."""
+        some = len(self.mutants) + len(self.parts) + len(self.adapters) > 0
+        return some and not self.survivors and not self.baseline.alarms
+
+    def lines(self) -> list[str]:
+        """The score, worst first."""
+        caught = sum(m.caught for m in self.mutants)
+        held = sum(a.caught for a in self.adapters)
+        parts = sum(p.caught for p in self.parts)
+        right = self.baseline.cases - len(self.baseline.alarms)
+        return [
+            *(f"SURVIVED {name}" for name in self.survivors),
+            *(f"FALSE ALARM {case}" for case in self.baseline.alarms),
+            f"mutants  {caught}/{len(self.mutants)} caught, each at its stage",
+            f"parts    {parts}/{len(self.parts)} caught, the right ones let through",
+            f"adapters {held}/{len(self.adapters)} caught, other cases untouched",
+            f"baseline {right}/{self.baseline.cases} identical: the reference against itself"
+            if self.baseline.cases
+            else "baseline not run: it is part of the whole self-test only",
+            f"selftest {'passed' if self.passed else 'FAILED'} in {self.seconds:.0f} s",
+        ]
+
+
+@functools.cache
+def quick_cases() -> tuple[Case, ...]:
+    """All cases of the suites of samplers and engines in the quick profile."""
+    return tuple(case for path in find_suites(SUITES) for case in expand(path, "quick"))
+
+
+def cases_for(mutant: Mutant) -> list[Case]:
+    """The cases that contain its sampler: the one named for it, its own suite, small ones first."""
+    sampler = mutant.sampler if mutant.sampler != "chain" else mutant.stage
+
+    def rank(case: Case) -> tuple[bool, bool, int]:
+        named = bool(mutant.case) and case.id.startswith(mutant.case)
+        own = case.id.startswith(f"{mutant.sampler}/")
+        work = max(case.logits.n, 1024) * case.steps * len(case.chain) + 16 * case.draws
+        return not named, not own, work
+
+    return sorted((case for case in quick_cases() if sampler in case.samplers), key=rank)
+
+
+def caught_by(mutant: Mutant, case: Case, backend: BackendProcess) -> MutantResult:
+    """The case on the mutant; caught is whether it failed at the mutant's stage."""
+    result = execute(case, [backend]).backends[backend.name]
+    failed = result.verdict not in case.required(backend.name)
+    where = result.stage or result.verdict
+    return MutantResult(
+        name=mutant.name,
+        fault=mutant.fault,
+        source=mutant.source,
+        wanted_stage=mutant.stage,
+        caught=failed and where == mutant.stage,
+        case=case.id,
+        step=result.step,
+        stage=where if failed else "",
+        verdict=result.verdict,
+    )
+
+
+def try_mutant(mutant: Mutant, backend: BackendProcess) -> MutantResult:
+    """Cases in turn until one catches the mutant at its stage."""
+    start = time.perf_counter()
+    elsewhere = tried = 0
+    last = MutantResult(
+        name=mutant.name,
+        fault=mutant.fault,
+        source=mutant.source,
+        wanted_stage=mutant.stage,
+        caught=False,
+    )
+    for case in cases_for(mutant):
+        result = caught_by(mutant, case, backend)
+        tried += 1
+        if result.caught:
+            last = result
+            break
+        elsewhere += bool(result.stage)
+    seconds = time.perf_counter() - start
+    return last.model_copy(update={"tried": tried, "elsewhere": elsewhere, "seconds": seconds})
+
+
+def try_adapter(adapter: Adapter, timeout_s: float = HANG_TIMEOUT_S) -> AdapterResult:
+    """Three cases, the fault on the second, on one connection."""
+    start = time.perf_counter()
+    command = [sys.executable, "-m", "sampler_parity.harness.mutants.adapters", adapter.name]
+    backend = BackendProcess(adapter.name, command)
+    if adapter.on_hello and adapter.verdict == "timeout":
+        backend.start_timeout_s = timeout_s
+    verdicts: list[Verdict] = []
+    try:
+        for case in trial_cases():
+            hangs = adapter.verdict == "timeout" and case.logits.n == TRIGGER
+            backend.timeout_s = timeout_s if hangs else CASE_TIMEOUT_S
+            verdicts.append(execute(case, [backend]).backends[adapter.name].verdict)
+    finally:
+        backend.close()
+    others = adapter.verdict if adapter.on_hello else "identical"
+    return AdapterResult(
+        name=f"adapter/{adapter.name}",
+        fault=adapter.fault,
+        wanted=adapter.verdict,
+        verdicts=verdicts,
+        starts=backend.starts,
+        caught=verdicts == [others, adapter.verdict, others] and backend.starts == adapter.starts,
+        seconds=time.perf_counter() - start,
+    )
+
+
+def false_alarms(cases: list[Case], worker: tuple[str, ...] = ("reference",)) -> list[str]:
+    """The ids of cases on which a worker, the reference, does not do what is required."""
+    backend = BackendProcess(
+        "reference", [sys.executable, "-m", "sampler_parity.harness.backends.worker", *worker]
+    )
+    try:
+        results = [execute(case, [backend]) for case in cases]
+    finally:
+        backend.close()
+    return [r.id for r in results if not r.met("reference")]
+
+
+def _one_mutant(name: str, processes: bool = False) -> MutantResult:
+    command = [sys.executable, "-m", "sampler_parity.harness.backends.worker", "mutant", name]
+    backend: BackendProcess = (
+        BackendProcess(f"mutant/{name}", command, timeout_s=CASE_TIMEOUT_S)
+        if processes
+        else InProcess(name, timeout_s=CASE_TIMEOUT_S)
+    )
+    try:
+        return try_mutant(MUTANTS[name], backend)
+    finally:
+        backend.close()
+
+
+def _one_adapter(name: str) -> AdapterResult:
+    return try_adapter(ADAPTERS[name])
+
+
+def _one_baseline(start: int) -> BaselineResult:
+    began = time.perf_counter()
+    cases = list(quick_cases()[start : start + BASELINE_CHUNK])
+    alarms = false_alarms(cases)
+    return BaselineResult(cases=len(cases), alarms=alarms, seconds=time.perf_counter() - began)
+
+
+def run_selftest(
+    names: list[str] | None = None,
+    jobs: int = 0,
+    report: Callable[[str], object] | None = None,
+    processes: bool = False,
+) -> SelfTestReport:
+    """Run the mutants and adapters named ("top_p" and "top_p/*" name all of top_p), or everything.
+
+    The baseline runs only with everything. jobs: processes, 0 for one a core. report gets a line
+    for each fault as it is done, and the score. Raises InputError for an unknown name.
+    """
+    begun = time.perf_counter()
+    mutants, parts, adapters = chosen(names or [])
+    say: Callable[[str], object] = report or (lambda _line: None)
+    chunks = [] if names else list(range(0, len(quick_cases()), BASELINE_CHUNK))
+    with _pool(jobs) as pool:
+        trials = [pool.submit(_one_adapter, name) for name in adapters]
+        checks = [pool.submit(_one_baseline, start) for start in chunks]
+        broken = {}
+        for trial in as_completed(trials):
+            broken[trial.result().name] = trial.result()
+            say(line_of(trial.result()))
+        baseline = functools.reduce(_added, (c.result() for c in checks), BaselineResult())
+    found = _run_mutants(mutants, jobs, processes, say)
+    tried = [try_part(PARTS[name]) for name in parts]
+    for part in tried:
+        say(line_of(part))
+    whole = SelfTestReport(
+        mutants=[found[name] for name in mutants],
+        adapters=[broken[name] for name in adapters],
+        parts=tried,
+        baseline=baseline,
+        seconds=time.perf_counter() - begun,
+    )
+    for line in whole.lines():
+        say(line)
+    return whole
+
+
+def _run_mutants(
+    names: list[str], jobs: int, processes: bool, say: Callable[[str], object]
+) -> dict[str, MutantResult]:
+    """A mutant that takes its process down (and so the pool) is run again as a backend process."""
+    found: dict[str, MutantResult] = {}
+    with _pool(jobs) as pool:
+        for future in as_completed([pool.submit(_one_mutant, n, processes) for n in names]):
+            with contextlib.suppress(BrokenExecutor):
+                found[future.result().name] = future.result()
+                say(line_of(future.result()))
+    for name in names:
+        if name not in found:
+            found[name] = _one_mutant(name, processes=True)
+            say(line_of(found[name]))
+    return found
+
+
+def _pool(jobs: int) -> ProcessPoolExecutor:
+    return ProcessPoolExecutor(jobs or None, mp_context=get_context("spawn"))
+
+
+def try_part(part: Part) -> PartResult:
+    seen, alarm = part.check(part.make), part.check(part.right)
+    return PartResult(name=part.name, fault=part.fault, seen=seen, alarm=alarm)
+
+
+def chosen(names: list[str]) -> tuple[list[str], list[str], list[str]]:
+    """The mutants, parts and adapters that names stand for; all where there are none."""
+    known = [*MUTANTS, *PARTS, *ADAPTERS]
+    if not names:
+        return list(MUTANTS), list(PARTS), list(ADAPTERS)
+    picked = []
+    for name in names:
+        prefix = name.removesuffix("*").removesuffix("/")
+        matching = [k for k in known if k == prefix or k.startswith(f"{prefix}/")]
+        if not matching:
+            raise InputError(f"mutant {name!r}", "unknown", "`sampler-parity selftest` lists them")
+        picked += matching
+    picked = list(dict.fromkeys(picked))
+    mutants, parts, adapters = ([n for n in picked if n in k] for k in (MUTANTS, PARTS, ADAPTERS))
+    return mutants, parts, adapters
+
+
+def _added(a: BaselineResult, b: BaselineResult) -> BaselineResult:
+    return BaselineResult(
+        cases=a.cases + b.cases, alarms=a.alarms + b.alarms, seconds=a.seconds + b.seconds
+    )
+
+
+def line_of(result: MutantResult | AdapterResult | PartResult) -> str:
+    if isinstance(result, PartResult):
+        state = "caught  " if result.caught else "SURVIVED"
+        return f"{state} {result.name:<44} {result.alarm or result.seen or result.fault}"
+    if isinstance(result, AdapterResult):
+        state = "caught  " if result.caught else "SURVIVED"
+        verdicts = ", ".join(result.verdicts)
+        return f"{state} {result.name:<44} {verdicts} in {result.starts} processes"
+    if not result.caught:
+        other = f", {result.elsewhere} failed at another stage" if result.elsewhere else ""
+        return f"SURVIVED {result.name:<44} {result.tried} cases{other}: {result.fault}"
+    step = "" if result.step is None else f" step {result.step}"
+    return f"caught   {result.name:<44} {result.verdict} at {result.stage}{step} by {result.case}"

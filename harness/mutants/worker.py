@@ -1,0 +1,39 @@
+"""A mutant as a backend: `python -m sampler_parity.harness.backends.worker mutant NAME`."""
+
+from sampler_parity.harness.backends import reference
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.mutants import MUTANTS
+from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
+from sampler_parity.reference import ALL_SAMPLERS
+
+
+class MutantInstance(reference.ReferenceInstance):
+    """A clone that the reference makes of a mutant is right: it gets the faulty class back."""
+
+    def clone(self) -> "MutantInstance":
+        twin = self.chain.clone()
+        for faulty, copied in zip(self.chain.samplers, twin.samplers, strict=True):
+            copied.__class__ = type(faulty)
+        if type(twin) is not type(self.chain):
+            twin = type(self.chain)(twin.samplers)
+        return MutantInstance(twin)
+
+
+class Worker(reference.Worker):
+    """The reference with one sampler, or the chain, replaced. Raises InputError for a bad name."""
+
+    def __init__(self, name: str) -> None:
+        if name not in MUTANTS:
+            raise InputError(f"mutant {name!r}", "unknown", "`sampler-parity selftest` lists them")
+        self.mutant = MUTANTS[name]
+        if self.mutant.sampler != "chain":
+            self.samplers = {**ALL_SAMPLERS, self.mutant.sampler: self.mutant.make}
+
+    def hello(self) -> HelloReply:
+        return super().hello().model_copy(update={"name": f"mutant/{self.mutant.name}"})
+
+    def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> MutantInstance:
+        built = super().build(chain, n_vocab, vocab).chain
+        if self.mutant.sampler == "chain":
+            built = self.mutant.make(built.samplers)
+        return MutantInstance(built)

@@ -1,0 +1,132 @@
+"""Is a difference within rounding of a cut-off or a draw?
+
+The stage is run again in float64, on the candidates that it was given, with its threshold moved a
+little down and a little up. If what the backend kept lies between the two results, in their order
+and with their logits and p, float32 rounding explains the difference; a draw, if the token's piece
+of the unit interval comes as close to the uniform number.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.reference import Candidates
+from sampler_parity.reference.chain import Sampler
+from sampler_parity.reference.samplers.dist import Dist
+
+# Relative width of the zone: the error that a float32 sum over n terms may have, at most n * 2**-24
+# and in practice about its square root; 1e-5 covers n = 262,144 by either account of rounding.
+WIDTH = 1e-5
+_ABSOLUTE = 1e-6  # as `close` allows it
+_ULPS = 4 * 2.0**-23
+
+_THRESHOLD = {"top_p": "p", "min_p": "p", "typical_p": "p", "tail_free": "z"}
+
+
+def within_rounding(
+    want: Candidates, got: Candidates, before: Candidates, sampler: Sampler
+) -> bool:
+    """Whether what the backend left (got) differs from want by rounding alone.
+
+    before and sampler are what the stage was given: the candidates, and the sampler in its state
+    then (a copy; it is applied here).
+    """
+    if sampler.name in _THRESHOLD:
+        around = apply_around(before, sampler, _THRESHOLD[sampler.name], WIDTH)
+        fewest, most = sorted(around, key=len)
+        return (
+            want.selected == got.selected
+            and got.sorted in (fewest.sorted, most.sorted)
+            and _between(got, fewest, most)
+            and _in_order(got, before, most, sampler)
+            and _near(got, want, most)
+        )
+    if isinstance(sampler, Dist) and np.array_equal(want.ids, got.ids) and got.token is not None:
+        exact = in_float64(before)
+        sampler.clone().apply(exact)
+        return _near(got, want, exact) and _drawn(got, want, sampler)
+    return False
+
+
+def in_float64(cand: Candidates) -> Candidates:
+    return Candidates(
+        cand.ids, cand.logits.astype(np.float64), cand.p.astype(np.float64), cand.sorted
+    )
+
+
+def apply_around(
+    before: Candidates, sampler: Sampler, parameter: str, width: float
+) -> tuple[Candidates, Candidates]:
+    """What the sampler leaves in float64 with its threshold lowered, and raised, by this share."""
+    threshold = float(getattr(sampler, parameter))
+    results: list[Candidates] = []
+    for factor in (1 - width, 1 + width):
+        moved = sampler.clone()
+        setattr(moved, parameter, np.float64(threshold * factor))
+        exact = in_float64(before)
+        moved.apply(exact)
+        results.append(exact)
+    return results[0], results[1]
+
+
+def _between(got: Candidates, fewest: Candidates, most: Candidates) -> bool:
+    """Whether the same tokens stay, each once, but for those within rounding of the cut."""
+    ids = set(got.ids.tolist())
+    return len(ids) == len(got) and set(fewest.ids.tolist()) <= ids <= set(most.ids.tolist())
+
+
+def _in_order(got: Candidates, before: Candidates, most: Candidates, sampler: Sampler) -> bool:
+    """Whether the survivors stand as in the float64 result; those with equal keys in any order.
+
+    The key is the logit, which no stage here rounds; of typical_p the distance from the entropy.
+    """
+    kept = most.ids[np.isin(most.ids, got.ids)]
+    key, allowed = before.logits.astype(np.float64), 0.0
+    if sampler.name == "typical_p":
+        key, allowed = _distance(before), WIDTH
+    a, b = (key[_places(ids, before)] for ids in (kept, got.ids))
+    return np.allclose(a, b, rtol=allowed, atol=allowed, equal_nan=True)
+
+
+@np.errstate(all="ignore")
+def _distance(before: Candidates) -> NDArray[np.float64]:
+    """How far each token's surprise lies from the entropy."""
+    exact = in_float64(before)
+    exact.softmax(sort=False)
+    surprise = -np.log(exact.p)
+    return np.asarray(abs(surprise - (exact.p * surprise).sum()))
+
+
+def _near(got: Candidates, want: Candidates, exact: Candidates) -> bool:
+    """Whether got's logits are the exact ones, and its p as near to them as float32 sums come.
+
+    The error of one sum is in all p alike: want's own shows at its likeliest token, got's may be
+    twice that.
+    """
+    at = _places(got.ids, exact)
+    of_want = np.isin(want.ids, exact.ids)
+    p, exact_p = want.p[of_want], exact.p[_places(want.ids[of_want], exact)]
+    error = float(abs(p.max() / exact_p.max() - 1)) if exact_p.max(initial=0) > 0 else 0.0
+    pairs: tuple[tuple[NDArray[Any], NDArray[Any], float], ...] = (
+        (got.logits, exact.logits[at], _ULPS),
+        (got.p, exact.p[at], 2 * error + WIDTH),
+    )
+    return all(
+        np.allclose(a, b, rtol=allowed, atol=_ABSOLUTE, equal_nan=True) for a, b, allowed in pairs
+    )
+
+
+def _places(ids: NDArray[np.int32], cand: Candidates) -> NDArray[np.int64]:
+    """Where these ids stand among the candidates, which hold all of them."""
+    order = np.argsort(cand.ids)
+    return np.asarray(order[np.searchsorted(cand.ids, ids, sorter=order)])
+
+
+def _drawn(got: Candidates, want: Candidates, sampler: Dist) -> bool:
+    """Whether the uniform number lies within WIDTH of the token's piece of the unit interval."""
+    u = sampler.rng.uniform_double()
+    edges = np.cumsum(want.p.astype(np.float64))
+    at = got.selected
+    low = edges[at - 1] if at > 0 else 0.0
+    return bool(low - WIDTH <= u <= edges[at] + WIDTH) and want.p[at] > 0

@@ -1,0 +1,164 @@
+"""Devices: the logits that each backend computes for a prompt, beside those of the first backend.
+
+The figures compare devices with each other; whether the samplers are right on these logits, the
+reference says (harness/parity/execute.py).
+"""
+
+import functools
+import hashlib
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.bundle.records.case import CaseResult, DecodeResult, LogitsFigures
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs import fixtures
+from sampler_parity.harness.inputs.logits import Computed, LiteralRows
+from sampler_parity.harness.inputs.models import model_path
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
+from sampler_parity.harness.suite.case import Case
+
+Rows = NDArray[np.float32]
+
+_PROMPTS_KEPT = 2  # of each backend, in memory: cases of one prompt follow each other
+_decoded: dict[str, dict[tuple[str, tuple[int, ...]], Rows]] = {}
+
+
+def rows_of(backend: BackendProcess, logits: Computed) -> Rows:
+    """The logits after every token of the prompt: float32[len(prompt), n_vocab], not to be changed.
+
+    Raises BackendFailure.
+    """
+    kept = _decoded.setdefault(backend.name, {})
+    key = (logits.computed, tuple(logits.prompt))
+    if key not in kept:
+        while len(kept) >= _PROMPTS_KEPT:
+            del kept[next(iter(kept))]
+        kept[key] = _ask(backend, logits)
+    return kept[key]
+
+
+def _ask(backend: BackendProcess, logits: Computed) -> Rows:
+    if "decode" not in backend.hello().capabilities:
+        raise BackendFailure("unsupported", "decodes no model")
+    shape = len(logits.prompt), logits.n
+    size = shape[0] * shape[1]
+    backend.scratch.ensure(4 * size)
+    # a row that the backend does not write must not pass for one
+    backend.scratch.view(0, size, np.float32)[:] = np.nan
+    path = str(model_path(logits.computed))
+    request = p.DecodeRequest(model=path, n_vocab=logits.n, tokens=logits.prompt, out=0)
+    backend.ask(request, p.DecodeReply)
+    if backend.scratch.size() < 4 * size:
+        raise backend.violation("the scratch file was cut")
+    rows: Rows = backend.scratch.view(0, size, np.float32).reshape(shape).copy()
+    bad = np.flatnonzero(np.isnan(rows).any(axis=1))
+    if len(bad):
+        problem = f"the logits after token {bad[0]} are missing or have a NaN"
+        raise BackendFailure("rejected", problem)
+    rows.flags.writeable = False
+    return rows
+
+
+def on_rows(case: Case, rows: Rows) -> Case:
+    """The case on the last logits of a device, given as literals."""
+    return case.model_copy(update={"logits": LiteralRows(rows=rows[-case.steps :].tolist())})
+
+
+def merged(results: list[CaseResult]) -> CaseResult:
+    """One result of a case that each backend ran with logits of its own."""
+    return results[0].model_copy(
+        update={
+            "steps": max(result.steps for result in results),
+            "reference_s": sum(result.reference_s for result in results),
+            "refusal": "; ".join(dict.fromkeys(r.refusal for r in results if r.refusal)),
+            "backends": {name: b for r in results for name, b in r.backends.items()},
+            "required": {name: v for r in results for name, v in r.required.items()},
+        }
+    )
+
+
+def measure(
+    case: Case, logits: Computed, backends: list[BackendProcess], artifacts: Path | None
+) -> DecodeResult:
+    """Decode the prompt on every backend and compare with the first. Keeps the last row of each."""
+    found: dict[str, LogitsFigures] = {}
+    first: Rows | None = None
+    for i, backend in enumerate(backends):
+        try:
+            rows = rows_of(backend, logits)
+        except BackendFailure as failure:
+            found[backend.name] = LogitsFigures(failed=f"{failure.verdict}: {failure}")
+            continue
+        first = rows if i == 0 else first
+        found[backend.name] = figures(first, rows)
+        if logits.keep and artifacts is not None:
+            _keep(artifacts, case.id, backend.name, rows[-1])
+    return DecodeResult(
+        id=case.id,
+        model_sha256=_model_digest(model_path(logits.computed)),
+        prompt_sha256=hashlib.sha256(np.array(logits.prompt, np.int32).tobytes()).hexdigest(),
+        rows=len(logits.prompt),
+        first=backends[0].name,
+        kept=logits.keep,
+        backends=found,
+    )
+
+
+@functools.cache
+def _model_digest(path: Path) -> str:
+    return fixtures.digest(path)
+
+
+def figures(first: Rows | None, rows: Rows) -> LogitsFigures:
+    """Of rows beside those of the first backend; without these only their digest."""
+    digest = hashlib.sha256(np.ascontiguousarray(rows).data).hexdigest()
+    if first is None:
+        return LogitsFigures(sha256=digest)
+    kl = divergence(first, rows)
+    return LogitsFigures(
+        sha256=digest,
+        difference=largest_difference(first, rows),
+        kl_max=float(kl.max()),
+        kl_mean=float(kl.mean()),
+        top1=int((first.argmax(axis=1) == rows.argmax(axis=1)).sum()),
+    )
+
+
+def largest_difference(a: Rows, b: Rows) -> float:
+    """Largest absolute difference of two logits; 0 where both are the same infinity."""
+    with np.errstate(invalid="ignore"):
+        apart = np.abs(a.astype(np.float64) - b.astype(np.float64))
+    return float(np.where(a == b, 0.0, apart).max())
+
+
+def divergence(a: Rows, b: Rows) -> NDArray[np.float64]:
+    """Kullback-Leibler divergence of softmax(b) from softmax(a), in nats, of each row; float64."""
+    log_p, log_q = _log_softmax(a), _log_softmax(b)
+    p_a = np.exp(log_p)
+    with np.errstate(invalid="ignore"):
+        terms = np.where(p_a > 0, p_a * (log_p - log_q), 0.0)
+    return np.asarray(terms.sum(axis=1).clip(min=0.0))
+
+
+def _log_softmax(rows: Rows) -> NDArray[np.float64]:
+    shifted = rows.astype(np.float64) - rows.max(axis=1, keepdims=True)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
+
+
+def logits_name(case: str, backend: str) -> str:
+    """The file of a kept row: float32[n_vocab], the logits after the whole prompt."""
+    return "".join(c if c.isalnum() or c in "-_." else "_" for c in f"{case}.{backend}") + ".npy"
+
+
+def _keep(folder: Path, case: str, backend: str, row: Rows) -> None:
+    path = folder / logits_name(case, backend)
+    try:
+        np.save(path, row)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise InputError(
+            path, f"cannot write: {error.strerror}", "free space, then run with --resume"
+        ) from None

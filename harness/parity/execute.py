@@ -1,0 +1,219 @@
+"""One case on the reference and on every backend.
+
+The reference runs first, in this process. Where it refuses a step (UndefinedInputError) the steps
+before still count; the backend is not asked for the rest, where anything could happen.
+"""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs.logits import Computed, Decoded
+from sampler_parity.harness.parity.classify import Difference, Got, classify, identical
+from sampler_parity.harness.parity.devices import merged, on_rows, rows_of
+from sampler_parity.harness.parity.draws import draws_on
+from sampler_parity.harness.parity.generate import execute_generate
+from sampler_parity.harness.parity.relations import check_relation
+from sampler_parity.harness.parity.releases.meanings import Meanings, Wanted, wanted_of
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.ask import ask_run, got_of
+from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
+from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.suite.prepared import Prepared, Trace, prepare, state_before
+from sampler_parity.harness.verdicts import Verdict, worst
+from sampler_parity.reference import Candidates
+
+
+def execute(
+    case: Case,
+    backends: list[BackendProcess],
+    artifacts: Path | None = None,
+    releases: Mapping[str, str] | None = None,
+) -> CaseResult:
+    """Run a case everywhere. Never raises for what a backend does; that is a verdict.
+
+    artifacts: a folder for the arrays of the first stage that differs. releases: by backend, the
+    release that it is judged by; v0.5.0, as the case requires, for those that are not named.
+    """
+    if isinstance(case.logits, Decoded):
+        return execute_generate(case, case.logits, backends, artifacts)
+    if isinstance(case.logits, Computed):
+        own = [_on_own_logits(case, case.logits, b, artifacts, releases) for b in backends]
+        return merged(own)
+    ready = prepare(case)
+    releases, meanings = releases or {}, Meanings(ready)
+    start = time.perf_counter()
+    wanted = wanted_of(ready)
+    reference_s = time.perf_counter() - start
+
+    def judge(backend: BackendProcess) -> tuple[BackendResult, list[Verdict]]:
+        release = releases.get(backend.name)
+        if release is None:
+            return on_backend(ready, wanted, backend, artifacts), case.required(backend.name)
+        return meanings.judge(
+            backend.name, release, lambda ready, want: on_backend(ready, want, backend, artifacts)
+        )
+
+    judged = {backend.name: judge(backend) for backend in backends}
+    return CaseResult(
+        id=case.id,
+        samplers=case.samplers,
+        steps=wanted.steps,
+        draws=case.draws,
+        reference_s=reference_s,
+        refusal=wanted.refusal,
+        unmet="" if case.draws else unmet(case, wanted.trace),
+        backends={name: result for name, (result, _) in judged.items()},
+        required={name: required for name, (_, required) in judged.items()},
+    )
+
+
+def _on_own_logits(
+    case: Case,
+    logits: Computed,
+    backend: BackendProcess,
+    artifacts: Path | None,
+    releases: Mapping[str, str] | None,
+) -> CaseResult:
+    """The case on one backend, on the logits that its own device computes."""
+    try:
+        rows = rows_of(backend, logits)
+    except BackendFailure as failure:
+        return CaseResult(
+            id=case.id,
+            samplers=case.samplers,
+            steps=0,
+            backends={backend.name: BackendResult(verdict=failure.verdict, detail=str(failure))},
+            required={backend.name: case.required(backend.name)},
+        )
+    return execute(on_rows(case, rows), [backend], artifacts, releases)
+
+
+def on_backend(
+    ready: Prepared, wanted: Wanted, backend: BackendProcess, artifacts: Path | None
+) -> BackendResult:
+    """The case on a backend, beside what the reference wants."""
+    start = time.perf_counter()
+    try:
+        if wanted.draws is not None:
+            result = draws_on(ready, wanted.draws, backend)
+        else:
+            result = _run_on(ready, wanted.trace, backend, artifacts)
+    except BackendFailure as failure:
+        result = BackendResult(verdict=failure.verdict, detail=str(failure))
+    return result.model_copy(update={"wall_s": time.perf_counter() - start})
+
+
+def _run_on(
+    ready: Prepared, trace: Trace, backend: BackendProcess, artifacts: Path | None
+) -> BackendResult:
+    reply = ask_run(ready, len(trace), backend)
+    result = _compare_run(ready, trace, reply, backend, artifacts)
+    if result.verdict == "identical" and ready.case.relation is not None:
+        return check_relation(ready, trace, ready.case.relation, backend, result)
+    return result
+
+
+def _compare_run(
+    ready: Prepared,
+    trace: Trace,
+    reply: p.RunReply,
+    backend: BackendProcess,
+    artifacts: Path | None,
+) -> BackendResult:
+    verdicts: list[Verdict] = ["identical"]
+    first: dict[str, Any] = {}
+    for i, (want_stages, token) in enumerate(zip(trace, reply.tokens, strict=True)):
+        for j, stage in enumerate(reply.stages[i] if reply.stages else []):
+            whole = j == len(want_stages)
+            want, got = want_stages[-1 if whole else j], got_of(stage, backend)
+            if identical(want, got):
+                continue
+            before, sampler = state_before(ready, i, len(want_stages) - 1 if whole else j)
+            difference = classify(want, got, before, sampler)
+            verdicts.append(difference.verdict)
+            if not first:
+                first = _place(i, "chain" if whole else sampler.name, j, difference)
+                if artifacts is not None:
+                    _save(artifacts, ready.case.id, backend.name, want, got)
+            if difference.verdict == "diverged":
+                return _result("diverged", reply, first)
+        if token != want_stages[-1].token and verdicts == ["identical"]:
+            values = {"got": token, "expected": want_stages[-1].token}
+            difference = Difference("diverged", "token", values)
+            return _result("diverged", reply, _place(i, "token", len(want_stages), difference))
+    return _result(worst(verdicts), reply, first)
+
+
+def _save(folder: Path, case: str, backend: str, want: Candidates, got: Got) -> None:
+    """The arrays of a stage that differs, as artifacts/CASE.BACKEND.npz."""
+    path = folder / artifact_name(case, backend)
+    try:
+        np.savez_compressed(
+            path,
+            ids=want.ids,
+            logits=want.logits,
+            p=want.p,
+            got_ids=got.ids,
+            got_logits=got.logits,
+            got_p=got.p,
+        )
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise InputError(
+            path, f"cannot write: {error.strerror}", "free space, then run with --resume"
+        ) from None
+
+
+def artifact_name(case: str, backend: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_." else "_" for c in f"{case}.{backend}") + ".npz"
+
+
+def _place(step: int, stage: str, index: int, difference: Difference) -> dict[str, Any]:
+    return {
+        "step": step,
+        "stage": stage,
+        "stage_index": index,
+        "what": difference.what,
+        "values": p.plain(difference.values),
+    }
+
+
+def _result(verdict: Verdict, reply: p.RunReply, first: dict[str, Any]) -> BackendResult:
+    return BackendResult(verdict=verdict, ns=reply.ns, **first)
+
+
+def unmet(case: Case, trace: Trace) -> str:
+    """What the reference's last candidates do not meet of what is known from elsewhere; or ''."""
+    expect = case.expect
+    if expect is None:
+        return ""
+    if not trace:
+        return "expected a result, the reference refused the input"
+    last = trace[-1][-1]
+    found: dict[str, Any] = {
+        "ids": last.ids.tolist(),
+        "n": len(last),
+        "first": int(last.ids[0]) if len(last) else None,
+        "last": int(last.ids[-1]) if len(last) else None,
+        "token": last.token,
+    }
+    for name, value in found.items():
+        wanted = getattr(expect, name)
+        if wanted is not None and wanted != value:
+            return f"{name}: expected {wanted}, got {value}"
+    finite = set(last.ids[last.logits != -np.inf].tolist())
+    wrong = sorted({*expect.masked} & finite) + sorted({*expect.allowed} - finite)
+    if wrong:
+        is_masked = "masked" if wrong[0] not in finite else "not masked"
+        return f"token {wrong[0]} is {is_masked}"
+    if expect.probs is not None:
+        wanted = np.array(expect.probs)
+        if len(wanted) != len(last) or not (abs(last.p - wanted) < 1e-5).all():
+            return f"probs: expected {expect.probs}, got {last.p.tolist()}"
+    return ""

@@ -1,0 +1,98 @@
+"""`sampler-parity explain`: one case of a bundle, in words."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from sampler_parity.harness.bundle.bundle import Bundle, read
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.replay import replay
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.parity.execute import artifact_name
+
+ROWS_AROUND = 4
+
+
+def explanation(folder: Path, case: str) -> Iterator[str]:
+    """Lines for a terminal. Raises InputError for a bundle or case that is not there."""
+    bundle = read(folder)
+    found = next((c for c in bundle.cases if c.id == case), None)
+    if found is None:
+        raise InputError(folder, f"has no case {case!r}", "see the ids in its report")
+    for backend, result in found.backends.items():
+        yield from _on_backend(bundle, found, backend, result)
+    if found.refusal:
+        yield f"the reference stopped after {found.steps} steps: {found.refusal}"
+    if found.unmet:
+        yield f"the reference itself misses the published result: {found.unmet}"
+    if found.counterexample is not None:
+        yield "shrunk counterexample:"
+        yield from (f"  {line}" for line in _counterexample(found.counterexample))
+
+
+def _on_backend(
+    bundle: Bundle, case: CaseResult, backend: str, result: BackendResult
+) -> Iterator[str]:
+    info = bundle.info
+    yield from difference_lines(case, backend, info.backends[backend].version, result)
+    artifact = bundle.folder / "artifacts" / artifact_name(case.id, backend)
+    if artifact.exists():
+        yield from _side_by_side(artifact, int(result.values.get("rank", 0)))
+    command = replay(case.suite or "parity", case.id, info.seed, {backend: info.backends[backend]})
+    yield f"  replay: {command}"
+
+
+def difference_lines(
+    case: CaseResult, backend: str, version: str, result: BackendResult
+) -> Iterator[str]:
+    """The verdict, the step and stage that differ first, and both values."""
+    place = ""
+    if result.step is not None:
+        place = f", step {result.step + 1} of {case.steps}"
+        if result.stage_index is not None:
+            place += f", stage {result.stage_index + 1} of {len(case.samplers)} ({result.stage})"
+    yield f"{result.verdict.upper()} {case.id}   {backend} {version} vs reference{place}"
+    if result.detail:
+        yield f"  {result.detail}"
+    if result.what:
+        yield f"  first difference: {result.what} ({_values(result.values)})"
+
+
+def _values(values: dict[str, Any]) -> str:
+    plain: dict[str, Any] = {
+        k: f"{v:.9g}" if isinstance(v, float) else v for k, v in values.items()
+    }
+    survivors = plain.pop("survivors", None)
+    said = [f"{key} {value}" for key, value in plain.items()]
+    if survivors is not None:
+        said.append(f"survivors: got {survivors['got']}, expected {survivors['expected']}")
+    return ", ".join(said)
+
+
+def _side_by_side(artifact: Path, rank: int) -> Iterator[str]:
+    arrays = np.load(artifact)
+    n, n_got = len(arrays["ids"]), len(arrays["got_ids"])
+    yield f"  {'rank':>6}  {'expected id, logit, p':<44} got id, logit, p"
+    for i in range(max(0, rank - ROWS_AROUND), min(max(n, n_got), rank + ROWS_AROUND + 1)):
+        want = _row(arrays, "", i) if i < n else "-"
+        got = _row(arrays, "got_", i) if i < n_got else "-"
+        mark = ">" if want != got else " "
+        yield f"{mark} {i:>6}  {want:<44} {got}"
+
+
+def _row(arrays: Any, prefix: str, i: int) -> str:
+    ids, logits, p = (arrays[prefix + key][i] for key in ("ids", "logits", "p"))
+    return f"{ids} {logits:.9g} {p:.9g}"
+
+
+def _counterexample(case: dict[str, Any]) -> list[str]:
+    text = yaml.safe_dump(
+        {k: v for k, v in case.items() if k not in ("description", "why", "tags")},
+        sort_keys=False,
+        default_flow_style=None,
+        width=96,
+    )
+    return text.splitlines()

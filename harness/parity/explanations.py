@@ -1,0 +1,84 @@
+"""Why a backend is not identical, one line for each stage: suites/explanations.toml, as data.
+
+The parity matrix of a report shows them; a difference that is not listed there is not explained.
+What a backend refuses (`unsupported`, `rejected`) it explains itself, in its reply.
+"""
+
+import tomllib
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from sampler_parity.harness.backends.registry import BUILT_IN
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.suite.file import suites_folder
+from sampler_parity.harness.verdicts import Verdict
+from sampler_parity.reference import ALL_SAMPLERS
+
+STAGES = {*ALL_SAMPLERS, "chain", "token", ""}  # "": the process died, so no stage is known
+EXPLAINABLE: tuple[Verdict, ...] = (
+    "reordered", "close", "boundary", "explained", "diverged", "crashed"
+)  # fmt: skip
+
+
+class Explanation(BaseModel):
+    """stage: the first one that differs. Other verdicts at it are other facts: not explained."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    backend: str
+    stage: str
+    verdicts: list[Verdict] = Field(min_length=1)
+    why: Annotated[str, Field(min_length=10, max_length=110, pattern=r"^\S[^\n]*\S$")]
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    explanation: list[Explanation]
+
+
+Key = tuple[str, str, Verdict]  # backend, stage, verdict
+
+
+def explanations_file() -> Path:
+    return suites_folder() / "explanations.toml"
+
+
+def read_explanations(path: Path) -> dict[Key, str]:
+    """By backend, stage and verdict. Raises InputError: bad file, unknown name, a repeat."""
+    try:
+        read = _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise InputError(path, f"cannot be read: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(path, f"not TOML: {error}", "mend the syntax there") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        raise InputError(path, f"{place}: {first['msg']}") from None
+    found: dict[Key, str] = {}
+    for one in read.explanation:
+        _check(path, one)
+        for verdict in one.verdicts:
+            key = (one.backend, one.stage, verdict)
+            if key in found:
+                raise InputError(path, f"{_place(one)}: {verdict} is explained twice", "keep one")
+            found[key] = one.why
+    return found
+
+
+def _check(path: Path, one: Explanation) -> None:
+    if one.backend not in BUILT_IN:
+        raise InputError(path, f"{_place(one)}: unknown backend", f"use {', '.join(BUILT_IN)}")
+    if one.stage not in STAGES:
+        raise InputError(path, f"{_place(one)}: unknown stage", "name a sampler, chain or token")
+    wrong = [verdict for verdict in one.verdicts if verdict not in EXPLAINABLE]
+    if wrong:
+        problem = f"{_place(one)}: {wrong[0]} is not explained here"
+        raise InputError(path, problem, f"use {', '.join(EXPLAINABLE)}")
+
+
+def _place(one: Explanation) -> str:
+    return f"{one.backend}, stage {one.stage!r}"

@@ -1,0 +1,211 @@
+"""Generation: a backend decodes and samples, the reference samples the same logits.
+
+The logits come from the backend, step by step; what is compared is every token. Up to the first
+difference both chains have accepted the same tokens; there the comparison ends, for the texts part.
+"""
+
+import hashlib
+import math
+import time
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult, Parted
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs.chains import complete
+from sampler_parity.harness.inputs.logits import Decoded
+from sampler_parity.harness.inputs.models import model_path
+from sampler_parity.harness.inputs.vocabularies import read_vocab
+from sampler_parity.harness.parity.graph import compare_in_graph
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.ask import got_of
+from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
+from sampler_parity.harness.suite.case import Case
+from sampler_parity.reference import Candidates, UndefinedInputError, build_chain
+
+
+def execute_generate(
+    case: Case, decoded: Decoded, backends: list[BackendProcess], artifacts: Path | None
+) -> CaseResult:
+    """Generate on every backend. steps: the tokens that were compared, on any of them."""
+    reference_s, steps = 0.0, 0
+    first: tuple[list[int], NDArray[np.float32]] | None = None
+    results: dict[str, BackendResult] = {}
+    for backend in backends:
+        start = time.perf_counter()
+        try:
+            reply, rows, request = ask_generate(case, decoded, backend)
+        except BackendFailure as failure:
+            result = BackendResult(verdict=failure.verdict, detail=str(failure))
+            if failure.verdict == "crashed" and "crashed" in case.required(backend.name):
+                steps = max(steps, 1)  # an abort that the case requires is its step
+        else:
+            asked = time.perf_counter()
+            if "in_graph" in backend.hello().capabilities:
+                handed_back = [got_of(stage, backend) for stage in reply.handed_back]
+                result, compared = compare_in_graph(request, reply, rows, handed_back)
+            else:
+                result, compared = compare_tokens(request, reply, rows)
+            reference_s += time.perf_counter() - asked
+            steps = max(steps, compared)
+            if backend is backends[0]:
+                first = reply.tokens, rows.copy()
+            left = parted(*first, reply.tokens, rows) if first is not None else None
+            digest = hashlib.sha256(np.array(reply.tokens, np.int32).tobytes()).hexdigest()
+            result = result.model_copy(update={"text_sha256": digest, "parted": left})
+            if result.step is not None and artifacts is not None:
+                _save(artifacts, case.id, backend.name, request, reply, rows[result.step])
+        wall_s = time.perf_counter() - start
+        results[backend.name] = result.model_copy(update={"wall_s": wall_s})
+    return CaseResult(
+        id=case.id,
+        samplers=case.samplers,
+        steps=steps,
+        reference_s=reference_s,
+        backends=results,
+        required={b.name: case.required(b.name) for b in backends},
+    )
+
+
+def parted(
+    first_tokens: list[int],
+    first_rows: NDArray[np.float32],
+    tokens: list[int],
+    rows: NDArray[np.float32],
+) -> Parted | None:
+    """Where a generation leaves the first backend's; None where it does not."""
+    apart = [i for i, pair in enumerate(zip(first_tokens, tokens, strict=True)) if len({*pair}) > 1]
+    if not apart:
+        return None
+    step = apart[0]
+    first, row = first_rows[step].astype(np.float64), rows[step].astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        margin = float(first[first_tokens[step]] - first[tokens[step]])
+        difference = float(np.abs(first - row).max())
+    return Parted(
+        step=step,
+        token=tokens[step],
+        first_token=first_tokens[step],
+        margin=margin if math.isfinite(margin) else None,
+        difference=difference if math.isfinite(difference) else None,
+    )
+
+
+def ask_generate(
+    case: Case, decoded: Decoded, backend: BackendProcess
+) -> tuple[p.GenerateReply, NDArray[np.float32], p.GenerateRequest]:
+    """The tokens, and the logits that they were sampled from. Raises BackendFailure."""
+    hello = backend.hello()
+    if "generate" not in hello.capabilities:
+        raise BackendFailure("unsupported", "decodes no model")
+    missing = sorted(set(case.samplers) - set(hello.samplers))
+    if missing:
+        raise BackendFailure("unsupported", f"no sampler {', '.join(missing)}")
+    path = model_path(decoded.decoded)
+    n_vocab, n_tokens = decoded.n, case.steps
+    size = 4 * n_vocab * n_tokens
+    backend.scratch.ensure(size)
+    # a row that the backend does not write must not pass for one
+    backend.scratch.view(0, n_vocab * n_tokens, np.float32)[:] = np.nan
+    request = p.GenerateRequest(
+        model=str(path),
+        n_vocab=n_vocab,
+        chain=complete(case.chain, n_vocab, read_vocab(path)),
+        prompt=decoded.prompt,
+        n_tokens=n_tokens,
+        out=0,
+    )
+    reply = backend.ask(request, p.GenerateReply)
+    if len(reply.tokens) != n_tokens:
+        raise backend.violation(f"{len(reply.tokens)} tokens in the reply, asked for {n_tokens}")
+    foreign = [token for token in reply.tokens if not 0 <= token < n_vocab]
+    if foreign:
+        raise backend.violation(f"token {foreign[0]} is not in the vocabulary")
+    if backend.scratch.size() < size:
+        raise backend.violation("the scratch file was cut")
+    rows = backend.scratch.view(0, n_vocab * n_tokens, np.float32).reshape(n_tokens, n_vocab)
+    if "in_graph" in hello.capabilities:
+        _check_handed_back(reply, n_tokens, backend)
+    bad = np.flatnonzero(np.isnan(rows).any(axis=1))
+    if len(bad):
+        raise BackendFailure("rejected", f"the logits of step {bad[0]} are missing or have a NaN")
+    return reply, rows, request
+
+
+def _check_handed_back(reply: p.GenerateReply, n_tokens: int, backend: BackendProcess) -> None:
+    size = backend.scratch.size()
+    outside = [s for s in reply.handed_back if s.at < 0 or s.n < 1 or s.at + 12 * s.n > size]
+    if len(reply.handed_back) != n_tokens or outside:
+        raise backend.violation("what the graph handed back is not there for every token")
+
+
+def compare_tokens(
+    request: p.GenerateRequest, reply: p.GenerateReply, rows: NDArray[np.float32]
+) -> tuple[BackendResult, int]:
+    """The verdict on a generation, and how many of its tokens were compared."""
+    chain = build_chain(
+        request.chain, n_vocab=request.n_vocab, vocab=read_vocab(Path(request.model))
+    )
+    for token in request.prompt:
+        chain.accept(token)
+    for step, (row, got) in enumerate(zip(rows, reply.tokens, strict=True)):
+        cand = Candidates.from_logits(row)
+        try:
+            chain.apply(cand)
+        except UndefinedInputError as error:
+            detail = f"the reference refuses the logits of step {step}: {error}"
+            return BackendResult(verdict="rejected", ns=reply.ns, detail=detail), step
+        if cand.token != got:
+            return _diverged(step, row, got, cand, reply.ns), step + 1
+        chain.accept(got)
+    return BackendResult(verdict="identical", ns=reply.ns), len(rows)
+
+
+def _diverged(
+    step: int, row: NDArray[np.float32], got: int, cand: Candidates, ns: int
+) -> BackendResult:
+    expected = -1 if cand.token is None else cand.token
+    at = np.flatnonzero(cand.ids == got)
+    values = {
+        "got": got,
+        "expected": expected,
+        "got_logit": float(row[got]),
+        "expected_logit": float(row[expected]) if expected >= 0 else None,
+        "got_p": float(cand.p[at[0]]) if len(at) else None,
+        "expected_p": float(cand.p[cand.selected]) if expected >= 0 else None,
+    }
+    return BackendResult(
+        verdict="diverged",
+        ns=ns,
+        step=step,
+        stage="token",
+        what="token",
+        values=p.plain(values),
+    )
+
+
+def generation_name(case: str, backend: str) -> str:
+    """The file of a generation that diverged: prompt, tokens up to there, and the logits."""
+    name = "".join(c if c.isalnum() or c in "-_." else "_" for c in f"{case}.{backend}")
+    return f"{name}.generation.npz"
+
+
+def _save(
+    folder: Path,
+    case: str,
+    backend: str,
+    request: p.GenerateRequest,
+    reply: p.GenerateReply,
+    row: NDArray[np.float32],
+) -> None:
+    path = folder / generation_name(case, backend)
+    tokens = np.array(reply.tokens, np.int32)
+    try:
+        np.savez_compressed(path, prompt=np.array(request.prompt, np.int32), tokens=tokens, row=row)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise InputError(
+            path, f"cannot write: {error.strerror}", "free space, then run with --resume"
+        ) from None

@@ -1,0 +1,1 @@
+"""Builds judged by what their own release meant, and which changes matter."""

@@ -1,0 +1,135 @@
+"""Make a failing case small: fewer steps, stages, tokens and history, simpler numbers.
+
+Greedy: each simpler case that still fails replaces the case. What "fails" means is the caller's.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from sampler_parity.harness.inputs.logits import Decoded, LiteralRows
+from sampler_parity.harness.suite.case import Case
+from sampler_parity.reference import ChainError
+
+SCREEN_TOKENS = 24
+_MOST_TOKENS = 1 << 16  # beyond, logits are not written out as literals
+
+Fails = Callable[[Case], bool]
+
+
+def shrink(case: Case, fails: Fails, seconds: float = 5.0) -> Case:
+    """The smallest case found within the time that still fails; the case itself if none is."""
+    deadline = time.monotonic() + seconds
+    case = case.model_copy(update={"expect": None, "relation": None})
+    if not _holds(case, fails):
+        return case
+    smaller = True
+    while smaller and time.monotonic() < deadline:
+        smaller = False
+        for simplify in (_steps, _stages, _literal, _tokens, _history, _numbers, _parameters):
+            for candidate in simplify(case):
+                if time.monotonic() > deadline:
+                    return case
+                if _holds(candidate, fails):
+                    case, smaller = candidate, True
+                    break
+    return case
+
+
+def short(value: Any) -> Any:
+    """JSON data with the shortest decimals that mean the same float32, for people to read."""
+    if isinstance(value, float):
+        return float(str(np.float32(value)))
+    if isinstance(value, dict):
+        return {key: short(item) for key, item in value.items()}
+    return [short(item) for item in value] if isinstance(value, list) else value
+
+
+def _holds(case: Case, fails: Fails) -> bool:
+    try:
+        return fails(case)
+    except (ChainError, ValueError):
+        return False
+
+
+def _with(case: Case, **changes: Any) -> Case:
+    return Case.model_validate(case.model_dump(by_alias=True) | changes)
+
+
+def _steps(case: Case) -> Iterator[Case]:
+    for steps in (1, case.steps // 2, case.steps - 1):
+        if 0 < steps < case.steps:
+            yield _with(case, steps=steps)
+    if case.draws > 1:
+        for draws in (1, case.draws // 2, case.draws - 1):
+            yield _with(case, draws=draws)
+    if case.script != "plain":
+        yield _with(case, script="plain")
+    if isinstance(case.logits, LiteralRows) and len(case.logits.rows) > 1:
+        for i in range(len(case.logits.rows)):
+            yield _with(case, logits={"rows": [case.logits.rows[i]]})
+
+
+def _stages(case: Case) -> Iterator[Case]:
+    decoded = isinstance(case.logits, Decoded)  # whose last stage must select a token
+    for i in range(len(case.chain) - decoded):
+        if len(case.chain) > 1:
+            yield _with(case, chain=case.chain[:i] + case.chain[i + 1 :])
+
+
+def _literal(case: Case) -> Iterator[Case]:
+    if isinstance(case.logits, LiteralRows | Decoded) or case.logits.n * case.steps > _MOST_TOKENS:
+        return
+    yield _with_rows(case, [case.logits.row(i) for i in range(case.steps)])
+
+
+def _with_rows(case: Case, rows: list[Any]) -> Case:
+    return _with(case, logits={"rows": [np.asarray(row, np.float32).tolist() for row in rows]})
+
+
+def _tokens(case: Case) -> Iterator[Case]:
+    if not isinstance(case.logits, LiteralRows):
+        return
+    n, rows = case.logits.n, [np.array(row) for row in case.logits.rows]
+    size = n // 2
+    while size > 0:
+        for start in range(0, n, size):
+            if n - size > 0 and size * 16 >= n:
+                yield _with_rows(case, [np.delete(r, slice(start, start + size)) for r in rows])
+        size //= 2
+
+
+def _history(case: Case) -> Iterator[Case]:
+    n = len(case.history)
+    for cut in (n, n // 2, 1):
+        if 0 < cut <= n:
+            yield _with(case, history=case.history[cut:])
+            yield _with(case, history=case.history[: n - cut])
+
+
+def _numbers(case: Case) -> Iterator[Case]:
+    if not isinstance(case.logits, LiteralRows) or case.logits.n > SCREEN_TOKENS:
+        return
+    for digits in (0, 1, 2, 3):
+        rows = [np.round(row, digits) for row in case.logits.rows]
+        if any((a != np.array(b)).any() for a, b in zip(rows, case.logits.rows, strict=True)):
+            yield _with_rows(case, rows)
+
+
+def _parameters(case: Case) -> Iterator[Case]:
+    for i, stage in enumerate(case.chain):
+        ((name, given),) = stage.items()
+        for key, value in given.items():
+            for simple in _simpler(value):
+                changed = {name: given | {key: simple}}
+                yield _with(case, chain=[*case.chain[:i], changed, *case.chain[i + 1 :]])
+
+
+def _simpler(value: Any) -> list[Any]:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return []
+    if isinstance(value, int):
+        return [v for v in (0, 1, 2) if v < value]
+    return [v for v in (1.0, 0.5, round(value, 1), round(value, 2)) if v != value and v != 0]

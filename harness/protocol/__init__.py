@@ -1,0 +1,1 @@
+"""How a backend is asked: messages, scratch file, process."""

@@ -1,0 +1,216 @@
+"""A backend process: start it, ask it, and turn everything that can go wrong into a verdict.
+
+Life of a connection, and which failure belongs to which step:
+  start    the command is missing or ends at once               -> crashed
+  hello    no reply in time, no JSON, another protocol version  -> timeout, crashed
+  request  the process dies, prints what is no reply, stays silent -> crashed, timeout
+           it answers {"ok": false}                             -> unsupported, rejected
+           its reply does not fit the request, or more follows  -> crashed
+After crashed and timeout the process is killed and the next request starts a new one, as it does
+where a process died or printed something between two requests: the next case must not pay for it.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol import pipes
+from sampler_parity.harness.protocol.scratch import Scratch
+
+START_TIMEOUT_S = 60.0
+_MAX_LINE = 1 << 26
+
+R = TypeVar("R", bound=BaseModel)
+
+
+class BackendFailure(Exception):  # noqa: N818 - a verdict
+    """This request has no result. verdict: unsupported, rejected, crashed or timeout."""
+
+    def __init__(
+        self, verdict: Literal["unsupported", "rejected", "crashed", "timeout"], message: str
+    ) -> None:
+        super().__init__(verdict, message)
+        self.verdict = verdict
+
+    def __str__(self) -> str:
+        return str(self.args[1])
+
+
+@dataclass
+class BackendProcess:
+    """A backend by the command that runs it. Starts on the first request."""
+
+    name: str
+    command: list[str]
+    timeout_s: float = 60.0
+    start_timeout_s: float = START_TIMEOUT_S
+    scratch: Scratch = field(default_factory=Scratch)
+    starts: int = 0
+    _process: subprocess.Popen[bytes] | None = None
+    _errors: Any = None
+    _buffer: bytearray = field(default_factory=bytearray)
+    _hello: p.HelloReply | None = None
+
+    def hello(self) -> p.HelloReply:
+        """What the backend says of itself; starts it if need be. Raises BackendFailure."""
+        if self._process is None or self._hello is None or self._readable(0):
+            self._start()
+        assert self._hello is not None
+        return self._hello
+
+    def ask(self, request: BaseModel, reply: type[R], timeout_s: float | None = None) -> R:
+        """Send a request and wait for its reply. Raises BackendFailure."""
+        self.hello()
+        return self._exchange(request, reply, timeout_s or self.timeout_s)
+
+    def violation(self, message: str) -> BackendFailure:
+        """The failure to raise for a reply that breaks the protocol; ends the process."""
+        self._kill()
+        return BackendFailure("crashed", message)
+
+    @property
+    def pid(self) -> int:
+        """Of the running process. Raises BackendFailure where none runs."""
+        if self._process is None:
+            raise BackendFailure("crashed", "it is not running")
+        return self._process.pid
+
+    def close(self) -> None:
+        """Say bye, end the process, delete the scratch file."""
+        if self._process is not None and self._process.poll() is None:
+            try:
+                self._send(p.ByeRequest(), 1)
+                self._process.wait(1)
+            except (OSError, subprocess.TimeoutExpired, BackendFailure):
+                pass
+        self._kill()
+        self.scratch.remove()
+
+    def _start(self) -> None:
+        self._kill()
+        if not self.scratch.path.exists():  # a backend may have deleted it, or cut it
+            self.scratch.remove()
+            self.scratch = Scratch()
+        self.scratch.ensure()
+        self.starts += 1
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
+        try:
+            self._process = subprocess.Popen(
+                self.command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                env=os.environ | {"GGML_NO_BACKTRACE": "1"},  # else it starts gdb when it aborts
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._errors.close()
+            raise BackendFailure("crashed", f"cannot start {self.command[0]}: {error}") from None
+        assert self._process.stdout is not None
+        assert self._process.stdin is not None
+        pipes.prepare(self._process.stdin)
+        pipes.prepare(self._process.stdout)
+        self._buffer.clear()
+        hello = p.HelloRequest(scratch=str(self.scratch.path))
+        self._hello = self._exchange(hello, p.HelloReply, self.start_timeout_s)
+
+    def _exchange(self, request: BaseModel, reply: type[R], timeout_s: float) -> R:
+        try:
+            self._send(request, timeout_s)
+        except OSError:
+            raise self._died() from None
+        line = self._read_line(timeout_s)
+        if self._buffer:
+            shown = self._buffer[:200].decode(errors="replace")
+            raise self.violation(f"more than one line for one request: {shown!r}")
+        try:
+            answer = json.loads(line)
+            if isinstance(answer, dict) and answer.get("ok") is False:
+                refusal = p.ErrorReply.model_validate(answer)
+                raise BackendFailure(refusal.kind, refusal.message)
+            return reply.model_validate(answer)
+        except (ValueError, ValidationError, RecursionError) as error:
+            shown = line[:200].decode(errors="replace")
+            reason = str(error).splitlines()[0]
+            raise self.violation(f"not a reply: {shown!r} ({reason})") from None
+
+    def _send(self, request: BaseModel, timeout_s: float) -> None:
+        """Write a request. A process that does not read it in time has timed out, too."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        pipe = self._process.stdin
+        data = memoryview(p.to_line(request).encode() + b"\n")
+        deadline = time.monotonic() + timeout_s
+        while data:
+            if not pipes.wait_writable(pipe, deadline - time.monotonic()):
+                raise self._timed_out(timeout_s)
+            data = data[os.write(pipe.fileno(), data) :]
+
+    def _read_line(self, timeout_s: float) -> bytes:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        deadline = time.monotonic() + timeout_s
+        end = -1
+        while end < 0:
+            if not self._readable(deadline - time.monotonic()):
+                raise self._timed_out(timeout_s)
+            chunk = os.read(self._process.stdout.fileno(), 1 << 20)
+            if not chunk:
+                raise self._died()
+            end = chunk.find(b"\n")
+            end += len(self._buffer) if end >= 0 else 0
+            self._buffer += chunk
+            if end < 0 and len(self._buffer) > _MAX_LINE:
+                raise self.violation("a reply of over 64 MiB without a line end")
+        line = bytes(self._buffer[:end])
+        del self._buffer[: end + 1]
+        return line
+
+    def _readable(self, timeout_s: float) -> bool:
+        """Whether the process has printed something, or closed its stdout, within this time."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        return timeout_s >= 0 and pipes.wait_readable(self._process.stdout, timeout_s)
+
+    def _timed_out(self, timeout_s: float) -> BackendFailure:
+        self._kill()
+        return BackendFailure("timeout", f"no reply within {timeout_s:g} s")
+
+    def _died(self) -> BackendFailure:
+        assert self._process is not None
+        try:
+            code = self._process.wait(1)
+        except subprocess.TimeoutExpired:
+            return self.violation("closed its stdout")
+        names = {s.value: s.name for s in signal.Signals}
+        how = f"exit status {code}" if code >= 0 else f"signal {names.get(-code, -code)}"
+        self._errors.seek(0)
+        said = self._errors.read()[-2000:].decode(errors="replace").strip().splitlines()
+        self._kill()
+        last = next((line for line in reversed(said) if "ASSERT" in line), said[-1] if said else "")
+        return BackendFailure("crashed", f"{how}: {last}" if last else how)
+
+    def _kill(self) -> None:
+        if self._process is None:
+            return
+        if self._process.poll() is None:
+            if sys.platform == "win32":
+                self._process.kill()  # there are no groups of processes to kill
+            else:
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout, self._errors):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+        self._process = self._hello = None

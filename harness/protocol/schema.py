@@ -1,0 +1,34 @@
+"""The JSON Schema of the adapter protocol, made from the models; committed in harness/schemas/."""
+
+import json
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from sampler_parity.harness.protocol import messages as p
+
+
+def protocol_schema() -> str:
+    """Text of harness/schemas/protocol.schema.json: `$defs` of every message."""
+    union: Any = (
+        p.HelloRequest
+        | p.HelloReply
+        | p.RunRequest
+        | p.RunReply
+        | p.DrawsRequest
+        | p.DrawsReply
+        | p.TimeRequest
+        | p.TimeReply
+        | p.DecodeRequest
+        | p.DecodeReply
+        | p.GenerateRequest
+        | p.GenerateReply
+        | p.ThroughputRequest
+        | p.ThroughputReply
+        | p.ByeRequest
+        | p.ErrorReply
+    )
+    schema = TypeAdapter(union).json_schema()
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = f"sampler-parity adapter protocol {p.PROTOCOL_VERSION}"
+    return json.dumps(schema, indent=2, sort_keys=True) + "\n"

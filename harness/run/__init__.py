@@ -1,0 +1,1 @@
+"""A run: cases, cells, timings and skip ratios to executors, results to a bundle."""

@@ -1,0 +1,222 @@
+"""A run: cases to an executor, results to a bundle as they come.
+
+Any `concurrent.futures.Executor` will do. A chunk of cases is the unit of work; each process of the
+executor starts its own backends once and keeps them.
+"""
+
+import atexit
+import datetime
+import tempfile
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future, as_completed
+from pathlib import Path
+from typing import Any
+
+from sampler_parity.harness.backends import registry
+from sampler_parity.harness.bundle import machine
+from sampler_parity.harness.bundle.bundle import BundleWriter
+from sampler_parity.harness.bundle.records.case import (
+    CaseResult,
+    ChangeResult,
+    DecodeResult,
+    RunInfo,
+)
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs.logits import Computed
+from sampler_parity.harness.parity.devices import measure, on_rows, rows_of
+from sampler_parity.harness.parity.execute import execute
+from sampler_parity.harness.parity.releases import drift
+from sampler_parity.harness.parity.shrink import short, shrink
+from sampler_parity.harness.protocol.messages import plain
+from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.suite.case import Case
+from sampler_parity.reference import ChainError
+from sampler_parity.reference.releases import NEWEST
+
+_CHUNK_CASES = 50
+_CHUNK_VALUES = 4_000_000
+SHRINK_PER_CHUNK = 3
+
+Result = CaseResult | DecodeResult
+
+_started: dict[tuple[str, float], BackendProcess] = {}
+
+
+def backend(name: str, timeout_s: float) -> BackendProcess:
+    """This process's backend of that name."""
+    key = (name, timeout_s)
+    if key not in _started:
+        _started[key] = registry.start(name, timeout_s)
+        atexit.register(_started[key].close)
+    return _started[key]
+
+
+def run_chunk(
+    cases: list[tuple[str, Case]],
+    names: dict[str, str | None],
+    timeout_s: float,
+    folder: str | None,
+) -> list[Result]:
+    """Run (suite, case) pairs; the function that an executor gets.
+
+    names: the backends, and of each the release that it is judged by; None: v0.5.0, unasked.
+    """
+    backends = [backend(name, timeout_s) for name in names]
+    judged = zip(backends, names.values(), strict=True)
+    releases = {b.name: release for b, release in judged if release is not None}
+    artifacts = Path(folder) / "artifacts" if folder else None
+    results: list[Result] = []
+    shrunk = 0
+    for suite, case in cases:
+        if isinstance(case.logits, Computed) and not case.chain:
+            measured = measure(case, case.logits, backends, artifacts)
+            results.append(measured.model_copy(update={"suite": suite}))
+            continue
+        try:
+            result = execute(case, backends, artifacts, releases)
+        except ChainError as error:
+            raise InputError(f"{suite}: case {case.id}", str(error), "correct the chain") from None
+        if not result.ok and shrunk < SHRINK_PER_CHUNK:
+            shrunk += 1
+            result = result.model_copy(
+                update={"counterexample": counterexample(case, result, backends, releases)}
+            )
+        results.append(result.model_copy(update={"suite": suite}))
+    return results
+
+
+def run_chunk_apart(
+    cases: list[tuple[str, Case]], names: dict[str, str | None], timeout_s: float
+) -> tuple[list[Result], dict[str, bytes]]:
+    """As run_chunk where the bundle is out of reach; also the artifacts, by name."""
+    with tempfile.TemporaryDirectory() as folder:
+        artifacts = Path(folder) / "artifacts"
+        artifacts.mkdir()
+        results = run_chunk(cases, names, timeout_s, folder)
+        return results, {path.name: path.read_bytes() for path in artifacts.iterdir()}
+
+
+def counterexample(
+    case: Case, result: CaseResult, backends: list[BackendProcess], releases: dict[str, str]
+) -> dict[str, object] | None:
+    """The case made small on the first backend that fails with a difference; None if none does."""
+    failing = [
+        b
+        for b in backends
+        if not result.met(b.name)
+        and result.backends[b.name].verdict in ("diverged", "boundary", "close", "reordered")
+    ]
+    if not failing or result.backends[failing[0].name].stage == "relation":
+        return None
+    verdict = result.backends[failing[0].name].verdict
+
+    if isinstance(case.logits, Computed):
+        case = on_rows(case, rows_of(failing[0], case.logits))
+
+    def fails(smaller: Case) -> bool:
+        again = execute(smaller, [failing[0]], None, releases)
+        return not again.refusal and again.backends[failing[0].name].verdict == verdict
+
+    small = shrink(case, fails)
+    shown: dict[str, object] = short(plain(small.model_dump(by_alias=True, exclude_defaults=True)))
+    return shown
+
+
+def chunks(cases: list[tuple[str, Case]]) -> Iterator[list[tuple[str, Case]]]:
+    """Cases in portions of about equal work."""
+    chunk: list[tuple[str, Case]] = []
+    values = 0
+    for suite, case in cases:
+        chunk.append((suite, case))
+        values += max(case.draws * 16, case.logits.n * case.steps) * len(case.chain)
+        if len(chunk) == _CHUNK_CASES or values > _CHUNK_VALUES:
+            yield chunk
+            chunk, values = [], 0
+    if chunk:
+        yield chunk
+
+
+def run_cases(
+    cases: list[tuple[str, Case]],
+    names: dict[str, str | None],
+    executor: Executor,
+    writer: BundleWriter,
+    on_results: Callable[[list[Result]], None],
+    timeout_s: float = 60.0,
+    apart: bool = False,
+) -> list[Result]:
+    """Run the cases that the bundle does not have yet; append each chunk as it ends.
+
+    apart: the executor's processes do not see the bundle's folder.
+    """
+    todo = [(suite, case) for suite, case in cases if case.id not in writer.done]
+    futures: list[Future[Any]] = [
+        executor.submit(run_chunk_apart, chunk, names, timeout_s)
+        if apart
+        else executor.submit(run_chunk, chunk, names, timeout_s, str(writer.folder))
+        for chunk in chunks(todo)
+    ]
+    results: list[Result] = []
+    try:
+        for future in as_completed(futures):
+            done = _kept(future.result(), writer) if apart else future.result()
+            writer.append(*done)
+            results += done
+            on_results(done)
+    except BaseException:
+        for future in futures:
+            future.cancel()
+        raise
+    return results
+
+
+def run_changes(
+    done: list[CaseResult], cases: dict[str, Case], names: dict[str, str]
+) -> list[ChangeResult]:
+    """What changed since the releases that these backends were judged by; for an executor, too."""
+    releases = {registry.command_of(name)[0]: release for name, release in names.items()}
+    full = {registry.command_of(name)[0]: name for name in names}
+    return list(drift.change_results(done, cases, releases, lambda b: backend(full[b], 60)))
+
+
+def _kept(sent: tuple[list[Result], dict[str, bytes]], writer: BundleWriter) -> list[Result]:
+    """The results that came from elsewhere, with their artifacts put into the bundle."""
+    results, files = sent
+    for name, content in files.items():
+        path = writer.folder / "artifacts" / name
+        try:
+            path.write_bytes(content)
+        except OSError as error:
+            path.unlink(missing_ok=True)
+            raise InputError(
+                path, f"cannot write: {error.strerror}", "free space, then run with --resume"
+            ) from None
+    return results
+
+
+def describe(
+    version: str,
+    command: list[str],
+    suites: dict[str, str],
+    profile: str,
+    seed: int,
+    names: dict[str, str | None],
+    only: list[str] | None = None,
+) -> RunInfo:
+    """run.json of this run; asks every backend what it is. names: see `run_chunk`."""
+    return RunInfo(
+        version=version,
+        started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        command=command,
+        suites=suites,
+        profile=profile,
+        seed=seed,
+        only=only or [],
+        backends={
+            registry.command_of(name)[0]: registry.inspect(name).model_copy(
+                update={"reference": release or NEWEST}
+            )
+            for name, release in names.items()
+        },
+        machine=machine.describe(),
+    )

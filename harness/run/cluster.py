@@ -1,0 +1,139 @@
+"""A Dask cluster as the executor of a run: `run --executor dask:ADDRESS`.
+
+Dask gives a task of a worker that died to another, up to `distributed.scheduler.allowed-failures`
+times. All workers that are used must be one configuration, because a bundle holds one machine: they
+are asked before the run, and every call asks its worker again, since workers come and go.
+"""
+
+import functools
+import threading
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from types import TracebackType
+from typing import Any, Self
+
+from sampler_parity.harness.backends.registry import device_of
+from sampler_parity.harness.bundle import machine
+from sampler_parity.harness.bundle.records.case import Machine, RunInfo
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.run.cases import describe
+
+_CONNECT_S = 30
+_turn = threading.Lock()  # the backends of a process take one request at a time
+
+
+def labels(names: list[str], others: list[str]) -> list[str]:
+    """The Dask resources that a worker must have: the devices of the backends, and others."""
+    return sorted({device for name in names if (device := device_of(name))} | set(others))
+
+
+class Cluster(Executor):
+    """Calls run on workers that have every label, one at a time on each.
+
+    Raises InputError where no scheduler answers, no worker has the labels, or workers differ.
+    """
+
+    def __init__(self, address: str, labels: list[str]) -> None:
+        try:
+            from distributed import Client
+        except ImportError:
+            mend = "install the extra: pip install 'sampler-parity[dask]'"
+            raise InputError(f"dask:{address}", "Dask is not installed", mend) from None
+        self._where, self._labels = f"dask:{address}", labels
+        try:
+            self._client = Client(address, timeout=_CONNECT_S, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise InputError(self._where, f"no scheduler answers: {error}") from None
+        self._expected: Machine | None = None
+        self._pool = self._client.get_executor(pure=False, resources=dict.fromkeys(labels, 1))
+
+    def describe(self, version: str, *rest: Any) -> RunInfo:
+        """As `describe` of harness/run/cases.py, of the workers. Raises InputError."""
+        workers = self._workers()
+        asked = {
+            worker: self._client.submit(
+                describe, version, *rest, pure=False, workers=[worker], allow_other_workers=False
+            )
+            for worker in workers
+        }
+        found: dict[str, RunInfo] = {worker: future.result() for worker, future in asked.items()}
+        first, info = next(iter(found.items()))
+        theirs = info.machine.packages["sampler-parity"]
+        if theirs != version:
+            problem = f"{first} has sampler-parity {theirs}, this is {version}"
+            raise InputError(self._where, problem, "install the same on all")
+        for worker, other in found.items():
+            if apart := differing(_facts(info), _facts(other)):
+                problem = f"{first} and {worker} differ in {', '.join(apart)}"
+                mend = "a bundle holds one configuration: choose workers with --label"
+                raise InputError(self._where, problem, mend)
+        self._expected = info.machine
+        return info
+
+    def submit(self, call: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        future: Future[Any] = self._pool.submit(_alone, self._expected, call, args, kwargs)
+        return future
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._pool.shutdown(wait=False)
+        self._client.close()
+        if isinstance(error, CancelledError) or (kind and kind.__name__ == "KilledWorker"):
+            raise BrokenExecutor("workers of the cluster died") from error
+
+    def _workers(self) -> list[str]:
+        """The addresses of the workers with all labels."""
+        try:
+            self._client.wait_for_workers(1, timeout=_CONNECT_S)
+        except TimeoutError:
+            raise InputError(self._where, "has no worker", "start one: dask worker") from None
+        found = self._client.scheduler_info()["workers"]
+        able = [name for name, about in found.items() if {*self._labels} <= {*about["resources"]}]
+        if not able:
+            wanted = " ".join(f"{label}=1" for label in self._labels)
+            problem = f"none of its {len(found)} workers has {', '.join(self._labels)}"
+            raise InputError(self._where, problem, f"dask worker --resources '{wanted}'")
+        return able
+
+
+def _alone(
+    expected: Machine | None,
+    call: Callable[..., Any],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> Any:
+    """What a worker does: refuse if it is another configuration than was described, then call."""
+    if expected and (apart := differing(_machine(expected), _machine(_here()))):
+        problem = f"a worker that differs in {', '.join(apart)} came into the cluster"
+        raise InputError("dask", problem, "choose workers with --label, then run with --resume")
+    with _turn:
+        return call(*args, **kwargs)
+
+
+@functools.cache
+def _here() -> Machine:
+    return machine.describe()
+
+
+def _machine(described: Machine) -> dict[str, Any]:
+    """What of a machine may change a result; hosts of one kind differ in the rest."""
+    return described.model_dump(exclude={"memory_bytes", "cores", "system"})
+
+
+def _facts(info: RunInfo) -> dict[str, Any]:
+    backends = {
+        f"backend {name}": backend.model_dump(exclude={"command"})
+        for name, backend in info.backends.items()
+    }
+    return _machine(info.machine) | backends
+
+
+def differing(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
+    return sorted(key for key in a.keys() | b.keys() if a.get(key) != b.get(key))

@@ -1,0 +1,56 @@
+"""The distribution tests of a run: cells to an executor, results to the bundle as they come."""
+
+from concurrent.futures import Executor, as_completed
+
+from sampler_parity.harness.bundle.bundle import BundleWriter
+from sampler_parity.harness.bundle.records.distribution import DistributionResult, decisions
+from sampler_parity.harness.distribution.cell import execute_cell
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.run.cases import backend
+from sampler_parity.harness.statistics.plan import Budget, Errors
+from sampler_parity.harness.suite.blocks.distribution import Cell
+from sampler_parity.reference import ChainError
+
+
+def run_cells(
+    cells: list[tuple[str, Cell]],
+    names: list[str],
+    executor: Executor,
+    writer: BundleWriter,
+    seed: int = 0,
+    timeout_s: float = 60.0,
+) -> Budget:
+    """Run (suite, cell) pairs that the bundle does not have yet; the budget that they share."""
+    budget = Budget(tests=len(cells) * len(names))
+    todo = [(suite, cell) for suite, cell in cells if cell.id not in writer.done]
+    futures = [
+        executor.submit(run_cell, suite, cell, names, budget.each, seed, timeout_s)
+        for suite, cell in todo
+    ]
+    try:
+        for future in as_completed(futures):
+            writer.append(future.result())
+    except BaseException:
+        for future in futures:
+            future.cancel()
+        raise
+    return budget
+
+
+def run_cell(
+    suite: str, cell: Cell, names: list[str], errors: Errors, seed: int, timeout_s: float
+) -> DistributionResult:
+    """One cell on all backends; the function that an executor gets."""
+    try:
+        result = execute_cell(cell, [backend(name, timeout_s) for name in names], errors, seed)
+    except ChainError as error:
+        raise InputError(f"{suite}: {cell.id}", str(error), "correct the chain") from None
+    return result.model_copy(update={"suite": suite})
+
+
+def unmet(results: list[DistributionResult]) -> list[tuple[str, str]]:
+    """The (cell, backend) pairs whose decision is not among those required."""
+    required = {(r.id, name): r.required[name] for r in results for name in r.backends}
+    return [
+        pair for pair, (decision, _) in decisions(results).items() if decision not in required[pair]
+    ]

@@ -1,0 +1,1 @@
+"""The blocks of a suite file, a module for each kind."""

@@ -1,0 +1,30 @@
+"""Fuzzing: cases that Hypothesis makes over chain, parameters, logits, history and seed.
+
+The engine is used as a generator with a fixed seed, so that a fuzz case has an id, runs like any
+other, and can be replayed; a case that differs is shrunk by harness/parity/shrink.py.
+"""
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from sampler_parity.harness.suite.case import Case
+
+
+class Fuzz(BaseModel):
+    """A [[fuzz]] block: `quick` cases in the quick profile, and as many more as make `count`."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str
+    description: str
+    why: str
+    count: int = Field(gt=0)
+    quick: int = Field(ge=0)
+    seed: int = Field(default=0, ge=0)
+
+    def cases(self, quick: bool, shift: int = 0) -> list[Case]:
+        """Ids without the suite's stem. Both profiles share the first `quick` cases."""
+        from sampler_parity.harness.suite.blocks.fuzz_cases import make  # loads Hypothesis
+
+        start = self.seed + shift
+        some = make(self, self.quick, start, "a")
+        return some if quick else some + make(self, self.count - self.quick, start, "b")

@@ -1,0 +1,139 @@
+"""A case: what is run on the reference and on every backend, and what is required of it."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from sampler_parity.harness.inputs.logits import Computed, Decoded, Logits
+from sampler_parity.harness.protocol.messages import ChainSpec, Step
+from sampler_parity.harness.verdicts import Verdict
+
+SELECT = ("greedy", "dist", "mirostat", "mirostat_v2", "adaptive_p")
+
+Script = Literal["plain", "reset", "clone", "interleaved"]
+
+
+class Expect(BaseModel):
+    """What is known of the result from elsewhere: checked on the reference after the last step.
+
+    probs within 1e-5, as llama.cpp's own tests do; ids in this order; n survivors; first, last id;
+    masked, allowed: ids whose logit is -inf, is not.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    probs: list[float] | None = None
+    ids: list[int] | None = None
+    n: int | None = None
+    first: int | None = None
+    last: int | None = None
+    token: int | None = None
+    masked: list[int] = []
+    allowed: list[int] = []
+
+
+class Relation(BaseModel):
+    """How the result must relate to that of another run on the same backend.
+
+    same_as: the other chain leaves the same ids, logits and token (a neutral stage).
+    differs_from: the other chain leaves something else (a parameter has an effect).
+    permuted: the same logits given to other ids, by this seed, keep the corresponding ids.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["same_as", "differs_from", "permuted"]
+    chain: ChainSpec = []
+    seed: int = 0
+
+
+class Case(BaseModel):
+    """accept: the token of each row in place of the one that the chain selects."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    id: str = Field(pattern=r"^[A-Za-z0-9_.+/=,:\-]+$")
+    description: str = Field(max_length=70)
+    why: str
+    chain: ChainSpec
+    logits: Logits
+    history: list[int] = []
+    accept: list[int] = []
+    steps: int = Field(default=1, ge=1)
+    script: Script = "plain"
+    detail: Literal["stages", "token"] = "stages"
+    draws: int = Field(default=0, ge=0)
+    vocab: str | None = None
+    expect: Expect | None = None
+    relation: Relation | None = None
+    requires: dict[str, list[Verdict]] = {}
+    tags: list[str] = []
+
+    @model_validator(mode="after")
+    def _accepts_in_order(self) -> "Case":
+        if self.accept and (self.draws or self.script == "interleaved"):
+            raise ValueError("accept goes neither with draws nor with interleaved")
+        return self
+
+    @model_validator(mode="after")
+    def _generates_plainly(self) -> "Case":
+        if isinstance(self.logits, Decoded):
+            self._refuse(
+                "decoded", "history", "accept", "script", "draws", "vocab", "expect", "relation"
+            )
+            last = self.samplers[-1] if self.chain else "none"
+            if last not in SELECT:
+                raise ValueError(f"the last stage must select a token, {last} does not")
+        if isinstance(self.logits, Computed):
+            self._refuse("computed", "script", "draws", "expect", "relation")
+            if self.steps > len(self.logits.prompt):
+                raise ValueError("steps are more than the prompt has tokens")
+        return self
+
+    def _refuse(self, logits: str, *fields: str) -> None:
+        given = sorted(k for k in fields if getattr(self, k) != type(self).model_fields[k].default)
+        if given:
+            raise ValueError(f"{given[0]} does not go with {logits} logits")
+
+    @property
+    def samplers(self) -> list[str]:
+        return [name for stage in self.chain for name in stage]
+
+    def required(self, backend: str) -> list[Verdict]:
+        """The verdicts that pass for a backend; `identical` where nothing else is named."""
+        return self.requires.get(backend, self.requires.get(backend.split("@")[0], ["identical"]))
+
+
+def plan(case: Case) -> tuple[list[Step], int]:
+    """The steps of a case's script, and how many instances it starts with.
+
+    reset: half of the steps, a reset, the same rows again. clone: half of the steps, then a clone;
+    both go on, taking turns on the same rows. interleaved: two instances take turns.
+    """
+    steps, instances = _plan(case)
+    if case.accept:
+        tokens = dict(enumerate(case.accept))
+        steps = [step.model_copy(update={"accept": tokens.get(step.row)}) for step in steps]
+    return steps, instances
+
+
+def _plan(case: Case) -> tuple[list[Step], int]:
+    n = case.steps
+    half = max(1, n // 2)
+    if case.script == "reset":
+        return [
+            Step(row=i % half, before=[("reset", 0)] if i == half else []) for i in range(2 * half)
+        ], 1
+    if case.script == "clone":
+        together = [
+            Step(
+                row=half + i // 2,
+                instance=i % 2,
+                before=[("clone", 0)] if i == 0 else [],
+            )
+            for i in range(2 * (n - half) or 2)
+        ]
+        return [Step(row=i) for i in range(half)] + together, 1
+    if case.script == "interleaved":
+        return [Step(row=i, instance=i % 2) for i in range(n)], 2
+    return [Step(row=i) for i in range(n)], 1

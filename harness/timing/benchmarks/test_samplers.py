@@ -1,0 +1,57 @@
+"""Every chain of the quick timing suites on each backend that pytest can hold in its process."""
+
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.backends.worker import WORKERS, Backend, Instance
+from sampler_parity.harness.errors import Unsupported
+from sampler_parity.harness.inputs.chains import complete
+from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
+from sampler_parity.harness.suite.blocks.timing import TimedChain
+from sampler_parity.harness.suite.file import suite_id, suites_folder
+from sampler_parity.harness.timing.rounds import read_timings
+
+BACKENDS = ("llama.cpp", "reference", "null")
+_ROUNDS = 5
+CHAINS = [
+    pytest.param(chain, id=f"{suite_id(path).split('/')[-1]}-{chain.id}")
+    for path in sorted((suites_folder() / "timing").glob("*.toml"))
+    for chain in read_timings(path, quick=True)
+]
+
+
+@pytest.fixture(scope="module", params=BACKENDS)
+def backend(request: pytest.FixtureRequest) -> Backend:
+    worker: Backend = import_module(WORKERS[request.param]).Worker()
+    return worker
+
+
+def instance_of(backend: Backend, timed: TimedChain) -> Instance:
+    """The chain after its history, as `time` of the protocol builds it."""
+    path: Path | None = vocab_path(timed.vocab) if timed.vocab else None
+    n = timed.logits.n
+    chain = complete(timed.chain, n, read_vocab(path) if path else None)
+    instance = backend.build(chain, n, str(path) if path else None)
+    for token in timed.history:
+        instance.accept(token)
+    return instance
+
+
+@pytest.mark.parametrize("timed", CHAINS)
+def test_sampler(timed: TimedChain, backend: Backend, benchmark: Any) -> None:
+    """One application; making the candidates is pytest-benchmark's set-up, outside its clock."""
+    try:
+        instance = instance_of(backend, timed)
+    except Unsupported as error:
+        pytest.skip(str(error))
+    row = timed.row()
+    benchmark.group = timed.id
+    benchmark.pedantic(
+        instance.apply,
+        setup=lambda: ((None, backend.candidates(row)), {}),
+        rounds=_ROUNDS,
+        warmup_rounds=1,
+    )

@@ -1,0 +1,137 @@
+"""Interleaved timings: the same chain on several backends, round by round in random order.
+
+The clock runs inside the backend, around its sampler calls alone. All samples are kept. A second
+process of the baseline is timed in the same rounds: what it seems to differ by is the noise.
+"""
+
+import random
+from dataclasses import dataclass, field
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.bundle.records.case import Conditions, TimingResult
+from sampler_parity.harness.inputs.chains import complete
+from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
+from sampler_parity.harness.suite.blocks.timing import TimedChain, read_suite
+from sampler_parity.harness.timing import conditions
+
+REPETITIONS = 3
+RULE_SIZE = 131_072  # the rule on reference : llama.cpp is measured at test_perf's vocabulary size
+
+
+def read_timings(path: Path | None = None, quick: bool = False) -> list[TimedChain]:
+    """The chains of a timing suite, by default suites/timing/samplers.toml. Raises InputError."""
+    return read_suite(
+        path or Path(str(files("sampler_parity.suites"))) / "timing" / "samplers.toml", quick
+    )
+
+
+def rule_chains() -> list[TimedChain]:
+    """What the ratio reference : llama.cpp is measured on: every sampler alone."""
+    return [t for t in read_timings(quick=True) if t.logits.n == RULE_SIZE or t.vocab]
+
+
+@dataclass
+class _Lane:
+    """A backend and its samples. failed: why it has none."""
+
+    process: BackendProcess
+    ns: list[int] = field(default_factory=list)
+    setup_ns: list[int] = field(default_factory=list)
+    failed: str = ""
+    _request: p.TimeRequest | None = None
+
+    def turn(self, timed: TimedChain, row: NDArray[np.float32], keep: bool) -> None:
+        if self.failed:
+            return
+        try:
+            reply = _ask(self.process, self.request(timed), row)
+        except BackendFailure as failure:
+            self.failed = f"{failure.verdict}: {failure}"
+            self.ns, self.setup_ns = [], []
+            return
+        if keep:
+            self.ns += reply.ns
+            self.setup_ns += reply.setup_ns
+
+    def request(self, timed: TimedChain) -> p.TimeRequest:
+        if self._request is None:
+            self._request = _request(timed, self.process.name)
+        return self._request
+
+
+def time_chain(
+    timed: TimedChain,
+    backends: list[BackendProcess],
+    rounds: int,
+    seed: int,
+    again: BackendProcess | None = None,
+    under: Conditions | None = None,
+) -> TimingResult:
+    """rounds x REPETITIONS samples on each backend, in ns; the first is the baseline.
+
+    again: a second process of the baseline. under: how they were pinned. A backend that fails has
+    no samples, and the result says why.
+    """
+    row = timed.row()
+    under = under or Conditions(unpinned="not asked for")
+    lanes = [_Lane(backend) for backend in backends]
+    double = [_Lane(again)] if again else []
+    order = random.Random(seed)
+    mhz: list[float] = []
+    for turn in range(rounds + 1):
+        frequency = conditions.mhz_of(under.cpu)
+        for lane in order.sample(lanes + double, len(lanes + double)):
+            lane.turn(timed, row, keep=turn > 0)  # the first round warms up
+        if turn > 0 and frequency is not None:
+            mhz.append(frequency)
+    return TimingResult(
+        id=f"timing/{timed.id}",
+        sampler=timed.sampler,
+        n_vocab=timed.logits.n,
+        repetitions=REPETITIONS,
+        ns={lane.process.name: lane.ns for lane in lanes if lane.ns},
+        baseline=backends[0].name,
+        again=double[0].ns if double else [],
+        setup_ns={lane.process.name: lane.setup_ns for lane in lanes if lane.setup_ns},
+        failed={lane.process.name: lane.failed for lane in lanes if lane.failed},
+        group=timed.group or timed.id,
+        last_n=len(timed.history),
+        masked=timed.masked,
+        steady=timed.steady,
+        conditions=under.model_copy(update={"mhz": mhz, "load": conditions.load()}),
+    )
+
+
+def _request(timed: TimedChain, backend: str) -> p.TimeRequest:
+    path = vocab_path(timed.vocab) if timed.vocab else None
+    n = timed.logits.n
+    return p.TimeRequest(
+        chain=complete(
+            timed.instead.get(backend, timed.chain), n, read_vocab(path) if path else None
+        ),
+        n_vocab=n,
+        vocab=str(path) if path else None,
+        rows=p.Rows(at=0, count=1, n=n),
+        history=timed.history,
+        repetitions=REPETITIONS,
+    )
+
+
+def _ask(backend: BackendProcess, request: p.TimeRequest, row: NDArray[np.float32]) -> p.TimeReply:
+    hello = backend.hello()
+    missing = sorted({name for stage in request.chain for name in stage} - set(hello.samplers))
+    if missing or "time" not in hello.capabilities:
+        what = f"no sampler {', '.join(missing)}" if missing else "times nothing"
+        raise BackendFailure("unsupported", what)
+    backend.scratch.ensure(row.nbytes)
+    backend.scratch.write(0, row)
+    reply = backend.ask(request, p.TimeReply)
+    if len(reply.ns) != request.repetitions or min(reply.ns) < 0:
+        raise backend.violation(f"{request.repetitions} times were asked for: {reply.ns[:5]}")
+    return reply

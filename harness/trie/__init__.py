@@ -1,0 +1,1 @@
+"""Generation with a token trie, and what it saves."""

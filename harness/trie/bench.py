@@ -1,0 +1,320 @@
+"""`sampler-parity trie-bench`: what a token trie saves against a grammar.
+
+strict-trie-ffi: each prompt is generated from in every way of WAYS, round by round in random order,
+so that what disturbs one disturbs all; the ratio comes of pairs. strict-guided: the grammars alone.
+All ways are greedy. The clock runs from the prompt's last token to the end of the leaf: it includes
+set_token_trie (cached), and not the making of the grammar. docs/token-trie.md explains the figures.
+"""
+
+import hashlib
+import random
+import statistics
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.backends.llama_cpp.builds import worker_arguments
+from sampler_parity.harness.backends.llama_cpp.token_trie import Worker
+from sampler_parity.harness.bundle.records.skip_ratio import (
+    Interval,
+    Law,
+    Measured,
+    Mode,
+    OwnCosts,
+    SetCosts,
+    Way,
+)
+from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.harness.inputs.models import model_path
+from sampler_parity.harness.inputs.vocabularies import read_vocab
+from sampler_parity.harness.trie.costs import own_costs, set_costs, trie_left
+from sampler_parity.harness.trie.grammar import Grammar, Span
+from sampler_parity.harness.trie.law import law
+from sampler_parity.harness.trie.model import modelled
+from sampler_parity.harness.trie.session import Session, build_tries
+from sampler_parity.harness.trie.workloads import (
+    PROMPTS,
+    read_descriptor,
+    text_grammar,
+    text_of,
+    token_grammar,
+)
+from sampler_parity.reference import ChainError
+from sampler_parity.reference.trie import Node, build_trie, count_nodes
+
+GUIDED = ("grammar_first", "grammar_resample")
+WAYS: tuple[str, ...] = (*GUIDED, "trie", "trie_one_by_one")
+RESAMPLES = 2000  # of the bootstrap
+OWN_TIMES, SET_TIMES = 2, 20  # repetitions of what the samplers cost alone, and of setting a trie
+
+Row = NDArray[np.float32]
+# of each way, the span of each prompt, round by round
+Spans = dict[str, list[list[Span]]]
+
+
+class Bench:
+    """A model, prompts, the leaves of a payload, and every way to generate one of them.
+
+    build: of llama.cpp, as BUILD or BUILD:DEVICE. delay_ms: what every forward pass takes longer in
+    what is timed, as with a larger model. Raises InputError for what does not
+    fit together, Unsupported for a build that cannot generate.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        descriptor: str,
+        prompts: tuple[str, ...] = PROMPTS,
+        grammar: str = "",
+        model_id: str = "",
+        build: str = "",
+        delay_ms: float = 0.0,
+    ) -> None:
+        path = model_path(model)
+        model_id = model_id or path.stem
+        self.model, self.worker = model, Worker(*worker_arguments(build) if build else ())
+        if "generate" not in self.worker.hello().capabilities:
+            raise Unsupported(f"llama.cpp {self.worker.library.release} decodes no model here")
+        self.session = Session(self.worker, path, [{"greedy": {}}], model_id=model_id)
+        self.vocab, self.delay_s = read_vocab(path), delay_ms / 1000
+        self.prompts = [self.session.tokenize(prompt, special=True) for prompt in prompts]
+        if not all(self.prompts):
+            raise InputError("prompts", "one is empty", "remove it")
+        self.json, self.payload = read_descriptor(
+            descriptor, model_id, lambda text: self.session.tokenize(text, special=False)
+        )
+        try:
+            self.payload.check(self.session.model.n_vocab, model_id)
+        except ChainError as error:
+            raise InputError(descriptor, str(error), "see docs/token-trie.md") from None
+        self.leaves = self.payload.descriptors[0].leaves
+        texts = [text_of(leaf.tokens, self.vocab) for leaf in self.leaves]
+        self.texts = {text.encode() for text in texts}
+        self.gbnf = grammar or text_grammar(texts)
+        self.most = 4 * max(len(text) for text in self.texts)
+
+    def grammar(self, text: str, first: bool) -> Grammar:
+        return Grammar(self.session, self.worker, text, self.texts, first)
+
+    def begin(self, prompt: list[int]) -> None:
+        self.session.rewind(0)
+        self.session.prefill(prompt)
+
+    def trie_span(self, skip_ahead: bool) -> Span:
+        start = time.perf_counter_ns()
+        self.session.set_token_trie(self.json, 0)
+        done = self.session.generate(self.most, skip_ahead, to_leaf=True)
+        ns = time.perf_counter_ns() - start
+        return Span(tuple(done.tokens), ns, done.sampler_ns, done.decode_ns)
+
+    def leaf_rows(self, prompt: list[int], tokens: tuple[int, ...]) -> list[tuple[int, Row]]:
+        """The tokens of a leaf, and the logits before each."""
+        self.begin(prompt)
+        found = []
+        pending = self.session.pending
+        for token in tokens:
+            found.append((token, self.session.context.decode(pending).copy()))
+            pending = [token]
+        return found
+
+    def close(self) -> None:
+        self.session.close()
+
+
+def measure(bench: Bench, mode: Mode, rounds: int, seed: int) -> Spans:
+    """Each prompt in each way, rounds times, in random order; one round more warms up.
+
+    Raises InputError where a way takes other tokens in another round: then nothing can be compared.
+    """
+    ways: tuple[str, ...] = GUIDED if mode == "strict-guided" else WAYS
+    grammars = {way: bench.grammar(bench.gbnf, way == "grammar_first") for way in GUIDED}
+    order = random.Random(seed)
+    spans: Spans = {way: [] for way in ways}
+    for turn in range(rounds + 1):
+        row: dict[str, list[Span]] = {way: [] for way in ways}
+        for prompt in bench.prompts:
+            for way in order.sample(ways, len(ways)):
+                bench.begin(prompt)
+                if way in grammars:
+                    row[way].append(grammars[way].generate(bench.most))
+                else:
+                    row[way].append(bench.trie_span(skip_ahead=way == "trie"))
+        for way, found in row.items():
+            if turn > 0:
+                spans[way].append(found)
+            if [s.tokens for s in found] != [s.tokens for s in (spans[way] or [found])[0]]:
+                raise InputError("trie-bench", f"{way} took other tokens in another round")
+    return spans
+
+
+def tokens_per_s(spans: list[Span]) -> float:
+    return sum(len(span.tokens) for span in spans) * 1e9 / sum(span.ns for span in spans)
+
+
+def ratio(pairs: list[tuple[Span, Span]], seed: int) -> tuple[float, Interval]:
+    """Tokens per second of the first over the second, with its 95% interval: of RESAMPLES draws of
+    as many pairs, with replacement."""
+    tokens = np.array([[len(a.tokens), len(b.tokens)] for a, b in pairs], np.float64)
+    ns = np.array([[a.ns, b.ns] for a, b in pairs], np.float64)
+
+    def of(which: Any) -> Any:
+        speed = tokens[which].sum(-2) / ns[which].sum(-2)
+        return speed[..., 0] / speed[..., 1]
+
+    drawn = np.random.default_rng(seed).integers(len(pairs), size=(RESAMPLES, len(pairs)))
+    low, high = np.quantile(of(drawn), [0.025, 0.975])
+    return float(of(np.arange(len(pairs)))), (float(low), float(high))
+
+
+def agreement(got: list[tuple[int, ...]], wanted: list[tuple[int, ...]]) -> float:
+    """The share of positions with the same token, of the longer of each two."""
+    same = sum(a == b for g, w in zip(got, wanted, strict=True) for a, b in zip(g, w, strict=False))
+    return same / sum(max(len(g), len(w)) for g, w in zip(got, wanted, strict=True))
+
+
+def run(bench: Bench, mode: Mode, rounds: int = 5, seed: int = 0) -> Measured:
+    """Raises InputError."""
+    bench.session.context.delay_s = bench.delay_s
+    spans = measure(bench, mode, rounds, seed)
+    bench.session.context.delay_s = 0.0
+    return _result(bench, mode, spans, seed)
+
+
+def _result(bench: Bench, mode: Mode, spans: Spans, seed: int) -> Measured:
+    way = "trie" if mode == "strict-trie-ffi" else "grammar_first"
+    flat = {name: [span for row in rows for span in row] for name, rows in spans.items()}
+    tokens = {name: [span.tokens for span in rows[0]] for name, rows in spans.items()}
+    vs_first, vs_first_ci = ratio(list(zip(flat[way], flat["grammar_first"], strict=True)), seed)
+    vs_again, vs_again_ci = ratio(list(zip(flat[way], flat["grammar_resample"], strict=True)), seed)
+    left, own = _candidates_left(bench, way, tokens[way])
+    exact = children_of(build_trie(bench.leaves), tokens[way]) if way == "trie" else left
+    n = bench.session.model.n_vocab
+    skips = [(n - kept) / n for kept in left]
+    texts = {k: [_text(bench, t) for t in found] for k, found in tokens.items()}
+    of_spelling = _by_token_grammar(bench) if way == "trie" else tokens["grammar_resample"]
+    hello = bench.worker.hello()
+    ways = {name: _way(found) for name, found in flat.items()}
+    saved = sum(span.saved for span in spans[way][0])
+    total = sum(len(span.tokens) for span in spans[way][0])
+    return Measured(
+        mode=mode,
+        model=bench.model,
+        skip_ratio_mean=statistics.fmean(skips),
+        skip_ratio_std=statistics.pstdev(skips),
+        tokens_per_second=tokens_per_s(flat[way]),
+        tokens_per_second_vs_grammar=vs_first,
+        token_accuracy=agreement(tokens[way], of_spelling),
+        forward_passes_saved=saved,
+        forward_passes_total=total,
+        skip_ratio_exact=statistics.fmean((n - k) / n for k in exact) if way == "trie" else None,
+        skip_ratio_off=sum(kept != k for kept, k in zip(left, exact, strict=True)),
+        tokens_per_second_vs_grammar_ci95=vs_first_ci,
+        tokens_per_second_vs_resampling=vs_again,
+        tokens_per_second_vs_resampling_ci95=vs_again_ci,
+        token_agreement_with_grammar=agreement(tokens[way], tokens["grammar_first"]),
+        text_accuracy=_share(texts[way], texts["grammar_first"]),
+        n_vocab=n,
+        pairs=len(flat[way]),
+        ways=ways,
+        modelled=modelled(ways[way], ways["grammar_first"]),
+        own_us_per_step=own,
+        **_setting_up(bench),
+        law=_law(bench),
+        version=hello.version,
+        device=hello.device,
+        tokens_sha256=hashlib.sha256(np.array(sum(tokens[way], ()), "<i4").tobytes()).hexdigest(),
+    )
+
+
+def _share(got: list[bytes], wanted: list[bytes]) -> float:
+    return sum(g == w for g, w in zip(got, wanted, strict=True)) / len(got)
+
+
+def _text(bench: Bench, tokens: tuple[int, ...]) -> bytes:
+    return b"".join(bench.vocab.piece(token) for token in tokens)
+
+
+def _by_token_grammar(bench: Bench) -> list[tuple[int, ...]]:
+    """What llama.cpp's grammar takes where only the trie's own spelling is let through."""
+    grammar = bench.grammar(token_grammar([leaf.tokens for leaf in bench.leaves]), first=True)
+    found = []
+    for prompt in bench.prompts:
+        bench.begin(prompt)
+        found.append(grammar.generate(bench.most).tokens)
+    return found
+
+
+def _candidates_left(
+    bench: Bench, way: str, tokens: list[tuple[int, ...]]
+) -> tuple[list[int], OwnCosts]:
+    """At each step, how many candidates the constraint leaves, counted behind llama.cpp's own call
+    of it; and what it costs by itself."""
+    grammar = bench.grammar(bench.gbnf, first=True)
+    left: list[int] = []
+    costs: list[OwnCosts] = []
+    flat = build_tries(bench.payload).by_path[bench.payload.descriptors[0].path]
+    for prompt, taken in zip(bench.prompts, tokens, strict=True):
+        steps = bench.leaf_rows(prompt, taken)
+        costs.append(own_costs(bench.session, flat, grammar, steps, OWN_TIMES))
+        if way == "trie":
+            left += trie_left(bench.session, flat, steps)
+            continue
+        grammar.reset()
+        for token, row in steps:
+            left.append(grammar.mask(row))
+            grammar.accept(token)
+    names = ("masking", "compacting", "grammar")
+    return left, OwnCosts(**{n: statistics.median(getattr(c, n) for c in costs) for n in names})
+
+
+def children_of(root: Node, leaves: list[tuple[int, ...]]) -> list[int]:
+    """Along these leaves, how many tokens can follow at each step, by the reference's trie; 0 where
+    a token has left it."""
+    found = []
+    for leaf in leaves:
+        node: Node | None = root
+        for token in leaf:
+            found.append(len(node.children) if node else 0)
+            node = node.children.get(token) if node else None
+    return found
+
+
+def _way(spans: list[Span]) -> Way:
+    sampling = [ns for span in spans for ns in span.sampler_ns]
+    decoding = [ns for span in spans for ns in span.decode_ns]
+    tokens = sum(len(span.tokens) for span in spans)
+    return Way(
+        tokens_per_second=tokens_per_s(spans),
+        forward_passes_per_token=len(decoding) / tokens,
+        sampler_us_per_step=statistics.median(sampling) / 1000 if sampling else None,
+        decode_us_per_pass=statistics.median(decoding) / 1000 if decoding else None,
+        sampler_us_mean=statistics.fmean(sampling) / 1000 if sampling else None,
+        decode_us_mean=statistics.fmean(decoding) / 1000 if decoding else None,
+        resampled_share=sum(span.resampled for span in spans) / tokens,
+    )
+
+
+def _setting_up(bench: Bench) -> dict[str, Any]:
+    """The size of the trie, and what it costs to set it, beside reading the grammar."""
+    costs: SetCosts = set_costs(bench.session, bench.json, SET_TIMES)
+    grammar = bench.grammar(bench.gbnf, first=True)
+    nodes = count_nodes(build_trie(bench.leaves))
+    tokens = sum(len(leaf.tokens) for leaf in bench.leaves)
+    flat = build_tries(bench.payload).by_path[bench.payload.descriptors[0].path]
+    return {
+        "leaves": len(bench.leaves),
+        "leaf_tokens_mean": tokens / len(bench.leaves),
+        "shared_tokens": 1 - (nodes - 1) / tokens,
+        "trie_nodes": nodes,
+        "trie_bytes": flat.nbytes,
+        "set_token_trie_us": costs,
+        "read_grammar_us": statistics.median(grammar.reset() for _ in range(5)) / 1000,
+    }
+
+
+def _law(bench: Bench) -> Law:
+    """After the first prompt."""
+    bench.session.rewind(0)
+    return law(bench.session.context, bench.vocab, bench.prompts[0], bench.leaves)

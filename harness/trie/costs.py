@@ -1,0 +1,190 @@
+"""What the trie and the grammar cost by themselves: their own work of a step, and setting them up.
+
+`python -m sampler_parity.harness.trie.costs` prints what reading a payload costs, with and without
+the cache, what a cache that threads share costs beside one for each, and what one application of
+the trie costs by the size of the vocabulary.
+"""
+
+import ctypes
+import json
+import statistics
+import threading
+import time
+from contextlib import AbstractContextManager, nullcontext
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.backends.llama_cpp.libllama import Libllama, default_folder
+from sampler_parity.harness.backends.llama_cpp.token_trie import FlatTrie, NativeTrie
+from sampler_parity.harness.backends.llama_cpp.worker import NativeCandidates
+from sampler_parity.harness.bundle.records.skip_ratio import OwnCosts, SetCosts
+from sampler_parity.harness.trie.grammar import Grammar
+from sampler_parity.harness.trie.session import Session, Tries, build_tries, payload_of
+from sampler_parity.harness.trie.workloads import leaf_texts
+from sampler_parity.reference.trie import Leaf, TrieCache, read_payload
+
+Row = NDArray[np.float32]
+
+
+def own_costs(
+    session: Session, trie: FlatTrie, grammar: Grammar, steps: list[tuple[int, Row]], times: int
+) -> OwnCosts:
+    """steps: the tokens of a leaf and the logits before each. The three take turns."""
+    found: dict[str, list[int]] = {"masking": [], "compacting": [], "grammar": []}
+    for _ in range(times):
+        samplers = {
+            "masking": NativeTrie(session.library, trie, 1, compact=False).pointer,
+            "compacting": NativeTrie(session.library, trie, 1, compact=True).pointer,
+            "grammar": grammar.grammar,
+        }
+        grammar.reset()
+        for token, row in steps:
+            for name, sampler in samplers.items():
+                found[name].append(_step_ns(session, sampler, token, row))
+        for name in ("masking", "compacting"):
+            session.library.llama_sampler_free(samplers[name])
+    return OwnCosts(**{name: statistics.median(ns) / 1000 for name, ns in found.items()})
+
+
+def trie_left(session: Session, trie: FlatTrie, steps: list[tuple[int, Row]]) -> list[int]:
+    """How many candidates have a logit above -inf behind the trie, at each step of a leaf."""
+    sampler = NativeTrie(session.library, trie, 1, compact=False).pointer
+    left = []
+    for token, row in steps:
+        candidates = NativeCandidates(row)
+        session.library.apply(sampler, candidates.array)
+        left.append(int((candidates.data["logit"] != -np.inf).sum()))
+        session.library.llama_sampler_accept(sampler, token)
+    session.library.llama_sampler_free(sampler)
+    return left
+
+
+def _step_ns(session: Session, sampler: int, token: int, row: Row) -> int:
+    candidates = NativeCandidates(row)
+    array = ctypes.byref(candidates.array)
+    start = time.perf_counter_ns()
+    session.library.llama_sampler_apply(sampler, array)
+    session.library.llama_sampler_accept(sampler, token)
+    return time.perf_counter_ns() - start
+
+
+def set_costs(session: Session, payload_json: str, times: int) -> SetCosts:
+    before = session.cache
+    cold: list[int] = []
+    cached: list[int] = []
+    for _ in range(times):
+        session.cache = TrieCache(build_tries)
+        for found in (cold, cached):
+            start = time.perf_counter_ns()
+            session.set_token_trie(payload_json, 0)
+            found.append(time.perf_counter_ns() - start)
+            session.clear_token_trie()
+    session.cache = before
+    return SetCosts(cold=statistics.median(cold) / 1000, cached=statistics.median(cached) / 1000)
+
+
+def payload_costs(payload_json: str, times: int) -> tuple[SetCosts, float]:
+    """As set_costs, of reading and building alone; and what of the first json.loads is. Processor
+    time: what else the machine does is not in it."""
+    cold: list[int] = []
+    cached: list[int] = []
+    parsing: list[int] = []
+    for _ in range(times):
+        cache = TrieCache(build_tries)
+        for found in (cold, cached):
+            start = time.process_time_ns()
+            cache.acquire(payload_json)
+            found.append(time.process_time_ns() - start)
+        start = time.process_time_ns()
+        json.loads(payload_json)
+        parsing.append(time.process_time_ns() - start)
+    first, again, parse = (statistics.median(ns) / 1000 for ns in (cold, cached, parsing))
+    return SetCosts(cold=first, cached=again), parse
+
+
+def threads_us(payload_json: str, threads: int, shared: bool, times: int) -> float:
+    """Microseconds of an acquire and a release of a cached payload, while so many threads do the
+    same on one cache behind a lock, or each on its own: the median over the threads of their
+    means."""
+    lock = threading.Lock()
+    one: TrieCache[Tries] = TrieCache(build_tries)
+    one.acquire(payload_json)
+    ready = threading.Barrier(threads)
+    found: list[float] = []
+
+    def work() -> None:
+        cache, guard = one, lock if shared else nullcontext()
+        if not shared:
+            cache = TrieCache(build_tries)
+            cache.acquire(payload_json)
+        ready.wait()
+        found.append(_acquire_us(cache, payload_json, guard, times))
+
+    workers = [threading.Thread(target=work) for _ in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return statistics.median(found)
+
+
+def _acquire_us(
+    cache: TrieCache[Tries], text: str, guard: AbstractContextManager[object], times: int
+) -> float:
+    start = time.perf_counter_ns()
+    for _ in range(times):
+        with guard:
+            cache.release(cache.acquire(text)[0])
+    return (time.perf_counter_ns() - start) / times / 1000
+
+
+def apply_us(library: Libllama, sizes: tuple[int, ...], compact: bool, times: int) -> list[float]:
+    """The median microseconds of applying the trie of `actions` at its root to so many candidates,
+    taking turns. Compacting, nothing but the children is touched between two turns."""
+    flat = FlatTrie(tuple(Leaf(text, tuple(text.encode())) for text in leaf_texts("actions")))
+    rows = [NativeCandidates(np.zeros(n, np.float32)) for n in sizes]
+    first = rows[0].data[: len(flat.children(0))].copy()
+    sampler = NativeTrie(library, flat, 1, compact).pointer
+    found: list[list[int]] = [[] for _ in sizes]
+    for _ in range(times):
+        for row, n, ns in zip(rows, sizes, found, strict=True):
+            array = ctypes.byref(row.array)
+            start = time.perf_counter_ns()
+            library.llama_sampler_apply(sampler, array)
+            ns.append(time.perf_counter_ns() - start)
+            if compact:
+                row.data[: len(first)], row.array.size = first, n
+            else:
+                row.data["logit"] = 0
+    library.llama_sampler_free(sampler)
+    return [statistics.median(ns) / 1000 for ns in found]
+
+
+def main() -> None:
+    head = "| leaves | JSON bytes | trie bytes | first use | of it json.loads | cached |"
+    print(head + "\n" + "| ---: " * 6 + "|")
+    for n in (2, 30, 100, 1000, 10_000):
+        leaves = {text: list(text.encode()) for text in leaf_texts(f"enum:{n}")}
+        text = json.dumps(payload_of("m", "enum", leaves))
+        costs, parse = payload_costs(text, times=11)
+        size = build_tries(read_payload(text)).by_path["enum"].nbytes
+        shown = f"{costs.cold:,.0f} us | {parse:,.0f} us | {costs.cached:,.0f} us"
+        print(f"| {n:,} | {len(text):,} | {size:,} | {shown} |")
+    leaves = {text: list(text.encode()) for text in leaf_texts("actions")}
+    text = json.dumps(payload_of("m", "action", leaves))
+    print("\n| threads | shared, locked | one each |\n| ---: | ---: | ---: |")
+    for threads in (1, 2, 4):
+        rounds = [[threads_us(text, threads, way, 500) for way in (True, False)] for _ in range(9)]
+        shared, own = (statistics.median(way) for way in zip(*rounds, strict=True))
+        print(f"| {threads} | {shared:.1f} us | {own:.1f} us |")
+    print("\n| V | masking | compacting |\n| ---: | ---: | ---: |")
+    sizes = (4096, 128_256, 1 << 20)
+    library = Libllama(default_folder())
+    masking, compacting = (apply_us(library, sizes, way, times=101) for way in (False, True))
+    for n, mask_us, compact_us in zip(sizes, masking, compacting, strict=True):
+        print(f"| {n:,} | {mask_us:,.0f} us | {compact_us:,.0f} us |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""Generation with llama.cpp's own grammar sampler, greedy: what the token trie is measured
+against."""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.backends.llama_cpp.token_trie import Worker
+from sampler_parity.harness.backends.llama_cpp.worker import NativeCandidates
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs.vocabularies import read_vocab
+from sampler_parity.harness.trie.session import Session
+
+
+@dataclass(frozen=True)
+class Span:
+    """One leaf, generated in one way: ns from the prompt's last token to its end, and of that, for
+    every forward pass, decoding and sampling. resampled: tokens that the grammar first refused."""
+
+    tokens: tuple[int, ...]
+    ns: int
+    sampler_ns: list[int]
+    decode_ns: list[int]
+    resampled: int = 0
+
+    @property
+    def saved(self) -> int:
+        """Tokens without a forward pass of their own."""
+        return max(0, len(self.tokens) - len(self.decode_ns))
+
+
+class Grammar:
+    """first: the grammar masks all tokens, then greedy. Else greedy takes one, the grammar is asked
+    about it, and only where it refuses it all are masked and greedy takes another.
+
+    texts: of the leaves, at which a generation ends. Raises InputError where llama.cpp cannot read
+    the grammar.
+    """
+
+    def __init__(
+        self, session: Session, worker: Worker, text: str, texts: set[bytes], first: bool
+    ) -> None:
+        self.session, self.first = session, first
+        self.library, self.vocab = session.library, read_vocab(session.model.path)
+        self.ends = prefix_free(texts)
+        grammar = {"grammar": {"grammar_str": text, "grammar_root": "root"}}
+        n, path = session.model.n_vocab, str(session.model.path)
+        self.both = worker.build([grammar, {"greedy": {}}], n, path)
+        self.greedy = worker.build([{"greedy": {}}], n, path)
+        self.grammar = int(self.library.llama_sampler_chain_get(self.both.chain, 0))
+        self._one = NativeCandidates(np.ones(1, np.float32))
+
+    def generate(self, most: int) -> Span:
+        """From what waits in the session to the end of a leaf. Raises InputError where it does not
+        come to one within `most` tokens."""
+        context, pending = self.session.context, self.session.pending
+        self.reset()
+        tokens: list[int] = []
+        sampler_ns: list[int] = []
+        decode_ns: list[int] = []
+        resampled, text = 0, b""
+        start = time.perf_counter_ns()
+        while text not in self.ends:
+            if len(tokens) == most:
+                raise InputError("grammar", f"no leaf within {most} tokens", "mend the grammar")
+            decoding = time.perf_counter_ns()
+            context.decode(pending)
+            sampling = time.perf_counter_ns()
+            token, again = self._sample()
+            sampler_ns.append(time.perf_counter_ns() - sampling)
+            decode_ns.append(sampling - decoding)
+            resampled += again
+            if token in self.vocab.eog:
+                break
+            tokens.append(token)
+            text += self.vocab.piece(token)
+            pending = [token]
+        ns = time.perf_counter_ns() - start
+        return Span(tuple(tokens), ns, sampler_ns, decode_ns, resampled)
+
+    def _sample(self) -> tuple[int, bool]:
+        """A token, accepted, and whether it is a second one."""
+        sample, pointer = self.library.llama_sampler_sample, self.session.context.pointer
+        if self.first:
+            return int(sample(self.both.chain, pointer, -1)), False
+        token = int(sample(self.greedy.chain, pointer, -1))
+        one = self._one
+        one.data["id"], one.data["logit"] = token, 1
+        self.library.apply(self.grammar, one.array)
+        if one.data["logit"][0] == -np.inf:
+            return int(sample(self.both.chain, pointer, -1)), True
+        self.library.llama_sampler_accept(self.grammar, token)
+        return token, False
+
+    def mask(self, logits: NDArray[np.float32]) -> int:
+        """How many tokens stay."""
+        candidates = NativeCandidates(logits)
+        self.library.apply(self.grammar, candidates.array)
+        return int((candidates.data["logit"] != -np.inf).sum())
+
+    def reset(self) -> int:
+        """llama.cpp reads the grammar again; ns that it took."""
+        start = time.perf_counter_ns()
+        self.library.llama_sampler_reset(self.grammar)
+        return time.perf_counter_ns() - start
+
+    def accept(self, token: int) -> None:
+        self.library.llama_sampler_accept(self.grammar, token)
+
+
+def prefix_free(texts: set[bytes]) -> set[bytes]:
+    """Those that no other text goes on from: at these a generation is done."""
+    beginnings = {text[:n] for text in texts for n in range(len(text))}
+    return texts - beginnings

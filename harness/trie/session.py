@@ -1,0 +1,233 @@
+"""Generation with a token trie: llama.cpp decodes and samples, forced tokens are skipped over.
+
+    session = Session(worker, model_path("small"), [{"temp": {"temp": 0.8}}, {"dist": {"seed": 1}}])
+    session.prefill(prompt)
+    session.set_token_trie(payload_json, mode=0)
+    generated = session.generate(64, to_leaf=True)
+
+Tokens that were accepted but not decoded wait and go into one batch with the next: of a prompt the
+last, and then whatever the trie forces. So they cost neither a sampling nor a forward pass of their
+own, and the longest common prefix of all leaves goes with the prompt.
+
+The life of a span: set_token_trie puts the trie into the chain; at the end of a leaf, and where a
+generation fails, it is taken out again; clear_token_trie does so before. docs/token-trie.md has
+more.
+"""
+
+import ctypes
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.backends.llama_cpp.decode import Context, Model
+from sampler_parity.harness.backends.llama_cpp.token_trie import FlatTrie, NativeTrie, Worker
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs.chains import complete
+from sampler_parity.harness.inputs.vocabularies import read_vocab
+from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.reference.samplers.token_trie import BEFORE_TRIE
+from sampler_parity.reference.trie import Payload, TrieCache
+
+
+@dataclass(frozen=True)
+class Tries:
+    """A payload and its tries, by path."""
+
+    payload: Payload
+    by_path: dict[str, FlatTrie]
+
+
+def build_tries(payload: Payload) -> Tries:
+    return Tries(payload, {d.path: FlatTrie(d.leaves) for d in payload.descriptors})
+
+
+@dataclass
+class Generated:
+    """tokens; how many of them were forced; of each that was sampled: how long it took, and how
+    many candidates the trie left (None outside a span).
+
+    A forward pass was made for every token that was sampled, and for no other.
+    """
+
+    tokens: list[int] = field(default_factory=list)
+    forced: int = 0
+    valid: list[int | None] = field(default_factory=list)
+    sampler_ns: list[int] = field(default_factory=list)
+    decode_ns: list[int] = field(default_factory=list)
+
+    @property
+    def passes(self) -> int:
+        return len(self.sampler_ns)
+
+
+Seen = Callable[[NDArray[np.float32]], None]
+
+
+class Session:
+    """One sequence of a model with a chain. model_id: what payloads must be for; "" takes any.
+
+    chain: selects a token; the trie goes in behind its leading stages of BEFORE_TRIE. cache: of
+    payloads, by default the session's own. Raises InputError, ChainError.
+    """
+
+    def __init__(
+        self,
+        worker: Worker,
+        path: Path,
+        chain: ChainSpec,
+        n_tokens: int = 1024,
+        model_id: str = "",
+        cache: TrieCache[Tries] | None = None,
+    ) -> None:
+        self.library, self.model_id = worker.library, model_id
+        self.model = Model(worker.library, path)
+        spec = complete(chain, self.model.n_vocab, read_vocab(path))
+        self._built = worker.build(spec, self.model.n_vocab, str(path))
+        names = [name for stage in spec for name in stage]
+        leading = (i for i, name in enumerate(names) if name not in BEFORE_TRIE)
+        self._head = next(leading, len(names))
+        self._n_tail = len(names) - self._head
+        self._aside: list[int] = []  # the stages behind the trie, while mode 0 does without them
+        self.cache = cache if cache is not None else TrieCache(build_tries)
+        self.trie: NativeTrie | None = None
+        self._key = ""
+        self.context = Context(self.model, min(n_tokens, self.model.n_context))
+        self.pending: list[int] = []
+
+    @property
+    def chain(self) -> int:
+        """The llama_sampler_chain."""
+        return self._built.chain
+
+    def tokenize(self, text: str, special: bool) -> list[int]:
+        """As llama.cpp does. special: with what begins a text, and special tokens by their
+        names."""
+        data = text.encode()
+        vocab = self.library.llama_model_get_vocab(self.model.model)
+        room = (ctypes.c_int32 * (len(data) + 2))()
+        arguments = (vocab, data, len(data), room, len(room), special, special)
+        return list(room[: self.library.llama_tokenize(*arguments)])
+
+    def prefill(self, tokens: list[int]) -> None:
+        """Accept and decode a prompt, all but its last token, which waits."""
+        self.model.check(self.model.n_vocab, tokens)
+        for token in tokens:
+            self._accept(token)
+        if len(self.pending) > 1:
+            self.context.decode(self.pending[:-1])
+            del self.pending[:-1]
+
+    def set_token_trie(self, payload_json: str, mode: int, path: str = "") -> None:
+        """Open a span. Raises ChainError for a payload that is not right, and then all is as
+        before; a payload that is set ends the span before it."""
+        key, tries = self.cache.acquire(payload_json)
+        try:
+            tries.payload.check(self.model.n_vocab, self.model_id)
+            found = tries.by_path[tries.payload.descriptor(path).path]
+            if mode not in (0, 1):
+                raise InputError("token trie", f"mode {mode!r}", "0 is argmax, 1 is sampled")
+            trie = NativeTrie(self.library, found, mode, compact=True)
+        except Exception:
+            self.cache.release(key)
+            raise
+        self.clear_token_trie()
+        self._key, self.trie = key, trie
+        self._aside = self._remove_tail()
+        self.library.llama_sampler_chain_add(self.chain, trie.pointer)
+        if mode == 1:
+            self._restore_tail()
+
+    def clear_token_trie(self) -> None:
+        """End the span, if one is open."""
+        if self.trie is None:
+            return
+        removed = self.library.llama_sampler_chain_remove(self.chain, self._head)
+        self.library.llama_sampler_free(removed)
+        self._restore_tail()
+        self.cache.release(self._key)
+        self.trie = None
+
+    def generate(
+        self, n: int, skip_ahead: bool = True, to_leaf: bool = False, seen: Seen | None = None
+    ) -> Generated:
+        """n further tokens. to_leaf: no more than the leaf of the open span. seen: is shown the
+        logits of every token that is sampled. Raises InputError where no child can be sampled."""
+        done = Generated()
+        while len(done.tokens) < n:
+            trie = self.trie
+            forced = trie.trie.forced(trie.node) if trie and trie.constrains and skip_ahead else []
+            if forced:
+                for token in forced[: n - len(done.tokens)]:
+                    self._accept(token)
+                    done.tokens.append(token)
+                    done.forced += 1
+            else:
+                self._sample(done, seen)
+            if trie is not None and not trie.constrains:
+                self.clear_token_trie()
+                if to_leaf:
+                    break
+        return done
+
+    def _sample(self, done: Generated, seen: Seen | None) -> None:
+        if not self.pending:
+            raise InputError("session", "nothing to go on from", "prefill a prompt first")
+        start = time.perf_counter_ns()
+        row = self.context.decode(self.pending)
+        decoded = time.perf_counter_ns()
+        if seen is not None:
+            seen(row)
+        trie, node = self.trie, self.trie.node if self.trie is not None else 0
+        constrained = trie is not None and trie.constrains
+        sampling = time.perf_counter_ns()
+        token = int(self.library.llama_sampler_sample(self.chain, self.context.pointer, -1))
+        done.sampler_ns.append(time.perf_counter_ns() - sampling)
+        done.decode_ns.append(decoded - start)
+        self.pending = [token]
+        for sampler in self._aside:
+            self.library.llama_sampler_accept(sampler, token)
+        done.valid.append(len(trie.trie.children(node)) if trie and constrained else None)
+        if trie and constrained and trie.trie.child(node, token) is None:
+            self.clear_token_trie()
+            problem = "none of the tokens that may follow has a logit above -inf"
+            raise InputError("token trie", problem, "do not ban all of them")
+        done.tokens.append(token)
+
+    def _accept(self, token: int) -> None:
+        for sampler in (self.chain, *self._aside):
+            self.library.llama_sampler_accept(sampler, token)
+        self.pending.append(token)
+
+    def rewind(self, length: int) -> None:
+        """Back to the first tokens of what was decoded, with the chain as new and no span."""
+        self.clear_token_trie()
+        memory = self.library.llama_get_memory(self.context.pointer)
+        if not self.library.llama_memory_seq_rm(memory, 0, length, -1):
+            raise InputError(self.model.path, "cannot go back in a text", "use another model")
+        self.context.length = length
+        self.library.llama_sampler_reset(self.chain)
+        self.pending = []
+
+    def _remove_tail(self) -> list[int]:
+        remove = self.library.llama_sampler_chain_remove
+        return [int(remove(self.chain, self._head)) for _ in range(self._n_tail)]
+
+    def _restore_tail(self) -> None:
+        for sampler in self._aside:
+            self.library.llama_sampler_chain_add(self.chain, sampler)
+        self._aside = []
+
+    def close(self) -> None:
+        self.clear_token_trie()
+        self.context.close()
+
+
+def payload_of(model_id: str, path: str, leaves: dict[str, list[int]]) -> dict[str, Any]:
+    """A TokenTreePayload with one descriptor, to be written as JSON."""
+    listed = [{"name": name, "tokens": tokens} for name, tokens in leaves.items()]
+    return {"modelId": model_id, "descriptors": [{"path": path, "leaves": listed}]}

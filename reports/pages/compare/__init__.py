@@ -1,0 +1,1 @@
+"""Bundles side by side."""

@@ -1,0 +1,290 @@
+"""From a finished bundle to what a report says of it. The worst stands first everywhere."""
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult, RunInfo
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.verdicts import ORDER, Verdict
+from sampler_parity.reports.pages.parity.devices import devices
+from sampler_parity.reports.pages.parity.distribution import distribution
+from sampler_parity.reports.pages.parity.drift import drift
+from sampler_parity.reports.pages.parity.matrix import matrix
+from sampler_parity.reports.pages.parity.model import (
+    BackendSummary,
+    Difference,
+    Problem,
+    Report,
+    Row,
+    Section,
+    SlowCase,
+    Tally,
+    Timing,
+)
+from sampler_parity.reports.pages.parity.speed import REFERENCE, timing
+from sampler_parity.reports.render.words import replay, visible
+
+SLOWEST = 15
+_SHRUNK: tuple[Verdict, ...] = ("diverged", "close", "reordered")
+
+
+def report_of(bundles: list[Bundle]) -> Report:
+    """One section a bundle. Raises InputError for a bundle that contradicts itself."""
+    sections = [section(bundle) for bundle in bundles]
+    across = matrix(bundles)
+    explained = across is None or across.unexplained == 0
+    return Report(
+        ok=bool(sections) and all(part.ok for part in sections) and explained,
+        sections=sections,
+        matrix=across,
+        drift=drift(bundles, sections),
+        devices=devices(bundles, sections),
+    )
+
+
+def figures_of(report: Report) -> list[str]:
+    """What the report comes to, in a few lines."""
+    met, cases = sum(s.cases_met for s in report.sections), sum(s.cases for s in report.sections)
+    lines = [f"{met:,}/{cases:,} cases as required on every backend"]
+    differing = sum(len(s.failures) + len(s.problems) for s in report.sections)
+    allowed = sum(len(s.accepted) for s in report.sections)
+    lines += [f"{differing:,} failures, {allowed:,} allowed differences"]
+    drawn = [s.distribution for s in report.sections if s.distribution]
+    if drawn:
+        met, pairs = sum(d.met for d in drawn), sum(d.pairs for d in drawn)
+        lines.append(f"{met:,}/{pairs:,} distribution tests as required")
+    if report.matrix and report.matrix.unexplained:
+        lines.append(f"{report.matrix.unexplained:,} results are not explained")
+    return lines
+
+
+def section(bundle: Bundle) -> Section:
+    """Raises InputError where results name backends that run.json does not."""
+    info = RunInfo.model_validate(visible(bundle.info.model_dump()))
+    cases = [CaseResult.model_validate(visible(c.model_dump())) for c in bundle.cases]
+    _check_names(bundle.folder, info, cases)
+    names = list(info.backends)
+    here = [name for name, backend in info.backends.items() if not backend.unavailable]
+    differences = _differences(info, cases)
+    problems = [problem for case in cases for problem in _problems(info, case)]
+    met = sum(_whole(case, here) for case in cases)
+    drawn = distribution(bundle, info)
+    tested = {row.suite for row in drawn.rows} if drawn else set()
+    return Section(
+        bundle=visible(bundle.folder.resolve().name),
+        ok=bool(cases or drawn) and met == len(cases) and (drawn is None or drawn.ok),
+        run=info,
+        cases=len(cases),
+        cases_met=met,
+        steps=sum(case.steps for case in cases),
+        draws=sum(case.draws for case in cases),
+        wall_s=bundle.footer.wall_s if bundle.footer else 0.0,
+        backends=_summaries(info, cases),
+        matrix=_rows([(sampler, case) for case in cases for sampler in set(case.samplers)], names),
+        suites=_rows(
+            [(case.suite, case) for case in cases],
+            names,
+            {suite: digest for suite, digest in info.suites.items() if suite not in tested},
+        ),
+        differences=differences,
+        problems=problems,
+        slowest=_slowest(cases),
+        timings=_timings(bundle, cases),
+        distribution=drawn,
+    )
+
+
+def _check_names(folder: Path, info: RunInfo, cases: list[CaseResult]) -> None:
+    for case in cases:
+        unknown = case.backends.keys() - info.backends.keys()
+        unruled = case.backends.keys() - case.required.keys()
+        if unknown or unruled:
+            name = min(unknown | unruled)
+            problem = "is not in run.json" if name in unknown else "has no required verdict"
+            raise InputError(
+                folder / "results.jsonl",
+                f"case {case.id}: backend {name} {problem}",
+                "make the bundle again",
+            )
+
+
+def _whole(case: CaseResult, names: list[str]) -> bool:
+    """Whether each of these backends has a result for the case and met what it requires."""
+    return bool(names) and all(name in case.backends and case.met(name) for name in names)
+
+
+def tally(cases: Iterable[CaseResult], backend: str) -> Tally:
+    counted: Counter[Verdict] = Counter()
+    total = met = 0
+    for case in cases:
+        total += 1
+        if backend in case.backends:
+            counted[case.backends[backend].verdict] += 1
+            met += case.met(backend)
+    return Tally(
+        cases=total,
+        met=met,
+        not_run=total - counted.total(),
+        verdicts={verdict: counted[verdict] for verdict in ORDER if counted[verdict]},
+    )
+
+
+def _summaries(info: RunInfo, cases: list[CaseResult]) -> list[BackendSummary]:
+    summaries = []
+    for name, facts in info.backends.items():
+        results = [case.backends[name] for case in cases if name in case.backends]
+        summaries.append(
+            BackendSummary(
+                name=name,
+                version=facts.version,
+                build=facts.build,
+                device=facts.device,
+                unavailable=facts.unavailable,
+                tally=tally(cases, name),
+                wall_s=sum(result.wall_s for result in results),
+                backend_s=sum(result.ns for result in results) / 1e9,
+            )
+        )
+    return sorted(summaries, key=lambda summary: _badness([summary.tally]))
+
+
+def _rows(
+    members: list[tuple[str, CaseResult]], names: list[str], digests: dict[str, str] | None = None
+) -> list[Row]:
+    groups: dict[str, list[CaseResult]] = {}
+    for key, case in members:
+        groups.setdefault(key, []).append(case)
+    for key in digests or {}:
+        groups.setdefault(key, [])  # a suite without a case must be seen
+    rows = [
+        Row(
+            key=key,
+            digest=(digests or {}).get(key, ""),
+            cases=len(cases),
+            backends={name: tally(cases, name) for name in names},
+        )
+        for key, cases in sorted(groups.items())
+    ]
+    return sorted(rows, key=lambda row: (row.cases > 0, *_badness(row.backends.values())))
+
+
+def _badness(tallies: Iterable[Tally]) -> tuple[int, int]:
+    """Sort key: most cases not met first, then most that are not identical."""
+    tallies = list(tallies)
+    return (
+        sum(t.met - t.cases for t in tallies),
+        sum(t.verdicts.get("identical", 0) - t.cases for t in tallies),
+    )
+
+
+def _differences(info: RunInfo, cases: list[CaseResult]) -> list[Difference]:
+    found = [
+        _difference(info, case, name, result)
+        for case in cases
+        for name, result in case.backends.items()
+        if result.verdict != "identical" or "identical" not in case.required[name]
+    ]
+    return sorted(found, key=_rank)
+
+
+def _rank(difference: Difference) -> tuple[bool, int, bool, str, str]:
+    """Sort key: not allowed first, then the worst verdict, then what has a counterexample."""
+    return (
+        difference.met,
+        -ORDER.index(difference.verdict),
+        difference.counterexample is None,
+        difference.case,
+        difference.backend,
+    )
+
+
+def _difference(info: RunInfo, case: CaseResult, name: str, result: BackendResult) -> Difference:
+    # `run` shrinks a failing case on the first backend whose result differs.
+    shrunk_on = [n for n, other in case.backends.items() if other.verdict in _SHRUNK]
+    return Difference(
+        case=case.id,
+        suite=case.suite,
+        samplers=case.samplers,
+        backend=name,
+        verdict=result.verdict,
+        required=case.required[name],
+        met=result.verdict in case.required[name],
+        step=result.step,
+        steps=case.steps,
+        draws=case.draws,
+        stage=result.stage,
+        stage_index=result.stage_index,
+        what=result.what,
+        values=result.values,
+        detail=result.detail,
+        counterexample=case.counterexample if shrunk_on[:1] == [name] else None,
+        replay=replay(case.suite, case.id, info.seed, {name: info.backends[name]}),
+    )
+
+
+def _problems(info: RunInfo, case: CaseResult) -> list[Problem]:
+    command = replay(case.suite, case.id, info.seed, info.backends)
+    here = [name for name, backend in info.backends.items() if not backend.unavailable]
+    missing = [name for name in here if name not in case.backends]
+    none = [] if case.steps or case.refusal else ["no step was taken"]
+    kinds: list[tuple[str, list[str]]] = [
+        ("refused", [case.refusal] if case.refusal else []),
+        ("expectation", [case.unmet] if case.unmet else []),
+        ("no step", none),
+        ("not run", [f"no result from {name}" for name in missing] or _no_backend(info)),
+    ]
+    return [
+        Problem.model_validate(
+            {
+                "case": case.id,
+                "suite": case.suite,
+                "samplers": case.samplers,
+                "kind": kind,
+                "detail": "; ".join(details),
+                "replay": command,
+            }
+        )
+        for kind, details in kinds
+        if details
+    ]
+
+
+def _no_backend(info: RunInfo) -> list[str]:
+    here = any(not backend.unavailable for backend in info.backends.values())
+    return [] if here else ["no backend of the run runs here"]
+
+
+def _slowest(cases: list[CaseResult]) -> list[SlowCase]:
+    def total_s(case: CaseResult) -> float:
+        return case.reference_s + sum(result.wall_s for result in case.backends.values())
+
+    return [
+        SlowCase(
+            case=case.id,
+            suite=case.suite,
+            steps=case.steps,
+            reference_s=case.reference_s,
+            wall_s={name: result.wall_s for name, result in case.backends.items()},
+        )
+        for case in sorted(cases, key=total_s, reverse=True)[:SLOWEST]
+    ]
+
+
+def _timings(bundle: Bundle, cases: list[CaseResult]) -> list[Timing]:
+    rows = []
+    for result in bundle.timings:
+        if REFERENCE not in result.ns:
+            continue  # nothing to rule on; the throughput page has it
+        of_sampler = [case for case in cases if result.sampler in case.samplers]
+        met = sum(case.ok and bool(case.backends) for case in of_sampler)
+        cleaned = type(result).model_validate(visible(result.model_dump()))
+        rows.append(timing(cleaned, met, len(of_sampler)))
+    return sorted(rows, key=_slowness)
+
+
+def _slowness(row: Timing) -> tuple[int, float]:
+    """Rule not met first, then not judged, then by the largest ratio of the reference."""
+    ratios = [b.ratio.value for b in row.backends if b.ratio and b.name == "reference"]
+    return ({False: 0, None: 1, True: 2}[row.rule.met], -max(ratios, default=0.0))

@@ -1,0 +1,125 @@
+"""Drift across releases: from the results of builds judged by their own release to a table."""
+
+from collections import Counter
+
+from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.records.case import CaseResult, ChangeResult, RunInfo
+from sampler_parity.reference.releases import CHANGES, NEWEST, order
+from sampler_parity.reports.pages.parity.model import (
+    Change,
+    Drift,
+    DriftCell,
+    DriftColumn,
+    DriftRow,
+    Section,
+)
+from sampler_parity.reports.render.words import replay, visible
+
+
+def drift(bundles: list[Bundle], sections: list[Section]) -> Drift | None:
+    """Every build of llama.cpp in these bundles; None where none was judged by an old release."""
+    parts = [
+        (section.bundle, bundle, name)
+        for bundle, section in zip(bundles, sections, strict=True)
+        for name in bundle.info.backends
+        if _is_release(bundle.info, name)
+    ]
+    if all(bundle.info.backends[name].reference == NEWEST for _, bundle, name in parts):
+        return None
+    parts.sort(key=lambda part: order(part[1].info.backends[part[2]].reference))
+    columns = [
+        DriftColumn(
+            bundle=section,
+            backend=visible(name),
+            release=bundle.info.backends[name].reference,
+        )
+        for section, bundle, name in parts
+    ]
+    cases = [(bundle.cases, name) for _, bundle, name in parts]
+    samplers = sorted({s for results, _ in cases for case in results for s in case.samplers})
+    changes = [
+        _change(bundle, change)
+        for bundle, section in zip(bundles, sections, strict=True)
+        for change in bundle.changes
+    ]
+    rows = [_row(visible(sampler), sampler, cases, columns) for sampler in samplers]
+    return Drift(columns=columns, rows=rows, changes=changes)
+
+
+def _is_release(info: RunInfo, name: str) -> bool:
+    built = name == "llama.cpp" or name.startswith(("llama.cpp@", "reference@"))
+    return built or info.backends[name].reference != NEWEST
+
+
+def _row(
+    shown: str, sampler: str, cases: list[tuple[list[CaseResult], str]], columns: list[DriftColumn]
+) -> DriftRow:
+    cells = [_cell(sampler, results, name) for results, name in cases]
+    return DriftRow(sampler=shown, cells=cells, verdict=_verdict(cells, columns))
+
+
+def _cell(sampler: str, results: list[CaseResult], backend: str) -> DriftCell:
+    """The cases of a sampler on a build; changes: how many need each of its old meanings."""
+    of_sampler = [case for case in results if sampler in case.samplers and backend in case.backends]
+    own = {change.name for change in CHANGES if sampler in change.samplers}
+    changes: Counter[str] = Counter()
+    changed = identical = lacking = undefined = 0
+    for case in of_sampler:
+        result = case.backends[backend]
+        identical += result.verdict == "identical"
+        lacking += result.verdict == "unsupported"
+        undefined += result.verdict == "rejected" and case.met(backend)
+        needed = own.intersection(result.changes or [])
+        changed += bool(needed)
+        changes.update(needed)
+    return DriftCell(
+        cases=len(of_sampler),
+        identical=identical,
+        lacking=lacking,
+        undefined=undefined,
+        changed=changed,
+        changes=dict(sorted(changes.items())),
+    )
+
+
+def _verdict(cells: list[DriftCell], columns: list[DriftColumn]) -> str:
+    """In words, from the columns in order of their releases."""
+    has = [
+        (cell, column.release)
+        for cell, column in zip(cells, columns, strict=True)
+        if cell.cases > cell.lacking
+    ]
+    if not has:
+        return "in none of these releases"
+    if bad := [release for cell, release in has if cell.unexplained]:
+        return f"not explained in {', '.join(dict.fromkeys(bad))}"
+    old = [release for cell, release in has if cell.changed]
+    said = []
+    if columns[-1].release != has[-1][1]:
+        said.append(f"removed after {has[-1][1]}")
+    if columns[0].release != has[0][1]:
+        said.append(f"new in {has[0][1]}")
+    said.append(f"another meaning up to {old[-1]}" if old else "the same meaning in all")
+    return ", ".join(said)
+
+
+def _change(bundle: Bundle, change: ChangeResult) -> Change:
+    command = ""
+    if change.case:
+        info = bundle.info.backends[change.backend].model_copy(update={"reference": "v0.5.0"})
+        command = replay(change.suite, change.case, bundle.info.seed, {change.backend: info})
+    shown = ChangeResult.model_validate(visible(change.model_dump()))
+    return Change(
+        name=shown.id.removeprefix("change/"),
+        samplers=shown.samplers,
+        last_old=shown.last_old,
+        first_new=shown.first_new,
+        old=shown.old,
+        new=shown.new,
+        cases=shown.cases,
+        backend=shown.backend,
+        case=shown.case,
+        counterexample=shown.counterexample,
+        result=shown.result,
+        replay=command,
+    )

@@ -1,0 +1,95 @@
+"""The report as one self-contained HTML file: no script, nothing from elsewhere."""
+
+from typing import NamedTuple
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from sampler_parity.harness.verdicts import ORDER
+from sampler_parity.reports.pages.parity.distribution import interval, short
+from sampler_parity.reports.pages.parity.model import Difference, Report, Section, Tally
+from sampler_parity.reports.pages.parity.power_chart import power
+from sampler_parity.reports.render.chart import ratios
+from sampler_parity.reports.render.words import (
+    duration,
+    figure,
+    lines_of,
+    number,
+    other_values,
+    place,
+    side_by_side,
+)
+
+FULL = 100  # differences shown in full; the rest are rows of a table
+
+
+class Shown(NamedTuple):
+    """The failures of a section: in full, and as rows."""
+
+    full: list[Difference]
+    rows: list[Difference]
+
+
+def html(report: Report) -> str:
+    template = environment().get_template("parity.html.j2")
+    charts = [
+        Markup(ratios(section.timings, f"section {i}"))  # escaped by Matplotlib
+        for i, section in enumerate(report.sections)
+    ]
+    powers = [
+        Markup(power(d.calibration.curves, f"power {i}") if d and d.calibration else "")
+        for i, d in enumerate(section.distribution for section in report.sections)
+    ]
+    return template.render(report=report, charts=charts, powers=powers)
+
+
+def environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"duration": duration, "number": number}
+    environment.globals |= {
+        "lines_of": lines_of,
+        "other_values": other_values,
+        "place": place,
+        "side_by_side": side_by_side,
+        "counts": counts,
+        "figure": figure,
+        "cell_class": cell_class,
+        "shown": shown,
+        "short": short,
+        "interval": interval,
+    }
+    return environment
+
+
+def shown(section: Section) -> Shown:
+    """Every failure: the first FULL and those with a counterexample in full, the rest as rows."""
+    full = [
+        difference
+        for i, difference in enumerate(section.failures)
+        if i < FULL or difference.counterexample is not None
+    ]
+    kept = set(map(id, full))
+    return Shown(full, [d for d in section.failures if id(d) not in kept])
+
+
+def counts(tally: Tally) -> list[tuple[str, str]]:
+    """(verdict, "n/N" or "n"): identical first as n/N, then the others, the worst first."""
+    found = [("identical", f"{tally.verdicts.get('identical', 0):,}/{tally.cases:,}")]
+    others = [v for v in ORDER if v != "identical" and v in tally.verdicts]
+    found += [(verdict, f"{tally.verdicts[verdict]:,}") for verdict in reversed(others)]
+    if tally.not_run:
+        found.append(("not run", f"{tally.not_run:,}"))
+    return found
+
+
+def cell_class(tally: Tally) -> str:
+    """bad: a case is not as required. good: all identical. fair: all as required."""
+    if tally.met < tally.cases or tally.cases == 0:
+        return "bad"
+    return "good" if tally.verdicts.get("identical", 0) == tally.cases else "fair"

@@ -1,0 +1,127 @@
+"""The parity matrix, sampler x implementation, over all bundles of a report.
+
+Only what is judged by the newest release stands here: how a build keeps to its own release is said
+by the table of drift. llama.cpp's builds alone need no matrix; with another implementation they
+stand beside it.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+
+from sampler_parity.harness.backends.registry import BUILT_IN
+from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.parity.explanations import Key, explanations_file, read_explanations
+from sampler_parity.harness.verdicts import ORDER, Verdict, worst
+from sampler_parity.reference import ALL_SAMPLERS
+from sampler_parity.reference.releases import NEWEST
+from sampler_parity.reports.pages.parity.matrix_model import (
+    MatrixCell,
+    MatrixDifference,
+    MatrixRow,
+    ParityMatrix,
+)
+from sampler_parity.reports.render.words import one_line, visible
+
+_OF_LLAMA_CPP = ("llama.cpp", "reference")
+_SAID: tuple[Verdict, ...] = ("unsupported", "rejected")  # the backend's reply says why
+
+Results = dict[str, list[tuple[CaseResult, BackendResult]]]
+
+
+def matrix(bundles: list[Bundle], explained: dict[Key, str] | None = None) -> ParityMatrix | None:
+    """None where nothing but llama.cpp ran. explained: that of suites/explanations.toml.
+
+    Raises InputError for a bad file of explanations.
+    """
+    results = _results(bundles)
+    if all(name.partition("@")[0] in _OF_LLAMA_CPP for name in results):
+        return None
+    if explained is None:
+        explained = read_explanations(explanations_file())
+    names = sorted(results, key=_column)
+    found = {
+        sampler for pairs in results.values() for case, _ in pairs for sampler in case.samplers
+    }
+    samplers = [s for s in ALL_SAMPLERS if s in found] + sorted(found - ALL_SAMPLERS.keys())
+    rows = [
+        MatrixRow(
+            sampler=visible(sampler),
+            cells=[_cell(sampler, name, results[name], explained) for name in names],
+        )
+        for sampler in samplers
+    ]
+    return ParityMatrix(
+        backends=[visible(name) for name in names],
+        rows=rows,
+        unexplained=sum(_unexplained(name, results[name], explained) for name in names),
+    )
+
+
+def _results(bundles: list[Bundle]) -> Results:
+    found: Results = defaultdict(list)
+    for bundle in bundles:
+        for case in bundle.cases:
+            for name, result in case.backends.items():
+                if bundle.info.backends[name].reference == NEWEST:
+                    found[name].append((case, result))
+    return found
+
+
+def _column(name: str) -> tuple[int, str]:
+    base = name.partition("@")[0]
+    return (list(BUILT_IN).index(base) if base in BUILT_IN else len(BUILT_IN), name)
+
+
+def _cell(
+    sampler: str,
+    name: str,
+    results: list[tuple[CaseResult, BackendResult]],
+    explained: dict[Key, str],
+) -> MatrixCell:
+    of_sampler = [result for case, result in results if sampler in case.samplers]
+    verdicts = [result.verdict for result in of_sampler]
+    return MatrixCell(
+        cases=len(of_sampler),
+        identical=verdicts.count("identical"),
+        verdict=worst(verdicts) if verdicts else None,
+        differences=list(_differences(name, of_sampler, explained)),
+    )
+
+
+def _differences(
+    name: str, results: list[BackendResult], explained: dict[Key, str]
+) -> Iterator[MatrixDifference]:
+    """The worst verdict first, of one verdict the most frequent stage."""
+    groups: dict[tuple[Verdict, str], list[BackendResult]] = defaultdict(list)
+    for result in results:
+        if result.verdict != "identical":
+            groups[result.verdict, result.stage].append(result)
+    ranked = sorted(groups.items(), key=lambda item: (-ORDER.index(item[0][0]), -len(item[1])))
+    for (verdict, stage), members in ranked:
+        whys = Counter(_why(name, result, explained) for result in members)
+        yield MatrixDifference(
+            stage=visible(stage),
+            verdict=verdict,
+            cases=len(members),
+            # one that is not explained must be seen, however many are
+            why="" if "" in whys else visible(one_line(whys.most_common(1)[0][0], 160)),
+        )
+
+
+def _why(name: str, result: BackendResult, explained: dict[Key, str]) -> str:
+    if result.verdict in _SAID:
+        return result.detail
+    base = name.partition("@")[0]
+    return explained.get((base, result.stage, result.verdict), "")
+
+
+def _unexplained(
+    name: str, results: list[tuple[CaseResult, BackendResult]], explained: dict[Key, str]
+) -> int:
+    """Of a backend of this project; those of others are their authors' to explain."""
+    if name.partition("@")[0] not in BUILT_IN:
+        return 0
+    return sum(
+        result.verdict != "identical" and not _why(name, result, explained) for _, result in results
+    )

@@ -1,0 +1,45 @@
+"""The parity matrix, sampler x implementation; part of the report's model."""
+
+from pydantic import BaseModel, ConfigDict
+
+from sampler_parity.harness.verdicts import Verdict
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class MatrixDifference(_Part):
+    """Cases of a cell with the same verdict and first differing stage ("" where none is named).
+
+    why: suites/explanations.toml, or what the backend said when it refused; "": not explained.
+    """
+
+    stage: str
+    verdict: Verdict
+    cases: int
+    why: str
+
+
+class MatrixCell(_Part):
+    """All cases with the sampler in their chain. verdict: the worst; None without a case."""
+
+    cases: int
+    identical: int
+    verdict: Verdict | None
+    differences: list[MatrixDifference]
+
+
+class MatrixRow(_Part):
+    """cells: in the order of the matrix's backends."""
+
+    sampler: str
+    cells: list[MatrixCell]
+
+
+class ParityMatrix(_Part):
+    """unexplained: results without an explanation on a backend that this project brings."""
+
+    backends: list[str]
+    rows: list[MatrixRow]
+    unexplained: int

@@ -1,0 +1,313 @@
+"""What a parity report says. The JSON report is this model; the other formats show it.
+
+Counts are whole numbers of cases. Steps, stages and ranks count from 0. Non-finite numbers are the
+strings "inf", "-inf" and "nan". reports/schemas/parity.schema.json is made from these models.
+"""
+
+import json
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from sampler_parity.harness.bundle.records.case import BackendResult, RunInfo
+from sampler_parity.harness.verdicts import Verdict
+from sampler_parity.reports.pages.parity.distribution_model import Distribution
+from sampler_parity.reports.pages.parity.matrix_model import ParityMatrix
+
+RULE_FACTOR = 2
+RULE_EXTRA_NS = 50_000
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Tally(_Part):
+    """Cases by verdict on one backend; cases = the sum of verdicts + not_run.
+
+    met: cases whose verdict is among the required ones, with nothing wrong with the case itself.
+    """
+
+    cases: int
+    met: int
+    not_run: int
+    verdicts: dict[Verdict, int]
+
+
+class BackendSummary(_Part):
+    """unavailable: why it did not start here, or "". backend_s: in its own sampler calls."""
+
+    name: str
+    version: str
+    build: str
+    device: str
+    unavailable: str
+    tally: Tally
+    wall_s: float
+    backend_s: float
+
+
+class Row(_Part):
+    """A row of the matrix (key: a sampler) or of the suites (key: a suite), by backend.
+
+    A case counts once for every sampler in its chain. digest: of the suite file; "" for a sampler.
+    """
+
+    key: str
+    digest: str = ""
+    cases: int
+    backends: dict[str, Tally]
+
+
+class Difference(_Part):
+    """A case that is not identical on a backend. met: the case allows this verdict.
+
+    counterexample: the smallest input found that still fails, as a case, on the first backend
+    that differed.
+    """
+
+    case: str
+    suite: str
+    samplers: list[str]
+    backend: str
+    verdict: Verdict
+    required: list[Verdict]
+    met: bool
+    step: int | None
+    steps: int
+    draws: int
+    stage: str
+    stage_index: int | None
+    what: str
+    values: dict[str, Any]
+    detail: str
+    counterexample: dict[str, Any] | None
+    replay: str
+
+
+class Problem(_Part):
+    """A case that says nothing, or whose reference is wrong: it fails on every backend."""
+
+    case: str
+    suite: str
+    samplers: list[str]
+    kind: Literal["refused", "expectation", "no step", "not run"]
+    detail: str
+    replay: str
+
+
+class SlowCase(_Part):
+    """Seconds on the reference and on each backend, transport and comparison included."""
+
+    case: str
+    suite: str
+    steps: int
+    reference_s: float
+    wall_s: dict[str, float]
+
+
+class Ratio(_Part):
+    """Of medians, to llama.cpp. low and high: bootstrap 95% interval; None with one round."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+class TimedBackend(_Part):
+    """Nanoseconds of one application of the chain; p99 and p999 by nearest rank."""
+
+    name: str
+    samples: int
+    median_ns: float
+    p99_ns: int
+    p999_ns: int
+    ratio: Ratio | None
+
+
+class Rule(_Part):
+    """The reference's median is at most 2 x llama.cpp's + 50,000 ns. met is None: not judged."""
+
+    limit_ns: float | None
+    met: bool | None
+    why: str
+
+
+class Timing(_Part):
+    """parity_met: cases of this sampler that met parity in the same run, of parity_cases."""
+
+    id: str
+    sampler: str
+    n_vocab: int
+    rounds: int
+    backends: list[TimedBackend]
+    rule: Rule
+    parity_met: int
+    parity_cases: int
+
+
+class Section(_Part):
+    """One bundle. ok: at least one case, every required verdict met, nothing left out."""
+
+    bundle: str
+    ok: bool
+    run: RunInfo
+    cases: int
+    cases_met: int
+    steps: int
+    draws: int
+    wall_s: float
+    backends: list[BackendSummary]
+    matrix: list[Row]
+    suites: list[Row]
+    differences: list[Difference]
+    problems: list[Problem]
+    slowest: list[SlowCase]
+    timings: list[Timing]
+    distribution: Distribution | None = None
+
+    @property
+    def failures(self) -> list[Difference]:
+        return [difference for difference in self.differences if not difference.met]
+
+    @property
+    def accepted(self) -> list[Difference]:
+        return [difference for difference in self.differences if difference.met]
+
+
+class DriftColumn(_Part):
+    """A build that was judged by its own release, in the bundle that holds it."""
+
+    bundle: str
+    backend: str
+    release: str
+
+
+class DriftCell(_Part):
+    """A sampler on a build. identical: to the reference of its release. lacking: the build has not
+    got a sampler of the case. undefined: in that release, not asked. changed: not identical to
+    v0.5.0's meaning of this sampler. changes: how many cases need each old meaning of it."""
+
+    cases: int
+    identical: int
+    lacking: int
+    undefined: int
+    changed: int
+    changes: dict[str, int]
+
+    @property
+    def unexplained(self) -> int:
+        return self.cases - self.identical - self.lacking - self.undefined
+
+
+class DriftRow(_Part):
+    sampler: str
+    cells: list[DriftCell]
+    verdict: str
+
+
+class Change(_Part):
+    """A change of meaning between two releases. cases: by backend, how many need the old one.
+    result: how the backend differs from v0.5.0's meaning on the counterexample."""
+
+    name: str
+    samplers: list[str]
+    last_old: str
+    first_new: str
+    old: str
+    new: str
+    cases: dict[str, int]
+    backend: str
+    case: str
+    counterexample: dict[str, Any] | None
+    result: BackendResult | None
+    replay: str
+
+
+class Drift(_Part):
+    """cells of a row: in the order of the columns, which are in the order of the releases."""
+
+    columns: list[DriftColumn]
+    rows: list[DriftRow]
+    changes: list[Change]
+
+
+class Configuration(_Part):
+    """A backend on its device, beside the first of its bundle.
+
+    compared: prompts that have figures, of `prompts`; equal: those whose logits are equal to the
+    bit. top1: of `rows` positions. difference: largest absolute of two logits. kl_*: in nats.
+    parted: texts that leave the first's, of `texts`; earliest: the step of the first to do so.
+    """
+
+    bundle: str
+    backend: str
+    device: str
+    machine: str
+    unavailable: str
+    first: str
+    prompts: int
+    compared: int
+    equal: int
+    rows: int
+    top1: int
+    difference: float | None
+    kl_max: float | None
+    kl_mean: float | None
+    failed: str
+    texts: int
+    parted: int
+    earliest: int | None
+
+
+class PartedText(_Part):
+    """A text that leaves the first backend's at `step`; see harness.bundle.records.case.Parted."""
+
+    bundle: str
+    backend: str
+    case: str
+    verdict: Verdict
+    first_verdict: Verdict
+    step: int
+    token: int
+    first_token: int
+    margin: float | None
+    difference: float | None
+    replay: str
+
+
+class Across(_Part):
+    """A configuration beside the first of another bundle. The figures are of `kept` rows."""
+
+    bundle: str
+    backend: str
+    base: str
+    prompts: int
+    equal: int
+    kept: int
+    top1: int
+    difference: float | None
+    kl_max: float | None
+
+
+class Devices(_Part):
+    configurations: list[Configuration]
+    parted: list[PartedText]
+    across: list[Across]
+
+
+class Report(_Part):
+    schema_version: Literal[1] = 1
+    kind: Literal["parity"] = "parity"
+    ok: bool
+    sections: list[Section]
+    matrix: ParityMatrix | None
+    drift: Drift | None
+    devices: Devices | None
+
+
+def schema_text() -> str:
+    """The text of reports/schemas/parity.schema.json."""
+    schema = Report.model_json_schema(mode="serialization")
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    return json.dumps(schema, indent=2, sort_keys=True) + "\n"

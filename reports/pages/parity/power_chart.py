@@ -1,0 +1,38 @@
+"""Power curves as inline SVG: one panel a test, one line a fault."""
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+from sampler_parity.harness.bundle.records.distribution import Curve
+from sampler_parity.reports.render.chart import INK, picture, plain
+
+_COLOURS = ("#4488cc", "#cc6677", "#44aa77", "#bb8833", "#9966cc")
+
+
+def power(curves: dict[str, list[Curve]], salt: str) -> str:
+    """An <svg> element, or "" where there are no curves. salt keeps its ids apart from others'."""
+    if not curves:
+        return ""
+    return picture(lambda figure: _draw(figure, curves), (6.4, 2.1 * len(curves)), salt)
+
+
+def _draw(figure: "Figure", curves: dict[str, list[Curve]]) -> None:
+    faults = list(dict.fromkeys(curve.fault for panel in curves.values() for curve in panel))
+    for axes, (title, panel) in zip(
+        figure.subplots(len(curves), squeeze=False)[:, 0], curves.items(), strict=True
+    ):
+        for curve in panel:
+            shares = [caught / curve.runs for caught in curve.caught]
+            colour = _COLOURS[faults.index(curve.fault) % len(_COLOURS)]
+            axes.plot(curve.draws, shares, "o-", color=colour, markersize=3, label=curve.fault)
+        axes.set_title(title, color=INK, loc="left", fontsize=9)
+        axes.set_xscale("log")
+        axes.set_ylim(-0.05, 1.05)
+        axes.set_ylabel("caught", color=INK)
+        axes.legend(
+            frameon=False, labelcolor=INK, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5)
+        )
+        plain(axes)
+    axes.set_xlabel("draws", color=INK)

@@ -1,0 +1,63 @@
+"""What a skip-ratio report says; reports/schemas/skip-ratio.schema.json is made of it."""
+
+import json
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from sampler_parity.harness.bundle.records.case import RunInfo
+from sampler_parity.harness.bundle.records.skip_ratio import Check, Measured
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="strings")
+
+
+class Row(_Part):
+    """A workload on a backend. modelled: the speed-up by harness/trie/model.py, of a row with
+    delay_ms from the row without; deviation: that over the measured, less 1. failed: checks not
+    met, and what prevented the measurement."""
+
+    bundle: str
+    workload: str
+    backend: str
+    model: str
+    leaves: str
+    prompts: int
+    rounds: int
+    delay_ms: float
+    ok: bool
+    verdict: str
+    failed: list[str]
+    measured: Measured | None
+    checks: list[Check]
+    modelled: float | None
+    deviation: float | None
+    replay: str
+
+
+class Bundle(_Part):
+    name: str
+    run: RunInfo
+
+
+class SkipRatioReport(_Part):
+    """rows: those that failed first. points: rows that the model was held against; foretold: those
+    of them with a longer pass; *_deviation: the largest, of either sign."""
+
+    schema_version: Literal[1] = 1
+    kind: Literal["skip_ratio"] = "skip_ratio"
+    ok: bool
+    bundles: list[Bundle]
+    rows: list[Row]
+    points: int
+    points_deviation: float | None
+    foretold: int
+    foretold_deviation: float | None
+
+
+def schema_text() -> str:
+    """The text of reports/schemas/skip-ratio.schema.json."""
+    schema = SkipRatioReport.model_json_schema(mode="serialization")
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    return json.dumps(schema, indent=2, sort_keys=True) + "\n"

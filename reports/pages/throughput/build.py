@@ -1,0 +1,118 @@
+"""The throughput page: from bundles to what it says. reports/pages/throughput/html.py writes it."""
+
+from collections import defaultdict
+
+import numpy as np
+
+from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.records.case import RunInfo, TimingResult
+from sampler_parity.harness.bundle.records.throughput import ThroughputResult
+from sampler_parity.harness.timing.notices import notices
+from sampler_parity.harness.timing.slopes import Slope, slopes
+from sampler_parity.harness.timing.verdict import compare_backends
+from sampler_parity.reports.pages.parity.speed import nearest_rank
+from sampler_parity.reports.pages.throughput.claims import claims
+from sampler_parity.reports.pages.throughput.model import (
+    Remark,
+    SlopeRow,
+    ThroughputReport,
+    ThroughputSection,
+    TimedRow,
+    compared,
+)
+from sampler_parity.reports.pages.throughput.widths import width_rows
+from sampler_parity.reports.render.words import visible
+
+EFFECT = 0.05
+FLOOR = "null"  # what it takes to do nothing: no rival
+_ORDER = ("timing/engines", "timing/samplers")
+
+
+def report_of(bundles: list[Bundle], effect: float = EFFECT) -> ThroughputReport | None:
+    """A section for every bundle that has something timed; None where none has."""
+    sections = [
+        _section(bundle, effect)
+        for bundle in bundles
+        if bundle.timings or bundle.throughputs or bundle.timing_checks
+    ]
+    return ThroughputReport(sections=sections) if sections else None
+
+
+def _section(bundle: Bundle, effect: float) -> ThroughputSection:
+    timings = sorted(
+        (TimingResult.model_validate(visible(t.model_dump())) for t in bundle.timings),
+        key=lambda t: _ORDER.index(t.suite) if t.suite in _ORDER else len(_ORDER),
+    )
+    wide = [ThroughputResult.model_validate(visible(t.model_dump())) for t in bundle.throughputs]
+    rows = [row for result in timings for row in _rows(result, effect)]
+    widths = [row for result in wide for row in width_rows(result, effect)]
+    busy = any(notice.kind == "busy" for t in timings for notice in notices(t))
+    return ThroughputSection(
+        bundle=visible(bundle.folder.resolve().name),
+        run=RunInfo.model_validate(visible(bundle.info.model_dump())),
+        effect=effect,
+        timings=rows,
+        slopes=[_slope_row(slope) for slope in slopes(timings)],
+        widths=widths,
+        claims=claims(rows, widths, busy),
+        remarks=_remarks(timings, wide),
+        check=next(iter(bundle.timing_checks), None),
+    )
+
+
+def _rows(result: TimingResult, effect: float) -> list[TimedRow]:
+    return [_row(result, name, ns, effect) for name, ns in result.ns.items() if ns]
+
+
+def _row(result: TimingResult, name: str, ns: list[int], effect: float) -> TimedRow:
+    median = float(np.median(ns))
+    setup = result.setup_ns.get(name)
+    compares = bool(result.baseline) and name not in (result.baseline, FLOOR)
+    return TimedRow(
+        id=result.id,
+        sampler=result.sampler,
+        n_vocab=result.n_vocab,
+        last_n=result.last_n,
+        masked=result.masked,
+        backend=name,
+        samples=len(ns),
+        median_ns=median,
+        p99_ns=nearest_rank(ns, 0.99),
+        p999_ns=nearest_rank(ns, 0.999),
+        setup_ns=float(np.median(setup)) if setup else None,
+        tokens_per_s=1e9 / max(median, 1.0),
+        compared=compared(compare_backends(result, name, effect)) if compares else None,
+        instructions=result.instructions.get(name),
+    )
+
+
+def _slope_row(slope: Slope) -> SlopeRow:
+    return SlopeRow(
+        group=slope.group,
+        backend=slope.backend,
+        over=slope.over,
+        other=slope.other,
+        first=slope.points[0],
+        last=slope.points[-1],
+        first_ns=slope.fastest_ns[0],
+        last_ns=slope.fastest_ns[-1],
+        ns_per=slope.ns_per,
+        low=slope.low,
+        high=slope.high,
+        exponent=slope.exponent,
+        steady=slope.steady,
+        finding=slope.finding,
+    )
+
+
+def _remarks(timings: list[TimingResult], wide: list[ThroughputResult]) -> list[Remark]:
+    """What disturbed a timing, and what did not run; a text that several share stands once."""
+    found = [(notice.text, t.id) for t in timings for notice in notices(t)]
+    for t in timings:
+        found += [(f"{name}: {why}", t.id) for name, why in (t.failed | t.uncounted).items()]
+    for w in wide:
+        found += [(f"{name}: {b.failed}", w.id) for name, b in w.backends.items() if b.failed]
+    places: dict[str, list[str]] = defaultdict(list)
+    for text, i in found:
+        places[text].append(i)
+    return [Remark(id=ids[0], more=len(ids) - 1, text=text) for text, ids in places.items()]

@@ -1,0 +1,156 @@
+"""What the throughput page says; its JSON. reports/schemas/throughput.schema.json is made of it.
+
+Times are nanoseconds of one application of a chain, or of one step of all sequences. A ratio is
+time on this backend / time on the baseline of the same record, of paired rounds; above 1 is slower.
+"""
+
+import json
+import math
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from sampler_parity.harness.bundle.records.case import RunInfo
+from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
+from sampler_parity.harness.timing.verdict import Comparison, TimingVerdict
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Compared(_Part):
+    """A backend beside the baseline. low, high: 95% interval. noise: of the baseline beside itself.
+    None where there is none."""
+
+    verdict: TimingVerdict
+    ratio: float | None
+    low: float | None
+    high: float | None
+    noise: float | None
+    why: str
+
+
+def compared(found: Comparison) -> Compared:
+    def finite(value: float) -> float | None:
+        return value if math.isfinite(value) else None
+
+    return Compared(
+        verdict=found.verdict,
+        ratio=finite(found.ratio),
+        low=finite(found.low),
+        high=finite(found.high),
+        noise=found.noise,
+        why=found.why,
+    )
+
+
+class TimedRow(_Part):
+    """A chain on a backend. setup_ns: median of making the candidates, which is not in median_ns.
+    compared: None on the baseline itself and on the floor, `null`."""
+
+    id: str
+    sampler: str
+    n_vocab: int
+    last_n: int
+    masked: float
+    backend: str
+    samples: int
+    median_ns: float
+    p99_ns: int
+    p999_ns: int
+    setup_ns: float | None
+    tokens_per_s: float
+    compared: Compared | None
+    instructions: int | None
+
+
+class SlopeRow(_Part):
+    """A cost over n_vocab (last_n being `other`), or the other way about, of the fastest samples.
+    steady: it must not depend on it; finding: it does."""
+
+    group: str
+    backend: str
+    over: Literal["n_vocab", "last_n"]
+    other: int
+    first: int
+    last: int
+    first_ns: float
+    last_ns: float
+    ns_per: float
+    low: float
+    high: float
+    exponent: float
+    steady: bool
+    finding: bool
+
+
+class Rate(_Part):
+    """Tokens a second: median over rounds, and its 95% interval."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+class WidthRow(_Part):
+    """A model, a chain, so many sequences at once. share: of sampling in the time of generating;
+    in the graph, what the baseline's decoding alone would have saved. in_graph: stages there."""
+
+    id: str
+    model: str
+    n_vocab: int
+    chain: str
+    sequences: int
+    backend: str
+    in_graph: int
+    stages: int
+    prompt: Rate
+    generation: Rate
+    sample_ns: float
+    decode_ns: float
+    share: float | None
+    compared: Compared | None
+
+
+class Remark(_Part):
+    """What disturbed a timing, or why there is none. more: how many others share it."""
+
+    id: str
+    more: int
+    text: str
+
+
+class Claim(_Part):
+    """What an engine says of itself, and what this bundle shows. holds: None: not measured."""
+
+    claim: str
+    seen: str
+    holds: bool | None
+
+
+class ThroughputSection(_Part):
+    """One bundle. effect: the smallest share that a verdict calls slower or faster."""
+
+    bundle: str
+    run: RunInfo
+    effect: float
+    timings: list[TimedRow]
+    slopes: list[SlopeRow]
+    widths: list[WidthRow]
+    claims: list[Claim]
+    remarks: list[Remark]
+    check: TimingCheckResult | None
+
+
+class ThroughputReport(_Part):
+    schema_version: Literal[1] = 1
+    kind: Literal["throughput"] = "throughput"
+    sections: list[ThroughputSection]
+
+
+def schema_text() -> str:
+    """The text of reports/schemas/throughput.schema.json."""
+    schema = ThroughputReport.model_json_schema(mode="serialization")
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    return json.dumps(schema, indent=2, sort_keys=True) + "\n"

@@ -1,0 +1,61 @@
+"""What a run of timings prints at its end: a line a backend, and what must not be and is."""
+
+from collections import Counter
+
+from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
+from sampler_parity.reports.pages.throughput.build import report_of
+from sampler_parity.reports.pages.throughput.html import rate, share, slope_words
+from sampler_parity.reports.pages.throughput.model import ThroughputSection, WidthRow
+from sampler_parity.reports.render.words import one_line
+
+
+def timing_lines(bundle: Bundle) -> list[str]:
+    report = report_of([bundle])
+    if report is None:
+        return []
+    section = report.sections[0]
+    findings = [slope for slope in section.slopes if slope.finding]
+    lines = [
+        *_verdicts(section),
+        *(_width(row) for row in section.widths),
+        *(
+            f"finding  {one_line(s.group, 80)} on {one_line(s.backend, 80)}: {slope_words(s)}"
+            for s in findings
+        ),
+        *(_check(section.check) if section.check else []),
+    ]
+    return [line.replace("\n", " ").replace("\t", " ") for line in lines]
+
+
+def _verdicts(section: ThroughputSection) -> list[str]:
+    """Of every backend: how many chains were slower, faster, alike, undecided."""
+    by_backend: dict[str, Counter[str]] = {}
+    for row in section.timings:
+        if row.compared:
+            by_backend.setdefault(row.backend, Counter())[row.compared.verdict] += 1
+    return [
+        f"speed    {one_line(name, 80)}   "
+        + "   ".join(f"{n:,} {verdict}" for verdict, n in found.items())
+        for name, found in by_backend.items()
+    ]
+
+
+def _width(row: WidthRow) -> str:
+    what = f"{one_line(row.model, 40)}, {one_line(row.chain, 40)}, {row.sequences} at once"
+    where = one_line(row.backend, 80)
+    return f"tokens/s {what} on {where}: {rate(row.generation)}, sampling {share(row.share)}"
+
+
+def _check(check: TimingCheckResult) -> list[str]:
+    lines = []
+    for curve in check.curves:
+        slower = ", ".join(
+            f"{n}/{curve.trials} after {s:.2g} s"
+            for n, s in zip(curve.slower, curve.seconds, strict=True)
+        )
+        lines.append(f"slower   by {curve.percent:g}%: {slower}")
+    alarms = max(s + f for s, f in zip(check.curves[0].slower, check.curves[0].faster, strict=True))
+    state = "ok" if check.met else "FAILED"
+    stated = check.alarm_rate * check.curves[0].trials
+    return [*lines, f"alarms   {alarms}/{check.curves[0].trials}, stated {stated:g}   {state}"]

@@ -1,0 +1,87 @@
+"""Rows of the throughput page: tokens a second with decoding."""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.bundle.records.throughput import (
+    Generation,
+    ThroughputOnBackend,
+    ThroughputResult,
+)
+from sampler_parity.harness.timing.verdict import compare_rounds, noise_of, ratio_of_rounds
+from sampler_parity.reports.pages.throughput.model import Compared, Rate, WidthRow, compared
+
+Rounds = NDArray[np.float64]
+
+
+def width_rows(result: ThroughputResult, effect: float) -> list[WidthRow]:
+    return [
+        _row(result, name, backend, effect)
+        for name, backend in result.backends.items()
+        if backend.rounds
+    ]
+
+
+def _row(
+    result: ThroughputResult, name: str, backend: ThroughputOnBackend, effect: float
+) -> WidthRow:
+    sample, decode = _sampled(backend.rounds), _decoded(backend.rounds)
+    prompt = np.array([r.prompt_ns for r in backend.rounds], float)
+    made, read = result.sequences * result.n_tokens, result.sequences * result.n_prompt
+    return WidthRow(
+        id=result.id,
+        model=result.model,
+        n_vocab=result.n_vocab,
+        chain=result.chain,
+        sequences=result.sequences,
+        backend=name,
+        in_graph=backend.in_graph,
+        stages=result.stages,
+        prompt=_rate(prompt, read),
+        generation=_rate(sample + decode, made),
+        sample_ns=float(np.median(sample)) / result.n_tokens,
+        decode_ns=float(np.median(decode)) / result.n_tokens,
+        share=_share(result, backend, sample, decode),
+        compared=None if name == result.baseline else _compared(result, sample + decode, effect),
+    )
+
+
+def _sampled(rounds: list[Generation]) -> Rounds:
+    return np.array([sum(r.sample_ns) for r in rounds], float)
+
+
+def _decoded(rounds: list[Generation]) -> Rounds:
+    return np.array([sum(r.decode_ns) for r in rounds], float)
+
+
+def _rate(ns: Rounds, tokens: int) -> Rate:
+    """Of rounds that made so many tokens each."""
+    found = ratio_of_rounds(np.full(len(ns), 1e9 * tokens), ns)
+    if found is None:
+        return Rate(value=0.0, low=None, high=None)
+    wide = not math.isfinite(found.high)
+    return Rate(
+        value=found.ratio, low=None if wide else found.low, high=None if wide else found.high
+    )
+
+
+def _share(
+    result: ThroughputResult, backend: ThroughputOnBackend, sample: Rounds, decode: Rounds
+) -> float | None:
+    """Of sampling. In the graph it is part of decoding: what is above the baseline's decoding."""
+    total = sample + decode
+    if not backend.in_graph:
+        return float(np.median(sample / total))
+    first = result.backends[result.baseline]
+    if first.in_graph or len(first.rounds) != len(total):
+        return None
+    return float(np.median((total - _decoded(first.rounds)) / total))
+
+
+def _compared(result: ThroughputResult, total: Rounds, effect: float) -> Compared:
+    first, again = result.backends[result.baseline].rounds, result.again.rounds
+    baseline = _sampled(first) + _decoded(first)
+    noise = noise_of(baseline, _sampled(again) + _decoded(again))
+    return compared(compare_rounds(total, baseline, noise, effect))

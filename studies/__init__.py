@@ -1,0 +1,1 @@
+"""Measurements behind docs/findings-*.md: `python -m studies.NAME` in a checkout."""

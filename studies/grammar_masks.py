@@ -1,0 +1,184 @@
+"""What the mask of a grammar costs, step by step along a text, in every engine that runs here.
+
+    python -m studies.grammar_masks [--rounds N] [--seed N] [--vocab V]... [-b BACKEND]...
+
+A step is the mask of all tokens and its application to the logits, on the clock inside the
+backend; accepting the next token is not in it. Setting up is all that comes before the first mask:
+reading and compiling the grammar. The backends take turns, in random order, each time on a grammar
+set up afresh. An engine is timed only where it leaves the tokens that llama.cpp leaves, or those of
+a strict reading of UTF-8: elsewhere it would be fast at something else. Of the rounds the least
+counts: what else the machine does can only add.
+"""
+
+import argparse
+import random
+import statistics
+import sys
+import time
+from dataclasses import dataclass, field
+
+from sampler_parity.harness.backends import registry
+from sampler_parity.harness.bundle import machine
+from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs.logits import Generated
+from sampler_parity.harness.inputs.random_model import random_128256_path
+from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
+from sampler_parity.harness.parity.execute import execute
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
+from sampler_parity.harness.suite.blocks.grammar import spell
+from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.suite.prepared import Prepared, prepare
+from sampler_parity.harness.trie.workloads import leaf_texts, text_grammar
+
+_JSON = r"""
+root ::= object
+value ::= object | array | string | number | "true" | "false" | "null"
+object ::= "{" ws (pair ("," ws pair)*)? "}" ws
+pair ::= string ":" ws value
+array ::= "[" ws (value ("," ws value)*)? "]" ws
+string ::= "\"" ([^"\\\x00-\x1f] | "\\" ["\\/bfnrt])* "\"" ws
+number ::= "-"? ("0" | [1-9] [0-9]*) ("." [0-9]+)? ws
+ws ::= [ \t\n]*
+"""
+_TEXT = '{"name": "the", "size": 12.5}'
+
+WORKLOADS = {"30 actions": (text_grammar(leaf_texts("actions")), "SEND"), "JSON": (_JSON, _TEXT)}
+BACKENDS = ["llama.cpp", "llguidance", "llguidance/rules", "xgrammar", "xgrammar/rules", "null"]
+VOCABS = ["bpe", "spm", "small", "random-128256"]
+
+
+_HEAD = """\
+| V | engine | us a step, least | median | llama.cpp's least / its own | setting up, least ms |
+| ---: | --- | ---: | ---: | ---: | ---: |"""
+
+
+@dataclass
+class Costs:
+    """Microseconds of a step, the mean along the text, and milliseconds of setting up, by round.
+
+    failed: why there are none.
+    """
+
+    step_us: list[float] = field(default_factory=list)
+    setup_ms: list[float] = field(default_factory=list)
+    failed: str = ""
+
+
+def case_of(workload: str, vocab: str) -> Case:
+    grammar, text = WORKLOADS[workload]
+    words = read_vocab(vocab_path(vocab))
+    tokens = spell(text, words, "longest")
+    return Case(
+        id=f"grammar_masks/{workload.replace(' ', '-')}",
+        description="A text whose masks are timed",
+        why="see studies/grammar_masks.py",
+        chain=[{"grammar": {"grammar_str": grammar, "grammar_root": "root"}}],
+        logits=Generated(family="equal", n=len(words)),
+        vocab=vocab,
+        accept=tokens,
+        steps=len(tokens) + 1,
+    )
+
+
+def measure(case: Case, backends: list[BackendProcess], rounds: int, seed: int) -> dict[str, Costs]:
+    ready, order = prepare(case), random.Random(seed)
+    judged = execute(case, [backend for backend in backends if backend.name != "null"]).backends
+    found = {b.name: Costs(failed=_unfit(judged.get(b.name))) for b in backends}
+    running = [backend for backend in backends if not found[backend.name].failed]
+    for turn in range(rounds + 1):
+        for backend in order.sample(running, len(running)):
+            step_us, setup_ms = _once(ready, backend)
+            if turn > 0:  # the first round warms up
+                found[backend.name].step_us.append(step_us)
+                found[backend.name].setup_ms.append(setup_ms)
+    return found
+
+
+def _unfit(result: BackendResult | None) -> str:
+    """Why the masks of a backend are not comparable, or ''."""
+    if result is None or result.verdict in ("identical", "explained"):
+        return ""
+    return f"{result.verdict}: {result.detail or f'step {result.step}'}"
+
+
+def _once(ready: Prepared, backend: BackendProcess) -> tuple[float, float]:
+    """A walk along the text: microseconds a step, and milliseconds of a request without steps."""
+    n = ready.case.logits.n
+    backend.scratch.ensure(4 * n)
+    backend.scratch.write(0, ready.rows[0])
+    request = p.RunRequest(
+        chain=ready.chain,
+        n_vocab=n,
+        vocab=ready.vocab_file,
+        rows=p.Rows(at=0, count=1, n=n),
+        steps=[],
+        detail="token",
+        out=4 * n,
+    )
+    start = time.perf_counter_ns()
+    backend.ask(request, p.RunReply)
+    setup_ns = time.perf_counter_ns() - start
+    steps = [step.model_copy(update={"row": 0}) for step in ready.steps]
+    reply = backend.ask(request.model_copy(update={"steps": steps}), p.RunReply)
+    return reply.ns / len(steps) / 1e3, setup_ns / 1e6
+
+
+def rows(case: Case, found: dict[str, Costs]) -> list[str]:
+    """Of a workload on a vocabulary: the lines of the table."""
+    lines = []
+    native = found["llama.cpp"].step_us if "llama.cpp" in found else []
+    for name, costs in found.items():
+        if costs.failed:
+            lines.append(f"| {case.logits.n:,} | {name} | not timed: {costs.failed[:90]} | | | |")
+            continue
+        least, setup = min(costs.step_us), min(costs.setup_ms)
+        shown = f"{least:,.1f} | {statistics.median(costs.step_us):,.1f}"
+        ratio = f"{min(native) / least:,.3g}" if native else ""
+        lines.append(f"| {case.logits.n:,} | {name} | {shown} | {ratio} | {setup:,.1f} |")
+    return lines
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m studies.grammar_masks")
+    parser.add_argument("-b", "--backend", action="append")
+    parser.add_argument("--vocab", action="append")
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    try:
+        report(given.backend or BACKENDS, given.vocab or VOCABS, given.rounds, given.seed)
+    except (InputError, BackendFailure) as error:
+        sys.exit(str(error))
+
+
+def report(names: list[str], vocabs: list[str], rounds: int, seed: int) -> None:
+    """Prints the tables. Raises InputError, and BackendFailure for what died while it was timed."""
+    backends = [registry.start(name, timeout_s=300) for name in names]
+    for backend in list(backends):
+        try:
+            print(f"{backend.name}: {backend.hello().version}")
+        except BackendFailure as failure:
+            print(f"{backend.name}: unavailable: {failure}")
+            backends.remove(backend)
+    here = machine.describe()
+    print(f"{here.cpu}, {here.cores} cores; {rounds} rounds, seed {seed}")
+    try:
+        for workload in WORKLOADS:
+            print(f"\n{workload}\n\n{_HEAD}")
+            for vocab in vocabs:
+                case = case_of(workload, path_of(vocab))
+                found = measure(case, backends, rounds, seed)
+                print("\n".join(rows(case, found)), flush=True)
+    finally:
+        for backend in backends:
+            backend.close()
+
+
+def path_of(vocab: str) -> str:
+    return str(random_128256_path()) if vocab == "random-128256" else vocab
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,291 @@
+"""Measures the claims of tsampler's documentation: `python -m studies.tsampler [PART]...`
+
+Parts: modes, llama_cpp, temperature, arithmetic, penalties, hugging_face, times, memory; default
+all. The rows are the 320 of golden/small.gguf. `times` and `memory` run the TypeScript; the rest
+runs the reference, which the suites in suites/tsampler/ hold equal to it, to the bit.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.backends import registry
+from sampler_parity.harness.inputs import fixtures
+from sampler_parity.harness.inputs.chains import complete
+from sampler_parity.harness.inputs.logits import FAMILIES
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.reference import Candidates, build_chain, floats
+from sampler_parity.reference.pipelines.tsampler import filters, sample, v8_math
+from sampler_parity.reference.pipelines.tsampler.history import TokenHistoryTracker
+from sampler_parity.reference.pipelines.tsampler.sample import SamplingParams
+
+Row = NDArray[np.float32]
+PLAIN = {"penalty_repeat": 1.0}
+
+
+def golden() -> list[Row]:
+    return [row.astype(np.float32) for row in fixtures.load("small")]
+
+
+def ours(row: Row, mode: sample.Mode = "parity", **params: Any) -> Candidates:
+    return sample.filtered(row, TokenHistoryTracker(0), SamplingParams(**PLAIN | params), mode)
+
+
+def native(row: Row, *stages: dict[str, Any]) -> Candidates:
+    cand = Candidates.from_logits(row)
+    build_chain([*stages, {"dist": {"seed": 0}}], n_vocab=len(row)).apply(cand)
+    return cand
+
+
+def masses(cand: Candidates, n: int) -> NDArray[np.float64]:
+    """Probabilities by id, normalized."""
+    mass = np.zeros(n)
+    mass[cand.ids] = cand.p
+    return np.asarray(mass / mass.sum())
+
+
+def compare(name: str, pairs: list[tuple[Candidates, Candidates]], n: int) -> None:
+    """How many pairs keep the same tokens, and how far apart the distributions are."""
+    survivors = [set(a.ids[a.p > 0].tolist()) == set(b.ids[b.p > 0].tolist()) for a, b in pairs]
+    bits = [
+        np.array_equal(a.ids, b.ids) and np.array_equal(a.logits, b.logits) and same
+        for (a, b), same in zip(pairs, survivors, strict=True)
+    ]
+    tv = [abs(masses(a, n) - masses(b, n)).sum() / 2 for a, b in pairs]
+    kept = [np.mean([len(pair[i]) for pair in pairs]) for i in (0, 1)]
+    print(
+        f"  {name:<58} same tokens {sum(survivors)}/{len(pairs)}, same order and logits "
+        f"{sum(bits)}/{len(pairs)}, total variation median {np.median(tv):.2g}, max {max(tv):.2g}, "
+        f"tokens kept {kept[0]:.1f} and {kept[1]:.1f}"
+    )
+
+
+def modes() -> None:
+    print("fast against parity")
+    rows = golden()
+    settings: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("top_k 40, other defaults", {}),
+        ("top_k 0, other defaults", {"top_k": 0}),
+        ("top_k 0, top_p 0.95 alone", {"top_k": 0, "min_p": 0.0}),
+        ("top_k 0, top_p 1, min_p 0, temp 1.2", {"top_k": 0, "min_p": 0, "top_p": 1, "temp": 1.2}),
+        ("top_k 0, typical_p 0.9 alone", {"top_k": 0, "typical_p": 0.9, "top_p": 1, "min_p": 0.0}),
+    )
+    for name, params in settings:
+        compare(name, [(ours(r, "fast", **params), ours(r, **params)) for r in rows], 4096)
+    for family in ("zipf", "flat"):
+        made = [
+            FAMILIES[family](np.random.default_rng(seed), 32000).astype(np.float32)
+            for seed in range(8)
+        ]
+        params = {"top_k": 0, "min_p": 0.0}
+        pairs = [(ours(r, "fast", **params), ours(r, **params)) for r in made]
+        compare(f"{family}, V = 32,000, top_k 0, top_p 0.95 alone", pairs, 32000)
+
+
+def llama_cpp() -> None:
+    print("parity mode against llama.cpp v0.5.0, the same parameters")
+    rows, keep = golden(), {"min_keep": 0}
+    tail = [{"top_p": {"p": 0.95, **keep}}, {"min_p": {"p": 0.05, **keep}}]
+    warm: dict[str, Any] = {"temp": {"temp": 0.8}}
+    k40: dict[str, Any] = {"top_k": {"k": 40}}
+    typical: dict[str, Any] = {"typical_p": {"p": 0.9, **keep}}
+    chains: list[tuple[str, dict[str, Any], list[dict[str, Any]]]] = [
+        ("defaults", {}, [k40, *tail, warm]),
+        ("defaults, top_k 0", {"top_k": 0}, [*tail, warm]),
+        ("defaults, typical_p 0.9", {"typical_p": 0.9}, [k40, typical, *tail, warm]),
+        (
+            "defaults, top_n_sigma 1 where each has it",
+            {"top_n_sigma": 1.0},
+            [{"top_n_sigma": {"n": 1.0}}, k40, *tail, warm],
+        ),
+        (
+            "defaults, top_n_sigma 1 behind min_p in both",
+            {"top_n_sigma": 1.0},
+            [k40, *tail, {"top_n_sigma": {"n": 1.0}}, warm],
+        ),
+    ]
+    for name, params, chain in chains:
+        compare(name, [(ours(r, **params), native(r, *chain)) for r in rows], 4096)
+    greedy = [int(r.argmax()) for r in rows]
+    tiny = [native(r, k40, *tail, {"temp": {"temp": 0.0009}}) for r in rows]
+    certain = sum(
+        c.p.max() == 1 and int(c.ids[c.p.argmax()]) == g for c, g in zip(tiny, greedy, strict=True)
+    )
+    print(f"  temp 0.0009 (greedy in tsampler) is certain in llama.cpp: {certain}/{len(rows)} rows")
+
+
+def temperature() -> None:
+    print("temperature before the filters against behind them")
+    rows = golden()
+    settings: tuple[tuple[str, dict[str, Any]], ...] = (
+        ("top_k 40 alone", {"top_p": 1.0, "min_p": 0.0}),
+        ("top_p 0.95 alone", {"top_k": 0, "min_p": 0.0}),
+        ("min_p 0.05 alone", {"top_k": 0, "top_p": 1.0}),
+        ("defaults", {}),
+    )
+    for temp in (0.5, 0.8, 1.5):
+        for name, params in settings:
+            pairs = []
+            for row in rows:
+                early = filters.candidates_from_logits(row)
+                filters.temperature(early, temp)
+                pairs.append(
+                    (ours(early.logits, temp=1.0, **params), ours(row, temp=temp, **params))
+                )
+            compare(f"temp {temp}, {name}", pairs, 4096)
+
+
+def arithmetic() -> None:
+    print("V8's exp and log (fdlibm) against glibc's, in double")
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-50, 0, 2_000_000)
+    for name, a, b in (
+        ("exp(x), x in -50..0", v8_math.exp(x), floats.exp(x)),
+        ("log(x), x in 0..1", v8_math.log(-x / 50), floats.log(-x / 50)),
+    ):
+        single = (a.astype(np.float32) != b.astype(np.float32)).sum()
+        print(f"  {name}: {(a != b).sum():,}/{len(x):,} differ, {single} once rounded to float32")
+
+
+def penalties() -> None:
+    print("penalties against llama.cpp's, one occurrence of every token, logits that differ")
+    row = np.random.default_rng(0).normal(0, 3, 100_000).astype(np.float32)
+    for repeat, freq, present in (
+        (1.1, 0.0, 0.0),
+        (1.25, 0.0, 0.0),
+        (1.1, 0.3, 0.2),
+        (1.25, 0.375, 0.625),
+    ):
+        given = {"penalty_repeat": repeat, "penalty_freq": freq, "penalty_present": present}
+        results = []
+        for prefix in ("tsampler_", ""):
+            chain = build_chain([{f"{prefix}penalties": {"penalty_last_n": len(row), **given}}])
+            for token in range(len(row)):
+                chain.accept(token)
+            cand = Candidates.from_logits(row)
+            chain.apply(cand)
+            results.append(cand.logits)
+        a, b = results
+        print(
+            f"  repeat {repeat}, freq {freq}, present {present}: {(a != b).sum():,}/{len(row):,} "
+            f"differ, by at most {abs(a - b).max():.2g}"
+        )
+
+
+def hugging_face() -> None:
+    print("Hugging Face: logits 4, -4 and 0 of seen tokens, repetition penalty 2")
+    try:
+        import torch
+        import transformers
+    except ImportError:
+        print("  not measured: transformers and torch are not installed")
+        return
+    seen, scores = torch.tensor([[0, 1, 2, 1]]), torch.tensor([[4.0, -4.0, 0.0, 1.0]])
+    penalized = transformers.RepetitionPenaltyLogitsProcessor(2.0)(seen, scores)
+    print(f"  transformers {transformers.__version__}: {penalized[0, :3].tolist()}")
+
+
+def times() -> None:
+    print("milliseconds for a token, median of 30 (zipf logits, no penalties)")
+    keep = {"min_keep": 0}
+    default = (
+        {"top_p": {"p": 0.95, **keep}},
+        {"min_p": {"p": 0.05, **keep}},
+        {"temp": {"temp": 0.8}},
+    )
+    chains: list[tuple[str, str, list[dict[str, Any]]]] = [
+        ("tsampler", "fast, top_k 40", [{"tsampler": {"seed": 1, **PLAIN}}]),
+        ("tsampler", "fast, top_k 0", [{"tsampler": {"seed": 1, "top_k": 0, **PLAIN}}]),
+        ("tsampler", "fast, penalties 1.1 of 64", [{"tsampler": {"seed": 1}}]),
+        (
+            "tsampler",
+            "parity, top_k 0",
+            [{"tsampler": {"seed": 1, "top_k": 0, "mode": "parity", **PLAIN}}],
+        ),
+        ("tsampler", "top-k 40 alone", [{"tsampler_top_k": {"k": 40}}]),
+        (
+            "llama.cpp",
+            "top_k 40, top_p, min_p, temp, dist",
+            [{"top_k": {"k": 40}}, *default, {"dist": {"seed": 1}}],
+        ),
+        ("llama.cpp", "top_p, min_p, temp, dist", [*default, {"dist": {"seed": 1}}]),
+    ]
+    sizes = (32_000, 65_536, 128_256, 262_144)
+    print(f"  {'':<50}" + "".join(f"V = {n:<9,}" for n in sizes))
+    for backend, name, chain in chains:
+        process = registry.start(backend)
+        row = []
+        try:
+            for n in sizes:
+                logits = FAMILIES["zipf"](np.random.default_rng(1), n).astype(np.float32)
+                process.scratch.ensure(4 * n)
+                process.scratch.write(0, logits)
+                request = p.TimeRequest(
+                    chain=complete(chain, n),
+                    n_vocab=n,
+                    rows=p.Rows(at=0, count=1, n=n),
+                    history=list(range(64)),
+                    repetitions=60,
+                )
+                row.append(np.median(process.ask(request, p.TimeReply).ns[30:]) / 1e6)
+        finally:
+            process.close()
+        print(f"  {backend + ': ' + name:<50}" + "".join(f"{ms:<13.3f}" for ms in row))
+
+
+_ALLOCATIONS = """
+import * as api from "%s";
+const tokens = 1000, n = 65536;
+const logits = Float32Array.from({length: n}, (_, i) => 10 - 1.2 * Math.log(1 + (i * 7919) %% n));
+const perToken = {};
+for (const penaltyRepeat of [1, 1.1]) {
+  const tokenHistory = new api.TokenHistoryTracker(64), workspace = new api.SamplerWorkspace();
+  const prng = new api.Xoroshiro128Plus(1), params = {penaltyRepeat};
+  const opts = {tokenHistory, workspace, prng, params};
+  const step = () => tokenHistory.accept(api.sampleWithStrategy(logits, opts));
+  for (let i = 0; i < 500; i++) step();
+  global.gc();
+  const before = process.memoryUsage().heapUsed;
+  for (let i = 0; i < tokens; i++) step();
+  perToken[penaltyRepeat] = (process.memoryUsage().heapUsed - before) / tokens;
+}
+const full = new api.SamplerWorkspace();
+api.applyTopK(logits, 0, full);
+console.log(JSON.stringify({perToken, slots: [64, 256, 512, full.capacity]}));
+"""
+
+
+def memory() -> None:
+    print("memory of our TypeScript, V = 65,536")
+    script = _ALLOCATIONS % (registry.TSAMPLER / "dist" / "api" / "index.js").as_uri()
+    # A young generation so large that nothing is collected between the two readings.
+    command = ["node", "--expose-gc", "--max-semi-space-size=512", "--min-semi-space-size=512"]
+    done = subprocess.run(
+        [*command, "--input-type=module", "-e", script], capture_output=True, text=True, check=True
+    )
+    said = json.loads(done.stdout)
+    for repeat, size in said["perToken"].items():
+        print(f"  JavaScript heap per token after 500, penalty {repeat}: {size:,.0f} bytes")
+    for slots in said["slots"]:
+        print(f"  workspace of {slots:,} slots: {24 * slots:,} bytes")
+
+
+PARTS: dict[str, Callable[[], None]] = {
+    "modes": modes,
+    "llama_cpp": llama_cpp,
+    "temperature": temperature,
+    "arithmetic": arithmetic,
+    "penalties": penalties,
+    "hugging_face": hugging_face,
+    "times": times,
+    "memory": memory,
+}
+
+if __name__ == "__main__":
+    for part in sys.argv[1:] or list(PARTS):
+        PARTS[part]()

@@ -1,0 +1,141 @@
+"""Measures the smaller claims of tsampler's documentation:
+`python -m studies.tsampler_small [PART]...`
+
+Parts: pool, penalty, seeds, growth, filters; default all. `growth`, `filters` and `seeds` run the
+TypeScript, `seeds` llama.cpp, too.
+"""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sampler_parity.harness.backends import registry
+from sampler_parity.harness.inputs.chains import complete
+from sampler_parity.harness.inputs.logits import FAMILIES
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.reference import Candidates, build_chain
+from sampler_parity.reference.pipelines.tsampler.metrics import entropy
+from studies.tsampler import golden
+
+
+def pool() -> None:
+    print("typical-p's pool: the entropy over the k largest logits against that over all 4,096")
+    rows = golden()
+    whole = np.array([entropy(row) for row in rows])
+    for k in (40, 256, 512):
+        part = np.array([entropy(np.sort(row)[-k:]) for row in rows])
+        off = abs(part - whole)
+        print(f"  k = {k:<4} off by {off.mean():.4f} nats on average, {off.max():.4f} at most")
+
+
+def penalty() -> None:
+    print("repetition penalty 1.1 on the 64 likeliest tokens of each row, all in the history")
+    raised = lowered = swapped = 0
+    for row in golden():
+        seen = np.argsort(-row)[:64]
+        chain = build_chain([{"tsampler_penalties": {"penalty_last_n": 64, "penalty_repeat": 1.1}}])
+        for token in seen.tolist():
+            chain.accept(token)
+        cand = Candidates.from_logits(row)
+        chain.apply(cand)
+        before, after = (np.exp(x - np.logaddexp.reduce(x)) for x in (row, cand.logits))
+        raised += int((after[seen] > before[seen]).sum())
+        lowered += int((after[seen] < before[seen]).sum())
+        swapped += int((np.diff(cand.logits[seen]) > 0).any())
+    print(f"  probability lower for {lowered:,}, higher for {raised:,} penalized tokens")
+    print(f"  order among the penalized tokens changed in {swapped}/{len(golden())} rows")
+
+
+def seeds() -> None:
+    print("20 generators one after the other without a seed, first of 100,000 equal tokens")
+    n = 100_000
+    process = registry.start("llama.cpp")
+    try:
+        process.scratch.ensure(4 * n + 8)
+        process.scratch.write(0, np.zeros(n, np.float32))
+        request = p.DrawsRequest(
+            chain=complete([{"dist": {"seed": 0xFFFFFFFF}}], n),
+            n_vocab=n,
+            rows=p.Rows(at=0, count=1, n=n),
+            n=1,
+            out=4 * n,
+        )
+        tokens = set()
+        for _ in range(20):
+            process.ask(request, p.DrawsReply)
+            tokens.add(int(process.scratch.view(4 * n, 1, np.int32)[0]))
+    finally:
+        process.close()
+    print(f"  llama.cpp, LLAMA_DEFAULT_SEED: {len(tokens)}/20 different")
+    script = """
+        import * as api from "%s";
+        const made = Array.from({length: 20}, () => new api.Xoroshiro128Plus(Date.now()).next());
+        console.log(new Set(made).size);
+    """
+    print(f"  tsampler, Date.now(): {_node(script)}/20 different")
+
+
+def growth() -> None:
+    print("workspace from 40 to 512 slots, microseconds in all, median of 200")
+    script = """
+        import * as api from "%s";
+        const times = [];
+        for (let i = 0; i < 400; i++) {
+          const workspace = new api.SamplerWorkspace(40);
+          const start = process.hrtime.bigint();
+          for (const k of [64, 128, 256, 512]) workspace.ensureCapacity(k);
+          times.push(Number(process.hrtime.bigint() - start) / 1000);
+        }
+        const late = times.slice(200).sort((a, b) => a - b);
+        console.log(JSON.stringify([late[100], Math.max(...late)]));
+    """
+    median, slowest = json.loads(_node(script))
+    print(f"  {median:.1f}, {slowest:.0f} at most")
+
+
+def _node(script: str) -> str:
+    source = script % (registry.TSAMPLER / "dist" / "api" / "index.js").as_uri()
+    command = ["node", "--input-type=module", "-e", source]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def filters() -> None:
+    print("milliseconds of single filters, median of 30, V = 65,536 (zipf logits)")
+    n = 65_536
+    top: Callable[[int], dict[str, Any]] = lambda k: {"tsampler_top_k": {"k": k}}  # noqa: E731
+    chains: dict[str, list[dict[str, Any]]] = {
+        **{f"top-k {k}": [top(k)] for k in (10, 40, 256, 512, 1024)},
+        "top-k 256, top-p 0.95": [top(256), {"tsampler_top_p": {"p": 0.95}}],
+        "top-k 256, typical-p 0.9": [top(256), {"tsampler_typical_p": {"p": 0.9}}],
+        "top-k 512, typical-p 0.9": [top(512), {"tsampler_typical_p": {"p": 0.9}}],
+    }
+    process = registry.start("tsampler")
+    try:
+        process.scratch.ensure(4 * n)
+        row = FAMILIES["zipf"](np.random.default_rng(1), n).astype(np.float32)
+        for name, chain in chains.items():
+            process.scratch.write(0, row)
+            rows = p.Rows(at=0, count=1, n=n)
+            asked = complete(chain, n)
+            request = p.TimeRequest(chain=asked, n_vocab=n, rows=rows, repetitions=60)
+            ns = process.ask(request, p.TimeReply).ns[30:]
+            print(f"  {name:<26}{np.median(ns) / 1e6:.3f}")
+    finally:
+        process.close()
+
+
+PARTS: dict[str, Callable[[], None]] = {
+    "pool": pool,
+    "penalty": penalty,
+    "seeds": seeds,
+    "growth": growth,
+    "filters": filters,
+}
+
+if __name__ == "__main__":
+    for part in sys.argv[1:] or list(PARTS):
+        PARTS[part]()

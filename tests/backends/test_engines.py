@@ -1,0 +1,86 @@
+"""Engine suites through the command line, to the parity matrix of one report."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from sampler_parity.harness.backends import registry
+from sampler_parity.harness.bundle.records.case import BackendInfo
+from sampler_parity.harness.cli.app import _ruled, app
+from sampler_parity.harness.suite.file import find_suites, read_suite
+
+
+def cli(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def matrix_of(bundle: Path, folder: Path) -> dict[str, Any]:
+    done = cli("report", bundle, "-f", "json", "-o", folder)
+    assert done.exit_code == 0, done.output
+    found: dict[str, Any] = json.loads((folder / "parity.json").read_text())["matrix"]
+    return found
+
+
+def test_an_engine_suite_ends_in_the_matrix_beside_the_reference(tmp_path: Path) -> None:
+    done = cli(
+        *("run", "akunu/akunu", "--case", "akunu/cap-*", "-j", "1", "-o", tmp_path / "b"),
+        *("-b", "akunu/cpu", "-b", "reference"),
+    )
+    assert done.exit_code == 0, done.output
+    matrix = matrix_of(tmp_path / "b", tmp_path / "r")
+    assert matrix["backends"] == ["reference", "akunu/cpu"]
+    (row,) = matrix["rows"]
+    assert row["sampler"] == "akunu"
+    assert [cell["verdict"] for cell in row["cells"]] == ["identical", "identical"]
+    assert row["cells"][1]["cases"] == row["cells"][1]["identical"] >= 2
+    assert matrix["unexplained"] == 0
+
+
+def test_a_wrong_engine_is_diverged_in_the_matrix(tmp_path: Path) -> None:
+    done = cli(
+        *("run", "akunu/akunu", "--case", "akunu/cap-*", "-j", "1", "-o", tmp_path / "b"),
+        *("-b", "mutant/akunu/no-cap"),
+    )
+    assert done.exit_code == 1
+    (row,) = matrix_of(tmp_path / "b", tmp_path / "r")["rows"]
+    cell = row["cells"][0]
+    assert cell["verdict"] == "diverged"
+    assert {d["stage"] for d in cell["differences"]} == {"akunu"}
+
+
+@pytest.fixture
+def nothing_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str) -> BackendInfo:
+        return BackendInfo(command=[name], unavailable="the extra is not installed")
+
+    monkeypatch.setattr(registry, "inspect", absent)
+
+
+@pytest.mark.usefixtures("nothing_here")
+def test_if_available_names_an_engine_that_is_not_here_and_is_no_failure(tmp_path: Path) -> None:
+    arguments = ("run", "transformers", "-b", "transformers", "-o", tmp_path / "b")
+    done = cli(*arguments, "--if-available")
+    assert done.exit_code == 0
+    assert "nothing was run: backend transformers does not run here: the extra" in done.output
+    assert not (tmp_path / "b").exists()
+    assert cli(*arguments).exit_code != 0
+
+
+@pytest.mark.parametrize(
+    ("suite", "backend", "expected"),
+    [
+        ("parity/temp", "llama.cpp", True),
+        ("parity/temp", "llama.cpp@v0.5.0", True),
+        ("parity/temp", "tsampler", False),
+        ("devices", "llama.cpp", False),
+        ("draws/tsampler", "tsampler", False),
+    ],
+)
+def test_timings_run_with_the_suites_of_llama_cpps_samplers_on_a_build_of_it(
+    suite: str, backend: str, expected: bool
+) -> None:
+    files = [read_suite(path) for path in find_suites([suite])]
+    assert _ruled(files, [backend]) is expected

@@ -1,0 +1,44 @@
+"""The native backend against itself in another process: not one false alarm."""
+
+import sys
+from collections.abc import Iterator
+from itertools import chain
+
+import pytest
+
+from sampler_parity.harness.protocol.ask import ask_run, got_of
+from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.suite.file import expand, find_suites
+from sampler_parity.harness.suite.prepared import prepare
+
+COMMAND = [sys.executable, "-m", "sampler_parity.harness.backends.worker", "llama.cpp"]
+
+
+@pytest.fixture
+def twins() -> Iterator[list[BackendProcess]]:
+    backends = [BackendProcess(name, COMMAND) for name in ("one", "two")]
+    yield backends
+    for backend in backends:
+        backend.close()
+
+
+def test_two_native_processes_agree_to_the_byte_on_every_tenth_quick_case(
+    twins: list[BackendProcess],
+) -> None:
+    cases = [case for path in find_suites(["parity"]) for case in expand(path, "quick")]
+    compared = 0
+    for case in cases[::10]:
+        if case.draws:
+            continue
+        ready = prepare(case)
+        one, two = (ask_run(ready, len(ready.steps), backend) for backend in twins)
+        assert one.tokens == two.tokens, case.id
+        for a, b in zip(chain(*one.stages), chain(*two.stages), strict=True):
+            x, y = got_of(a, twins[0]), got_of(b, twins[1])
+            same = [
+                getattr(x, f).tobytes() == getattr(y, f).tobytes() for f in ("ids", "logits", "p")
+            ]
+            assert all(same), case.id
+            assert (x.sorted, x.selected) == (y.sorted, y.selected), case.id
+            compared += 1
+    assert compared > 2000

@@ -1,0 +1,185 @@
+"""The wheel, installed into an environment of its own: every command works in an empty folder."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from sampler_parity.harness.cli.app import app
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+TSAMPLER = "harness/backends/tsampler"
+
+CASE = "top_p/crossing-token-is-kept"
+WRONG = "mutant/top_p/crossing-token-dropped"
+POLICY = "schema_version = 1\npartial = true\n[[parity]]\n"
+
+# Arguments, exit status, what is said. {model} and {python} are those of the new environment.
+COMMANDS: list[tuple[str, int, str]] = [
+    ("backends", 0, "llama.cpp          v0.5.0"),
+    (f"run parity/top_p --case {CASE} -o good -j 1", 0, "1/1 identical"),
+    (f"run parity/top_p --case {CASE} -o wrong -j 1 -b {WRONG}", 1, "DIVERGED"),
+    (f"explain wrong {CASE}", 0, "replay: sampler-parity run parity/top_p"),
+    ("report good wrong -o report", 0, "report/parity.html"),
+    ("gate good --policy gate.toml", 0, "gate     pass"),
+    ("gate good", 2, "run without --case"),
+    ("gate wrong --policy gate.toml", 1, f"FAILED parity   {CASE}"),
+    ("compare good good -o report", 0, "report/compare.html"),
+    ("history add good wrong", 0, "good  added"),
+    ("history show -o report", 0, "report/history.html"),
+    ("trie-bench --mode strict-guided --token-tree-descriptor enum:2 --rounds 1", 0, "tokens_per_"),
+    ("capture --model {model} --prompts prompt.txt --max-rows 2 -o c.gguf", 0, "c.gguf"),
+    ("golden verify", 0, "equal to the reference to the bit"),
+    ("builds list", 0, ""),
+    ("builds add here={libllama} --release v0.5.0", 0, "here  v0.5.0"),
+    ("adapter check -- {python} -m sampler_parity.harness.backends.worker null", 0, "run greedy"),
+    ("selftest top_p/crossing-token-dropped", 0, "1/1"),
+    ("golden regenerate", 0, "equal"),
+    ("calibrate --runs 50 --null-runs 300 -o calibration", 0, "15/15 claims"),
+    ("timing-selfcheck --trials 10 -o selfcheck", 0, "alarms"),
+    ("lint", 0, "no problems"),
+]
+
+pytestmark = pytest.mark.skipif(not (ROOT / "pyproject.toml").is_file(), reason="not in a checkout")
+
+
+@dataclass(frozen=True)
+class Installed:
+    """A virtual environment that holds the wheel, and reads all else from the one of the tests."""
+
+    wheel: Path
+    venv: Path
+
+    @property
+    def python(self) -> Path:
+        return self.venv / "bin" / "python"
+
+    @property
+    def packages(self) -> Path:
+        return next((self.venv / "lib").glob("python*")) / "site-packages"
+
+    def run(self, *command: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
+        """Nothing of the checkout is found: not by folder, not by PYTHONPATH, not in a cache."""
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYTEST"))}
+        return subprocess.run(
+            [*map(str, command)],
+            cwd=folder,
+            env=kept | {"XDG_CACHE_HOME": str(folder / "cache")},
+            capture_output=True,
+            text=True,
+            timeout=600,
+            check=False,
+        )
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
+    folder = tmp_path_factory.mktemp("wheel")
+    source, venv = folder / "source", folder / "venv"
+    ignored = shutil.ignore_patterns(
+        ".*", "node_modules", "__pycache__", "bundles*", "report", "build"
+    )
+    shutil.copytree(ROOT, source, ignore=ignored)
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
+    quiet = ["-q", "--no-deps", "--no-index"]
+    build = [*pip, "wheel", *quiet, "--no-build-isolation", "-w", folder, source]
+    subprocess.run([*map(str, build)], check=True, capture_output=True, timeout=300)
+    (wheel,) = folder.glob("*.whl")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True, timeout=120)
+    made = Installed(wheel, venv)
+    (made.packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
+    install = [*pip, "--python", str(made.python), "install", *quiet, str(wheel)]
+    subprocess.run(install, check=True, capture_output=True, timeout=300)
+    yield made
+    shutil.rmtree(folder)
+
+
+def commands_of(group: Any, prefix: str = "") -> set[str]:
+    found: set[str] = set()
+    for name, command in group.commands.items():
+        inner = hasattr(command, "commands")
+        found |= commands_of(command, f"{name} ") if inner else {prefix + name}
+    return found
+
+
+def test_every_command_is_tried() -> None:
+    every = commands_of(typer.main.get_command(app))
+    tried = {name for name in every for text, _, _ in COMMANDS if text.startswith(name)}
+    assert every - tried == set()
+
+
+def test_every_command_works_from_the_wheel_in_an_empty_folder(
+    installed: Installed, tmp_path: Path
+) -> None:
+    (tmp_path / "gate.toml").write_text(POLICY)
+    (tmp_path / "prompt.txt").write_text("one two three\n")
+    names = {
+        "model": str(installed.packages / "golden" / "model" / "small.gguf"),
+        "python": str(installed.python),
+        "libllama": str(Path(sysconfig.get_paths()["purelib"]) / "llama_cpp" / "lib"),
+    }
+    asked = [text.format(**names).split() for text, _, _ in COMMANDS]
+    driver = ROOT / "tests" / "wheel_driver.py"
+    done = installed.run(installed.python, driver, json.dumps(asked), folder=tmp_path)
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"status"')]
+    assert len(lines) == len(COMMANDS), done.stdout + done.stderr
+    wrong = [
+        (text, line)
+        for (text, status, said), line in zip(COMMANDS, lines, strict=True)
+        if line["status"] != status or said not in line["said"]
+    ]
+    assert wrong == []
+
+
+def test_script_and_pytest_plugin_are_those_of_the_wheel(
+    installed: Installed, tmp_path: Path
+) -> None:
+    done = installed.run(
+        installed.venv / "bin" / "sampler-parity", "builds", "list", folder=tmp_path
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    suite = installed.packages / "suites" / "parity" / "top_p.toml"
+    options = ["--sampler-backend", WRONG, "-k", "crossing-token-is-kept", "-p", "no:cacheprovider"]
+    done = installed.run(installed.python, "-m", "pytest", *options, suite, folder=tmp_path)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert f"DIVERGED {CASE}" in done.stdout
+    assert f"replay: sampler-parity run parity/top_p --case {CASE}" in done.stdout
+
+
+def test_wheel_carries_data_and_no_tests(installed: Installed) -> None:
+    names = zipfile.ZipFile(installed.wheel).namelist()
+    for needed in (
+        "harness/gate/default.toml",
+        "harness/schemas/gate.schema.json",
+        "suites/parity/top_p.toml",
+        "suites/timing/samplers.toml",
+        "golden/small.gguf",
+        "reports/templates/parity.html.j2",
+        f"{TSAMPLER}/adapter.mjs",
+    ):
+        assert needed in names
+    assert not [name for name in names if name.startswith("tests/") or "node_modules" in name]
+
+
+@pytest.mark.skipif(
+    not (ROOT / TSAMPLER / "dist").is_dir() or shutil.which("node") is None,
+    reason="tsampler is not compiled (make tsampler), or there is no Node.js",
+)
+def test_tsampler_runs_from_the_wheel(installed: Installed, tmp_path: Path) -> None:
+    adapter = installed.packages / TSAMPLER / "adapter.mjs"
+    done = installed.run(
+        *(installed.venv / "bin" / "sampler-parity", "adapter", "check", "--"),
+        *("node", adapter, "own"),
+        folder=tmp_path,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,124 @@
+"""harness/pytest_plugin.py: suites as tests, and nothing at all without its option."""
+
+import shlex
+import sys
+
+import pytest
+
+# pytester forgets what is imported in each of its runs; what is already there, it keeps.
+import sampler_parity.harness.backends.registry
+import sampler_parity.harness.parity.execute
+import sampler_parity.harness.run.cases  # noqa: F401
+
+pytest_plugins = ["pytester"]
+
+SUITE = """
+name = "two cases of top_p"
+[[case]]
+id = "crossing"
+description = "The token that crosses p is kept"
+why = "A port easily drops it."
+chain = [{ top_p = { p = 0.5 } }, { greedy = {} }]
+logits = { probs = [0.4, 0.3, 0.2, 0.1] }
+[[case]]
+id = "disabled"
+description = "p = 1 keeps everything"
+why = "The other side of it."
+chain = [{ top_p = { p = 1.0 } }, { greedy = {} }]
+logits = { probs = [0.4, 0.3, 0.2, 0.1] }
+[[case]]
+id = "slow"
+description = "p = 1 keeps everything, of the full profile"
+why = "Profiles choose."
+chain = [{ top_p = { p = 1.0 } }]
+logits = { probs = [0.4, 0.3, 0.2, 0.1] }
+quick = false
+"""
+# An adapter that says hello and does nothing else: collecting takes no more.
+ADAPTER = """
+import json, sys
+for line in sys.stdin:
+    print(json.dumps({"ok": True, "name": "quick", "version": "1", "build": "", "device": "cpu",
+                      "capabilities": ["run"], "samplers": []}), flush=True)
+"""
+MUTANT = "mutant/top_p/crossing-token-dropped"
+OPTIONS = ("-p", "no:cacheprovider", "-p", "no:xdist")
+
+
+@pytest.fixture
+def suite(pytester: pytest.Pytester) -> pytest.Pytester:
+    (pytester.mkdir("suites") / "top_p.toml").write_text(SUITE)
+    (pytester.path / "adapter.py").write_text(ADAPTER)
+    return pytester
+
+
+def adapter(name: str) -> tuple[str, str]:
+    return "--sampler-backend", f"{name}={shlex.join([sys.executable, 'adapter.py'])}"
+
+
+def test_without_the_option_a_suite_is_no_test(suite: pytest.Pytester) -> None:
+    suite.makepyfile("def test_own(): pass")
+    result = suite.runpytest_inprocess(*OPTIONS)
+    result.assert_outcomes(passed=1)
+
+
+def test_wrong_backend_fails_with_the_first_stage_and_the_replay(suite: pytest.Pytester) -> None:
+    result = suite.runpytest_inprocess(*OPTIONS, "-v", "--sampler-backend", MUTANT, "suites")
+    result.assert_outcomes(passed=1, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            f"suites/top_p.toml::crossing?{MUTANT}? FAILED*",
+            f"suites/top_p.toml::disabled?{MUTANT}? PASSED*",
+            f"DIVERGED top_p/crossing   {MUTANT} * vs reference, step 1 of 1, stage 1 of 2 (top_p)",
+            "  first difference: * (*survivors: got 1, expected 2)",
+            "  required: identical",
+            f"  replay: sampler-parity run *top_p.toml --case top_p/crossing -b {MUTANT}",
+        ]
+    )
+    assert "Traceback" not in result.stdout.str()
+
+
+def test_every_backend_gets_its_tests_and_the_full_profile_more(suite: pytest.Pytester) -> None:
+    result = suite.runpytest_inprocess(
+        *OPTIONS,
+        *("--collect-only", "-q", "--sampler-profile", "full"),
+        *adapter("one"),
+        *adapter("two"),
+        "suites",
+    )
+    result.stdout.fnmatch_lines(
+        [
+            *(f"suites/top_p.toml::{case}?one?" for case in ("crossing", "disabled", "slow")),
+            *(f"suites/top_p.toml::{case}?two?" for case in ("crossing", "disabled", "slow")),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("mine=no-such-program --fast", "*mine=*does not run here: cannot start no-such-program*"),
+        ("no_such_backend", "*--sampler-backend: backend 'no_such_backend': unknown*"),
+    ],
+    ids=["unavailable", "unknown"],
+)
+def test_backend_that_does_not_run_is_a_usage_error(
+    suite: pytest.Pytester, name: str, said: str
+) -> None:
+    result = suite.runpytest_inprocess(*OPTIONS, "--sampler-backend", name, "suites")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([said])
+
+
+def test_malformed_suite_is_an_error_in_one_line(suite: pytest.Pytester) -> None:
+    (suite.path / "suites" / "wrong.toml").write_text(SUITE.replace("quick =", "quik ="))
+    result = suite.runpytest_inprocess(*OPTIONS, *adapter("one"), "suites")
+    assert result.ret == pytest.ExitCode.INTERRUPTED
+    result.stdout.fnmatch_lines(["*wrong.toml: case 'slow': quik: Extra inputs*"])
+
+
+def test_toml_that_is_no_suite_is_left_alone(suite: pytest.Pytester) -> None:
+    (suite.path / "suites" / "other.toml").write_text('[project]\nname = "x"\n')
+    result = suite.runpytest_inprocess(*OPTIONS, "--collect-only", "-q", *adapter("one"), "suites")
+    assert result.ret == pytest.ExitCode.OK
+    assert "other.toml" not in result.stdout.str()

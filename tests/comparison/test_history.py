@@ -1,0 +1,193 @@
+"""harness/comparison/history.py and its page: bundles of many dates, each counted once."""
+
+import re
+import sqlite3
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from sampler_parity.harness.bundle.bundle import create
+from sampler_parity.harness.cli.app import app
+from sampler_parity.harness.comparison import history
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.verdicts import Verdict
+from sampler_parity.reports.pages.history.build import (
+    History,
+    html,
+    markdown,
+    report_of,
+    schema_text,
+)
+from tests.support.html_page import Page
+from tests.support.report_bundles import HOSTILE, case, got, run_info
+from tests.support.several_bundles import bundle_on, cell_on, timing_on
+
+
+def three_dates(folder: Path) -> list[Path]:
+    """Identical, then one case reordered (and so failed), then identical again; given unordered."""
+    found = []
+    days: list[tuple[int, Verdict]] = [(2, "reordered"), (1, "identical"), (3, "identical")]
+    for day, verdict in days:
+        bundle = bundle_on(
+            folder / f"day-{day}",
+            {"a": "identical", "b": verdict},
+            (
+                timing_on("llama.cpp", [100, 100, 100]),
+                cell_on("llama.cpp", "equivalent", 0.0, 0.05),
+            ),
+            started=f"2026-01-0{day}T00:00:00+00:00",
+        )
+        found.append(bundle.folder)
+    return found
+
+
+def cli(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, ["history", *map(str, arguments)])
+
+
+def test_runs_stand_in_the_order_of_their_dates(tmp_path: Path) -> None:
+    file = tmp_path / "h.sqlite"
+    history.add(file, three_dates(tmp_path))
+    assert [(run.name, run.met, run.cases) for run in history.runs(file)] == [
+        ("day-1", 2, 2),
+        ("day-2", 1, 2),
+        ("day-3", 2, 2),
+    ]
+    assert [(run.tests_met, run.tests) for run in history.runs(file)] == [(1, 1)] * 3
+    by_addition = [(row.run, row.cases, row.met) for row in history.counts(file)]
+    assert by_addition == [(1, 2, 1), (2, 2, 2), (3, 2, 2)]
+
+
+def test_a_bundle_added_again_is_not_counted_again(tmp_path: Path) -> None:
+    file, bundles = tmp_path / "h.sqlite", three_dates(tmp_path)
+    assert [new for _, new in history.add(file, bundles)] == [True, True, True]
+    before = history.counts(file), history.measured(file)
+    copy = tmp_path / "another-name"
+    bundles[0].rename(copy)
+    assert [new for _, new in history.add(file, [copy, bundles[1]])] == [False, False]
+    assert (history.counts(file), history.measured(file)) == before
+    assert len(history.runs(file)) == 3
+
+
+def test_a_bundle_named_twice_in_one_call_is_counted_once(tmp_path: Path) -> None:
+    bundle = three_dates(tmp_path)[0]
+    assert [new for _, new in history.add(tmp_path / "h", [bundle, bundle])] == [True, False]
+
+
+def test_an_unfinished_bundle_is_refused_and_nothing_of_the_call_is_kept(tmp_path: Path) -> None:
+    file, bundles = tmp_path / "h.sqlite", three_dates(tmp_path)
+    history.add(file, bundles[:1])
+    create(tmp_path / "torn", run_info("a")).append(case("x", {"a": got()}))
+    with pytest.raises(InputError, match="has no footer: the run did not finish"):
+        history.add(file, [bundles[1], tmp_path / "torn"])
+    assert len(history.runs(file)) == 1
+
+
+def test_a_bundle_cut_off_in_mid_line_is_refused(tmp_path: Path) -> None:
+    bundle = three_dates(tmp_path)[0]
+    path = bundle / "results.jsonl"
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(InputError, match="cut off in mid-line"):
+        history.add(tmp_path / "h.sqlite", [bundle])
+    assert not (tmp_path / "h.sqlite").exists()
+
+
+@pytest.mark.parametrize(("rounds", "interval"), [(8, (2.0, 2.0)), (3, (None, None))])
+def test_ratios_are_to_the_baseline_of_the_same_run(
+    tmp_path: Path, rounds: int, interval: tuple[float | None, float | None]
+) -> None:
+    native_ns = list(range(100, 100 + rounds))
+    ns = {"mine": [2 * x for x in native_ns], "llama.cpp": native_ns}
+    timing = timing_on("mine", []).model_copy(update={"ns": ns})
+    bundle = bundle_on(tmp_path / "a", {"x": "identical"}, (timing,))
+    history.add(tmp_path / "h.sqlite", [bundle.folder])
+    native, mine = history.measured(tmp_path / "h.sqlite")
+    assert (native.backend, native.ratio) == ("llama.cpp", None)
+    assert (mine.value, mine.ratio) == (2 * native.value, 2.0)
+    assert (mine.low, mine.high) == interval
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "no such history - make it: sampler-parity history add BUNDLE"),
+        (
+            b"no database at all, only a text that is long enough" * 20,
+            "cannot be used as a history",
+        ),
+    ],
+)
+def test_show_refuses_what_is_no_history(
+    tmp_path: Path, content: bytes | None, message: str
+) -> None:
+    if content is not None:
+        (tmp_path / "h.sqlite").write_bytes(content)
+    error = cli("show", "-d", tmp_path / "h.sqlite").exception
+    assert isinstance(error, InputError)
+    assert message in str(error)
+
+
+def test_another_programs_database_is_left_alone(tmp_path: Path) -> None:
+    file, bundles = tmp_path / "h.sqlite", three_dates(tmp_path)
+    with sqlite3.connect(file) as connection:
+        connection.execute("CREATE TABLE theirs (x)")
+    connection.close()
+    with pytest.raises(InputError, match="is a database of another program"):
+        history.add(file, bundles)
+
+
+def test_a_history_of_another_format_is_refused(tmp_path: Path) -> None:
+    file, bundles = tmp_path / "h.sqlite", three_dates(tmp_path)
+    history.add(file, bundles)
+    with sqlite3.connect(file) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(InputError, match="has format 99, this version reads 1"):
+        history.runs(file)
+
+
+def test_committed_schema_is_the_one_of_the_model() -> None:
+    committed = files("sampler_parity.reports") / "schemas" / "history.schema.json"
+    assert committed.read_text() == schema_text(), (
+        'write it again: python -c "'
+        "from sampler_parity.reports.pages.history.build import schema_text; "
+        "open('reports/schemas/history.schema.json', 'w').write(schema_text())\""
+    )
+
+
+def test_commands_add_and_show_write_the_trend(tmp_path: Path) -> None:
+    file, bundles = tmp_path / "h.sqlite", three_dates(tmp_path)
+    assert cli("add", *bundles, "-d", file).stdout.count("added") == 3
+    assert cli("add", bundles[0], "-d", file).stdout == f"{bundles[0]}  is in it already\n"
+    done = cli("show", "-d", file, "-o", tmp_path / "out")
+    assert "day-2   1/2 cases as required" in done.stdout
+    page = Page((tmp_path / "out" / "history.html").read_text())
+    assert "1/2 identical, 1 failed" in page.text
+    assert len(page.all("svg")) == 1  # of identical cases; nothing has a ratio
+    read = History.model_validate_json((tmp_path / "out" / "history.json").read_text())
+    assert [found and found.met for found in read.samplers[0].runs] == [2, 1, 2]
+    assert "1/2 identical, 1 failed" in (tmp_path / "out" / "history.md").read_text()
+
+
+def test_plot_has_a_mark_for_every_run(tmp_path: Path) -> None:
+    history.add(tmp_path / "h", three_dates(tmp_path))
+    svg = re.findall(r"<svg.*?</svg>", html(report_of(tmp_path / "h")), re.DOTALL)
+    assert svg[0].count("<use") >= 3
+    assert "2026-01-02" in svg[0]
+
+
+def test_hostile_texts_are_no_markup(tmp_path: Path) -> None:
+    bundle = bundle_on(
+        tmp_path / "a",
+        {HOSTILE: "identical"},
+        (timing_on(f"${HOSTILE}$", [1, 2]),),
+        backend=f"${HOSTILE}$",
+        cpu=HOSTILE,
+    )
+    history.add(tmp_path / "h", [bundle.folder])
+    report = report_of(tmp_path / "h")
+    assert not Page(html(report)).all("script")
+    assert "\u202e" not in html(report) + markdown(report)
+    assert "<script" not in markdown(report)

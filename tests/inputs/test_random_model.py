@@ -1,0 +1,180 @@
+"""The random-weight model with 128,256 tokens: its file, its vocabulary, its logits, its cost."""
+
+import ctypes
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sampler_parity.harness.backends.llama_cpp.libllama import Libllama
+from sampler_parity.harness.backends.llama_cpp.worker import Worker
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs import random_model
+from sampler_parity.harness.inputs.fixtures import digest
+from sampler_parity.harness.inputs.logits import Decoded
+from sampler_parity.harness.inputs.models import model_path, n_vocab_of
+from sampler_parity.harness.inputs.random_model import (
+    Shape,
+    grow_words,
+    make_weights,
+    write_model,
+)
+from sampler_parity.harness.inputs.vocabularies import read_vocab
+from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.harness.suite.file import expand, suites_folder
+from sampler_parity.reference import build_chain
+from sampler_parity.reference.vocab import _CHAR_OF, TokenType
+from studies.generation_cost import entropy, measure, table
+from tests.support.tiny_model import write_tiny_model
+
+SUITE = suites_folder() / "generate" / "generation.toml"
+MINI = Shape(n_vocab=600, width=16, heads=2, n_context=32)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder of its own and a model of 600 tokens in the place of the large one."""
+    written = tmp_path / "expected.gguf"
+    write_model(written, MINI, make_weights(MINI, 4.5), *grow_words(600 - 259))
+    monkeypatch.setattr(random_model, "cache_folder", lambda: tmp_path)
+    monkeypatch.setattr(random_model, "RANDOM_128256", MINI)
+    monkeypatch.setattr(random_model, "_SHA256", digest(written))
+    return tmp_path / "models"
+
+
+def make() -> Path:
+    return random_model.random_128256_path.__wrapped__()
+
+
+def test_random_model_is_the_recorded_file() -> None:
+    path = model_path("random-128256")
+    assert digest(path).startswith("dc86725473b8")
+    assert 30e6 < path.stat().st_size < 40e6
+
+
+def test_random_model_is_made_once_and_leaves_nothing_else(cache: Path) -> None:
+    path = make()
+    made_at = path.stat().st_mtime_ns
+    assert make() == path
+    assert path.stat().st_mtime_ns == made_at
+    assert [p.name for p in cache.iterdir()] == ["random-128256.gguf"]
+
+
+@pytest.mark.parametrize("damage", [b"", b"GGUF", None], ids=["empty", "cut", "one-byte"])
+def test_random_model_that_was_damaged_is_made_again(cache: Path, damage: bytes | None) -> None:
+    path = make()
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]) if damage is None else damage)
+    assert make().read_bytes() == whole
+
+
+def test_random_model_that_comes_out_otherwise_is_refused(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(random_model, "_SPREAD", 4.4)
+    with pytest.raises(InputError, match=r"comes out with SHA-256 .*, recorded is .* - install"):
+        make()
+    assert list(cache.iterdir()) == []
+
+
+def test_random_model_without_a_place_to_write_is_refused(cache: Path) -> None:
+    cache.parent.mkdir(exist_ok=True)
+    cache.write_text("a file in the way")
+    with pytest.raises(InputError, match=r"random-128256.gguf: cannot write: .* - free space"):
+        make()
+
+
+def test_weights_are_about_normal_and_repeat() -> None:
+    first, again, other = (make_weights(MINI, 4.5, seed)["token_embd.weight"] for seed in (0, 0, 1))
+    assert first.tobytes() == again.tobytes() != other.tobytes()
+    # 9,600 values: mean within 0.05 (five deviations of the mean), deviation within 4%
+    assert abs(first.mean()) < 0.05
+    assert abs(first.std() - 1) < 0.04
+
+
+def test_last_norm_is_uneven_and_has_the_spread_asked_for() -> None:
+    # squares fall as 1/i and sum to 4.5 squared; 1 + 1/2 + ... + 1/16 = 3.380729
+    squares = make_weights(MINI, 4.5)["output_norm.weight"].astype(np.float64) ** 2
+    assert squares.sum() == pytest.approx(20.25)
+    assert squares[0] / squares.sum() == pytest.approx(1 / 3.380729)
+    assert squares[0] / squares[15] == pytest.approx(16)
+
+
+def test_words_are_distinct_and_each_is_made_by_its_merge() -> None:
+    words, merges = grow_words(2000)
+    assert len(set(words) | set(_CHAR_OF.values())) == 2000 + 256
+    assert [merge.replace(" ", "") for merge in merges] == words
+    known = set(_CHAR_OF.values())
+    for word, merge in zip(words, merges, strict=True):
+        assert set(merge.split(" ")) <= known
+        known.add(word)
+
+
+def test_vocabulary_has_bytes_words_and_ends() -> None:
+    vocab = read_vocab(model_path("random-128256"))
+    assert n_vocab_of("random-128256") == len(vocab) == 128_256
+    assert vocab.texts[128_253:] == ("<|bos|>", "<|eos|>", "<|eot|>")
+    assert vocab.types[128_252:] == (TokenType.NORMAL, *[TokenType.CONTROL] * 3)
+    assert (vocab.eos, vocab.eot, set(vocab.eog)) == (128_254, 128_255, {128_254, 128_255})
+    assert [vocab.piece(token) for token in range(256)] == [bytes([b]) for b in range(256)]
+    build_chain([{"infill": {}}], n_vocab=128_256, vocab=vocab)
+
+
+def test_llama_cpp_and_the_reference_agree_on_the_vocabulary(libllama: Libllama) -> None:
+    path = model_path("random-128256")
+    vocab = read_vocab(path)
+    native = libllama.llama_model_get_vocab(libllama.load_model(path, vocab_only=True))
+    assert libllama.llama_vocab_n_tokens(native) == 128_256
+    for token in [*range(0, 128_256, 4001), 128_252]:
+        piece = vocab.piece(token)
+        buffer = (ctypes.c_int32 * 32)()
+        n = libllama.llama_tokenize(native, piece, len(piece), buffer, 32, False, False)
+        assert list(buffer[:n]) == vocab.tokenize(piece), piece
+
+
+def test_quick_profile_generates_few_tokens_of_one_prompt_at_128256() -> None:
+    cases = [c for c in expand(SUITE, "quick") if "large-vocabulary" in c.id]
+    assert [c.id.split("/")[2] for c in cases] == [
+        f"{chain}-bytes"
+        for chain in (
+            "default", "greedy", "mirostat", "mirostat_v2", "adaptive_p", "dry_penalties_xtc",
+        )
+    ]  # fmt: skip
+    assert {(c.logits.n, c.steps) for c in cases} == {(128_256, 8)}
+
+
+def test_full_profile_generates_64_tokens_of_four_prompts_at_128256() -> None:
+    cases = [c for c in expand(SUITE, "full") if "large-vocabulary" in c.id]
+    assert len(cases) == 24
+    assert {c.steps for c in cases} == {64}
+    assert len({tuple(c.logits.prompt) for c in cases if isinstance(c.logits, Decoded)}) == 4
+
+
+def test_logits_are_as_uncertain_as_a_language_models_and_steps_differ() -> None:
+    chain = [{"dist": {"seed": 3}}]
+    cost = measure(Worker(), "random-128256", {"dist": chain}, 40)["dist"]
+    # docs/generate.md: the golden model 2.6 nats; flat noise has 11.8, a frozen model 0
+    assert 2 < np.mean(cost.entropies) < 4.5
+    assert np.quantile(cost.entropies, 0.9) - np.quantile(cost.entropies, 0.1) > 2
+
+
+def test_entropy_of_two_equal_logits_is_the_logarithm_of_two() -> None:
+    assert entropy(np.array([3, 3, -np.inf], np.float32)[:2]) == pytest.approx(np.log(2))
+    assert entropy(np.zeros(128_256, np.float32)) == pytest.approx(np.log(128_256))
+
+
+def test_cost_is_measured_for_each_chain_and_both_models(tmp_path: Path) -> None:
+    write_tiny_model(tmp_path / "tiny.gguf")
+    chains: dict[str, ChainSpec] = {
+        "greedy": [{"greedy": {}}],
+        "warm": [{"temp": {"temp": 0.9}}, {"dist": {"seed": 1}}],
+    }
+    costs = measure(Worker(), str(tmp_path / "tiny.gguf"), chains, 5, prompt=[317, 104])
+    assert list(costs) == ["greedy", "warm"]
+    assert all(
+        len(c.entropies) == 5 and c.sampler_ns > 0 and c.decode_ns > 0 for c in costs.values()
+    )
+    head, rule, *rows = table(costs, costs).splitlines()
+    assert [row.split(" | ")[0] for row in rows] == ["| `greedy`", "| `warm`"]
+    assert all(line.count("|") == head.count("|") for line in (rule, *rows))
+    assert rows[0].split(" | ")[5] == "1"  # the same costs: no dearer

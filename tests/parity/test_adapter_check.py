@@ -1,0 +1,48 @@
+import sys
+
+import pytest
+
+from sampler_parity.harness.parity.adapter_check import check_adapter
+from sampler_parity.harness.protocol.schema import protocol_schema
+
+WORKER = [sys.executable, "-m", "sampler_parity.harness.backends.worker"]
+
+
+@pytest.mark.parametrize("name", ["reference", "llama.cpp"])
+def test_our_own_backends_pass_every_check(name: str) -> None:
+    checks = list(check_adapter([*WORKER, name]))
+    assert [c.name for c in checks if c.passed is False] == []
+    assert len(checks) > 15
+
+
+def test_an_adapter_that_is_no_program_fails_hello() -> None:
+    (check,) = check_adapter(["/no/such/program"])
+    assert (check.name, check.passed) == ("hello", False)
+    assert "cannot start" in check.detail
+
+
+def test_an_adapter_that_talks_garbage_fails_hello() -> None:
+    (check,) = check_adapter([sys.executable, "-c", "print('hi')"])
+    assert check.passed is False
+    assert "not a reply: 'hi'" in check.detail
+
+
+def test_an_adapter_that_writes_ids_outside_the_vocabulary_is_told() -> None:
+    wrong = (
+        "import numpy as np\n"
+        "import sampler_parity.harness.backends.worker as w\n"
+        "import sampler_parity.harness.backends.reference as r\n"
+        "class W(r.Worker):\n"
+        "    def result(self, c):\n"
+        "        return c.ids + 1000, c.logits, c.p, c.sorted, c.selected\n"
+        "import os, sys\n"
+        "w.serve(W(), sys.stdout)\n"
+    )
+    failed = [c for c in check_adapter([sys.executable, "-c", wrong]) if c.passed is False]
+    assert any("not distinct ids of the vocabulary" in c.detail for c in failed)
+
+
+def test_schema_names_every_message() -> None:
+    text = protocol_schema()
+    for name in ("HelloRequest", "HelloReply", "RunRequest", "RunReply", "ErrorReply"):
+        assert f'"{name}"' in text

@@ -1,0 +1,59 @@
+import numpy as np
+
+from sampler_parity.harness.inputs.logits import LiteralRows
+from sampler_parity.harness.parity.shrink import SCREEN_TOKENS, short, shrink
+from sampler_parity.harness.suite.case import Case
+
+
+def big() -> Case:
+    return Case(
+        id="x",
+        description="d",
+        why="w",
+        chain=[{"temp": {"temp": 0.7312}}, {"top_k": {"k": 17}}, {"dist": {"seed": 5}}],
+        logits={"family": "normal", "n": 2000, "seed": 1},  # type: ignore[arg-type]
+        history=list(range(40)),
+        steps=6,
+    )
+
+
+def test_shrink_keeps_only_what_the_failure_needs() -> None:
+    def fails(case: Case) -> bool:
+        return "top_k" in case.samplers and case.logits.n >= 3
+
+    small = shrink(big(), fails)
+    assert small.samplers == ["top_k"]
+    assert small.logits.n == 3
+    assert (small.steps, small.history) == (1, [])
+    assert isinstance(small.logits, LiteralRows)
+    assert len(small.logits.rows[0]) <= SCREEN_TOKENS
+
+
+def test_shrink_keeps_the_values_that_matter() -> None:
+    def fails(case: Case) -> bool:
+        return bool((np.asarray(case.logits.row(0)) > 9).any())
+
+    small = shrink(big(), fails)
+    assert small.logits.n == 1
+    assert small.logits.row(0)[0] > 9
+
+
+def test_shrink_leaves_a_case_alone_that_does_not_fail_again() -> None:
+    assert shrink(big(), lambda _: False) == big()
+
+
+def test_short_writes_float32_with_the_fewest_digits() -> None:
+    value = {"rows": [[float(np.float32(0.1)), -0.0]], "k": 3}
+    assert short(value) == {"rows": [[0.1, -0.0]], "k": 3}
+
+
+def test_shrink_stops_when_its_time_is_over() -> None:
+    calls = 0
+
+    def fails(_: Case) -> bool:
+        nonlocal calls
+        calls += 1
+        return True
+
+    shrink(big(), fails, seconds=0.0)
+    assert calls <= 2

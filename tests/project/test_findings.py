@@ -1,0 +1,62 @@
+"""docs/findings.md: what the findings say beyond what a suite case can hold."""
+
+import re
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import numpy as np
+
+from sampler_parity.harness.backends.llama_cpp.worker import Worker
+from sampler_parity.harness.run import timing
+from sampler_parity.harness.suite.file import expand, expand_cells, find_suites, read_suite
+
+FINDINGS = Path(__file__).parent.parent.parent / "docs" / "findings.md"
+
+
+def _tokens_after_clone(chain: list[dict[str, dict[str, object]]]) -> tuple[list[int], list[int]]:
+    """Eight tokens of the original and of its clone, after eight steps."""
+    worker = Worker()
+    logits = np.random.default_rng(1).normal(size=64).astype(np.float32)
+
+    def draw(instance: object) -> int:
+        candidates = worker.candidates(logits)
+        instance.apply(0, candidates)  # type: ignore[attr-defined]
+        ids, _, _, _, selected = worker.result(candidates)
+        instance.accept(int(ids[selected]))  # type: ignore[attr-defined]
+        return int(ids[selected])
+
+    original = worker.build(chain, 64, None)
+    for _ in range(8):
+        draw(original)
+    clone = original.clone()
+    return [draw(original) for _ in range(8)], [draw(clone) for _ in range(8)]
+
+
+def test_adaptive_p_clone_draws_other_tokens_than_its_original() -> None:
+    original, clone = _tokens_after_clone(
+        [{"adaptive_p": {"target": 0.1, "decay": 0.9, "seed": 7}}]
+    )
+    assert original != clone
+
+
+def test_dist_clone_draws_the_same_tokens_as_its_original() -> None:
+    original, clone = _tokens_after_clone([{"dist": {"seed": 7}}])
+    assert original == clone
+
+
+def _ids(suite: str) -> set[str]:
+    """All that `run SUITE --case` may name."""
+    paths = find_suites([suite])
+    timed = [path for path in paths if timing.is_timing(path)]
+    files = [read_suite(path) for path in paths if path not in timed]
+    found = {case.id for file in files for case in expand(file, "full")}
+    found |= {cell.id for file in files for cell in expand_cells(file, "full")}
+    return found | set(timing.read(timed, quick=False).ids)
+
+
+def test_every_case_that_the_findings_name_exists() -> None:
+    named = set(re.findall(r"run (\S+) --case '?([^\s']+)", FINDINGS.read_text()))
+    assert {suite for suite, _ in named} >= {"parity/findings", "graph/findings"}
+    ids = {suite: _ids(suite) for suite, _ in named}
+    for suite, pattern in named:
+        assert any(fnmatchcase(found, pattern) for found in ids[suite]), f"{suite} {pattern}"

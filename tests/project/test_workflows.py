@@ -1,0 +1,261 @@
+"""The CI workflows and the action: well formed, six configurations, commands that the CLI takes."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+import yaml
+
+from sampler_parity.harness.backends.registry import command_of
+from sampler_parity.harness.cli.app import app
+from sampler_parity.harness.gate.policy import read_policy
+from sampler_parity.harness.suite.file import find_suites
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FOLDER = ROOT / ".github" / "workflows"
+FILES = sorted(FOLDER.glob("*.yml"))
+ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
+CURRENT = {
+    "actions/checkout": "v7",
+    "actions/setup-python": "v7",
+    "actions/setup-node": "v7",
+    "actions/upload-artifact": "v7",
+    "actions/download-artifact": "v8",
+}
+
+# What the scripts' variables hold, for the check of the commands.
+VALUES = {
+    '"${options[@]}"': "-b llama.cpp",
+    '"${suites[@]}"': "parity",
+    '"${asked[@]}"': "--policy .github/gate.toml --baseline bundles",
+    '"$PROFILE"': "quick",
+}
+
+pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason="not in a checkout")
+
+
+def read(name: str) -> dict[Any, Any]:
+    content: dict[Any, Any] = yaml.safe_load((FOLDER / name).read_text())
+    return content
+
+
+def matrix() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = read("parity.yml")["jobs"]["configurations"]["strategy"][
+        "matrix"
+    ]["include"]
+    return found
+
+
+def steps() -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = [
+        step
+        for path in FILES
+        for job in yaml.safe_load(path.read_text())["jobs"].values()
+        for step in job.get("steps", [])
+    ]
+    return found + list(ACTION["runs"]["steps"])
+
+
+def commands(script: str) -> list[list[str]]:
+    """The arguments of every call of sampler-parity in a script of bash."""
+    joined = script.replace("\\\n", " ")
+    for variable, words in VALUES.items():
+        joined = joined.replace(variable, words)
+    calls = re.findall(r"sampler-parity ([^\n]*)", joined)
+    return [shlex.split(re.split(r"\s\|\||\s2>&1|\)|;", call)[0]) for call in calls]
+
+
+def check_command(arguments: list[str]) -> None:
+    """Parse as the CLI would, without running. Raises UsageError, or InputError for a suite."""
+    group: Any = typer.main.get_command(app)
+    while hasattr(group, "commands"):
+        name, *arguments = arguments
+        if name not in group.commands:
+            raise ValueError(f"no command {name}")
+        group = group.commands[name]
+    with group.make_context("sampler-parity", arguments) as context:
+        if group.name == "run":
+            find_suites(context.params["suites"])
+
+
+ALL = [call for step in steps() for call in commands(step.get("run", ""))]
+
+
+def test_workflows_call_the_harness_and_make_one_report() -> None:
+    called = {" ".join(call[:2]) for call in ALL}
+    assert {"run parity", "run devices", "builds add", "builds list"} <= called
+    assert {"gate bundles/$NAME", "gate bundles/$NAME-devices", "gate $BUNDLE"} <= called
+    assert ["report", "${usable[@]}", "-o", "report"] in ALL
+
+
+@pytest.mark.parametrize("arguments", ALL, ids=" ".join)
+def test_every_command_of_the_workflows_is_one_of_the_cli(arguments: list[str]) -> None:
+    check_command(arguments)
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["sampler-parity runs parity", "sampler-parity run parity --bundle x", "sampler-parity run pa"],
+    ids=["command", "option", "suite"],
+)
+def test_a_command_that_the_cli_lacks_is_noticed(line: str) -> None:
+    (arguments,) = commands(line)
+    with pytest.raises(Exception, match=r"no command runs|[Nn]o such option|no such suite"):
+        check_command(arguments)
+
+
+def test_matrix_has_the_six_configurations() -> None:
+    runners = {entry["name"]: json.loads(entry["runner"]) for entry in matrix()}
+    assert runners == {
+        "linux-x86-64": ["ubuntu-24.04"],
+        "linux-arm64": ["ubuntu-24.04-arm"],
+        "macos-metal": ["macos-15"],
+        "windows": ["windows-2025"],
+        "vulkan-llvmpipe": ["ubuntu-24.04"],
+        "cuda": ["self-hosted", "linux", "x64", "cuda"],
+    }
+
+
+def test_only_what_computes_as_the_reference_does_must_be_exact() -> None:
+    exact = {entry["name"] for entry in matrix() if entry.get("exact")}
+    assert exact == {"linux-x86-64", "vulkan-llvmpipe", "cuda"}  # x86-64 with glibc
+
+
+def test_backends_of_the_matrix_are_builds_that_it_fetches() -> None:
+    for entry in matrix():
+        device = re.sub(r"@node-llama-cpp/linux-x64|node-llama-cpp|@[\d.]+$", "", entry["package"])
+        for name in entry["backends"].split():
+            short, _, build = name.partition("@")
+            assert short == "llama.cpp"
+            assert build.split(":")[0] in ("", f"v0.5.0{device}")
+            if not build:
+                command_of(name)
+
+
+def test_matrix_hands_every_input_to_the_configuration() -> None:
+    inputs = read("configuration.yml")[True]["workflow_call"]["inputs"]  # YAML reads `on` as true
+    given = read("parity.yml")["jobs"]["configurations"]["with"]
+    assert set(given) == set(inputs)
+    keys = set(re.findall(r"matrix\.([a-z-]+)", json.dumps(given)))
+    assert keys == {key for entry in matrix() for key in entry}
+
+
+def test_own_runner_is_used_only_where_the_repository_says_so() -> None:
+    enabled = read("parity.yml")["jobs"]["configurations"]["with"]["enabled"]
+    assert enabled == "${{ !matrix.self-hosted || vars.CUDA_RUNNER == 'true' }}"
+    assert [entry["name"] for entry in matrix() if entry.get("self-hosted")] == ["cuda"]
+    assert read("configuration.yml")["jobs"]["run"]["if"] == "inputs.enabled"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_workflow_may_only_read_and_knows_no_secrets(path: Path) -> None:
+    text = path.read_text()
+    content = yaml.safe_load(text)
+    assert content["permissions"] == {"contents": "read"}
+    assert all("permissions" not in job for job in content["jobs"].values())
+    assert "secrets" not in text
+    assert "token" not in text.lower()
+
+
+def test_every_job_ends_in_time_and_checks_out_without_credentials() -> None:
+    jobs = [job for path in FILES for job in yaml.safe_load(path.read_text())["jobs"].values()]
+    assert all(0 < job["timeout-minutes"] <= 60 for job in jobs if "steps" in job)
+    outs = [step for step in steps() if step.get("uses", "").startswith("actions/checkout@")]
+    assert len(outs) == 2
+    assert all(step["with"]["persist-credentials"] is False for step in outs)
+
+
+def test_bundles_and_report_are_uploaded_after_failures_too() -> None:
+    uploads = [s for s in steps() if s.get("uses", "").startswith("actions/upload-artifact@")]
+    assert [step["with"]["path"] for step in uploads] == ["bundles/", "report/"]
+    assert {step["if"] for step in uploads} == {"${{ !cancelled() }}"}
+    assert read("parity.yml")["jobs"]["report"]["if"] == "${{ !cancelled() }}"
+
+
+def test_actions_are_official_and_of_one_version() -> None:
+    used = [step["uses"].split("@") for step in steps() if "uses" in step]
+    assert dict(used) == CURRENT
+    assert all(CURRENT[name] == version for name, version in used)
+
+
+def test_scripts_take_no_expression_that_another_could_write() -> None:
+    """A ${{ }} inside a script is put in as text; values come by env instead."""
+    assert [step["run"] for step in steps() if "${{" in step.get("run", "")] == []
+
+
+def test_gate_of_the_workflows_reads_its_policy() -> None:
+    policy = read_policy(ROOT / ".github" / "gate.toml").policy
+    assert policy.optional_backends == ["llama.cpp@*"]
+    assert [rule.name for rule in policy.parity] == ["parity"]
+
+
+def test_action_uses_every_input_and_only_those() -> None:
+    used = set(re.findall(r"inputs\.([a-z-]+)", json.dumps(ACTION["runs"])))
+    assert used == set(ACTION["inputs"])
+    assert all("description" in entry and "default" in entry for entry in ACTION["inputs"].values())
+    assert all(step["shell"] == "bash" for step in ACTION["runs"]["steps"] if "run" in step)
+
+
+STUB = """#!/bin/bash
+printf '%s\\n' "$*" >> calls
+if [ "$1" = report ]; then mkdir -p report && echo '# parity' > report/parity.md; fi
+if [ "$1" = "$FAILING" ]; then exit "$STATUS"; fi
+"""
+
+
+def run_step(folder: Path, name: str, **env: str) -> tuple[int, list[str]]:
+    """A step of the action, with a sampler-parity that writes down how it was called."""
+    (folder / "bin").mkdir()
+    stub = folder / "bin" / "sampler-parity"
+    stub.write_text(STUB)
+    stub.chmod(0o755)
+    script = next(s["run"] for s in ACTION["runs"]["steps"] if s.get("name") == name)
+    given = {"FAILING": "", "STATUS": "0", "BUNDLE": "b", "REPORT": "report"} | env
+    files = {"GITHUB_STEP_SUMMARY": str(folder / "summary"), "GITHUB_OUTPUT": str(folder / "out")}
+    path = f"{folder / 'bin'}:{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
+        cwd=folder,
+        env=given | files | {"PATH": path},
+        check=False,
+        timeout=30,
+    )
+    return done.returncode, (folder / "calls").read_text().splitlines()
+
+
+@pytest.mark.parametrize(("status", "expected"), [("0", 0), ("1", 0), ("2", 1)])
+def test_run_of_the_action_leaves_unmet_cases_to_the_gate(
+    tmp_path: Path, status: str, expected: int
+) -> None:
+    code, calls = run_step(
+        tmp_path,
+        "Run",
+        BACKENDS="llama.cpp\nmine=node my-adapter.js\n",
+        SUITES="parity timing/engines",
+        PROFILE="quick",
+        FAILING="run",
+        STATUS=status,
+    )
+    assert code == expected
+    wanted = (
+        "run parity timing/engines -b llama.cpp -b mine=node my-adapter.js --profile quick -o b"
+    )
+    assert calls == [wanted]
+
+
+@pytest.mark.parametrize("status", ["0", "1", "2"])
+def test_gate_of_the_action_decides_and_writes_the_summary(tmp_path: Path, status: str) -> None:
+    code, calls = run_step(
+        tmp_path, "Gate", POLICY="gate.toml", BASELINE="", FAILING="gate", STATUS=status
+    )
+    assert code == int(status)
+    assert calls[0] == "report b -o report"
+    assert calls[1].startswith("gate b --policy gate.toml --json report/gate.json --md ")
+    assert (tmp_path / "summary").read_text() == "# parity\n"
+    assert (tmp_path / "out").read_text() == f"status={status}\n"

@@ -1,0 +1,235 @@
+"""The connection to a backend: whatever goes wrong is a verdict on one request, and then a new
+process. Small scripts stand for backends here; whole adapters are in test_mutants.py."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
+
+GREETING = json.dumps(
+    {"ok": True, "name": "script", "version": "1", "capabilities": ["run"], "samplers": []}
+)
+REPLY = '{"ok":true,"ns":[7]}'
+REQUEST = p.TimeRequest(chain=[], n_vocab=1, rows=p.Rows(at=0, count=1, n=1), repetitions=1)
+
+# Greets, then does for every request what its second argument says.
+SCRIPT = """
+import os, sys, time
+say = lambda text: os.write(1, text.encode())
+sys.stdin.readline()
+say(sys.argv[1] + "\\n")
+for line in sys.stdin:
+    if '"bye"' in line:
+        break
+    exec(sys.argv[2])
+"""
+
+
+@contextmanager
+def backend(
+    act: str, greeting: str = GREETING, timeout_s: float = 20.0
+) -> Iterator[BackendProcess]:
+    process = BackendProcess("script", [sys.executable, "-c", SCRIPT, greeting, act], timeout_s)
+    try:
+        yield process
+    finally:
+        process.close()
+
+
+def failure(process: BackendProcess) -> BackendFailure:
+    with pytest.raises(BackendFailure) as caught:
+        process.ask(REQUEST, p.TimeReply)
+    return caught.value
+
+
+def test_process_answers() -> None:
+    with backend(f"say('{REPLY}\\n')") as process:
+        assert process.ask(REQUEST, p.TimeReply).ns == [7]
+        assert process.ask(REQUEST, p.TimeReply).ns == [7]
+        assert process.starts == 1
+
+
+@pytest.mark.parametrize(
+    ("act", "verdict", "message"),
+    [
+        (
+            "sys.stderr.write('first\\ncannot go on\\n'); sys.exit(3)",
+            "crashed",
+            "exit status 3: cannot go on",
+        ),
+        (
+            "sys.stderr.write('GGML_ASSERT(n > 0) failed\\nbacktrace\\n');"
+            "sys.stderr.flush(); os.abort()",
+            "crashed",
+            "signal SIGABRT: GGML_ASSERT(n > 0) failed",
+        ),
+        ("os.kill(os.getpid(), 11)", "crashed", "signal SIGSEGV"),
+        ("os.kill(os.getpid(), 35)", "crashed", "signal 35"),
+        ("sys.exit(0)", "crashed", "exit status 0"),
+        ("say('hello?\\n')", "crashed", "not a reply: 'hello?'"),
+        ("os.write(1, b'\\xff\\xfe\\n')", "crashed", "not a reply: "),
+        ("say('[' * 100000 + '\\n')", "crashed", "not a reply: '[[["),
+        ("say('7\\n')", "crashed", "not a reply: '7'"),
+        ("say('{\"ok\":true}\\n')", "crashed", "not a reply: '{\"ok\":true}'"),
+        ("say('{\"ok\":true,\"ns\":[7],\"more\":1}\\n')", "crashed", "not a reply: "),
+        ("say('{\"ok\":true,\"ns\":[7]}\\nnoise\\n')", "crashed", "more than one line"),
+        ("say('{\"ok\":true,'); sys.exit(0)", "crashed", "exit status 0"),
+        ("os.close(1); time.sleep(60)", "crashed", "closed its stdout"),
+        ("[say('x' * (1 << 20)) for _ in range(80)]", "crashed", "a reply of over 64 MiB "),
+        (
+            'say(\'{"ok":false,"kind":"tired","message":"no"}\\n\')',
+            "crashed",
+            "not a reply: ",
+        ),
+        (
+            'say(\'{"ok":false,"kind":"rejected","message":"k is odd"}\\n\')',
+            "rejected",
+            "k is odd",
+        ),
+        (
+            'say(\'{"ok":false,"kind":"unsupported","message":"no dry"}\\n\')',
+            "unsupported",
+            "no dry",
+        ),
+    ],
+    ids=[
+        "dies", "asserts", "segfaults", "unnamed-signal", "ends", "garbage", "bytes", "deep-json",
+        "number", "missing-key", "extra-key", "two-lines", "half-a-line", "closes-stdout",
+        "no-line-end", "unknown-kind", "rejects", "unsupported",
+    ],
+)  # fmt: skip
+def test_failure_says_what_happened(act: str, verdict: str, message: str) -> None:
+    with backend(act) as process:
+        caught = failure(process)
+    assert caught.verdict == verdict
+    assert str(caught).startswith(message)
+
+
+@pytest.mark.parametrize(
+    "act",
+    ["time.sleep(60)", "pass", "say('{\"ok\":true,'); time.sleep(60)"],
+    ids=["hangs", "silent", "half-a-line"],
+)
+def test_silence_is_a_timeout(act: str) -> None:
+    with backend(act, timeout_s=0.3) as process:
+        caught = failure(process)
+    assert (caught.verdict, str(caught)) == ("timeout", "no reply within 0.3 s")
+
+
+def test_process_that_does_not_read_a_long_request_is_a_timeout() -> None:
+    request = REQUEST.model_copy(update={"history": [1] * 200_000})
+    with backend("time.sleep(60)", timeout_s=0.3) as process:
+        failure(process)
+        with pytest.raises(BackendFailure, match=r"no reply within 0\.3 s"):
+            process.ask(request, p.TimeReply)
+
+
+@pytest.mark.parametrize("fault", ["sys.exit(3)", "os.abort()", "time.sleep(60)", "say('?\\n')"])
+def test_next_request_gets_a_new_process(fault: str, tmp_path: object) -> None:
+    once = f"{tmp_path}/failed"
+    act = (
+        f"ok = os.path.exists('{once}'); open('{once}', 'w').close()\n"
+        f"if ok: say('{REPLY}\\n')\nelse: {fault}"
+    )
+    with backend(act) as process:
+        process.hello()
+        process.timeout_s = 0.5 if "sleep" in fault else 20.0
+        failure(process)
+        process.timeout_s = 20.0
+        assert process.ask(REQUEST, p.TimeReply).ns == [7]
+        assert process.starts == 2
+
+
+def test_refusal_keeps_the_process() -> None:
+    with backend('say(\'{"ok":false,"kind":"rejected","message":"no"}\\n\')') as process:
+        failure(process)
+        failure(process)
+        assert process.starts == 1
+
+
+@pytest.mark.parametrize(
+    "act",
+    [f"say('{REPLY}\\n'); time.sleep(0.2); say('late\\n')", f"say('{REPLY}\\n'); sys.exit(1)"],
+    ids=["prints-later", "dies-later"],
+)
+def test_what_happens_between_requests_is_not_charged_to_the_next(act: str) -> None:
+    with backend(act) as process:
+        process.ask(REQUEST, p.TimeReply)
+        _wait_until_readable(process)
+        assert process.ask(REQUEST, p.TimeReply).ns == [7]
+        assert process.starts == 2
+
+
+def _wait_until_readable(process: BackendProcess) -> None:
+    assert process._readable(20)
+
+
+@pytest.mark.parametrize(
+    ("greeting", "message"),
+    [
+        ("Hi!", "not a reply: 'Hi!'"),
+        (GREETING.replace("}", ', "protocol": 2}'), "not a reply: "),
+        (GREETING.replace('"run"', '"fly"'), "not a reply: "),
+    ],
+    ids=["garbage", "another-protocol", "unknown-capability"],
+)
+def test_bad_greeting_is_a_crash(greeting: str, message: str) -> None:
+    with backend("pass", greeting) as process:
+        caught = failure(process)
+    assert caught.verdict == "crashed"
+    assert str(caught).startswith(message)
+
+
+def test_missing_greeting_is_a_timeout() -> None:
+    process = BackendProcess("x", [sys.executable, "-c", "import time; time.sleep(60)"])
+    process.start_timeout_s = 0.3
+    try:
+        assert failure(process).verdict == "timeout"
+    finally:
+        process.close()
+
+
+def test_missing_command_is_a_crash() -> None:
+    process = BackendProcess("x", ["/no/such/program"])
+    try:
+        assert str(failure(process)) == (
+            "cannot start /no/such/program: [Errno 2] No such file or directory: '/no/such/program'"
+        )
+    finally:
+        process.close()
+
+
+def test_close_ends_the_process_and_deletes_the_scratch_file() -> None:
+    with backend("say(str(os.getpid()) + '\\n')") as process:
+        pid = int(str(failure(process)).split("'")[1])
+    assert not process.scratch.path.exists()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_timeout_ends_what_the_process_started_too() -> None:
+    act = (
+        "import subprocess; c = subprocess.Popen(['sleep', '60']); say(str(c.pid)); time.sleep(60)"
+    )
+    with backend(act, timeout_s=1.0) as process:
+        failure(process)
+        child = int(process._buffer)
+    deadline = time.monotonic() + 20
+    while _runs(child) and time.monotonic() < deadline:
+        pass
+    assert not _runs(child)
+
+
+def _runs(pid: int) -> bool:
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,294 @@
+"""common_sampler: its rules by hand. Those of its chain: test_common_sampler_chain.py."""
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
+from sampler_parity.reference import UndefinedInputError
+from sampler_parity.reference.pipelines.llama_cpp import (
+    CommonSampler,
+    Output,
+    SamplingParams,
+    ban_eog,
+    prefill_tokens,
+)
+from sampler_parity.reference.pipelines.reasoning_budget import State
+from tests.support.applied import SEED, UNIFORM_DOUBLES, logs
+from tests.support.native_common import Driver, compile_driver
+from tests.support.native_common.allow_list import AllowList
+
+BPE, SPM = vocab_path("bpe"), vocab_path("spm")
+# The second draw of the seed falls on token 0, the third on token 1.
+U1, U2, U3 = UNIFORM_DOUBLES
+EVEN, SKEWED = Output(logs(0.5, 0.5)), Output(logs(0.9, 0.1))
+DRAW = SamplingParams(seed=SEED, samplers=())
+
+
+@pytest.fixture
+def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
+    driver = Driver(compile_driver(tmp_path_factory.getbasetemp()))
+    yield driver
+    driver.close()
+
+
+def thinking(budget: int, **other: Any) -> SamplingParams:
+    """Draws only; thinks from token 1 to token 2, and 3, 2 are forced."""
+    return SamplingParams(
+        seed=SEED, samplers=(), reasoning_budget_tokens=budget, reasoning_budget_start=(1,),
+        reasoning_budget_end=((2,),), reasoning_budget_forced=(3, 2), **other,
+    )  # fmt: skip
+
+
+def _state(sampler: CommonSampler) -> State:
+    assert sampler.budget is not None
+    return sampler.budget.state
+
+
+def test_refused_token_costs_a_draw() -> None:
+    """u1 = 0.135 selects token 0 of two equal ones; the third draw, 0.969, token 1 of .9 .1."""
+    sampler = CommonSampler(DRAW, 2, grammar=AllowList([{1}, {0, 1}]))
+    assert U1 < 0.5
+    assert U2 < 0.9 < U3
+    assert sampler.sample(EVEN) == 1
+    sampler.accept(1, True)
+    assert sampler.sample(SKEWED) == 1
+
+
+def test_grammar_first_and_a_token_that_fits_cost_one_draw_each() -> None:
+    """The second draw, 0.835, selects token 0 of .9 .1."""
+    for allowed, grammar_first in ([{1}, {0, 1}], True), ([{0}, {0, 1}], False):
+        sampler = CommonSampler(DRAW, 2, grammar=AllowList(allowed))
+        sampler.accept(sampler.sample(EVEN, grammar_first), True)
+        assert sampler.sample(SKEWED, grammar_first) == 0
+
+
+def test_grammar_leaves_its_mark_on_candidates_only_where_it_was_applied() -> None:
+    sampler = CommonSampler(DRAW, 2, grammar=AllowList([{0}]))
+    sampler.sample(EVEN)
+    assert np.isfinite(sampler.get_candidates().logits).all()
+    sampler.sample(EVEN, grammar_first=True)
+    assert sampler.get_candidates().logits[1] == -np.inf
+
+
+def test_prompt_reaches_chain_and_history_but_neither_grammar_nor_budget() -> None:
+    grammar = AllowList([{0, 1, 2, 3}])
+    params = SamplingParams(
+        samplers=("penalties",), penalty_repeat=2.0, reasoning_budget_tokens=0,
+        reasoning_budget_start=(1,), reasoning_budget_end=((2,),),
+    )  # fmt: skip
+    sampler = CommonSampler(params, 4, grammar=grammar)
+    sampler.accept(1, is_generated=False)
+    assert (grammar.accepted, list(sampler.prev)) == ([], [1])
+    assert _state(sampler) == State.IDLE
+    sampler.sample(Output(np.ones(4, np.float32)))
+    assert sampler.get_candidates().logits.tolist() == [1, 0.5, 1, 1]
+    sampler.accept(1, is_generated=True)
+    assert grammar.accepted == [1]
+    assert _state(sampler) == State.FORCING
+
+
+def test_spent_budget_forces_its_tokens() -> None:
+    sampler = CommonSampler(thinking(2), 5)
+    for token in (1, 4, 4):
+        sampler.accept(token, True)
+    forced = []
+    for _ in range(2):
+        forced.append(sampler.sample(Output(np.zeros(5, np.float32))))
+        sampler.accept(forced[-1], True)
+    assert forced == [3, 2]
+    assert _state(sampler) == State.DONE
+
+
+def test_lazy_grammar_rests_inside_a_block_and_is_told_its_end() -> None:
+    grammar = AllowList([{0}])
+    sampler = CommonSampler(thinking(-1, grammar_lazy=True), 5, grammar=grammar)
+    for token in (0, 1, 4, 4, 2, 0):
+        sampler.accept(token, True)
+    assert grammar.accepted == [0, 1, 2, 0]
+    eager = AllowList([{0}])
+    sampler = CommonSampler(thinking(9), 5, grammar=eager)
+    for token in (0, 1, 4, 4, 2, 0):
+        sampler.accept(token, True)
+    assert eager.accepted == [0, 1, 4, 4, 2, 0]
+
+
+@pytest.mark.parametrize(
+    ("params", "exists"),
+    [
+        (thinking(-1), False),
+        (thinking(0), True),
+        (thinking(-1, grammar_lazy=True), True),
+        (thinking(-1, reasoning_control=True), True),
+        (SamplingParams(reasoning_budget_tokens=1, reasoning_budget_start=(1,)), False),
+        (SamplingParams(reasoning_budget_tokens=1, reasoning_budget_end=((1,),)), False),
+    ],
+    ids=["no limit", "limit", "lazy grammar", "control", "no end", "no start"],
+)
+def test_budget_exists_where_llama_cpp_makes_one(
+    driver: Driver, params: SamplingParams, exists: bool
+) -> None:
+    driver.start(BPE)
+    driver.init(0, params)
+    assert (driver.budget_of(0) is not None) == exists
+    assert (CommonSampler(params, 5).budget is not None) == exists
+
+
+def test_reasoning_is_ended_by_hand_without_a_limit() -> None:
+    sampler = CommonSampler(thinking(-1, reasoning_control=True), 5)
+    assert not sampler.force_reasoning_end()
+    sampler.accept(1, True)
+    assert sampler.force_reasoning_end()
+    assert sampler.sample(Output(np.zeros(5, np.float32))) == 3
+    assert not CommonSampler(DRAW, 5).force_reasoning_end()
+
+
+def test_prefill_reaches_the_budget_and_a_grammar_that_needs_it() -> None:
+    grammars = [AllowList([{0}]) for _ in range(3)]
+    needs = (True, False, True)
+    for grammar, needed, lazy in zip(grammars, needs, (False, False, True), strict=True):
+        sampler = CommonSampler(
+            thinking(7, grammar_lazy=lazy), 5, grammar=grammar, needs_prefill=needed, prefill=[1, 4]
+        )
+        assert sampler.budget is not None
+        assert sampler.budget.remaining == 6
+        assert not sampler.prev
+    assert [grammar.accepted for grammar in grammars] == [[1, 4], [], []]
+
+
+def test_prefill_leaves_out_a_space_that_the_tokenizer_put_first() -> None:
+    vocab = read_vocab(SPM)
+    tokens = vocab.tokenize(b"hello")
+    assert vocab.piece(tokens[0]).startswith(b" ")
+    assert prefill_tokens("hello", tokens, vocab) == tokens[1:]
+    assert prefill_tokens(" hello", tokens, vocab) == tokens
+    assert prefill_tokens("hello", tokens[1:], vocab) == tokens[1:]
+    assert prefill_tokens("", [], vocab) == []
+
+
+def test_reset_leaves_grammar_and_budget(driver: Driver) -> None:
+    """In llama.cpp it reset the grammar, too, before the refactoring of common_sampler."""
+    grammar, zeros = AllowList([{0, 1}]), Output(np.zeros(303, np.float32))
+    sampler = CommonSampler(thinking(7), 303, grammar=grammar)
+    driver.start(BPE)
+    driver.init(0, thinking(7), grammar=grammar.text())
+    first = sampler.sample(zeros)
+    assert driver.sample(0, zeros) == first
+    sampler.accept(1, True)
+    driver.ask("accept", 0, 1, True)
+    sampler.reset()
+    driver.ask("reset", 0)
+    assert not sampler.prev
+    assert grammar.accepted == driver.accepted_by_grammar(0) == [1]
+    budget = driver.budget_of(0)
+    assert budget is not None
+    assert budget.state == _state(sampler) == State.COUNTING
+    assert driver.sample(0, zeros) == sampler.sample(zeros) == first
+
+
+def test_history_holds_32_tokens_or_n_prev() -> None:
+    for n_prev, kept in (0, 32), (32, 32), (40, 40):
+        sampler = CommonSampler(SamplingParams(n_prev=n_prev), 300, read_vocab(BPE))
+        for token in range(65, 115):
+            sampler.accept(token, False)
+        assert len(sampler.prev) == kept
+        assert sampler.last == 114
+        assert sampler.prev_str(3) == b"pqr"
+        assert sampler.prev_str(99) == bytes(range(115 - kept, 115))
+        assert sampler.prev_str(0) == sampler.prev_str(-1) == b""
+
+
+def test_candidates_of_in_graph_samplers_are_taken_as_they_are() -> None:
+    ids, logits, p = np.array([7, 3], np.int32), logs(0.25, 0.75), np.array([0.1, 0.9], np.float32)
+    cand = Output(logits, ids, p).candidates()
+    assert (cand.ids.tolist(), cand.p.tolist()) == ([7, 3], p.tolist())
+    assert Output(logits, ids).candidates().p.tolist() == [0, 0]
+    sampler = CommonSampler(DRAW, 8)
+    assert sampler.sample(Output(logits, ids, p, token=3)) == 3
+    assert sampler.get_candidates().selected == 1
+    assert sampler.sample(EVEN) == 0, "no draw was taken before: u1 = 0.135"
+
+
+def test_candidates_are_sorted_by_p_and_keep_their_selection() -> None:
+    sampler = CommonSampler(DRAW, 3)
+    token = sampler.sample(Output(logs(0.2, 0.3, 0.5)))
+    cand = sampler.get_candidates(do_sort=True)
+    assert cand.ids.tolist() == [2, 1, 0]
+    assert cand.sorted
+    assert cand.token == token == 0
+
+
+def test_candidates_of_equal_p_are_sorted_as_natively(driver: Driver) -> None:
+    output = Output((np.arange(303) % 5).astype(np.float32))
+    sampler = CommonSampler(DRAW, driver.start(BPE))
+    driver.init(0, DRAW)
+    assert driver.sample(0, output) == sampler.sample(output)
+    ours, native = sampler.get_candidates(do_sort=True), driver.candidates(0, True)
+    assert ours.ids.tolist() == native.ids.tolist()
+    assert ours.selected == native.selected
+
+
+def test_draft_is_followed_until_the_sampler_disagrees() -> None:
+    def peaked(token: int) -> Output:
+        logits = np.zeros(303, np.float32)
+        logits[token] = 100
+        return Output(logits)
+
+    vocab = read_vocab(BPE)
+    eog = min(vocab.eog)
+
+    def along(draft: list[int], wanted: list[int]) -> list[int]:
+        sampler = CommonSampler(DRAW, 303, vocab)
+        tokens = sampler.sample_and_accept_n([peaked(token) for token in wanted], draft)
+        assert list(sampler.prev) == tokens
+        return tokens
+
+    assert along([], [5]) == [5]
+    assert along([5, 6], [5, 6, 7]) == [5, 6, 7]
+    assert along([5, 6], [5, 8, 7]) == [5, 8]
+    assert along([eog, 6], [eog, 6, 7]) == [eog]
+    assert along([5, eog], [5, eog, 7]) == [5, eog, 7]
+    with pytest.raises(ValueError, match=r"^1 outputs for a draft of 1: one more needed$"):
+        along([5], [5])
+
+
+def test_ignore_eos_bans_every_token_that_ends_a_generation() -> None:
+    vocab = read_vocab(BPE)
+    params = SamplingParams(ignore_eos=True, logit_bias=((5, 1.0),))
+    bans = tuple((token, -math.inf) for token in sorted(vocab.eog))
+    assert len(bans) == 2
+    assert ban_eog(params, vocab).logit_bias == ((5, 1.0), *bans)
+    assert ban_eog(SamplingParams(), vocab).logit_bias == ()
+
+
+@pytest.mark.parametrize(
+    ("prepare", "do", "message"),
+    [
+        (None, lambda s: s.sample(Output(np.empty(0, np.float32))), "the chain selected no token"),
+        (
+            None,
+            lambda s: s.sample(Output(EVEN.logits, token=1)),
+            "an in-graph sampler with a gramm",
+        ),
+        (None, lambda s: s.last, "no token has been accepted"),
+        (None, lambda s: s.get_candidates(), "no candidates: nothing has been sampled"),
+        (EVEN, lambda s: s.clone().get_candidates(), "no candidates: nothing has been sampled"),
+        (
+            Output(np.full(2, -np.inf, np.float32)),
+            lambda s: s.get_candidates(do_sort=True),
+            "candidates without a selection, or with p NaN",
+        ),
+    ],
+    ids=["no candidates", "in-graph", "last of none", "before a sample", "clone", "sort NaN"],
+)
+def test_what_llama_cpp_leaves_undefined_is_refused(
+    prepare: Output | None, do: Callable[[CommonSampler], object], message: str
+) -> None:
+    sampler = CommonSampler(thinking(1), 2)
+    if prepare is not None:
+        sampler.sample(prepare)
+    with pytest.raises(UndefinedInputError, match=f"^{message}"):
+        do(sampler)

@@ -1,0 +1,248 @@
+"""dry: penalize the tokens that would prolong a repetition."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
+from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.reference import Candidates, ChainError, Vocab
+from sampler_parity.reference.samplers.dry import Dry, breaker_sequences, suffix_repeats
+from tests.support.applied import applied, assert_as_native, chain_of, logs
+
+# a b ab xab xa, and newline
+VOCAB = Vocab("bpe", ("a", "b", "ab", "xab", "xa", "Ċ"), (1,) * 6)
+
+
+@pytest.mark.parametrize(
+    ("history", "multiplier", "allowed", "last_n", "breakers", "expected"),
+    [
+        ([0, 1], 1.0, 2, 4, [], [0.25] * 4),
+        ([0, 1, 2, 0, 1], 1.0, 2, 5, [], [0.296923, 0.296923, 0.109232, 0.296923]),
+        ([0, 1, 3, 4, 0, 1], 1.0, 2, 6, [[3]], [0.2] * 5),
+        ([0, 1, 2, 0, 1], 2.0, 2, 5, [], [0.241818, 0.241818, 0.032727, 0.241818, 0.241818]),
+        ([0, 1, 2, 3, 4, 0, 1], 1.0, 4, 7, [], [0.2] * 5),
+    ],
+)
+def test_dry_leaves_the_published_probabilities(
+    history: list[int],
+    multiplier: float,
+    allowed: int,
+    last_n: int,
+    breakers: list[list[int]],
+    expected: list[float],
+) -> None:
+    """llama.cpp's test_dry: equals, base 1.1, normalized by dist."""
+    parameters = {
+        "dry_multiplier": multiplier,
+        "dry_base": 1.1,
+        "dry_allowed_length": allowed,
+        "dry_penalty_last_n": last_n,
+        "seq_breakers": breakers,
+    }
+    chain = chain_of(("dry", parameters), ("dist", {"seed": 0}))
+    for token in history:
+        chain.accept(token)
+    cand = Candidates.from_logits(logs(*[1 / len(expected)] * len(expected)))
+    chain.apply(cand)
+    assert cand.p == pytest.approx(expected, abs=1e-5)
+
+
+def _penalties(history: Sequence[int], n: int = 10, **parameters: Any) -> dict[int, float]:
+    """Token -> what was subtracted from its logit 0; multiplier .5, base 2 unless given."""
+    given = {"dry_multiplier": 0.5, "dry_base": 2.0, **parameters}
+    cand = applied("dry", given, np.zeros(n), history=history)
+    return {i: -logit for i, logit in enumerate(cand.logits.tolist()) if logit}
+
+
+@pytest.mark.parametrize(
+    ("allowed", "expected"),
+    [
+        (3, {}),
+        (2, {3: 0.5}),  # .5 * 2**(2 - 2)
+        (1, {3: 1.0}),  # .5 * 2**(2 - 1)
+        (0, {1: 0.5, 2: 0.5, 3: 2.0}),  # every token that came, for a repetition of length 0
+        (-1, {1: 1.0, 2: 1.0, 3: 4.0}),
+    ],
+)
+def test_dry_grows_with_the_length_beyond_the_allowed(
+    allowed: int, expected: dict[int, float]
+) -> None:
+    """1 2 3 1 2: after "1 2" came 3."""
+    assert _penalties([1, 2, 3, 1, 2], dry_allowed_length=allowed) == expected
+
+
+def test_dry_takes_the_longest_repetition_of_each_token() -> None:
+    """2 5 | 1 2 6 | 9 1 2 6 | 8 9 1 2: 6 followed "9 1 2" (3) and "1 2" (2), 5 followed "2" (1)."""
+    history = [2, 5, 1, 2, 6, 9, 1, 2, 6, 8, 9, 1, 2]
+    assert _penalties(history, dry_allowed_length=1) == {6: 0.5 * 2**2, 5: 0.5}
+
+
+@pytest.mark.parametrize(("last_n", "expected"), [(5, {3: 0.5}), (4, {}), (3, {})])
+def test_dry_searches_the_last_n_tokens(last_n: int, expected: dict[int, float]) -> None:
+    """In 2 3 1 2 only the length 1 is left of "1 2"."""
+    assert _penalties([1, 2, 3, 1, 2], dry_penalty_last_n=last_n) == expected
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"dry_multiplier": 0.0},
+        {"dry_base": 0.999},
+        {"dry_base": -2.0},
+        {"dry_penalty_last_n": 0},
+        {"dry_penalty_last_n": -1},
+    ],
+    ids=["multiplier 0", "base below 1", "base negative", "last_n 0", "last_n -1"],
+)
+def test_dry_is_disabled(parameters: dict[str, Any]) -> None:
+    assert _penalties([1, 2, 3, 1, 2], **parameters) == {}
+
+
+def test_dry_with_a_negative_multiplier_favours_repetition() -> None:
+    assert _penalties([1, 2, 3, 1, 2], dry_multiplier=-0.5) == {3: -0.5}
+
+
+def test_dry_with_base_one_does_not_grow() -> None:
+    assert _penalties([1] * 50, dry_base=1.0) == {1: 0.5}
+
+
+def test_dry_caps_the_exponent_at_the_range_of_float() -> None:
+    """log(FLT_MAX) / log(1.75) = 158.5: 1.75**158 = 2.5e38, though the length is 299."""
+    history = [1] * 300
+    found = _penalties(history, dry_multiplier=1.0, dry_base=1.75, dry_penalty_last_n=400)
+    assert found == {1: pytest.approx(1.75**158, rel=1e-6)}
+
+
+@pytest.mark.parametrize(
+    ("history", "breakers", "allowed", "expected"),
+    [
+        ([1, 2, 3, 1, 2], [[3]], 2, {}),  # 3 is a breaker itself
+        ([3, 1, 2, 4, 3, 1, 2], [[3]], 2, {4: 0.5}),  # "3 1 2" counts as "1 2"
+        ([3, 1, 2, 4, 3, 1, 2], [], 2, {4: 1.0}),
+        ([7, 3, 4, 1, 5, 7, 3, 4, 1], [[3, 4]], 1, {5: 0.5}),  # "3 4" ends the search before 1
+        ([7, 3, 4, 1, 5, 7, 3, 4, 1], [[3, 9]], 1, {5: 0.5 * 2**3}),  # no "3 9" in the history
+        ([7, 3, 4, 1, 5, 7, 3, 4, 1], [[3, 4]], 2, {}),  # 1 < 2 is left
+        ([7, 3, 4, 1, 5, 7, 3, 4, 1], [[3], [3, 4]], 1, {5: 0.5}),  # the longest tail counts
+        ([1, 2, 3, 1, 2], [[]], 2, {3: 0.5}),  # an empty one is none
+    ],
+)
+def test_dry_does_not_look_beyond_a_breaker(
+    history: list[int], breakers: list[list[int]], allowed: int, expected: dict[int, float]
+) -> None:
+    found = _penalties(history, dry_allowed_length=allowed, seq_breakers=breakers)
+    assert found == expected
+
+
+def test_dry_finds_string_breakers_in_tokens() -> None:
+    """ "ab" is in ab and xab; a and xa end with its beginning, and b completes them."""
+    assert breaker_sequences(["ab"], VOCAB) == {2: {()}, 3: {()}, 0: {(1,)}, 4: {(1,)}}
+    assert breaker_sequences(["\n"], VOCAB) == {5: {()}}
+    assert breaker_sequences(["", "\0a"], VOCAB) == {}
+
+
+def test_dry_cuts_a_string_breaker_after_40_bytes_and_20_tokens() -> None:
+    """ "a" completes itself with 39 more bytes, of which 20 tokens are kept: b is never reached."""
+    heads = breaker_sequences(["a" * 40 + "b"], VOCAB)
+    assert heads == {0: {(0,) * 20}, 4: {(0,) * 20}}
+
+
+def test_dry_needs_a_vocabulary_for_strings_only_where_it_is_on() -> None:
+    with pytest.raises(
+        ChainError, match=r"^seq_breakers with strings need a vocabulary \(vocab\)$"
+    ):
+        Dry(1.0, seq_breakers=["\n"])
+    assert Dry(0.0, seq_breakers=["\n"]).breakers == {}
+
+
+@pytest.mark.parametrize(
+    ("breakers", "message"),
+    [
+        ("\n", "^seq_breakers must be a list, got '\\\\n'$"),
+        ([3], "^seq_breakers must hold strings or token lists, got 3$"),
+        ([[1.5]], "^seq_breakers must be an integer, got 1.5$"),
+    ],
+)
+def test_dry_refuses_breakers_of_the_wrong_type(breakers: Any, message: str) -> None:
+    for multiplier in (0.0, 1.0):
+        with pytest.raises(ChainError, match=message):
+            Dry(multiplier, seq_breakers=breakers)
+
+
+@pytest.mark.parametrize(("n_history", "is_sorted"), [(2, True), (3, False)])
+def test_dry_clears_the_sorted_flag_where_the_history_is_long_enough(
+    n_history: int, is_sorted: bool
+) -> None:
+    chain = chain_of(("dry", {"dry_multiplier": 1.0}))
+    for token in range(n_history):
+        chain.accept(token)
+    cand = Candidates.from_logits([2.0, 1.0])
+    cand.sorted = True
+    chain.apply(cand)
+    assert (cand.logits.tolist(), cand.sorted) == ([2.0, 1.0], is_sorted)
+
+
+def test_dry_keeps_infinities_and_ignores_ids_outside() -> None:
+    history = [0, 1, 99, 0, 1]
+    assert _penalties(history) == {}
+    logits = [0.0, -np.inf, np.inf]
+    for ends in (1, 2):
+        history = [5, 6, ends, 5, 6]
+        cand = applied("dry", {"dry_multiplier": 1.0}, logits, history=history)
+        assert cand.logits.tolist() == logits
+
+
+def test_dry_forgets_on_reset_and_copies_history_and_breakers_into_a_clone() -> None:
+    sampler = Dry(0.5, 2.0, seq_breakers=[[4]])
+    for token in (1, 2, 3, 1):
+        sampler.accept(token)
+    twin = sampler.clone()
+    twin.accept(2)
+    sampler.reset()
+    found = []
+    for each in (sampler, twin):
+        cand = Candidates.from_logits(np.zeros(5))
+        each.apply(cand)
+        found.append(cand.logits.tolist())
+    assert found == [[0.0] * 5, [0.0, 0.0, 0.0, -0.5, 0.0]]
+    assert twin.breakers == {4: {()}}
+
+
+@pytest.mark.parametrize("kind", ["bpe", "spm"])
+@pytest.mark.parametrize(
+    "breakers",
+    [[], ["\n", ":", '"', "*"], ["the", "world"], ["hello the"], ["é" * 30], ["", "\0", "o\0w"]],
+    ids=["none", "default", "words", "two words", "cut inside a character", "empty and NUL"],
+)
+def test_dry_finds_string_breakers_as_natively(
+    native: BackendProcess, kind: str, breakers: list[str]
+) -> None:
+    """The history runs over every breaker and ends in "hello the" once more."""
+    words = read_vocab(vocab_path(kind))
+    text = 'hello the world: "hello the world"\n*hello ééé the\n hello the' * 2
+    history = words.tokenize(text.encode())
+    for allowed in (0, 2, 5):
+        given: dict[str, Any] = {
+            "dry_multiplier": 0.8,
+            "dry_allowed_length": allowed,
+            "dry_penalty_last_n": 200,
+            "seq_breakers": breakers,
+        }
+        assert_as_native(
+            native, [{"dry": given}], np.zeros(len(words)), history=history, vocab=kind
+        )
+
+
+@given(st.lists(st.integers(0, 2), max_size=40))
+@settings(max_examples=200, deadline=None)
+def test_dry_counts_repeats_as_the_definition_says(tokens: list[int]) -> None:
+    """By plain comparison, where no breaker caps the counts."""
+    expected = [0] * len(tokens)
+    for k in range(1, len(tokens)):
+        while k + expected[k] < len(tokens) and tokens[expected[k]] == tokens[k + expected[k]]:
+            expected[k] += 1
+    assert suffix_repeats(tokens, len(tokens)) == expected

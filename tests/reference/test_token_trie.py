@@ -1,0 +1,159 @@
+"""The reference's token trie: the seed's own cases and its life, by hand."""
+
+import logging
+
+import numpy as np
+import pytest
+
+from sampler_parity.reference import Candidates, ChainError, build_chain
+from sampler_parity.reference.samplers.token_trie import LIMIT, TokenTrie
+from tests.support.tries import SEED, payload
+
+INF = np.inf
+
+
+def candidates(ids: list[int], logits: list[float]) -> Candidates:
+    cand = Candidates.from_logits(logits)
+    cand.ids = np.array(ids, np.int32)
+    return cand
+
+
+def left(trie: TokenTrie, n: int = 300) -> list[int]:
+    """The tokens that are not masked, of n equal ones."""
+    cand = Candidates.from_logits([1.0] * n)
+    trie.apply(cand)
+    return np.flatnonzero(cand.logits != -INF).tolist()
+
+
+def test_the_seed_masks_invalid_tokens() -> None:
+    cand = candidates([100, 200, 999], [5.0, 4.0, 6.0])
+    TokenTrie(SEED, mode=0).apply(cand)
+    assert cand.ids.tolist() == [100, 200, 999]
+    assert cand.logits.tolist() == [5.0, 4.0, -INF]
+    assert cand.token == 100
+
+
+def test_the_seed_walks_the_trie() -> None:
+    trie = TokenTrie(payload([100, 101]), mode=0)
+    assert left(trie) == [100]
+    trie.accept(100)
+    assert left(trie) == [101]
+    trie.accept(101)
+    assert len(left(trie)) == 300
+    assert (trie.active, trie.node.leaf) == (False, "L0")
+
+
+def test_mode_1_selects_nothing() -> None:
+    cand = candidates([100, 200, 999], [5.0, 4.0, 6.0])
+    cand.selected = 2
+    TokenTrie(SEED, mode=1).apply(cand)
+    assert cand.token is None
+
+
+def test_a_new_trie_is_active_and_a_reset_one_is_not_until_it_is_activated() -> None:
+    trie = TokenTrie(SEED)
+    trie.accept(100)
+    trie.reset()
+    assert (trie.node is trie.root, trie.active, len(left(trie))) == (True, False, 300)
+    trie.activate()
+    assert left(trie) == [100, 200]
+
+
+def test_a_token_outside_ends_the_span_and_the_position_is_followed_on() -> None:
+    trie = TokenTrie(payload([100, 101], [200, 5]))
+    trie.accept(7)
+    assert (trie.active, trie.node is trie.root) == (False, True)
+    trie.accept(100)
+    assert (trie.active, list(trie.node.children)) == (False, [101])
+    assert len(left(trie)) == 300
+
+
+def test_a_clone_has_the_position_and_moves_by_itself() -> None:
+    trie = TokenTrie(payload([100, 101], [100, 102]))
+    trie.accept(100)
+    twin = trie.clone()
+    twin.accept(101)
+    assert left(trie) == [101, 102]
+    assert not twin.active
+
+
+def test_compacting_keeps_the_children_in_the_order_in_which_they_stand() -> None:
+    cand = candidates([200, 9, 100], [4.0, 9.0, 5.0])
+    cand.sorted = False
+    TokenTrie(SEED, mode=0, compact=True).apply(cand)
+    assert (cand.ids.tolist(), cand.logits.tolist(), cand.token) == ([200, 100], [4.0, 5.0], 100)
+
+
+@pytest.mark.parametrize("compact", [False, True])
+@pytest.mark.parametrize("logits", [[1.0, 2.0], [-INF, 2.0]], ids=["absent", "banned"])
+def test_where_no_child_can_be_chosen_all_is_minus_infinity(
+    compact: bool, logits: list[float]
+) -> None:
+    cand = candidates([100 if logits[0] == -INF else 3, 4], logits)
+    TokenTrie(SEED, mode=0, compact=compact).apply(cand)
+    assert cand.logits.tolist() == [-INF, -INF]
+
+
+@pytest.mark.parametrize("compact", [False, True])
+def test_no_candidates_stay_none(compact: bool) -> None:
+    cand = Candidates.from_logits([])
+    TokenTrie(SEED, compact=compact).apply(cand)
+    assert (len(cand), cand.token) == (0, None)
+
+
+def test_masked_candidates_no_longer_count_as_sorted() -> None:
+    cand = candidates([9, 100, 200], [6.0, 5.0, 4.0])
+    cand.sorted = True
+    TokenTrie(SEED, mode=1).apply(cand)
+    assert not cand.sorted
+
+
+def test_after_500_tokens_without_a_clear_it_warns_and_resets(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    trie = TokenTrie(payload([*[1, 2] * 250]))
+    with caplog.at_level(logging.WARNING):
+        for i in range(LIMIT - 1):
+            trie.accept(1 + i % 2)
+        assert (left(trie, 4), caplog.messages) == ([2], [])
+        trie.accept(2)
+    assert (trie.node is trie.root, trie.active) == (True, False)
+    assert caplog.messages == [
+        "token trie: 500 tokens without an end of the span: reset; was the clear forgotten?"
+    ]
+
+
+def test_a_reset_in_time_starts_the_count_again(caplog: pytest.LogCaptureFixture) -> None:
+    trie = TokenTrie(SEED)
+    for _ in range(LIMIT - 1):
+        trie.accept(7)
+    trie.reset()
+    trie.accept(7)
+    assert caplog.messages == []
+
+
+def test_the_path_chooses_the_descriptor_and_the_first_is_the_default() -> None:
+    two = (
+        '{"modelId":"m","descriptors":[{"path":"a","leaves":[{"name":"x","tokens":[1]}]},'
+        '{"path":"b[]","leaves":[{"name":"x","tokens":[2]}]}]}'
+    )
+    assert left(TokenTrie(two)) == [1]
+    assert left(TokenTrie(two, path="b[]")) == [2]
+    with pytest.raises(ChainError, match=r"path 'c' is none of the payload's: a, b\[\]"):
+        TokenTrie(two, path="c")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"mode": 2}, r"stage 0 \(token_trie\): mode must be in 0..1, got 2"),
+        ({"compact": 1}, "compact must be true or false, got 1"),
+        ({"path": 3}, "path must be a text, got 3"),
+        ({"model_id": "other"}, "modelId: is for 'test', the model is 'other'"),
+        ({"n_vocab": 200}, r"descriptors\[0\].leaves\[1\].tokens\[0\]: .* no token 200"),
+    ],
+    ids=["mode", "compact", "path", "model", "vocabulary"],
+)
+def test_a_bad_parameter_is_refused(given: dict[str, object], message: str) -> None:
+    with pytest.raises(ChainError, match=message):
+        build_chain([{"token_trie": {"trie_descriptor_json": SEED, **given}}], n_vocab=300)

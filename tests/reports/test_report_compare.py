@@ -1,0 +1,187 @@
+"""reports/pages/compare/build.py: the page, its size, Markdown, JSON, the terminal, the command."""
+
+import json
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from sampler_parity.harness.bundle.bundle import Bundle, create
+from sampler_parity.harness.cli.app import app
+from sampler_parity.harness.errors import InputError
+from sampler_parity.reports.pages.compare.build import (
+    SHOWN,
+    Comparison,
+    html,
+    markdown,
+    report_of,
+    schema_text,
+    terminal_lines,
+    texts_of,
+)
+from sampler_parity.reports.pages.parity.markdown import MOST_CHARACTERS
+from sampler_parity.reports.write import write_report
+from tests.support.html_page import Page
+from tests.support.report_bundles import HOSTILE, case, got, run_info
+from tests.support.several_bundles import bundle_on, cell_on, decoded_on, ten_bundles, timing_on
+
+MOST_BYTES = 5_000_000
+
+
+def comparison(*bundles: Bundle) -> Comparison:
+    found = report_of(list(bundles))
+    assert found is not None
+    return found
+
+
+def two_that_differ(folder: Path) -> tuple[Bundle, Bundle]:
+    """With everything that a comparison shows; a suite's case goes from identical to reordered."""
+    first, second = folder / "xeon", folder / "mac"
+    backend = "llama.cpp"
+    return (
+        bundle_on(
+            first,
+            {"a": "identical", "b": "identical"},
+            (
+                timing_on(backend, [100, 101, 102]),
+                cell_on(backend, "equivalent", 0.0, 0.01),
+                decoded_on(first, backend, [0.0, 1.0]),
+            ),
+        ),
+        bundle_on(
+            second,
+            {"a": got("reordered", stage="top_p"), "b": "identical"},
+            (
+                timing_on(backend, [300, 303, 306]),
+                cell_on(backend, "different", 0.1, 0.2),
+                decoded_on(second, backend, [0.0, 1.25]),
+            ),
+            cpu="Apple M9",
+            libc="",
+        ),
+    )
+
+
+def compare(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, ["compare", *map(str, arguments)])
+
+
+def test_committed_schema_is_the_one_of_the_model() -> None:
+    committed = files("sampler_parity.reports") / "schemas" / "compare.schema.json"
+    assert committed.read_text() == schema_text(), (
+        'write it again: python -c "'
+        "from sampler_parity.reports.pages.compare.build import schema_text; "
+        "open('reports/schemas/compare.schema.json', 'w').write(schema_text())\""
+    )
+
+
+def test_page_says_what_differs_where_and_how_to_replay_it(tmp_path: Path) -> None:
+    text = Page(html(comparison(*two_that_differ(tmp_path)))).text
+    for words in (
+        "DIFFERENT: another verdict in 2/3 comparisons of a case.",
+        "a parity/top_p identical reordered at top_p",
+        "sampler-parity run parity/top_p --case a -b llama.cpp",
+        "0/1 1 0.25",  # equal prompts, rows kept, largest difference
+        "different 0.15 [0.1, 0.2]",
+        "3 × [2.94, 3.06]",
+        "Apple M9",
+    ):
+        assert words in text
+
+
+def test_terminal_says_the_same_in_lines(tmp_path: Path) -> None:
+    assert terminal_lines(comparison(*two_that_differ(tmp_path))) == [
+        "compare  llama.cpp of xeon   the first of its kind",
+        "compare  llama.cpp of mac   2/3 verdicts differ",
+        "  1 cases as a: llama.cpp of xeon identical, llama.cpp of mac reordered at top_p",
+        "    replay: sampler-parity run parity/top_p --case a -b llama.cpp",
+        "  1 cases as dist/a: llama.cpp of xeon equivalent, llama.cpp of mac different",
+        "    replay: sampler-parity run parity/dist --case dist/a -b llama.cpp",
+        "logits   llama.cpp of mac   0/1 prompts equal to the bit   kept rows differ by up to 0.25",
+        "speed    timing/top_p   llama.cpp of mac   3 × [2.94, 3.06]",
+        "speed    1/1 figures surely differ from the base's",
+        "facts    differ in processor, C library",
+        "compare  DIFFERENT: another verdict in 2/3 comparisons of a case.",
+    ]
+
+
+def test_markdown_has_every_part(tmp_path: Path) -> None:
+    text = markdown(comparison(*two_that_differ(tmp_path)))
+    for part in ("Verdicts that differ", "Logits", "Distributions", "Speed", "Facts that differ"):
+        assert f"## {part}" in text
+
+
+def test_json_reads_back_as_the_same_comparison(tmp_path: Path) -> None:
+    report = comparison(*two_that_differ(tmp_path))
+    assert Comparison.model_validate_json(report.model_dump_json()) == report
+
+
+@pytest.fixture(scope="module")
+def ten(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    """Ten bundles of 1,500 cases, 100 timings and 50 distribution tests."""
+    return comparison(*ten_bundles(tmp_path_factory.mktemp("ten"), 1500))
+
+
+@pytest.mark.parametrize("name", ["html", "json"])
+def test_ten_bundles_make_a_report_of_less_than_5_mb(ten: Comparison, name: str) -> None:
+    text = texts_of(ten)[name]()
+    assert len(text.encode()) < MOST_BYTES
+    assert "machine-9" in text
+
+
+def test_ten_bundles_lose_no_difference_to_the_bound(ten: Comparison) -> None:
+    parted = {name for row in ten.verdicts for name in row.cases}
+    assert len(parted) == 1500 // 7 + 1
+    assert [column.differing for column in ten.columns] == [0, *[len(parted)] * 9]
+    assert len(ten.speeds) == SHOWN == 100
+    assert len(markdown(ten)) <= MOST_CHARACTERS
+
+
+def test_hostile_texts_are_no_markup_and_no_control_characters(tmp_path: Path) -> None:
+    worse = got("diverged", stage=HOSTILE)
+    one = bundle_on(tmp_path / "a", {HOSTILE: "identical"}, backend=HOSTILE, cpu=HOSTILE)
+    two = bundle_on(tmp_path / "b", {HOSTILE: worse}, backend=HOSTILE, libc=HOSTILE)
+    report = comparison(one, two)
+    text = html(report)
+    assert not Page(text).all("script")
+    assert "\u202e" not in text + markdown(report)
+    assert "<script" not in text + markdown(report)
+    assert all(line.isprintable() for line in terminal_lines(report))
+
+
+def test_command_exits_with_1_where_a_verdict_differs_and_with_0_where_none_does(
+    tmp_path: Path,
+) -> None:
+    two_that_differ(tmp_path)
+    done = compare(tmp_path / "xeon", tmp_path / "mac", "-o", tmp_path / "out")
+    assert done.exit_code == 1
+    assert "reordered at top_p" in done.stdout
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert names == {"compare.html", "compare.md", "compare.json"}
+    assert json.loads((tmp_path / "out" / "compare.json").read_text())["schema_version"] == 1
+    assert compare(tmp_path / "xeon", tmp_path / "xeon").exit_code == 0
+
+
+def test_command_refuses_what_it_cannot_judge(tmp_path: Path) -> None:
+    bundle_on(tmp_path / "a", {"x": "identical"})
+    bundle_on(tmp_path / "b", {"y": "identical"})
+    create(tmp_path / "torn", run_info("llama.cpp")).append(case("x", {"llama.cpp": got()}))
+    for arguments, message in (
+        (["a"], "1 bundle given - name two or more"),
+        (["a", "b"], "have a case, a prompt or a time in common - run the same suites"),
+        (["a", "torn"], "has no footer: the run did not finish"),
+        (["a", "nothing"], "missing - name a folder that `sampler-parity run` wrote"),
+    ):
+        error = compare(*(tmp_path / name for name in arguments)).exception
+        assert isinstance(error, InputError)
+        assert message in str(error)
+
+
+def test_report_of_several_bundles_has_the_comparison_as_a_page(tmp_path: Path) -> None:
+    two_that_differ(tmp_path)
+    both = [tmp_path / "xeon", tmp_path / "mac"]
+    names = {path.name for path in write_report(both, tmp_path / "out", ["html"])}
+    assert names == {"parity.html", "throughput.html", "compare.html", "index.html"}
+    alone = {path.name for path in write_report(both[:1], tmp_path / "one", ["html"])}
+    assert alone == {"parity.html", "throughput.html", "index.html"}

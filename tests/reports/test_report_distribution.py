@@ -1,0 +1,150 @@
+"""Distribution tests and calibration in every format."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.bundle.bundle import create, read_finished
+from sampler_parity.harness.bundle.records.case import Footer
+from sampler_parity.harness.bundle.records.distribution import (
+    CalibrationResult,
+    DistributionResult,
+)
+from sampler_parity.harness.errors import InputError
+from sampler_parity.reports.write import summary_lines, write_report
+from tests.support.report_bundles import HOSTILE, run_info
+
+
+def cell(name: str, decision: str, p_value: float, **changed: Any) -> DistributionResult:
+    found = {
+        "decision": decision,
+        "draws": 1000,
+        "estimate": 0.001,
+        "low": 0.0,
+        "high": 0.004,
+        "p_value": p_value,
+        "detail": f"{name} {HOSTILE}",
+    }
+    return DistributionResult.model_validate(
+        {
+            "id": name,
+            "suite": "distribution/s",
+            "what": "frequency",
+            "samplers": ["dist"],
+            "n_vocab": 32,
+            "bins": 32,
+            "margin": 0.005,
+            "alpha": 1e-7,
+            "beta": 1e-4,
+            "planned": 2000,
+            "smallest_caught": 0.00499,
+            "backends": {"mine": found},
+            "required": {"mine": ["equivalent"]},
+            **changed,
+        }
+    )
+
+
+CALIBRATION = CalibrationResult.model_validate(
+    {
+        "seed": 1,
+        "alpha": 1e-8,
+        "claims": [{"text": "a fault is caught", "seen": "9 of 10 runs", "met": False}],
+        "curves": {
+            "frequencies, V = 32": [
+                {
+                    "fault": "lost tail",
+                    "tv": 0.005,
+                    "draws": [10, 100],
+                    "caught": [1, 9],
+                    "runs": 10,
+                }
+            ]
+        },
+        "peers": [
+            {
+                "fault": "lost tail",
+                "tv": {"vLLM": 0.01},
+                "passed": {"vLLM": 7},
+                "runs": {"vLLM": 10},
+            }
+        ],
+        "wall_s": 1.0,
+    }
+)
+
+
+def bundle(folder: Path, *records: Any, cells: int | None = None) -> Path:
+    writer = create(folder, run_info("mine", suites={"distribution/s": "0"}))
+    count = sum(isinstance(r, DistributionResult) for r in records)
+    writer.append(
+        *records, Footer(cases=0, steps=0, wall_s=1.0, cells=count if cells is None else cells)
+    )
+    return folder
+
+
+def written(folder: Path, *records: Any) -> dict[str, str]:
+    paths = write_report([bundle(folder / "b", *records)], folder / "r", ["html", "md", "json"])
+    return {path.suffix: path.read_text() for path in paths if path.stem == "parity"}
+
+
+def test_a_run_of_equivalent_cells_is_ok(tmp_path: Path) -> None:
+    lines = summary_lines(read_finished(bundle(tmp_path / "b", cell("a", "equivalent", 0.5))))
+    assert lines[0] == "draws      mine   1/1 equivalent   1,000 draws"
+    assert lines[1] == "budget   3e-07 for all that the run states, over 1 tests"
+    assert lines[2] == "  a: 0.00499 over 32 bins"
+    assert lines[-1].endswith("1/1 distribution tests   1.0 s   ok")
+
+
+def test_a_different_cell_comes_first_with_interval_and_replay(tmp_path: Path) -> None:
+    records = (cell("a", "equivalent", 0.5), cell("b", "different", 1e-12))
+    lines = summary_lines(read_finished(bundle(tmp_path / "b", *records)))
+    assert lines[0].startswith("DIFFERENT b   mine: 0.001 [0, 0.004], margin 0.005, p = 2e-12")
+    assert lines[2] == "  replay: sampler-parity run distribution/s --case b -b mine"
+    assert lines[-1].endswith("FAILED")
+
+
+def test_an_alarm_of_holm_alone_fails_the_report(tmp_path: Path) -> None:
+    records = (cell("a", "different", 1e-12, required={"mine": ["different"]}),)
+    ok = summary_lines(read_finished(bundle(tmp_path / "b", *records)))
+    assert ok[-1].endswith("ok")
+    more = (*records, cell("b", "equivalent", 1.5e-7))
+    lines = summary_lines(read_finished(bundle(tmp_path / "c", *more)))
+    assert lines[0].startswith("DIFFERENT b")
+
+
+@pytest.mark.parametrize("suffix", [".html", ".md", ".json"])
+def test_every_format_says_what_was_decided(tmp_path: Path, suffix: str) -> None:
+    text = written(tmp_path, cell("the-cell", "undecided", 0.5), CALIBRATION)[suffix]
+    for words in ("the-cell", "undecided", "a fault is caught", "9 of 10 runs", "lost tail"):
+        assert words in text
+    assert "<script>alert" not in text or suffix == ".json"
+
+
+def test_html_shows_the_power_curves_and_the_peers_rules(tmp_path: Path) -> None:
+    text = written(tmp_path, CALIBRATION)[".html"]
+    assert text.count("<svg") == 1
+    assert "10: 1/10; 100: 9/10" in text
+    assert "7/10 (0.01)" in text
+
+
+def test_junit_has_a_test_for_every_cell_and_claim(tmp_path: Path) -> None:
+    records = (cell("a", "equivalent", 0.5), cell("b", "different", 1e-12), CALIBRATION)
+    (path,) = write_report([bundle(tmp_path / "b", *records)], tmp_path / "r", ["junit"])
+    text = path.read_text()
+    assert '<testsuites name="sampler-parity" tests="3" failures="2" errors="0"' in text
+    assert 'name="b: distribution/s on mine"' in text
+    assert "replay: sampler-parity run distribution/s --case b -b mine" in text
+
+
+def test_a_claim_that_is_not_met_fails_the_report(tmp_path: Path) -> None:
+    lines = summary_lines(read_finished(bundle(tmp_path / "b", CALIBRATION)))
+    assert lines[0] == "NOT MET a fault is caught: 9 of 10 runs"
+    assert lines[-1].endswith("FAILED")
+
+
+def test_a_bundle_that_lost_a_cell_is_refused(tmp_path: Path) -> None:
+    folder = bundle(tmp_path / "b", cell("a", "equivalent", 0.5), cells=2)
+    with pytest.raises(InputError, match="holds 1 distribution tests, its footer says 2"):
+        read_finished(folder)

@@ -1,0 +1,123 @@
+"""The table of drift across releases: from bundles of builds judged by their own release."""
+
+from pathlib import Path
+
+from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.records.case import (
+    BackendInfo,
+    BackendResult,
+    CaseResult,
+    ChangeResult,
+)
+from sampler_parity.reference.releases import CHANGES
+from sampler_parity.reports.pages.parity.build import report_of
+from sampler_parity.reports.pages.parity.html import html
+from sampler_parity.reports.pages.parity.markdown import markdown
+from sampler_parity.reports.pages.parity.model import DriftCell
+from tests.support.report_bundles import case, diverged, got, read_back, run_info
+
+CHANGE = next(change for change in CHANGES if change.samplers == ("top_n_sigma",))
+
+
+def of(release: str, cases: list[CaseResult], folder: Path, changes: int = 0) -> Bundle:
+    facts = BackendInfo(
+        command=["x", "-m", "sampler_parity.harness.backends.worker"],
+        version=release,
+        reference=release,
+    )
+    info = run_info().model_copy(update={"backends": {f"llama.cpp@{release}": facts}})
+    records = [
+        ChangeResult(
+            id=f"change/{CHANGE.name}",
+            samplers=["top_n_sigma"],
+            last_old="b4753",
+            first_new="b5590",
+            old="<old>",
+            new="<new>",
+            cases={f"llama.cpp@{release}": changes},
+            backend=f"llama.cpp@{release}",
+            suite="parity/top_n_sigma",
+            case="a",
+            result=diverged(),
+        )
+    ][: 1 if changes else 0]
+    return read_back(folder / release, info, cases, records)
+
+
+def sigma(name: str, release: str, result: BackendResult) -> CaseResult:
+    return case(name, {f"llama.cpp@{release}": result}, samplers=["top_n_sigma"])
+
+
+def three(folder: Path) -> list[Bundle]:
+    """b3889 lacks the sampler, b4753 has another meaning in one case of two, v0.5.0 is itself."""
+    lacks = got("unsupported")
+    other, same = got(changes=[CHANGE.name]), got(changes=[])
+    return [
+        of("v0.5.0", [sigma("a", "v0.5.0", got()), sigma("b", "v0.5.0", got())], folder),
+        of("b4753", [sigma("a", "b4753", other), sigma("b", "b4753", same)], folder, 1),
+        of("b3889", [sigma("a", "b3889", lacks), sigma("b", "b3889", lacks)], folder),
+    ]
+
+
+def test_releases_of_several_bundles_stand_in_one_table_by_age(tmp_path: Path) -> None:
+    drift = report_of(three(tmp_path)).drift
+    assert drift is not None
+    assert [column.release for column in drift.columns] == ["b3889", "b4753", "v0.5.0"]
+    (row,) = drift.rows
+    assert row.cells == [
+        DriftCell(cases=2, identical=0, lacking=2, undefined=0, changed=0, changes={}),
+        DriftCell(
+            cases=2, identical=2, lacking=0, undefined=0, changed=1, changes={CHANGE.name: 1}
+        ),
+        DriftCell(cases=2, identical=2, lacking=0, undefined=0, changed=0, changes={}),
+    ]
+    assert row.verdict == "new in b4753, another meaning up to b4753"
+
+
+def test_a_case_that_its_own_release_does_not_explain_is_said_first(tmp_path: Path) -> None:
+    bundle = of("b4753", [sigma("a", "b4753", diverged()), sigma("b", "b4753", got())], tmp_path)
+    drift = report_of([bundle]).drift
+    assert drift is not None
+    assert drift.rows[0].verdict == "not explained in b4753"
+    assert "1 of 2 not explained" in html(report_of([bundle]))
+    assert "**1/2 not explained**" in markdown(report_of([bundle]))
+
+
+def test_what_is_undefined_in_a_release_is_counted_apart(tmp_path: Path) -> None:
+    refused = case("a", {"llama.cpp@b4753": got("rejected")}, samplers=["top_n_sigma"])
+    refused = refused.model_copy(update={"required": {"llama.cpp@b4753": ["rejected"]}})
+    report = report_of([of("b4753", [refused, sigma("b", "b4753", got())], tmp_path)])
+    assert report.drift is not None
+    (cell,) = report.drift.rows[0].cells
+    assert (cell.undefined, cell.unexplained) == (1, 0)
+    assert "1 undefined" in html(report)
+    assert "1 undefined" in markdown(report)
+
+
+def test_a_change_is_shown_with_its_command_and_its_texts_escaped(tmp_path: Path) -> None:
+    report = report_of(three(tmp_path))
+    page, text = html(report), markdown(report)
+    assert "&lt;old&gt;" in page
+    assert "<old>" not in page
+    assert "run parity/top_n_sigma --case a -b llama.cpp@b4753" in page
+    assert CHANGE.name in text
+    assert "<old>" not in text
+
+
+def test_a_report_without_an_old_release_has_no_table(tmp_path: Path) -> None:
+    report = report_of(three(tmp_path)[:1])
+    assert report.drift is None
+    assert "Drift" not in html(report)
+    assert "Drift" not in markdown(report)
+
+
+def test_a_case_counts_for_a_sampler_only_by_the_changes_of_that_sampler(tmp_path: Path) -> None:
+    chained = case(
+        "a", {"llama.cpp@b4753": got(changes=[CHANGE.name])}, samplers=["temp", "top_n_sigma"]
+    )
+    drift = report_of([of("b4753", [chained], tmp_path)]).drift
+    assert drift is not None
+    assert {row.sampler: row.cells[0].changed for row in drift.rows} == {
+        "temp": 0,
+        "top_n_sigma": 1,
+    }

@@ -1,0 +1,77 @@
+"""reports/pages/parity/markdown.py: short, and nothing in it is markup of others."""
+
+from pathlib import Path
+
+import pytest
+
+from sampler_parity.harness.bundle.bundle import read_finished
+from sampler_parity.reports.pages.parity.build import report_of
+from sampler_parity.reports.pages.parity.markdown import MOST_CHARACTERS, SHOWN, markdown, safe
+from tests.support.report_bundles import bundle_of, case, diverged, got, hostile_bundle, run_info
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("<b>&", "&lt;b&gt;&amp;"),
+        ("a|b", "a&#124;b"),
+        ("`x`", "&#96;x&#96;"),
+        ("[x](y) @you #1", "&#91;x&#93;(y) &#64;you &#35;1"),
+        ("two\nlines", "two lines"),
+        ("a" * 205, "a" * 200 + "... (5 more characters)"),
+    ],
+)
+def test_markdown_text_of_others_is_neither_markup_nor_mention(text: str, expected: str) -> None:
+    assert safe(text) == expected
+
+
+def test_markdown_of_hostile_texts_has_no_markup_but_its_own(tmp_path: Path) -> None:
+    text = markdown(report_of([read_finished(hostile_bundle(tmp_path / "x"))]))
+    own = text.replace("<code>", "").replace("</code>", "")
+    assert "alert(1)" in own
+    for character in "<>@`\\":
+        assert character not in own
+    tables = [line for line in text.splitlines() if line.startswith("| ")]
+    # backends: 4 columns, 4 lines; matrix: sampler, cases, 2 backends, 3 lines; speed: 6 columns;
+    # samplers by implementation: 3 columns, 3 lines
+    assert [line.count(" | ") for line in tables] == [3] * 7 + [5] * 3 + [2] * 3
+
+
+def test_markdown_shows_counts_matrix_and_failures(tmp_path: Path) -> None:
+    cases = [
+        case("a", {"native": diverged()}, samplers=["x", "y", "top_p", "temp", "dist"]),
+        case("b", {"native": got()}),
+    ]
+    text = markdown(report_of([bundle_of(tmp_path / "x", run_info("native"), cases)]))
+    for line in (
+        "# Parity report: FAILED",
+        "| <code>native</code> | 1/2 | 1/2 identical, 1 diverged | <code>1.0</code> |",
+        "| <code>top&#95;p</code> | 2 | 1/2 identical, 1 diverged (**1 failed**) |",
+        "### Failures: 1 of 1 shown",
+        "- **diverged** <code>a</code> on <code>native</code>,"
+        " stage 3 of 5 (top&#95;p), step 1 of 1  ",
+        "  survivors: got <code>10395</code>, expected <code>10458</code>  ",
+        "  replay: <code>sampler-parity run parity/top&#95;p --case a -b native</code>",
+    ):
+        assert line in text.splitlines()
+
+
+def test_markdown_lists_the_first_20_failures_and_says_how_many_there_are(tmp_path: Path) -> None:
+    cases = [case(f"case-{i:02}", {"native": diverged()}) for i in range(25)]
+    text = markdown(report_of([bundle_of(tmp_path / "x", run_info("native"), cases)]))
+    assert text.count("- **diverged**") == SHOWN == 20
+    assert "### Failures: 20 of 25 shown" in text
+
+
+@pytest.mark.parametrize("bundles", [1, 12])
+def test_markdown_fits_a_comment_however_much_failed(tmp_path: Path, bundles: int) -> None:
+    long = "<" * 5000
+    cases = [
+        case(f"{i}{long}", {long: diverged(detail=long)}, samplers=[f"{long}{i}"])
+        for i in range(200 // bundles)
+    ]
+    folders = [tmp_path / str(i) for i in range(bundles)]
+    text = markdown(report_of([bundle_of(folder, run_info(long), cases) for folder in folders]))
+    assert len(text) <= MOST_CHARACTERS + 100 < 65_536
+    assert text.startswith("# Parity report: FAILED")
+    assert f" of {200 // bundles} shown" in text

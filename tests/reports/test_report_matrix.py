@@ -1,0 +1,140 @@
+"""The parity matrix: sampler x implementation over all bundles, and its explanations."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.records.case import BackendInfo
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.parity.explanations import Key, explanations_file, read_explanations
+from sampler_parity.reports.pages.parity.build import report_of
+from sampler_parity.reports.pages.parity.html import html
+from sampler_parity.reports.pages.parity.markdown import markdown
+from sampler_parity.reports.pages.parity.matrix import matrix
+from sampler_parity.reports.pages.parity.matrix_model import MatrixDifference
+from tests.support.report_bundles import bundle_of, case, diverged, got, run_info
+
+CLOSE = got("close", step=0, stage="top_p", stage_index=0, what="p")
+ALLOWED = {"tsampler": ["identical", "close", "diverged", "unsupported"]}
+WHY: dict[Key, str] = {("tsampler", "top_p", "close"): "Sums in <double>."}
+
+
+def of(folder: Path, name: str, *results: Any, **fields: Any) -> Bundle:
+    fields = {"required": {name: ALLOWED["tsampler"]}} | fields
+    cases = [case(f"c{i}", {name: result}, **fields) for i, result in enumerate(results)]
+    return bundle_of(folder, run_info(name), cases)
+
+
+def test_backends_of_several_bundles_stand_side_by_side(tmp_path: Path) -> None:
+    bundles = [
+        of(tmp_path / "a", "tsampler", got(), CLOSE),
+        of(tmp_path / "b", "llama.cpp", got(), samplers=["temp"]),
+        of(tmp_path / "c", "tsampler", got()),
+    ]
+    found = matrix(bundles, WHY)
+    assert found is not None
+    assert found.backends == ["llama.cpp", "tsampler"]
+    assert [row.sampler for row in found.rows] == ["top_p", "temp"]
+    none, tsampler = found.rows[0].cells
+    assert (none.cases, none.verdict) == (0, None)
+    assert (tsampler.cases, tsampler.identical, tsampler.verdict) == (3, 2, "close")
+    assert tsampler.differences == [
+        MatrixDifference(stage="top_p", verdict="close", cases=1, why="Sums in <double>.")
+    ]
+    assert found.unexplained == 0
+
+
+def test_a_difference_without_its_line_fails_the_report_though_its_case_allows_it(
+    tmp_path: Path,
+) -> None:
+    report = report_of([of(tmp_path / "a", "tsampler", diverged(stage="temp"))])
+    assert report.sections[0].ok
+    assert report.matrix is not None
+    assert report.matrix.unexplained == 1
+    assert not report.ok
+    assert "not explained" in html(report)
+    assert "**FAILED: 1 results are not explained.**" in markdown(report)
+
+
+def test_an_explained_difference_does_not_fail_the_report(tmp_path: Path) -> None:
+    report = report_of([of(tmp_path / "a", "tsampler", CLOSE)])
+    assert report.ok
+    assert "Sums in double" in html(report)
+    assert "Sums in double" in markdown(report)
+
+
+def test_a_line_for_one_verdict_does_not_cover_another(tmp_path: Path) -> None:
+    found = matrix([of(tmp_path / "a", "tsampler", CLOSE, diverged(stage="top_p"))], WHY)
+    assert found is not None
+    worst, close = found.rows[0].cells[0].differences
+    assert (worst.verdict, worst.why) == ("diverged", "")
+    assert (close.verdict, close.why) == ("close", "Sums in <double>.")
+    assert found.unexplained == 1
+
+
+def test_what_a_backend_refuses_it_explains_itself(tmp_path: Path) -> None:
+    said, silent = got("unsupported", detail="no sampler xtc"), got("unsupported")
+    found = matrix([of(tmp_path / "a", "tsampler", said)], {})
+    assert found is not None
+    assert found.rows[0].cells[0].differences[0].why == "no sampler xtc"
+    found = matrix([of(tmp_path / "b", "tsampler", said, silent)], {})
+    assert found is not None
+    assert found.rows[0].cells[0].differences[0].why == ""
+    assert found.unexplained == 1
+
+
+def test_another_authors_backend_is_shown_and_not_judged_by_our_list(tmp_path: Path) -> None:
+    report = report_of([of(tmp_path / "a", "mine", CLOSE)])
+    assert report.ok
+    assert "not explained" in html(report)
+
+
+def test_builds_of_llama_cpp_alone_need_no_matrix(tmp_path: Path) -> None:
+    report = report_of([of(tmp_path / "a", "llama.cpp@b4753", got())])
+    assert report.matrix is None
+    assert "Samplers by implementation" not in html(report)
+    assert "Samplers by implementation" not in markdown(report)
+
+
+def test_what_is_judged_by_an_old_release_is_left_to_drift(tmp_path: Path) -> None:
+    name = "llama.cpp@b4753"
+    facts = BackendInfo(command=["x"], reference="b4753")
+    both = case("c", {"tsampler": got(), name: got("rejected")})
+    info = run_info("tsampler").model_copy(
+        update={"backends": run_info("tsampler").backends | {name: facts}}
+    )
+    found = matrix([bundle_of(tmp_path / "a", info, [both])], {})
+    assert found is not None
+    assert found.backends == ["tsampler"]
+
+
+LINE = '[[explanation]]\nbackend = "tsampler"\nstage = "top_p"\nverdicts = ["close"]\n'
+FULL = LINE + 'why = "Sums in double."\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (FULL + FULL, "close is explained twice - keep one"),
+        (FULL.replace("tsampler", "tsampled"), "unknown backend - use llama.cpp,"),
+        (FULL.replace("top_p", "top-p"), "unknown stage - name a sampler"),
+        (FULL.replace('"close"', '"identical"'), "identical is not explained here"),
+        (FULL.replace('"close"', '"unsupported"'), "unsupported is not explained here"),
+        (FULL.replace('"close"', ""), "explanation.0.verdicts: List should have at least 1"),
+        (LINE + 'why = ""\n', "explanation.0.why: String should have at least 10"),
+        (LINE, "explanation.0.why: Field required"),
+        ("[[explanation", "not TOML"),
+    ],
+)
+def test_a_bad_file_of_explanations_is_refused(tmp_path: Path, text: str, wanted: str) -> None:
+    path = tmp_path / "explanations.toml"
+    path.write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_explanations(path)
+    assert wanted in str(caught.value)
+
+
+def test_the_committed_explanations_are_read() -> None:
+    assert ("tsampler", "top_p", "close") in read_explanations(explanations_file())

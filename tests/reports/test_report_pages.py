@@ -1,0 +1,205 @@
+"""Every page of the reports: links, accessibility, and what headless Chromium makes of it."""
+
+import json
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from sampler_parity.harness.bundle.bundle import Bundle, digest, read_finished
+from sampler_parity.harness.comparison import history
+from sampler_parity.reports.pages.compare import build
+from sampler_parity.reports.pages.history import build as trend
+from sampler_parity.reports.pages.index import build as index
+from sampler_parity.reports.pages.index.build import Index
+from sampler_parity.reports.pages.parity.markdown import MOST_CHARACTERS
+from sampler_parity.reports.render.frame import MARK
+from sampler_parity.reports.write import write_report
+from tests.reports.test_report_compare import two_that_differ
+from tests.reports.test_report_skip_ratio import bundle_with, named
+from tests.run.test_skip_ratio import measured
+from tests.support.chromium import See, Seen
+from tests.support.html_page import Page, problems
+from tests.support.report_bundles import (
+    HOSTILE,
+    case,
+    got,
+    hostile_bundle,
+    run_info,
+    write_bundle,
+)
+from tests.support.several_bundles import ten_bundles
+
+PAGES = ("parity", "throughput", "skip-ratio", "compare", "index")
+TITLES = {
+    "parity": "Parity report: FAILED",
+    "throughput": "Throughput report",
+    "skip-ratio": "Skip-ratio report: ok",
+    "compare": "Comparison: DIFFERENT",
+    "index": "sampler-parity: FAILED",
+    "history": "History: 2 runs",
+}
+
+
+def report_pages(folder: Path) -> dict[str, str]:
+    """Every HTML page of a report of three bundles, by its name."""
+    two_that_differ(folder)
+    skipped = bundle_with(folder / "skipped", named("x/a", measured()))
+    bundles = [folder / "xeon", folder / "mac", skipped.folder]
+    paths = write_report(bundles, folder / "report", ["html"])
+    return {path.name: path.read_text() for path in paths}
+
+
+def history_page(folder: Path) -> str:
+    two_that_differ(folder)
+    history.add(folder / "h.sqlite", [folder / "xeon", folder / "mac"])
+    return trend.html(trend.report_of(folder / "h.sqlite"))
+
+
+def overview(folder: Path, *bundles: Path) -> Index:
+    out = folder / "overview"
+    write_report(list(bundles), out, ["json", "html", "md"])
+    return Index.model_validate_json((out / "index.json").read_text())
+
+
+def test_committed_schema_of_the_index_is_the_one_of_the_model() -> None:
+    committed = files("sampler_parity.reports") / "schemas" / "index.schema.json"
+    assert committed.read_text() == index.schema_text(), (
+        'write it again: python -c "'
+        "from sampler_parity.reports.pages.index.build import schema_text; "
+        "open('reports/schemas/index.schema.json', 'w').write(schema_text())\""
+    )
+
+
+def test_pages_have_no_problem_and_link_to_each_other(tmp_path: Path) -> None:
+    pages = report_pages(tmp_path)
+    assert set(pages) == {f"{name}.html" for name in PAGES}
+    for name, text in pages.items():
+        assert (name, problems(text, tuple(pages))) == (name, [])
+        assert {a["href"] for a in Page(text).all("a")} >= set(pages)
+        assert MARK not in text
+
+
+def test_page_of_the_history_has_no_problem(tmp_path: Path) -> None:
+    assert problems(history_page(tmp_path)) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("<main", "<script>1</script><main", "runs or embeds"),
+        ('lang="en"', "", "no language"),
+        ('href="#content"', 'href="https://example.org"', "links out"),
+        ('scope="col"', "", "heads without a scope"),
+        ("<caption", "<p></p><captio", "tables without a caption"),
+        ('tabindex="0"', "", "scrolls without focus"),
+        ("<h1", "<h3", "headings skip"),
+        ('id="checked"', 'id="bundles"', "ids twice"),
+        ("default-src 'none'", "default-src *", "no policy"),
+    ],
+)
+def test_problems_of_a_page_are_found(tmp_path: Path, old: str, new: str, problem: str) -> None:
+    pages = report_pages(tmp_path)
+    text = pages["index.html"].replace(old, new, 1)
+    if old == "<caption":
+        text = text.replace("</caption>", "</captio>", 1)
+    if old == "<h1":
+        text = text.replace("</h1>", "</h3>", 1)
+    assert any(found.startswith(problem) for found in problems(text, tuple(pages)))
+
+
+def test_index_says_what_was_checked_and_what_came_of_it(tmp_path: Path) -> None:
+    bad = write_bundle(
+        tmp_path / "bad",
+        run_info("llama.cpp", "mine", suites={"parity/top_p": "5a1e"}),
+        [
+            case("a", {"llama.cpp": got(), "mine": got("diverged")}),
+            case("b", {"llama.cpp": got(), "mine": got()}, samplers=["top_k"]),
+        ],
+    )
+    found = overview(tmp_path, bad)
+    assert not found.ok
+    assert [(p.stem, p.ok) for p in found.pages] == [("parity", False)]
+    assert found.missing == ["Throughput", "Skip ratio"]
+    assert [(b.name, b.met, b.cases) for b in found.backends] == [
+        ("llama.cpp", 2, 2),
+        ("mine", 1, 2),
+    ]
+    assert found.samplers == ["top_k", "top_p"]
+    assert found.bundles[0].sha256 == digest(bad)
+    text = Page((tmp_path / "overview" / "index.html").read_text()).text
+    for words in (
+        "FAILED: 2 cases, 2 steps, 2 samplers, 2 backends.",
+        "Parity : FAILED 1/2 cases as required on every backend",
+        "Throughput: not measured in these bundles",
+        "1/2 identical, 1 diverged",
+        "sampler-parity run parity",
+        digest(bad),
+        "Test CPU, 2 logical cores, 8.0 GiB",
+    ):
+        assert words in text
+
+
+def test_index_is_ok_where_every_page_is(tmp_path: Path) -> None:
+    good = write_bundle(tmp_path / "a", run_info("llama.cpp"), [case("a", {"llama.cpp": got()})])
+    assert overview(tmp_path, good).ok
+    assert (tmp_path / "overview" / "index.md").read_text().startswith("# sampler-parity: ok\n")
+
+
+def test_index_of_hostile_texts_escapes_them(tmp_path: Path) -> None:
+    overview(tmp_path, hostile_bundle(tmp_path / "x"))
+    text = (tmp_path / "overview" / "index.html").read_text()
+    assert not Page(text).all("script")
+    assert Page(text).text.count("<script>alert(1)</script>") > 5
+    assert "\u202e" not in text
+    note = (tmp_path / "overview" / "index.md").read_text()
+    assert "<script" not in note
+    assert "@you" not in note
+
+
+def test_index_of_many_bundles_fits_a_comment(tmp_path: Path) -> None:
+    name = HOSTILE.replace("\x00", "") * 3
+    info = run_info(*(f"{name}{i}" for i in range(300)))
+    bundle = write_bundle(tmp_path / "x", info, [])
+    overview(tmp_path, bundle)
+    assert len((tmp_path / "overview" / "index.md").read_text()) <= MOST_CHARACTERS
+
+
+class TestInChromium:
+    @pytest.mark.parametrize("width", [360, 1280])
+    @pytest.mark.parametrize("name", [*PAGES, "history"])
+    def test_page_fits_the_screen_and_its_console_is_silent(
+        self, see: See, width: int, name: str, tmp_path: Path
+    ) -> None:
+        if name == "history":
+            seen = see(history_page(tmp_path), width)
+        else:
+            seen = see(report_pages(tmp_path)[f"{name}.html"], width)
+        assert seen == Seen(width, TITLES[name], [])
+
+    def test_hostile_texts_do_not_widen_the_index(self, see: See, tmp_path: Path) -> None:
+        long = write_bundle(
+            tmp_path / "long", run_info("x" * 300), [case("y" * 300, {"x" * 300: got("crashed")})]
+        )
+        overview(tmp_path, long, hostile_bundle(tmp_path / "hostile"))
+        text = (tmp_path / "overview" / "index.html").read_text()
+        assert see(text, 360) == Seen(360, "sampler-parity: FAILED", [])
+
+    def test_comparison_of_ten_bundles_opens_little_later_than_that_of_two(
+        self, see: See, tmp_path: Path
+    ) -> None:
+        ten = build.report_of(ten_bundles(tmp_path, 300))
+        assert ten is not None
+        seen = see(build.html(ten), 1280)
+        assert seen == Seen(1280, "Comparison: DIFFERENT", [])
+        two = see(report_pages(tmp_path)["compare.html"], 1280)
+        assert 0 < seen.opened_ms < 20 * two.opened_ms
+
+
+def test_bundles_of_the_index_are_those_given(tmp_path: Path) -> None:
+    first, second = two_that_differ(tmp_path)
+    found = overview(tmp_path, first.folder, second.folder)
+    assert [made.name for made in found.bundles] == ["xeon", "mac"]
+    assert json.loads(found.model_dump_json())["kind"] == "index"
+    read: Bundle = read_finished(first.folder)
+    assert found.bundles[0].cases == len(read.cases)

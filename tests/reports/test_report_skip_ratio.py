@@ -1,0 +1,161 @@
+"""reports/pages/skip_ratio/build.py: the page, its schema, its model check, and texts of others."""
+
+import math
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.bundle.bundle import Bundle, create, read_finished
+from sampler_parity.harness.bundle.records.case import Footer
+from sampler_parity.harness.bundle.records.skip_ratio import Law, Measured, SkipRatioResult
+from sampler_parity.reports.pages.parity.terminal import summary_lines
+from sampler_parity.reports.pages.skip_ratio import build
+from sampler_parity.reports.pages.skip_ratio.model import SkipRatioReport, schema_text
+from sampler_parity.reports.write import write_report
+from tests.run.test_skip_ratio import GRAMMAR, TRIE, measured, result, way
+from tests.support.html_page import Page
+from tests.support.report_bundles import HOSTILE, case, got, run_info
+
+
+def bundle_with(folder: Path, *results: SkipRatioResult, cases: bool = False) -> Bundle:
+    writer = create(folder, run_info("llama.cpp"))
+    own = [case("a", {"llama.cpp": got()})] if cases else []
+    footer = Footer(cases=len(own), steps=1, wall_s=1.0, skip_ratios=len(results))
+    writer.append(*own, *results, footer)
+    return read_finished(folder)
+
+
+def named(name: str, found: Measured | None, **changes: Any) -> SkipRatioResult:
+    given = {"id": f"{name}@llama.cpp", "workload": name, **changes}
+    return result(found, **given)
+
+
+def report(folder: Path, *results: SkipRatioResult) -> SkipRatioReport:
+    found = build.report_of([bundle_with(folder, *results)])
+    assert found is not None
+    return found
+
+
+def test_committed_schema_is_the_one_of_the_model() -> None:
+    committed = files("sampler_parity.reports") / "schemas" / "skip-ratio.schema.json"
+    assert committed.read_text() == schema_text(), (
+        'write it again: python -c "'
+        "from sampler_parity.reports.pages.skip_ratio.model import schema_text; "
+        "open('reports/schemas/skip-ratio.schema.json', 'w').write(schema_text())\""
+    )
+
+
+def test_bundles_without_a_skip_ratio_have_no_page(tmp_path: Path) -> None:
+    assert build.report_of([bundle_with(tmp_path / "b", cases=True)]) is None
+
+
+def test_a_bundle_of_skip_ratios_alone_has_no_parity_page(tmp_path: Path) -> None:
+    bundle = bundle_with(tmp_path / "b", named("x/a", measured()))
+    written = write_report([bundle.folder], tmp_path / "r", ["json", "html", "md"])
+    names = ["skip-ratio.json", "skip-ratio.html", "skip-ratio.md"]
+    names += ["index.json", "index.md", "index.html"]
+    assert [path.name for path in written] == names
+    assert SkipRatioReport.model_validate_json(written[0].read_text()).ok
+    assert not any("cases" in line for line in summary_lines(bundle))
+
+
+def test_a_bundle_of_both_has_both_pages_and_lines(tmp_path: Path) -> None:
+    bundle = bundle_with(tmp_path / "b", named("x/a", measured()), cases=True)
+    written = write_report([bundle.folder], tmp_path / "r", ["html"])
+    assert {"parity.html", "skip-ratio.html", "index.html"} <= {path.name for path in written}
+    lines = summary_lines(bundle)
+    assert any(line.startswith("cases    1/1 as required") for line in lines)
+    assert any(line.startswith("skip     1/1 as required") for line in lines)
+
+
+def test_what_fails_stands_first_with_its_reason_and_replay(tmp_path: Path) -> None:
+    wrong = measured(token_accuracy=0.5)
+    found = report(
+        tmp_path / "b", named("x/a", measured()), named("x/b", wrong), named("x/c", None)
+    )
+    assert (found.ok, [row.ok for row in found.rows]) == (False, [False, False, True])
+    assert found.rows[0].failed == ["token_accuracy is 0.5, required = 1"]
+    assert found.rows[1].failed == ["crashed: "]
+    assert "--case x/b -b llama.cpp" in found.rows[0].replay
+    for text in (build.html(found), build.markdown(found)):
+        assert "FAILED" in text
+        assert "required = 1" in text.replace("&#61;", "=")
+    assert "FAILED x/b on llama.cpp" in build.terminal_lines(
+        bundle_with(tmp_path / "c", named("x/b", wrong))
+    )
+
+
+def test_the_model_is_held_against_measurements_and_longer_passes(tmp_path: Path) -> None:
+    """4000 / 550 = 7.27 modelled, 8 measured: -9.1%. With passes of 20 ms 23.1 / 10.05 = 2.30 is
+    foretold, 2 measured: 14.9%."""
+    base = named("x/a", measured(tokens_per_second_vs_grammar=8.0))
+    ways = {"trie": TRIE, "grammar_first": way(1.0, 3000.0, 20_000.0)}
+    other = named("x/b", measured(tokens_per_second_vs_grammar=2.0, ways=ways), delay_ms=19.1)
+    found = report(tmp_path / "b", base, other)
+    assert [row.modelled for row in found.rows] == pytest.approx([4000 / 550, 23.1 / 10.05])
+    assert (found.points, found.foretold) == (1, 1)
+    assert found.points_deviation == pytest.approx(1 - 4000 / 550 / 8)
+    assert found.foretold_deviation == pytest.approx(23.1 / 10.05 / 2 - 1)
+    alone = report(tmp_path / "c", other)
+    assert (alone.rows[0].modelled, alone.points, alone.foretold) == (None, 0, 0)
+
+
+def test_the_page_is_well_formed_and_every_picture_has_a_name_and_a_table(tmp_path: Path) -> None:
+    enums = [
+        named(f"x/e{n}", measured(leaves=n), leaves=f"enum:{n}", model="random-128256")
+        for n in (100, 2)
+    ]
+    found = report(tmp_path / "b", named("x/a", measured()), *enums)
+    page = Page(build.html(found))
+    assert page.open == []
+    assert [f["aria-label"] for f in page.all("figure")] == [
+        "Chart over the number of leaves",
+        "Chart over the time of a forward pass",
+    ]
+    assert len(page.all("svg")) == 2
+    assert len(page.all("caption")) == len(page.all("table")) == 4
+    assert all(th["scope"] in ("col", "row") for th in page.all("th"))
+    assert "3.6 [3, 4]" in page.text
+    assert "99%" in page.text
+
+
+def test_the_overview_says_what_it_comes_to(tmp_path: Path) -> None:
+    wrong = measured(token_accuracy=0.5, n_vocab=4096)
+    found = report(tmp_path / "b", named("x/a", measured()), named("x/b", wrong))
+    assert build.figures_of(found) == [
+        "1/2 measurements as required",
+        "30 actions at V = 1,000: 3.6 [3, 4] times the tokens/s of grammar first",
+        "30 actions at V = 4,096: 3.6 [3, 4] times the tokens/s of grammar first",
+    ]
+
+
+def test_measurements_without_enumerations_have_one_picture(tmp_path: Path) -> None:
+    page = Page(build.html(report(tmp_path / "b", named("x/a", measured()))))
+    assert len(page.all("svg")) == 1
+
+
+def test_texts_of_others_are_no_markup_and_infinity_is_shown(tmp_path: Path) -> None:
+    law = Law(kl_trie=math.inf, kl_grammar=None, spellings=9, beyond_trie=0.5)
+    bad = measured(law=law, device=HOSTILE, version=HOSTILE, model=HOSTILE)
+    given = {"leaves": HOSTILE, "model": HOSTILE, "backend": HOSTILE}
+    found = report(
+        tmp_path / "b",
+        named(HOSTILE, bad, **given),
+        named("x", None, detail=HOSTILE, verdict="rejected"),
+    )
+    text = build.html(found)
+    assert Page(text).open == []
+    for made in (text, build.markdown(found)):
+        assert "<script>alert" not in made
+        assert "\x1b" not in made
+        assert "inf" in made
+    assert SkipRatioReport.model_validate_json(found.model_dump_json(indent=1)) == found
+
+
+def test_the_skip_ratio_keeps_the_digits_that_tell_it_from_1() -> None:
+    assert build.percent(0.999984) == "99.998%"
+    assert build.percent(None) == "none"
+    assert build.us(1500.0) == "1.5 ms"
+    assert GRAMMAR.forward_passes_per_token == 1.0

@@ -1,0 +1,232 @@
+"""The throughput page: what it says of a bundle, its JSON, HTML and Markdown."""
+
+import json
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.records.case import Conditions, TimingResult
+from sampler_parity.harness.bundle.records.throughput import (
+    Generation,
+    ThroughputOnBackend,
+    ThroughputResult,
+)
+from sampler_parity.harness.bundle.records.timing_check import DetectionCurve, TimingCheckResult
+from sampler_parity.reports.pages.parity.markdown import MOST_CHARACTERS
+from sampler_parity.reports.pages.parity.terminal import summary_lines
+from sampler_parity.reports.pages.throughput.build import report_of
+from sampler_parity.reports.pages.throughput.html import html, markdown, page
+from sampler_parity.reports.pages.throughput.model import ThroughputReport, schema_text
+from sampler_parity.reports.write import pages_of
+from tests.support.chromium import See, Seen
+from tests.support.report_bundles import HOSTILE, bundle_of, case, got, read_back, run_info
+
+MS = 1_000_000
+
+
+def timed(n: int = 65_536, **fields: object) -> TimingResult:
+    """tsampler takes 62.5 times as long as llama.cpp, 4.1 ms at V = 65,536."""
+    base = [n + (i * 37) % 90 for i in range(20)]
+    defaults = {
+        "id": f"timing/usual/V{n}-n64",
+        "suite": "timing/engines",
+        "sampler": "top_k",
+        "n_vocab": n,
+        "last_n": 64,
+        "group": "usual",
+        "ns": {"llama.cpp": base, "tsampler": [125 * x // 2 for x in base], "null": [9] * 20},
+        "baseline": "llama.cpp",
+        "again": base,
+        "setup_ns": {"llama.cpp": [500] * 20},
+    }
+    return TimingResult.model_validate(defaults | fields)
+
+
+def generated(sample_ms: int, decode_ms: int, rounds: int = 8) -> ThroughputOnBackend:
+    one = Generation(
+        prompt_ns=8 * MS, sample_ns=[sample_ms * MS] * 10, decode_ns=[decode_ms * MS] * 10
+    )
+    return ThroughputOnBackend(rounds=[one] * rounds)
+
+
+def wide(**backends: ThroughputOnBackend) -> ThroughputResult:
+    """10 tokens of each of 4 sequences; a step of llama.cpp samples for 1 ms and decodes for 9."""
+    native = generated(1, 9)
+    return ThroughputResult(
+        id="throughput/small/default/4",
+        model="small",
+        n_vocab=4096,
+        chain="default",
+        stages=10,
+        sequences=4,
+        n_prompt=16,
+        n_tokens=10,
+        backends={"llama.cpp": native, **backends},
+        baseline="llama.cpp",
+        again=native,
+    )
+
+
+def check(met: bool = True) -> TimingCheckResult:
+    curves = [
+        DetectionCurve(
+            percent=percent,
+            rounds=[10, 20],
+            seconds=[0.1, 0.2],
+            slower=[n, 2 * n],
+            faster=[0, 1],
+            inconclusive=[1, 0],
+            off_one=[2, 2],
+            trials=40,
+        )
+        for percent, n in ((0.0, 1), (10.0, 20))
+    ]
+    return TimingCheckResult(
+        chain="temp > dist",
+        n_vocab=8192,
+        effect=0.01,
+        alarm_rate=0.05,
+        curves=curves,
+        noise=[0.01],
+        met=met,
+        seed=1,
+        wall_s=9.0,
+    )
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Bundle:
+    graph = generated(0, 8).model_copy(update={"in_graph": 10})
+    records = [timed(), timed(4096), timed(262_144), wide(**{"llama.cpp/graph": graph}), check()]
+    return read_back(tmp_path / "b", run_info("llama.cpp", "tsampler"), [], records)
+
+
+def report(bundle: Bundle) -> ThroughputReport:
+    found = report_of([bundle])
+    assert found is not None
+    return found
+
+
+def test_committed_schema_is_the_one_of_the_model() -> None:
+    committed = files("sampler_parity.reports") / "schemas" / "throughput.schema.json"
+    assert committed.read_text() == schema_text(), (
+        'write it again: python -c "'
+        "from sampler_parity.reports.pages.throughput.model import schema_text; "
+        "open('reports/schemas/throughput.schema.json', 'w').write(schema_text())\""
+    )
+
+
+def test_bundle_without_timings_has_no_page(tmp_path: Path) -> None:
+    tested = bundle_of(tmp_path / "x", run_info("native"), [case("a", {"native": got()})])
+    assert report_of([tested]) is None
+    assert [p.stem for p in pages_of([tested])] == ["parity"]
+
+
+def test_bundle_of_timings_alone_has_no_parity_page(bundle: Bundle) -> None:
+    assert [p.stem for p in pages_of([bundle])] == ["throughput"]
+
+
+def test_backend_is_compared_with_the_first_and_the_floor_with_nothing(bundle: Bundle) -> None:
+    rows = {r.backend: r for r in report(bundle).sections[0].timings if r.n_vocab == 65_536}
+    found = rows["tsampler"].compared
+    assert found is not None
+    assert found.verdict == "slower"
+    assert found.ratio == pytest.approx(62.5, rel=1e-3)
+    assert rows["llama.cpp"].compared is rows["null"].compared is None
+    assert (rows["llama.cpp"].setup_ns, rows["tsampler"].setup_ns) == (500.0, None)
+
+
+def test_tokens_a_second_and_the_share_of_sampling(bundle: Bundle) -> None:
+    """4 sequences x 10 tokens in 10 x (1 + 9) ms are 400 a second; the prompts 64 in 8 ms."""
+    native, graph = report(bundle).sections[0].widths
+    assert native.generation.value == pytest.approx(400)
+    assert native.prompt.value == pytest.approx(8000)
+    assert native.share == pytest.approx(0.1)
+    # in the graph a step takes 8 ms, 1 ms less than decoding alone: a share below 0, which is noise
+    assert graph.share == pytest.approx(-1 / 8)
+    assert graph.compared is not None
+    assert graph.compared.verdict == "faster"
+    assert graph.compared.ratio == pytest.approx(0.8)
+
+
+def test_claims_of_tsampler_are_judged_on_their_vocabulary(tmp_path: Path) -> None:
+    """4.1 ms are within 3 to 5 ms and 10% of 40 ms; the native chain is faster than it says."""
+    alone = wide().model_copy(update={"sequences": 1})
+    one = read_back(tmp_path / "b", run_info("llama.cpp", "tsampler"), [], [timed(), alone])
+    found = report(one).sections[0].claims
+    assert [c.holds for c in found] == [True, False, True, None]
+    assert found[3].seen.endswith("of 9 ms")
+
+
+def test_no_claim_is_judged_on_a_busy_machine(tmp_path: Path) -> None:
+    loaded = timed(conditions=Conditions(cpu=0, load=7.0))
+    found = report(read_back(tmp_path / "b", run_info("llama.cpp", "tsampler"), [], [loaded]))
+    assert [c.holds for c in found.sections[0].claims] == [None, None, None]
+
+
+def test_failure_and_disturbance_are_remarks_once(tmp_path: Path) -> None:
+    failed = {"akunu/cpu": "unsupported: no sampler dry"}
+    records = [timed(n, failed=failed) for n in (10, 20, 30)]
+    found = report(read_back(tmp_path / "b", run_info("llama.cpp"), [], records))
+    assert [(r.text, r.more) for r in found.sections[0].remarks] == [
+        ("akunu/cpu: unsupported: no sampler dry", 2)
+    ]
+
+
+def test_page_fails_where_the_self_check_does(tmp_path: Path, bundle: Bundle) -> None:
+    bad = read_back(tmp_path / "bad", run_info("llama.cpp"), [], [check(met=False)])
+    assert page(report(bundle)).ok is True
+    assert page(report(bad)).ok is False
+    assert page(report(read_back(tmp_path / "c", run_info("a"), [], [timed()]))).ok is None
+
+
+def test_json_reads_back_as_the_same_report(bundle: Bundle) -> None:
+    text = page(report(bundle)).texts["json"]()
+    assert json.loads(text)["schema_version"] == 1
+    assert ThroughputReport.model_validate_json(text) == report(bundle)
+
+
+def test_html_shows_figures_pictures_and_the_self_check(bundle: Bundle) -> None:
+    text = html(report(bundle))
+    for shown in ("usual/V65536-n64", "62.5 [62.5, 62.5]", "10/10 stages in the graph", "40/40"):
+        assert shown in text
+    assert text.count("<svg") == 3
+    assert "<script" not in text
+
+
+def test_html_escapes_what_others_choose(tmp_path: Path) -> None:
+    hostile = timed(
+        id=HOSTILE,
+        group=HOSTILE,
+        sampler=HOSTILE,
+        ns={"llama.cpp": [1] * 20, HOSTILE: [3] * 20},
+        failed={HOSTILE: HOSTILE},
+    )
+    records = [hostile, hostile.model_copy(update={"id": f"{HOSTILE}2", "n_vocab": 7})]
+    named = wide().model_copy(update={"model": HOSTILE, "chain": HOSTILE})
+    found = report(read_back(tmp_path / "b", run_info(HOSTILE), [], [*records, named]))
+    assert "<script" not in html(found)
+    assert "<script" not in markdown(found)
+
+
+def test_markdown_fits_a_comment(tmp_path: Path) -> None:
+    many = [timed(1000 + i) for i in range(600)]
+    found = report(read_back(tmp_path / "b", run_info("llama.cpp"), [], many))
+    assert len(markdown(found)) <= MOST_CHARACTERS
+
+
+def test_terminal_says_verdicts_rates_and_alarms(bundle: Bundle) -> None:
+    lines = "\n".join(summary_lines(bundle))
+    assert "speed    tsampler   3 slower" in lines
+    assert "default, 4 at once on llama.cpp: 400" in lines
+    assert "alarms   3/40, stated 2   ok" in lines
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_html_does_not_overflow_and_its_console_is_silent(
+    bundle: Bundle, see: See, width: int
+) -> None:
+    seen = see(html(report(bundle)), width)
+    assert seen == Seen(width, "Throughput report", [])

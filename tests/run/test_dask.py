@@ -1,0 +1,235 @@
+"""harness/run/cluster.py: a run on a local Dask cluster of two worker processes."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from distributed import Client
+from distributed.scheduler import KilledWorker
+
+from sampler_parity.harness.bundle import bundle, machine
+from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.cli.app import _cluster
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.run import cluster
+from sampler_parity.harness.suite.file import expand
+from tests.run.test_run import CLI, ROOT, SUITE, cli, refused
+
+TIMES = {"reference_s", "wall_s", "ns"}
+MUTANT = "mutant/top_k/zero-means-one"
+WORKER = [*["--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory"]]
+
+
+@contextmanager
+def dask(folder: Path) -> Iterator[str]:
+    """A scheduler and two workers without a nanny that would start them again; its address.
+
+    The first worker has the resource "gpu".
+    """
+    folder.mkdir()
+    file = folder / "scheduler.json"
+    scheduler = ["dask_scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
+    worker = ["dask_worker", "--scheduler-file", str(file), *WORKER, str(folder)]
+    started = [_start(folder / "scheduler", *scheduler, "--scheduler-file", str(file))]
+    try:
+        _until(file.exists)
+        started += [
+            _start(folder / "one", *worker, "--resources", "gpu=1"),
+            _start(folder / "two", *worker),
+        ]
+        address = json.loads(file.read_text())["address"]
+        with Client(address, set_as_default=False) as client:
+            client.wait_for_workers(2, timeout=120)
+        yield address
+    finally:
+        for process in reversed(started):
+            process.kill()
+            process.wait()
+
+
+def _start(log: Path, module: str, *arguments: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", f"distributed.cli.{module}", *arguments]
+    with log.open("wb") as file:
+        return subprocess.Popen(command, cwd=ROOT, stdout=file, stderr=file)
+
+
+def _until(true: Any, timeout_s: float = 120) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not true():
+        assert time.monotonic() < deadline, "not within time"
+        time.sleep(0.02)
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with dask(tmp_path_factory.mktemp("dask") / "cluster") as found:
+        yield found
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(SUITE)
+    return path
+
+
+def timeless(read: Bundle) -> list[dict[str, Any]]:
+    """Every result without its times."""
+    results = (*read.cases, *read.cells, *read.decodings, *read.changes)
+    return [_without(result.model_dump()) for result in results]
+
+
+def _without(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: _without(value) for key, value in data.items() if key not in TIMES}
+    return [_without(value) for value in data] if isinstance(data, list) else data
+
+
+def artifacts(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (folder / "artifacts").iterdir()}
+
+
+def test_bundle_of_a_cluster_equals_that_of_a_local_run_but_for_times(
+    tmp_path: Path, suite: Path, address: str
+) -> None:
+    cells = ["--case", "frequencies/two-tokens", "--case", "small/many/normal-V128-*"]
+    arguments: list[str | Path] = [
+        "run",
+        suite,
+        "distribution/frequencies",
+        *cells,
+        "-b",
+        "llama.cpp",
+        "-b",
+        MUTANT,
+    ]
+    here = cli(*arguments, "-o", tmp_path / "here", "-j", "1")
+    there = cli(*arguments, "-o", tmp_path / "there", "--executor", f"dask:{address}")
+    assert (here.returncode, there.returncode) == (1, 1), here.stderr + there.stderr
+    local = bundle.read_finished(tmp_path / "here")
+    remote = bundle.read_finished(tmp_path / "there")
+    assert timeless(remote) == timeless(local)
+    assert artifacts(tmp_path / "there") == artifacts(tmp_path / "here") != {}
+    assert any(case.counterexample for case in remote.cases)
+    assert remote.info.machine == local.info.machine
+
+
+def test_worker_killed_in_mid_run_costs_no_result(tmp_path: Path, suite: Path) -> None:
+    suite.write_text(SUITE.replace("4, 5]", f"{', '.join(map(str, range(4, 30)))}]"))
+    folder = tmp_path / "there"
+    with dask(tmp_path / "cluster") as address:
+        where = ["-o", str(folder), "--executor", f"dask:{address}"]
+        process = subprocess.Popen([*CLI, "run", str(suite), *where], cwd=ROOT)
+        with Client(address, set_as_default=False) as client:
+            results = folder / "results.jsonl"
+            _until(lambda: results.exists() and b'"case"' in results.read_bytes())
+            pids: dict[str, int] = client.run(os.getpid)
+            _until(lambda: any(client.processing().values()))
+            busy = next(worker for worker, tasks in client.processing().items() if tasks)
+            os.kill(pids[busy], signal.SIGKILL)
+            recorded = len(results.read_bytes().splitlines())
+            assert process.wait(300) == 0
+            assert set(client.scheduler_info()["workers"]) == pids.keys() - {busy}
+    done = bundle.read_finished(folder)
+    assert len(done.cases) > recorded
+    assert sorted(case.id for case in done.cases) == sorted(c.id for c in expand(suite, "quick"))
+    assert all(case.ok for case in done.cases)
+
+
+def test_comparison_of_bundles_sees_one_other_verdict(tmp_path: Path) -> None:
+    from tests.support.report_bundles import bundle_of, case, got, run_info
+
+    info = run_info("a")
+    one = bundle_of(tmp_path / "1", info, [case("x", {"a": got(wall_s=1.0)})])
+    same = bundle_of(tmp_path / "2", info, [case("x", {"a": got(wall_s=2.0)})])
+    other = bundle_of(tmp_path / "3", info, [case("x", {"a": got("close", wall_s=1.0)})])
+    assert timeless(one) == timeless(same) != timeless(other)
+
+
+def test_calls_go_to_the_workers_that_have_the_label(address: str) -> None:
+    with cluster.Cluster(address, ["gpu"]) as labelled, cluster.Cluster(address, []) as anywhere:
+        able = {labelled.submit(os.getpid).result() for _ in range(6)}
+        assert len(able) == 1
+        pids = {future.result() for future in [anywhere.submit(slow_pid) for _ in range(6)]}
+        assert len(pids) == 2
+        assert able < pids
+
+
+def slow_pid() -> int:
+    time.sleep(0.2)
+    return os.getpid()
+
+
+def test_label_that_no_worker_has_is_refused_with_the_mend(
+    tmp_path: Path, suite: Path, address: str
+) -> None:
+    where: list[str | Path] = [
+        "--executor",
+        f"dask:{address}",
+        "--label",
+        "vulkan",
+        "-o",
+        tmp_path / "b",
+    ]
+    line = refused(cli("run", suite, *where))
+    assert "none of its 2 workers has vulkan" in line
+    assert "dask worker --resources 'vulkan=1'" in line
+    assert not (tmp_path / "b").exists()
+
+
+@pytest.mark.parametrize(
+    ("where", "label", "message"),
+    [
+        ("slurm:x", [], "--executor slurm:x: unknown - use local or dask:ADDRESS"),
+        ("dask", [], "--executor dask: unknown - use local or dask:ADDRESS"),
+        ("local", ["gpu"], "--label: is of a cluster - use --executor dask:ADDRESS"),
+    ],
+)
+def test_executor_that_is_unknown_is_refused(where: str, label: list[str], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        _cluster(where, ["llama.cpp"], label)
+
+
+def test_address_without_a_scheduler_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "_CONNECT_S", 1)
+    with pytest.raises(InputError, match=r"dask:tcp://127\.0\.0\.1:9: no scheduler answers"):
+        cluster.Cluster("tcp://127.0.0.1:9", [])
+
+
+@pytest.mark.parametrize(
+    ("names", "others", "wanted"),
+    [
+        (["llama.cpp", "akunu/cpu", "mine=run --x a:gpu"], [], []),
+        (["akunu/cuda"], ["big"], ["big", "cuda"]),
+    ],
+)
+def test_labels_are_the_devices_of_the_backends(
+    names: list[str], others: list[str], wanted: list[str]
+) -> None:
+    assert cluster.labels(names, others) == wanted
+
+
+def test_worker_of_another_configuration_refuses_to_compute() -> None:
+    here = machine.describe()
+    larger = here.model_copy(update={"memory_bytes": 1, "cores": 999})
+    assert cluster._alone(larger, max, (1, 2), {}) == 2
+    other = here.model_copy(update={"cpu_flags": ["x"], "libc": "musl"})
+    with pytest.raises(InputError, match="differs in cpu_flags, libc came into the cluster"):
+        cluster._alone(other, max, (1, 2), {})
+
+
+def test_cluster_whose_workers_die_again_and_again_says_so(address: str) -> None:
+    with (
+        pytest.raises(BrokenExecutor, match="workers of the cluster died"),
+        cluster.Cluster(address, []),
+    ):
+        raise KilledWorker("task", None, 3)

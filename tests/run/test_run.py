@@ -1,0 +1,192 @@
+"""Whole runs through the command line: results, resume after a kill, each kind of bad input."""
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sampler_parity.harness.bundle import bundle
+from sampler_parity.harness.suite.file import expand
+
+CLI = [sys.executable, "-c", "from sampler_parity.harness.cli.app import main; main()"]
+ROOT = Path(__file__).parent.parent.parent
+
+SUITE = """
+name = "small"
+[[matrix]]
+id = "many"
+description = "top_k and dist over three families"
+why = "a run long enough to be killed"
+chain = [{ top_k = { k = "$k" } }, { dist = { seed = "$seed" } }]
+vary = { k = [0, 1, 5, 40], seed = [1, 2, 3, 4, 5] }
+families = ["normal", "ties", "masked"]
+sizes = [128, 1000, 30000]
+steps = 4
+"""
+
+
+def cli(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*CLI, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        timeout=300,
+        check=False,
+    )
+
+
+def refused(done: subprocess.CompletedProcess[str]) -> str:
+    """The one line of a refusal."""
+    assert done.returncode == 2, done.stdout + done.stderr
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, done.stderr
+    return lines[0]
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    path = tmp_path / "small.toml"
+    path.write_text(SUITE)
+    return path
+
+
+def test_run_writes_a_bundle_and_counts(tmp_path: Path, suite: Path) -> None:
+    counts = tmp_path / "counts.json"
+    done = cli("run", suite, "-o", tmp_path / "b", "--json", counts, "-j", "1")
+    assert done.returncode == 0, done.stdout + done.stderr
+    n = len(expand(suite, "quick"))
+    summary = json.loads(counts.read_text())
+    assert (summary["cases"], summary["steps"]) == (n, 4 * n)
+    assert summary["backends"]["llama.cpp"]["verdicts"] == {"identical": n}
+    assert summary["backends"]["llama.cpp"]["samplers"]["top_k"] == {"identical": n}
+    assert summary["backends"]["llama.cpp"]["backend_s"] > 0
+    assert bundle.read_finished(tmp_path / "b").info.profile == "quick"
+
+
+def test_run_of_a_wrong_backend_fails_and_explains(tmp_path: Path, suite: Path) -> None:
+    done = cli("run", suite, "-b", "null", "-o", tmp_path / "b", "-j", "1")
+    assert done.returncode == 1
+    worst = next(c for c in bundle.read_finished(tmp_path / "b").cases if c.counterexample)
+    text = cli("explain", tmp_path / "b", worst.id).stdout
+    assert "DIVERGED" in text
+    assert "shrunk counterexample" in text
+    assert f"--case {worst.id} -b null" in text
+
+
+def test_run_killed_ten_times_loses_nothing_and_repeats_nothing(
+    tmp_path: Path, suite: Path
+) -> None:
+    suite.write_text(SUITE.replace("4, 5]", f"{', '.join(map(str, range(4, 60)))}]"))
+    folder, rng = tmp_path / "b", random.Random(20261121)
+    results = folder / "results.jsonl"
+    kills, size, recorded = 0, 0, list[bytes]()
+    arguments = ["run", str(suite), "-o", str(folder), "-j", "1", "--resume"]
+    for _ in range(10):
+        process = subprocess.Popen(
+            [*CLI, *arguments], cwd=ROOT, stdout=subprocess.DEVNULL, start_new_session=True
+        )
+        try:
+            # Kill it only after it wrote something new, a random moment later.
+            deadline = time.monotonic() + 120
+            while process.poll() is None and time.monotonic() < deadline:
+                if results.exists() and results.stat().st_size > size:
+                    break
+                time.sleep(0.01)
+            process.wait(rng.uniform(0, 0.4))
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            kills += 1
+        if process.returncode == 0:
+            break
+        size = results.stat().st_size
+        lines = results.read_bytes().splitlines(keepends=True)
+        cases = [line for line in lines if b'"kind":"case"' in line and line.endswith(b"\n")]
+        assert cases[: len(recorded)] == recorded
+        recorded = cases
+        if kills == 10:
+            break
+    done = cli(*arguments)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert kills == 10
+    ids = [c.id for c in bundle.read_finished(folder).cases]
+    assert sorted(ids) == sorted(c.id for c in expand(suite, "quick"))
+
+
+def test_run_of_a_broken_suite_file_names_file_and_place(tmp_path: Path) -> None:
+    path = tmp_path / "broken.toml"
+    path.write_text(SUITE.replace("top_k = {", "top_kk = {"))
+    line = refused(cli("run", path, "-o", tmp_path / "b"))
+    assert str(path) in line
+    assert "many" in line
+    assert "top_kk" in line
+
+
+def test_run_of_a_suite_that_is_no_toml_names_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "broken.toml"
+    path.write_text('name = "x"\n[[matrix]\n')
+    assert "line 2" in refused(cli("run", path, "-o", tmp_path / "b"))
+
+
+@pytest.mark.parametrize("name", ["no-such-backend", "mutant/none"])
+def test_run_on_an_unknown_backend_says_so(tmp_path: Path, suite: Path, name: str) -> None:
+    line = refused(cli("run", suite, "-b", name, "-o", tmp_path / "b"))
+    assert name in line
+    assert not (tmp_path / "b").exists()
+
+
+def test_run_on_a_backend_that_does_not_start_says_why(tmp_path: Path, suite: Path) -> None:
+    line = refused(cli("run", suite, "-b", "mine=/no/such/program", "-o", tmp_path / "b"))
+    assert "does not run here" in line
+
+
+def test_run_on_a_folder_without_libllama_says_so(tmp_path: Path, suite: Path) -> None:
+    line = refused(cli("run", suite, "-b", f"llama.cpp@{tmp_path}", "-o", tmp_path / "b"))
+    assert "no libllama" in line
+
+
+def test_run_with_an_unknown_case_says_so(tmp_path: Path, suite: Path) -> None:
+    assert "no such case" in refused(cli("run", suite, "--case", "x", "-o", tmp_path / "b"))
+
+
+def test_report_of_a_truncated_bundle_says_so(tmp_path: Path, suite: Path) -> None:
+    cli("run", suite, "-o", tmp_path / "b", "-j", "1")
+    path = tmp_path / "b" / "results.jsonl"
+    path.write_bytes(path.read_bytes()[:-40])
+    line = refused(cli("report", tmp_path / "b", "-o", tmp_path / "r"))
+    assert "results.jsonl" in line
+    assert bundle.resume(tmp_path / "b", bundle.read_info(tmp_path / "b")).done
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = shutil.which("mount")
+    if mount is None or os.geteuid() != 0:
+        pytest.skip("a small tmpfs can only be mounted by root")
+    done = subprocess.run(
+        [mount, "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)], check=False
+    )
+    if done.returncode:
+        pytest.skip("this system does not let a tmpfs be mounted")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
+def test_run_on_a_full_disk_stops_and_keeps_what_was_recorded(
+    small_disk: Path, suite: Path
+) -> None:
+    line = refused(cli("run", suite, "-o", small_disk / "b", "-j", "1"))
+    assert "No space left on device" in line
+    assert "--resume" in line
+    assert len(bundle.read(small_disk / "b").cases) > 0

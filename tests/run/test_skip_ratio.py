@@ -1,0 +1,363 @@
+"""`run skip_ratio`: suites, what is required, records in the bundle, what cannot be measured."""
+
+import json
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.backends.llama_cpp.token_trie import FlatTrie
+from sampler_parity.harness.bundle import bundle
+from sampler_parity.harness.bundle.records.case import Footer
+from sampler_parity.harness.bundle.records.skip_ratio import (
+    Check,
+    Law,
+    Measured,
+    Modelled,
+    OwnCosts,
+    SetCosts,
+    SkipRatioResult,
+    Way,
+)
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.run import skip_ratio
+from sampler_parity.harness.suite.blocks.skip_ratio import Short, SkipRatios, Workload
+from sampler_parity.harness.suite.file import expand_workloads, find_suites, read_suite
+from sampler_parity.harness.trie import bench as trie_bench
+from sampler_parity.harness.trie.bench import Bench, children_of, run
+from sampler_parity.harness.trie.model import foretold, modelled, speed_up
+from sampler_parity.harness.trie.session import Tries
+from sampler_parity.reference.trie import Leaf, build_trie
+from tests.bundle.test_bundle import INFO
+from tests.run.test_run import cli, refused
+from tests.support.tiny_model import write_tiny_model
+
+BLOCK: dict[str, Any] = {
+    "id": "x",
+    "description": "a fact",
+    "why": "a defect",
+    "leaves": ["actions", "enum:2"],
+}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "tiny.gguf"
+    write_tiny_model(path)
+    return path
+
+
+def way(passes: float, sampler_us: float, decode_us: float) -> Way:
+    return Way(
+        tokens_per_second=1.0,
+        forward_passes_per_token=passes,
+        sampler_us_per_step=sampler_us,
+        decode_us_per_pass=decode_us,
+        sampler_us_mean=sampler_us,
+        decode_us_mean=decode_us,
+        resampled_share=0.0,
+    )
+
+
+TRIE, GRAMMAR = way(0.5, 100.0, 1000.0), way(1.0, 3100.0, 900.0)
+
+
+def measured(**changes: Any) -> Measured:
+    """4 tokens of 30 leaves at V = 1,000, half of them forced; 3.6 times as fast as the grammar."""
+    given: dict[str, Any] = {
+        "mode": "strict-trie-ffi",
+        "model": "small",
+        "skip_ratio_mean": 0.99,
+        "skip_ratio_std": 0.005,
+        "tokens_per_second": 1800.0,
+        "tokens_per_second_vs_grammar": 3.6,
+        "token_accuracy": 1.0,
+        "forward_passes_saved": 2,
+        "forward_passes_total": 4,
+        "skip_ratio_exact": 0.99,
+        "skip_ratio_off": 0,
+        "tokens_per_second_vs_grammar_ci95": (3.0, 4.0),
+        "tokens_per_second_vs_resampling": 3.5,
+        "tokens_per_second_vs_resampling_ci95": (2.9, 3.9),
+        "token_agreement_with_grammar": 1.0,
+        "text_accuracy": 0.75,
+        "n_vocab": 1000,
+        "pairs": 8,
+        "ways": {"trie": TRIE, "grammar_first": GRAMMAR},
+        "modelled": modelled(TRIE, GRAMMAR),
+        "own_us_per_step": OwnCosts(masking=10.0, compacting=5.0, grammar=500.0),
+        "leaves": 30,
+        "leaf_tokens_mean": 4.0,
+        "shared_tokens": 0.3,
+        "trie_nodes": 85,
+        "trie_bytes": 1000,
+        "set_token_trie_us": SetCosts(cold=300.0, cached=20.0),
+        "read_grammar_us": 15.0,
+        "law": Law(kl_trie=0.5, kl_grammar=0.25, spellings=40, beyond_trie=0.25),
+        "version": "v0.5.0",
+        "device": "CPU",
+    }
+    return Measured.model_validate({**given, **changes})
+
+
+def workload(**changes: Any) -> Workload:
+    (found,) = SkipRatios(**{**BLOCK, "leaves": ["actions"], **changes}).workloads(quick=False)
+    return found
+
+
+def result(found: Measured | None, **changes: Any) -> SkipRatioResult:
+    asked = workload()
+    blank = skip_ratio._blank("skip_ratio/x", asked, "llama.cpp", 0)
+    checks = asked.checks(found) if found else []
+    verdict = "measured" if found else "crashed"
+    return blank.model_copy(
+        update={"measured": found, "checks": checks, "verdict": verdict, **changes}
+    )
+
+
+def test_the_suites_expand_and_their_quick_part_is_on_the_small_model() -> None:
+    (path,) = find_suites(["skip_ratio"])
+    quick, full = (expand_workloads(read_suite(path), p) for p in ("quick", "full"))
+    assert {w.model for w in quick} == {"small"}
+    assert {w.id for w in quick} < {w.id for w in full}
+    large = {w.leaves for w in full if w.model == "random-128256"}
+    assert {"actions", "json", "enum:2", "enum:1000", "enum:10000"} <= large
+
+
+def test_a_block_is_every_leaf_on_every_model_at_every_delay() -> None:
+    block = SkipRatios(**BLOCK, models=["small", "b/m.gguf"], delays_ms=[0.0, 2.5])
+    assert [w.id for w in block.workloads(quick=False)] == [
+        *("x/actions-small", "x/actions-small+2.5ms", "x/enum:2-small", "x/enum:2-small+2.5ms"),
+        *("x/actions-m", "x/actions-m+2.5ms", "x/enum:2-m", "x/enum:2-m+2.5ms"),
+    ]
+
+
+def test_quick_takes_what_it_names() -> None:
+    short = Short(leaves=["enum:2"], prompts=1, rounds=2)
+    (found,) = SkipRatios(**BLOCK, quick=short).workloads(quick=True)
+    assert (found.leaves, found.prompts, found.rounds) == ("enum:2", 1, 2)
+    assert not list(SkipRatios(**BLOCK, quick=False).workloads(quick=True))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('leaves = ["enum:1"]', "workload 'enum:1': unknown"),
+        ('leaves = ["json"]\ndelays_ms = [-1.0]', "delays_ms: -1 is negative"),
+        ('leaves = ["json"]\nprompts = 9', "skip_ratio 'x': prompts: Input should be less than"),
+        (
+            'leaves = ["json"]\nquick = { leaves = ["tools"], prompts = 1, rounds = 1 }',
+            "skip_ratio 'x': quick.leaves: 'tools' is not among the leaves",
+        ),
+    ],
+    ids=["leaves", "delay", "prompts", "quick"],
+)
+def test_a_block_that_is_not_right_is_refused(tmp_path: Path, line: str, message: str) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text(f'name = "s"\n[[skip_ratio]]\nid = "x"\ndescription = "d"\nwhy = "w"\n{line}\n')
+    with pytest.raises(InputError, match=message):
+        expand_workloads(read_suite(path), "full")
+
+
+@pytest.mark.parametrize(
+    ("changes", "missed"),
+    [
+        ({}, []),
+        ({"token_accuracy": 0.999}, ["token_accuracy"]),
+        ({"skip_ratio_mean": 0.991}, ["skip_ratio_mean"]),
+        ({"skip_ratio_exact": None}, ["skip_ratio_mean"]),
+        ({"skip_ratio_off": 1}, ["skip_ratio_off"]),
+        ({"text_accuracy": 0.4}, ["text_accuracy"]),
+        (
+            {"tokens_per_second_vs_grammar_ci95": (1.9, 4)},
+            ["tokens_per_second_vs_grammar_ci95.low"],
+        ),
+        (
+            {"own_us_per_step": {"masking": 1.0, "compacting": 11.0, "grammar": 500.0}},
+            ["own_share"],
+        ),
+    ],
+    ids=["right", "token", "skip-ratio", "no-exact", "a-step-off", "text", "speed", "own-cost"],
+)
+def test_what_is_required_is_checked(changes: dict[str, Any], missed: list[str]) -> None:
+    asked = workload(text_accuracy=0.5, speed_up=2.0, own_share=0.02)
+    found = measured(**changes)
+    checks = asked.checks(found)
+    assert [check.what for check in checks if not check.met] == missed
+    assert result(found, checks=checks).ok == (not missed)
+
+
+def test_what_was_not_measured_or_not_checked_is_not_ok() -> None:
+    assert not result(None).ok
+    assert not result(measured(), checks=[]).ok
+
+
+def test_the_model_by_hand() -> None:
+    """1 x (900 + 3100) / (0.5 x (1000 + 100)); with passes of 20 ms 23.1 / (0.5 x 20.1)."""
+    assert speed_up(TRIE, GRAMMAR, (1000.0, 900.0)) == pytest.approx(4000 / 550)
+    found = modelled(TRIE, GRAMMAR)
+    assert found.here == pytest.approx(4000 / 550)
+    assert found.by_decode_ms is not None
+    assert found.by_decode_ms["20"] == pytest.approx(23.1 / 10.05)
+    longer = measured(ways={"trie": TRIE, "grammar_first": way(1.0, 9999.0, 20_000.0)})
+    assert foretold(measured(), longer) == pytest.approx(23.1 / 10.05)
+
+
+def test_a_trie_of_one_leaf_has_no_model() -> None:
+    none = Way(**{**TRIE.model_dump(), "decode_us_mean": None, "sampler_us_mean": None})
+    assert modelled(none, GRAMMAR) == Modelled(here=None, by_decode_ms=None)
+    assert foretold(measured(modelled=modelled(none, GRAMMAR)), measured()) is None
+
+
+def test_children_along_leaves_are_counted_by_the_references_trie() -> None:
+    root = build_trie((Leaf("a", (1, 2)), Leaf("b", (1, 3)), Leaf("c", (4,))))
+    assert children_of(root, [(1, 2), (4,)]) == [2, 2, 2]
+    assert children_of(root, [(9, 1)]) == [2, 0]
+
+
+def test_a_sampler_that_leaves_other_tokens_has_another_skip_ratio(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The planted fault: llama.cpp is given a trie that lets token 7 through, too."""
+
+    def wrong(payload: Any) -> Tries:
+        leaves = (*payload.descriptors[0].leaves, Leaf("more", (7,)))
+        return Tries(payload, {payload.descriptors[0].path: FlatTrie(leaves)})
+
+    monkeypatch.setattr(trie_bench, "build_tries", wrong)
+    bench = Bench(str(model), "enum:40", ("one",))
+    found = run(bench, "strict-trie-ffi", rounds=1)
+    bench.close()
+    assert found.skip_ratio_off == 1
+    assert {c.what for c in workload().checks(found) if not c.met} == {
+        *("skip_ratio_mean", "skip_ratio_off")
+    }
+
+
+def test_a_bench_makes_every_pass_longer_while_it_measures(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr("sampler_parity.harness.backends.llama_cpp.decode.time.sleep", slept.append)
+    bench = Bench(str(model), "enum:2", ("one",), delay_ms=3.0)
+    run(bench, "strict-trie-ffi", rounds=1)
+    bench.close()
+    assert set(slept) == {0.003}
+    assert len(slept) >= 2 * 4  # a round to warm up and one more, four ways
+
+
+def writer_in(folder: Path) -> bundle.BundleWriter:
+    return bundle.create(folder / "b", INFO)
+
+
+def records(writer: bundle.BundleWriter) -> list[SkipRatioResult]:
+    return bundle.read(writer.folder).skip_ratios
+
+
+def small(model: Path, **changes: Any) -> Workload:
+    given = {"models": [str(model)], "leaves": ["enum:2"], "prompts": 1, "rounds": 1}
+    return workload(**{**given, **changes})
+
+
+def test_backends_without_a_native_chain_are_unsupported_with_the_reason(
+    tmp_path: Path, model: Path
+) -> None:
+    writer = writer_in(tmp_path)
+    skip_ratio.run_workloads([("s", small(model))], ["reference", "a=b c"], writer)
+    found = records(writer)
+    assert [r.verdict for r in found] == ["unsupported"] * 2
+    assert [r.id for r in found] == ["x/enum:2-tiny@reference", "x/enum:2-tiny@a"]
+    assert "has no native chain to put a trie into: use llama.cpp" in found[0].detail
+
+
+def test_a_build_that_cannot_generate_is_unsupported_with_its_release(
+    model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "sampler_parity.harness.backends.llama_cpp.worker.Worker._decodes", lambda _: []
+    )
+    verdict, detail, found = skip_ratio.measure(small(model), "", 0)
+    assert (verdict, found) == ("unsupported", None)
+    assert detail == "llama.cpp v0.5.0 decodes no model here"
+
+
+def dies(*_: Any) -> Any:
+    os.abort()
+
+
+def sleeps(*_: Any) -> Any:
+    time.sleep(600)
+
+
+@pytest.mark.parametrize(
+    ("fault", "verdict"), [(dies, "crashed"), (sleeps, "timeout")], ids=["dies", "hangs"]
+)
+def test_a_measurement_that_takes_its_process_down_costs_one_result(
+    model: Path, monkeypatch: pytest.MonkeyPatch, fault: Any, verdict: str
+) -> None:
+    right = skip_ratio.measure
+    process = skip_ratio._Process()
+    monkeypatch.setattr(skip_ratio, "measure", fault)
+    limit_s = 2.0 if fault is sleeps else 120.0
+    assert process.measure(small(model), "", 0, limit_s)[0] == verdict
+    monkeypatch.setattr(skip_ratio, "measure", right)
+    assert process.measure(small(model), "", 0, 120.0)[0] == "measured"
+    process.close()
+
+
+def test_run_writes_a_record_and_fails_for_what_is_missed(tmp_path: Path, model: Path) -> None:
+    suite = tmp_path / "s.toml"
+    text = (
+        'name = "s"\n[[skip_ratio]]\nid = "x"\ndescription = "d"\nwhy = "w"\n'
+        f'models = ["{model}"]\nleaves = ["enum:2"]\nprompts = 1\nrounds = 1\n'
+    )
+    suite.write_text(text)
+    done = cli("run", suite, "-o", tmp_path / "b")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "skip     1/1 as required" in done.stdout
+    (found,) = bundle.read_finished(tmp_path / "b").skip_ratios
+    assert (found.id, found.ok) == ("s/x/enum:2-tiny@llama.cpp", True)
+    suite.write_text(text + "speed_up = 1e9\n")
+    done = cli("run", suite, "-o", tmp_path / "missed")
+    assert done.returncode == 1
+    assert "FAILED s/x/enum:2-tiny on llama.cpp" in done.stdout
+    assert "tokens_per_second_vs_grammar_ci95.low is" in done.stdout
+    assert "--case s/x/enum:2-tiny -b llama.cpp" in done.stdout
+
+
+def test_a_bundle_with_fewer_records_than_its_footer_says_is_refused(tmp_path: Path) -> None:
+    writer = writer_in(tmp_path)
+    writer.append(result(measured()), Footer(cases=0, steps=0, wall_s=1.0, skip_ratios=2))
+    with pytest.raises(InputError, match="holds 1 skip ratios, its footer says 2"):
+        bundle.read_finished(tmp_path / "b")
+
+
+def test_a_record_reads_back_as_it_was(tmp_path: Path) -> None:
+    writer = writer_in(tmp_path)
+    wrong = measured(law=Law(kl_trie=float("inf"), kl_grammar=None, spellings=9, beyond_trie=0.5))
+    writer.append(result(wrong))
+    assert records(writer) == [result(wrong)]
+    line = (writer.folder / "results.jsonl").read_text().splitlines()[1]
+    assert json.loads(line)["measured"]["skip_ratio_mean"] == 0.99
+
+
+def test_a_resumed_run_measures_only_what_is_missing(tmp_path: Path, model: Path) -> None:
+    writer = writer_in(tmp_path)
+    asked = small(model)
+    writer.done.add(f"{asked.id}@reference")
+    skip_ratio.run_workloads([("s", asked)], ["reference"], writer)
+    assert records(writer) == []
+
+
+def test_trie_bench_of_a_build_that_is_not_there_says_so(tmp_path: Path) -> None:
+    line = refused(cli("trie-bench", "--mode", "strict-guided", "--build", "b0:x64"))
+    assert "b0 is neither a registered build nor a folder" in line
+
+
+def test_a_check_is_met_on_its_side_of_the_limit() -> None:
+    for relation, met in (("=", [False, True, False]), (">=", [False, True, True])):
+        found = [Check(what="x", found=v, relation=relation, limit=1).met for v in (0.5, 1, 2)]  # type: ignore[arg-type]
+        assert found == met
+    assert [Check(what="x", found=v, relation="<=", limit=1).met for v in (1, 2)] == [True, False]

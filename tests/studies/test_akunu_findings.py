@@ -1,0 +1,70 @@
+"""docs/findings-akunu.md and docs/findings-power-law.md: what they name exists and runs."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from sampler_parity.harness.suite.file import expand, find_suites
+from studies import akunu, power_law
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
+PAGES = {"findings-akunu.md": "akunu", "findings-power-law.md": "power_law"}
+
+
+def _text(page: str) -> str:
+    return (DOCS / page).read_text()
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_case_that_a_page_of_findings_names_exists(page: str) -> None:
+    named = set(re.findall(r"`?((?:akunu|akunu_gumbel|power_law)/[a-z][\w-]+)", _text(page)))
+    ids = {c.id for p in find_suites([PAGES[page]]) for c in expand(p, "full")}
+    files = {"akunu/akunu", "akunu/akunu_gumbel", "akunu/cpu", "akunu/gumbel", "power_law/sorts"}
+    assert named - files
+    assert named - files <= ids
+
+
+@pytest.mark.parametrize(
+    ("page", "module", "sections"),
+    [
+        ("findings-akunu.md", "akunu", akunu.SECTIONS),
+        ("findings-power-law.md", "power_law", power_law.SECTIONS),
+    ],
+)
+def test_every_measurement_that_a_page_of_findings_names_exists(
+    page: str, module: str, sections: dict[str, object]
+) -> None:
+    named = re.findall(rf"studies\.{module}((?: [a-z]\w+)+)", _text(page))
+    words = {word for group in named for word in group.split()}
+    assert words
+    assert words <= {*sections}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_test_that_a_page_of_findings_names_exists(page: str) -> None:
+    for file, word in re.findall(r"pytest (tests/\S+\.py) -k (\w+)", _text(page)):
+        tests = re.findall(r"def (test_\w+)", (DOCS.parent / file).read_text())
+        assert any(word in test for test in tests), word
+
+
+def test_measurements_print_a_section_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    akunu.main(["kernel"], power_law.SECTIONS)
+    printed = capsys.readouterr().out
+    assert printed.startswith("kernel: The weight exp(logit) by distance")
+    assert "1 widths away: 0.00674" in printed  # exp(5 - 10)
+
+
+def test_measurements_refuse_an_unknown_section() -> None:
+    with pytest.raises(SystemExit, match="section 'bias': unknown - use order, cap"):
+        akunu.main(["bias"], akunu.SECTIONS)
+
+
+def test_order_of_the_filters_moves_the_law() -> None:
+    """Without rounding, at T = 2 other tokens reach min_p .2; at T = 1 the order is no matter."""
+    row, given = akunu.golden_row(0), {"temperature": 2.0, "min_p": 0.2}
+    away = akunu.tv(akunu.ideal_law(row, given), akunu.llama_cpp_law(row, given))
+    assert 0 < away < 1
+    given["temperature"] = 1.0
+    same = akunu.tv(akunu.ideal_law(row, given), akunu.llama_cpp_law(row, given))
+    assert same < 1e-12

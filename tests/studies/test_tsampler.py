@@ -1,0 +1,32 @@
+"""What is measured of tsampler's claims: `python -m studies.tsampler`, `studies.tsampler_small`."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+def said(study: str, *arguments: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-m", f"studies.{study}", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_claims_are_measured() -> None:
+    lines = said("tsampler", "arithmetic")
+    assert len(lines) == 3
+    assert all("0 once rounded to float32" in line for line in lines[1:])
+
+
+def test_small_claims_are_measured() -> None:
+    off = [float(line.split()[5]) for line in said("tsampler_small", "pool")[1:]]
+    assert off == sorted(off, reverse=True), "a larger pool must be nearer to the whole entropy"
+    assert len(off) == 3

@@ -1,0 +1,101 @@
+"""Small bundles and policies of literals, for the tests of the gate."""
+
+from collections.abc import Sequence
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from sampler_parity.harness.bundle.bundle import Bundle, create, read_finished
+from sampler_parity.harness.bundle.records.case import CaseResult, Footer, RunInfo, TimingResult
+from sampler_parity.harness.bundle.records.distribution import CellOnBackend, DistributionResult
+from sampler_parity.harness.bundle.records.skip_ratio import Check, SkipRatioResult
+from sampler_parity.harness.gate.gate import gate
+from sampler_parity.harness.gate.policy import read_policy
+from sampler_parity.harness.gate.records import Finding, GateResult
+from tests.run.test_skip_ratio import measured, result
+from tests.support.report_bundles import case, got, run_info
+
+TODAY = date(2026, 11, 21)
+ROUNDS = 40
+
+
+def finished(folder: Path, records: Sequence[BaseModel], info: RunInfo | None = None) -> Bundle:
+    """A finished bundle of these records, whose footer states how many of each kind there are."""
+    writer = create(folder, info or run_info("mine", "llama.cpp"))
+    writer.append(*records)
+    counts: dict[str, int] = {}
+    for record in records:
+        kind = record.model_dump()["kind"]
+        counts[kind] = counts.get(kind, 0) + 1
+    footer = Footer(
+        cases=counts.get("case", 0),
+        skip_ratios=counts.get("skip_ratio", 0),
+        cells=counts.get("distribution", 0),
+        steps=1,
+        wall_s=1.0,
+        records=counts,
+    )
+    writer.append(footer)
+    return read_finished(folder)
+
+
+def judged(bundle: Bundle, policy: str, baseline: Bundle | None = None) -> GateResult:
+    path = bundle.folder / "gate.toml"
+    path.write_text("schema_version = 1\n" + policy)
+    return gate(bundle, read_policy(path), baseline, TODAY)
+
+
+def findings(result: GateResult) -> list[tuple[str, str, Finding]]:
+    """(rule, state, finding) of everything that is not met."""
+    return [(rule.rule, f.state, f) for rule in result.rules for f in rule.findings]
+
+
+def both(name: str, **fields: Any) -> CaseResult:
+    """A case that is identical on both backends."""
+    return case(name, {"mine": got(), "llama.cpp": got()}, **fields)
+
+
+def cell(name: str, mine: CellOnBackend, **fields: Any) -> DistributionResult:
+    fine = CellOnBackend(decision="equivalent", draws=1000, estimate=0.0, low=0.0, high=0.001)
+    defaults: dict[str, Any] = {
+        "what": "coupled",
+        "samplers": ["dist"],
+        "n_vocab": 32,
+        "margin": 0.002,
+        "alpha": 1e-8,
+        "beta": 1e-4,
+        "planned": 1000,
+        "required": {"mine": ["equivalent"], "llama.cpp": ["equivalent"]},
+    }
+    backends = {"mine": mine, "llama.cpp": fine}
+    return DistributionResult(id=name, backends=backends, **(defaults | fields))
+
+
+def timed(name: str, ratio: float, spread: float = 0.01, again: float = 1.0) -> TimingResult:
+    """Rounds of one sample: llama.cpp, itself again, and mine, which takes `ratio` of its time.
+
+    spread: how far the rounds of mine lie apart, up and down in turn.
+    """
+    slow = [1000 + 100 * (i % 7) for i in range(ROUNDS)]  # the machine's own ups and downs
+    return TimingResult(
+        id=name,
+        suite="timing/samplers",
+        sampler="top_p",
+        n_vocab=1000,
+        baseline="llama.cpp",
+        again=[round(ns * again * (1 + 0.005 * (-1) ** i)) for i, ns in enumerate(slow)],
+        ns={
+            "llama.cpp": slow,
+            "mine": [round(ns * ratio * (1 + spread * (-1) ** i)) for i, ns in enumerate(slow)],
+        },
+    )
+
+
+def saved(name: str, ratio: float | None, checks: Sequence[Check] = ()) -> SkipRatioResult:
+    """A workload on mine; None: it crashed."""
+    found = measured(skip_ratio_mean=ratio) if ratio is not None else None
+    workload = name.split("@")[0]
+    changes: dict[str, Any] = {"id": name, "workload": workload, "backend": "mine"}
+    return result(found, **changes, checks=list(checks))

@@ -1,0 +1,200 @@
+"""llama.cpp's common_sampler, driven through a C++ program that is compiled on the spot.
+
+libllama-common is installed with llama-cpp-python, beside a second libllama and libllama's header.
+"""
+
+import os
+import subprocess
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
+from sampler_parity.reference import Candidates
+from sampler_parity.reference.pipelines.llama_cpp import Output, SamplingParams
+
+HERE = Path(__file__).parent
+# common_sampler_type, and what the fields of SamplingParams are called there
+TYPES = {
+    "dry": 1, "top_k": 2, "top_p": 3, "min_p": 4, "typ_p": 6, "temperature": 7, "xtc": 8,
+    "infill": 9, "penalties": 10, "top_n_sigma": 11, "adaptive_p": 12,
+}  # fmt: skip
+_NOT_SENT = {"ignore_eos"}  # common_sampler_init does not look at it
+
+
+class NativeError(Exception):
+    """A C++ exception, or the end of the program."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """state: REASONING_BUDGET_*; end_match: None if there is none."""
+
+    state: int
+    end_match: tuple[int, ...] | None
+
+
+def compile_driver(folder: Path) -> Path:
+    """The program, once per folder. Raises CalledProcessError where libllama-common is missing."""
+    packages = default_folder().parent.parent
+    program, libraries = folder / "common_sampler_driver", packages / "lib"
+    if program.exists():
+        return program
+    subprocess.run(
+        [
+            "g++", "-std=c++17", "-o", program, HERE / "driver.cpp",
+            "-I", packages / "include", "-L", libraries, "-lllama-common", "-lllama",
+            # the old kind of path is also searched for what libllama-common needs
+            "-Wl,--disable-new-dtags", f"-Wl,-rpath,{libraries}",
+        ],
+        check=True,
+    )  # fmt: skip
+    return program
+
+
+class Driver:
+    """A running program. Samplers and budgets go by numbers that the caller chooses."""
+
+    def __init__(self, program: Path) -> None:
+        self.process = subprocess.Popen(
+            [program],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "GGML_NO_BACKTRACE": "1"},
+        )
+
+    def ask(self, command: str, *values: object) -> list[str]:
+        """The words of the answer. Raises NativeError."""
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(" ".join([command, *map(_written, values)]) + "\n")
+        self.process.stdin.flush()
+        status, _, answer = self.process.stdout.readline().rstrip("\n").partition(" ")
+        if status == "ok":
+            return answer.split()
+        if status == "error":
+            raise NativeError(answer)
+        _, said = self.process.communicate()
+        raise NativeError(f"ended with {self.process.returncode}: {said.strip()}")
+
+    def close(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+
+    def start(self, vocab: Path, suppress: Sequence[int] = ()) -> int:
+        """Forget all samplers; n_vocab of the vocabulary, a GGUF file."""
+        return int(self.ask("start", str(vocab), list(suppress))[0])
+
+    def init(
+        self,
+        sampler: int,
+        params: SamplingParams,
+        *,
+        grammar: str = "",
+        grammar_type: int = 1,
+        generation_prompt: str = "",
+    ) -> tuple[str, str]:
+        """common_sampler_print and common_params_sampling::print."""
+        fields: list[object] = []
+        for name, value in vars(params).items():
+            if name in _NOT_SENT:
+                continue
+            sent: object = value
+            if name == "samplers":
+                sent = [TYPES[sampler] for sampler in value]
+            elif name == "logit_bias":
+                pairs = [f"{token} {float(bias).hex()}" for token, bias in value]
+                sent = Word(" ".join([str(len(pairs)), *pairs]))
+            fields += [Word(name), sent]
+        if grammar:
+            fields += [Word("grammar"), grammar_type, grammar]
+        if generation_prompt:
+            fields += [Word("generation_prompt"), generation_prompt]
+        chain, values = self.ask("init", sampler, *fields)
+        return _text(chain).decode(), _text(values).decode()
+
+    def outputs(self, outputs: Sequence[Output]) -> None:
+        given: list[object] = [len(outputs)]
+        for o in outputs:
+            given += [-1 if o.token is None else o.token, _list(o.ids), _list(o.logits), _list(o.p)]
+        self.ask("outputs", *given)
+
+    def sample(self, sampler: int, output: Output, grammar_first: bool = False) -> int:
+        self.outputs([output])
+        return int(self.ask("sample", sampler, grammar_first)[0])
+
+    def sample_and_accept_n(
+        self, sampler: int, outputs: Sequence[Output], draft: Sequence[int], grammar_first: bool
+    ) -> list[int]:
+        self.outputs(outputs)
+        return [int(word) for word in self.ask("sample_n", sampler, list(draft), grammar_first)[1:]]
+
+    def candidates(self, sampler: int, do_sort: bool) -> Candidates:
+        return _candidates(self.ask("candidates", sampler, do_sort))
+
+    def prev_str(self, sampler: int, n: int) -> bytes:
+        return _text(self.ask("prev_str", sampler, n)[0])
+
+    def accepted_by_grammar(self, sampler: int) -> list[int]:
+        return [int(word) for word in self.ask("grammar", sampler)[1:]]
+
+    def budget_of(self, sampler: int) -> Budget | None:
+        exists, *rest = self.ask("budget_of", sampler)
+        return _budget(rest) if exists == "1" else None
+
+    def types(self, command: str, given: object) -> list[tuple[str, int, str]]:
+        """Name, number and letter of the samplers: from_names of a list, from_chars of a text."""
+        words = self.ask(command, given)[1:]
+        threes = zip(words[::3], words[1::3], words[2::3], strict=True)
+        return [(_text(name).decode(), int(number), letter) for name, number, letter in threes]
+
+    def budget_apply(self, budget: int, logits: Sequence[float]) -> Candidates:
+        return _candidates(self.ask("budget_apply", budget, list(logits)))
+
+    def budget_state(self, budget: int) -> Budget:
+        return _budget(self.ask("budget_state", budget))
+
+
+class Word(str):
+    """A part of the command as it stands, not a text that is sent."""
+
+
+def _written(value: object) -> str:
+    if isinstance(value, Word):
+        return value
+    if isinstance(value, str):
+        return "x" + value.encode().hex()
+    if isinstance(value, bool | int):
+        return str(int(value))
+    if isinstance(value, float):
+        return value.hex()
+    assert isinstance(value, Iterable)
+    items = list(value)
+    return " ".join([str(len(items)), *map(_written, items)])
+
+
+def _list(values: ArrayLike | None) -> list[Any]:
+    return [] if values is None else np.asarray(values).tolist()
+
+
+def _text(word: str) -> bytes:
+    return bytes.fromhex(word[1:])
+
+
+def _candidates(words: list[str]) -> Candidates:
+    selected, is_sorted, n = map(int, words[:3])
+    table = np.array(words[3:], np.int64).reshape(n, 3)
+    values = table[:, 1:].astype(np.uint32).view(np.float32)
+    ids = table[:, 0].astype(np.int32)
+    return Candidates(ids, values[:, 0], values[:, 1], bool(is_sorted), selected)
+
+
+def _budget(words: list[str]) -> Budget:
+    tokens = tuple(int(word) for word in words[3:])
+    return Budget(int(words[0]), tokens if words[1] == "1" else None)

@@ -1,0 +1,145 @@
+"""Small bundles made of literals, for the tests of reports."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from sampler_parity.harness.bundle.bundle import Bundle, create, read_finished
+from sampler_parity.harness.bundle.records.case import (
+    BackendInfo,
+    BackendResult,
+    CaseResult,
+    Footer,
+    Machine,
+    RunInfo,
+    TimingResult,
+)
+from sampler_parity.harness.bundle.records.distribution import DistributionResult
+from sampler_parity.harness.verdicts import Verdict
+
+HOSTILE = "<script>alert(1)</script>&\"'|`*_[x](y)\x00\x1b[31m\u202e\n@you"
+
+MACHINE = Machine(
+    system="Linux 6.1",
+    machine="x86_64",
+    cpu="Test CPU",
+    cpu_flags=["avx2"],
+    cores=2,
+    memory_bytes=8 << 30,
+    libc="glibc 2.36",
+    python="3.11.2",
+    packages={"numpy": "2.4.6"},
+)
+
+
+def run_info(*backends: str, seed: int = 0, suites: dict[str, str] | None = None) -> RunInfo:
+    return RunInfo(
+        version="0.1.0",
+        started="2026-01-01T00:00:00+00:00",
+        command=["sampler-parity", "run", "parity"],
+        suites=suites or {},
+        profile="quick",
+        seed=seed,
+        backends={
+            name: BackendInfo(
+                command=["python", "-m", "sampler_parity.harness.backends.worker", name],
+                version="1.0",
+            )
+            for name in backends
+        },
+        machine=MACHINE,
+    )
+
+
+def got(verdict: Verdict = "identical", **fields: Any) -> BackendResult:
+    return BackendResult(verdict=verdict, **fields)
+
+
+def diverged(**fields: Any) -> BackendResult:
+    """p differs at rank 7 (id 4711) after top_p, the third of five stages, in the first step."""
+    values = {
+        "survivors": {"got": 10395, "expected": 10458},
+        "rank": 7,
+        "id": 4711,
+        "got": 0.25,
+        "expected": 0.5,
+    }
+    placed: dict[str, Any] = {
+        "step": 0,
+        "stage": "top_p",
+        "stage_index": 2,
+        "what": "p",
+        "values": values,
+    }
+    return BackendResult(verdict="diverged", **(placed | fields))
+
+
+def case(name: str, backends: dict[str, BackendResult], **fields: Any) -> CaseResult:
+    """suite parity/top_p, chain top_p, one step, identical required, unless told otherwise."""
+    defaults: dict[str, Any] = {
+        "suite": "parity/top_p",
+        "samplers": ["top_p"],
+        "steps": 1,
+        "required": {backend: ["identical"] for backend in backends},
+    }
+    return CaseResult(id=name, backends=backends, **(defaults | fields))
+
+
+def write_bundle(
+    folder: Path, info: RunInfo, cases: list[CaseResult], timings: list[TimingResult] | None = None
+) -> Path:
+    writer = create(folder, info)
+    writer.append(*cases, *(timings or []))
+    steps = sum(result.steps for result in cases)
+    writer.append(Footer(cases=len(cases), steps=steps, wall_s=2.5))
+    return folder
+
+
+def bundle_of(
+    folder: Path, info: RunInfo, cases: list[CaseResult], timings: list[TimingResult] | None = None
+) -> Bundle:
+    return read_finished(write_bundle(folder, info, cases, timings))
+
+
+def read_back(
+    folder: Path, info: RunInfo, cases: list[CaseResult], records: Sequence[BaseModel]
+) -> Bundle:
+    """A bundle with records of any kind behind its cases."""
+    writer = create(folder, info)
+    writer.append(*cases, *records)
+    cells = sum(isinstance(record, DistributionResult) for record in records)
+    writer.append(Footer(cases=len(cases), steps=1, wall_s=1.0, cells=cells))
+    return read_finished(folder)
+
+
+def hostile_bundle(folder: Path) -> Path:
+    """Every text that a model, a suite or an adapter can choose holds HOSTILE."""
+    info = run_info("native", HOSTILE)
+    facts = BackendInfo(
+        command=[HOSTILE], version=HOSTILE, build=HOSTILE, device=HOSTILE, unavailable=HOSTILE
+    )
+    info = info.model_copy(
+        update={
+            "backends": {"native": facts, HOSTILE: facts},
+            "suites": {HOSTILE: HOSTILE},
+            "machine": MACHINE.model_copy(update={"cpu": HOSTILE, "packages": {HOSTILE: HOSTILE}}),
+        }
+    )
+    bad = diverged(
+        stage=HOSTILE, what=HOSTILE, detail=HOSTILE, values={HOSTILE: HOSTILE, "got": HOSTILE}
+    )
+    texts: dict[str, Any] = {"suite": HOSTILE, "samplers": [HOSTILE]}
+    cases = [
+        case(
+            f"a{HOSTILE}",
+            {"native": got(), HOSTILE: bad},
+            counterexample={HOSTILE: HOSTILE},
+            **texts,
+        ),
+        case(f"b{HOSTILE}", {"native": got(), HOSTILE: got()}, refusal=HOSTILE, **texts),
+    ]
+    ns = {"reference": [300] * 4, "llama.cpp": [100] * 4, HOSTILE: [5] * 4}
+    timing = TimingResult(id=HOSTILE, sampler=f"${HOSTILE}$", n_vocab=10, repetitions=2, ns=ns)
+    return write_bundle(folder, info, cases, [timing])

@@ -1,0 +1,126 @@
+"""Bundles of several configurations, made of literals, for the tests of comparisons and trends."""
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.records.case import (
+    BackendResult,
+    CaseResult,
+    DecodeResult,
+    TimingResult,
+)
+from sampler_parity.harness.bundle.records.distribution import (
+    CellOnBackend,
+    Decision,
+    DistributionResult,
+)
+from sampler_parity.harness.parity.devices import Rows, figures, logits_name
+from sampler_parity.harness.verdicts import Verdict
+from tests.support.report_bundles import MACHINE, case, got, read_back, run_info
+
+DIGESTS = {"parity/top_p": "d1", "parity/dist": "d2"}
+
+
+def bundle_on(
+    folder: Path,
+    cases: Mapping[str, Verdict | BackendResult],
+    records: tuple[Any, ...] = (),
+    backend: str = "llama.cpp",
+    suites: dict[str, str] | None = None,
+    started: str = "2026-01-01T00:00:00+00:00",
+    **machine: Any,
+) -> Bundle:
+    """One backend, a case a verdict, all of suite parity/top_p; a machine of its own."""
+    info = run_info(backend, suites=suites or DIGESTS).model_copy(
+        update={"machine": MACHINE.model_copy(update=machine), "started": started}
+    )
+    results = [
+        case(name, {backend: found if isinstance(found, BackendResult) else got(found)})
+        for name, found in cases.items()
+    ]
+    return read_back(folder, info, results, records)
+
+
+def cell_on(
+    backend: str, decision: Decision, low: float, high: float, name: str = "dist/a"
+) -> DistributionResult:
+    found = CellOnBackend(
+        decision=decision, draws=1000, estimate=(low + high) / 2, low=low, high=high
+    )
+    return DistributionResult(
+        id=name,
+        suite="parity/dist",
+        what="frequency",
+        samplers=["dist"],
+        n_vocab=32,
+        margin=0.1,
+        alpha=1e-6,
+        beta=1e-6,
+        planned=1000,
+        backends={backend: found},
+        required={backend: ["equivalent"]},
+    )
+
+
+def timing_on(backend: str, ns: list[int], name: str = "timing/top_p") -> TimingResult:
+    return TimingResult(id=name, sampler="top_p", n_vocab=1000, ns={backend: ns})
+
+
+def decoded_on(folder: Path, backend: str, last: list[float]) -> DecodeResult:
+    """A prompt of one token, its logits kept in the folder's artifacts."""
+    (folder / "artifacts").mkdir(parents=True, exist_ok=True)
+    row: Rows = np.array([last], np.float32)
+    np.save(folder / "artifacts" / logits_name("logits/a", backend), row[0])
+    return DecodeResult(
+        id="logits/a",
+        model_sha256="m",
+        prompt_sha256="p",
+        rows=1,
+        first=backend,
+        kept=True,
+        backends={backend: figures(row, row)},
+    )
+
+
+def text_of(tokens: list[int]) -> BackendResult:
+    digest = hashlib.sha256(np.array(tokens, np.int32).tobytes()).hexdigest()
+    return got(text_sha256=digest)
+
+
+def ten_bundles(folder: Path, cases: int) -> list[Bundle]:
+    """Ten machines; from the second on every seventh case parts, in a way of its machine."""
+    ways: list[Verdict] = ["reordered", "close", "boundary", "diverged"]
+    found = []
+    for machine in range(10):
+        results = [
+            _wide_case(i, ways[(machine + i) % 4] if machine and i % 7 == 0 else "identical")
+            for i in range(cases)
+        ]
+        info = run_info("llama.cpp", suites=DIGESTS).model_copy(
+            update={
+                "machine": MACHINE.model_copy(
+                    update={
+                        "cpu": f"CPU {machine}",
+                        "cpu_flags": [f"flag{f}" for f in range(machine, 90 + machine)],
+                        "packages": {f"package-{p}": f"1.{machine}" for p in range(20)},
+                    }
+                )
+            }
+        )
+        timings = [
+            timing_on("llama.cpp", [100 + machine + t + r for r in range(15)], f"timing/{t}")
+            for t in range(100)
+        ]
+        cells = [cell_on("llama.cpp", "equivalent", 0.0, 0.05, f"dist/{c}") for c in range(50)]
+        found.append(read_back(folder / f"machine-{machine}", info, results, [*timings, *cells]))
+    return found
+
+
+def _wide_case(i: int, verdict: Verdict) -> CaseResult:
+    name = f"top_p/masked-V128256-p0.95-min_keep{i % 5}-seed{i}"
+    return case(name, {"llama.cpp": got(verdict, stage="" if verdict == "identical" else "top_p")})

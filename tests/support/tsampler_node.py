@@ -1,0 +1,51 @@
+"""Runs JavaScript against our TypeScript's API, for the tests of tsampler."""
+
+import json
+import shutil
+import subprocess
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.backends.registry import TSAMPLER
+
+API = TSAMPLER / "dist" / "api" / "index.js"
+
+
+def run_js(body: str, data: Any = None) -> Any:
+    """What `body` returns, as JSON; it sees `api` and `data`. Numbers pass without loss.
+
+    Skips without Node.js; fails where there is one and the TypeScript was not built.
+    """
+    if shutil.which("node") is None:
+        pytest.skip("Node.js is not installed")
+    assert API.is_file(), "the TypeScript is not built: run `make tsampler`"
+    script = f"""
+        import * as api from {json.dumps(API.as_uri())};
+        import {{ readFileSync }} from "node:fs";
+        const data = JSON.parse(readFileSync(0, "utf8"));
+        const number = (x) => typeof x !== "string" ? x : Number(x);
+        const f32 = (xs) => Float32Array.from(xs, number);
+        const result = (() => {{ {body} }})();
+        const plain = (_, x) => typeof x === "number" && !Number.isFinite(x) ? String(x) : x;
+        console.log(JSON.stringify(result, plain));
+    """
+    done = subprocess.run(
+        ["node", "--input-type=module", "-e", script],
+        input=json.dumps(_sendable(data)),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def _sendable(value: Any) -> Any:
+    """JSON lacks infinities and NaN: strings that Number() reads."""
+    names = {float("inf"): "Infinity", float("-inf"): "-Infinity"}
+    if isinstance(value, float):
+        return "NaN" if value != value else names.get(value, value)
+    if isinstance(value, list | tuple):
+        return [_sendable(item) for item in value]
+    return value

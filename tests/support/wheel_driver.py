@@ -1,0 +1,34 @@
+"""Runs commands of the installed command line one after another, in one process and this folder.
+
+`python wheel_driver.py '[["backends"], ...]'` prints a line of JSON for each: exit status, output.
+One process, because importing takes longer than most of the commands.
+"""
+
+import json
+import sys
+
+from typer.testing import CliRunner
+
+FEW = ("llama.cpp", "reference", "null", "tsampler", "akunu/cuda")
+
+
+def main() -> None:
+    from sampler_parity.harness.backends import (
+        registry,  # those of the environment that runs this file
+    )
+    from sampler_parity.harness.cli.app import app
+
+    every = dict(registry.BUILT_IN)
+    few = {name: every[name] for name in FEW}
+    for arguments in json.loads(sys.argv[1]):
+        sys.argv[1:] = arguments
+        registry.BUILT_IN.clear()  # to start all of them takes half a minute
+        registry.BUILT_IN.update(few if arguments == ["backends"] else every)
+        done = CliRunner().invoke(app, arguments)
+        error = "" if isinstance(done.exception, SystemExit) else done.exception or ""
+        line = {"status": done.exit_code, "said": f"{done.output}{error}"}
+        print(json.dumps(line), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,253 @@
+"""The trie benchmark: its arithmetic by hand, and the whole of it on a small model."""
+
+from math import log
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from sampler_parity.harness.backends.llama_cpp.token_trie import Worker
+from sampler_parity.harness.bundle.records.skip_ratio import Measured
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs.vocabularies import read_vocab
+from sampler_parity.harness.trie import law
+from sampler_parity.harness.trie.bench import Bench, agreement, measure, ratio, run, tokens_per_s
+from sampler_parity.harness.trie.grammar import Span, prefix_free
+from sampler_parity.harness.trie.law import count_spellings, divergence, pieces_of, spellings
+from sampler_parity.harness.trie.session import Session
+from sampler_parity.harness.trie.workloads import (
+    leaf_texts,
+    read_descriptor,
+    text_grammar,
+    token_grammar,
+)
+from sampler_parity.reference.trie import Leaf, build_trie, count_nodes
+from tests.support.tiny_model import write_tiny_model
+from tests.support.tries import payload
+
+SEED_FIELDS = [
+    "mode",
+    "model",
+    "skip_ratio_mean",
+    "skip_ratio_std",
+    "tokens_per_second",
+    "tokens_per_second_vs_grammar",
+    "token_accuracy",
+    "forward_passes_saved",
+    "forward_passes_total",
+]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "tiny.gguf"
+    write_tiny_model(path)
+    return path
+
+
+def span(n: int, ns: int) -> Span:
+    return Span(tuple(range(n)), ns, [1] * n, [1] * n)
+
+
+def test_tokens_per_second_is_of_totals() -> None:
+    assert tokens_per_s([span(3, 10**9), span(1, 3 * 10**9)]) == 1.0
+
+
+def test_the_ratio_of_pairs_that_are_all_alike_has_no_width() -> None:
+    found, (low, high) = ratio([(span(4, 10**6), span(4, 3 * 10**6))] * 5, seed=0)
+    assert (found, low, high) == pytest.approx((3, 3, 3))
+
+
+def test_the_interval_of_a_ratio_holds_what_its_pairs_vary_by() -> None:
+    pairs = [(span(4, 10**6), span(4, k * 10**6)) for k in (2, 2, 2, 4, 4, 4)]
+    found, (low, high) = ratio(pairs, seed=0)
+    assert found == pytest.approx(3)
+    assert 2 <= low < 2.8
+    assert 3.2 < high <= 4
+
+
+def test_agreement_counts_positions_of_the_longer() -> None:
+    assert agreement([(1, 2)], [(1, 3, 4)]) == pytest.approx(1 / 3)
+    assert agreement([(1,), (2,)], [(1,), (2,)]) == 1
+
+
+def test_a_generation_is_done_at_texts_that_no_other_goes_on_from() -> None:
+    assert prefix_free({b"A", b"AB", b"C"}) == {b"AB", b"C"}
+
+
+@pytest.mark.parametrize(("name", "n"), [("actions", 30), ("tools", 30), ("enum:37", 37)])
+def test_workloads_have_as_many_leaves_as_they_say(name: str, n: int) -> None:
+    texts = {text.encode() for text in leaf_texts(name)}
+    assert len(texts) == n
+    assert prefix_free(texts) == texts
+
+
+def test_the_seeds_workload_has_four_tokens_a_leaf_and_shares_a_third() -> None:
+    leaves = tuple(Leaf(text, tuple(text.encode())) for text in leaf_texts("actions"))
+    assert {len(leaf.tokens) for leaf in leaves} == {4}
+    assert 1 - (count_nodes(build_trie(leaves)) - 1) / 120 == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("name", ["enum:1", "enum:10001", "enum:x", "nothing"])
+def test_a_workload_that_there_is_not_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match="use actions, tools, json, enum:2 to enum:10000"):
+        read_descriptor(name, "m", lambda text: list(text.encode()))
+
+
+def test_a_file_that_is_no_payload_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "d.json"
+    with pytest.raises(InputError, match=r"d.json: cannot be read"):
+        read_descriptor(str(path), "m", list)  # type: ignore[arg-type]
+    path.write_text("{")
+    with pytest.raises(InputError, match=r"d.json: trie_descriptor_json is no JSON"):
+        read_descriptor(str(path), "m", list)  # type: ignore[arg-type]
+
+
+def test_grammars_quote_what_gbnf_would_read_otherwise() -> None:
+    assert text_grammar(['a"b\\', "c\n"]) == 'root ::= "a\\"b\\\\" | "c\\x0A"'
+    assert token_grammar([(1, 2), (3,)]) == "root ::= <[1]> <[2]> | <[3]>"
+
+
+def test_spellings_are_every_way_to_cut_a_text_into_tokens() -> None:
+    pieces = {b"a": [1], b"b": [2], b"ab": [3, 4], b"c": [5]}
+    found = set(spellings(b"abc", pieces))
+    assert found == {(1, 2, 5), (3, 5), (4, 5)}
+    assert count_spellings(b"abc", pieces) == 3
+
+
+def test_divergence_is_kullback_leiblers() -> None:
+    assert divergence([1, 1], [0.5, 0.5]) == 0
+    assert divergence([3, 1], [0.5, 0.5]) == pytest.approx(0.75 * log(1.5) + 0.25 * log(0.5))
+    assert divergence([1, 0], [0.5, 0.5]) == pytest.approx(log(2))
+
+
+class Rows:
+    """A context whose next token's probabilities depend on the last token alone."""
+
+    def __init__(self, rows: dict[int, list[float]]) -> None:
+        self.rows, self.length, self.library, self.pointer = rows, 0, self, 0
+
+    def decode(self, tokens: list[int]) -> NDArray[np.float32]:
+        self.length += len(tokens)
+        return np.log(np.array(self.rows[tokens[-1]], np.float32))
+
+    def llama_get_memory(self, _: int) -> int:
+        return 0
+
+    def llama_memory_seq_rm(self, *_: int) -> bool:
+        return True
+
+
+class Letters:
+    """Tokens 0 .. 3 are a, b, ab and c; 4 is what the prompt ends with."""
+
+    def __len__(self) -> int:
+        return 5
+
+    def piece(self, token: int) -> bytes:
+        return [b"a", b"b", b"ab", b"c", b""][token]
+
+
+def test_the_law_of_masks_and_of_the_model_by_hand() -> None:
+    """Leaves ab = [2] and ac = [0, 3]; a grammar takes [0, 1] for ab, too.
+
+    The model: after the prompt a 0.2, ab 0.3; after a: b 0.1, c 0.4.
+    Trie: p(ab) = 0.3 and p(ac) = 0.2 * 0.4 = 0.08 of 0.38; by masks 0.3 / 0.5 and 0.2 / 0.5.
+    Texts: ab 0.3 + 0.2 * 0.1 = 0.32 and ac 0.08; by masks 0.6 + 0.4 * 0.2 and 0.4 * 0.8.
+    """
+    context: Any = Rows({4: [0.2, 0.1, 0.3, 0.1, 0.3], 0: [0.3, 0.1, 0.1, 0.4, 0.1]})
+    vocab: Any = Letters()
+    found = law.law(context, vocab, [4], (Leaf("ab", (2,)), Leaf("ac", (0, 3))))
+    assert found.kl_trie == pytest.approx(divergence([0.3, 0.08], [0.6, 0.4]), rel=1e-5)
+    assert found.kl_grammar == pytest.approx(divergence([0.32, 0.08], [0.68, 0.32]), rel=1e-5)
+    assert found.spellings == 3
+    assert found.beyond_trie == pytest.approx(1 / 3)
+    assert context.length == 0
+
+
+def test_too_many_spellings_are_counted_and_not_walked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(law, "MOST_SPELLINGS", 2)
+    context: Any = Rows({})
+    vocab: Any = Letters()
+    found = law.law(context, vocab, [4], (Leaf("ab", (2,)), Leaf("ac", (0, 3))))
+    assert (found.kl_trie, found.kl_grammar, found.spellings) == (None, None, 3)
+
+
+def test_special_tokens_spell_nothing() -> None:
+    vocab: Any = Letters()
+    assert pieces_of(vocab) == {b"a": [0], b"b": [1], b"ab": [2], b"c": [3]}
+
+
+def test_the_trie_takes_what_llama_cpps_grammar_takes_of_its_own_tokens(model: Path) -> None:
+    bench = Bench(str(model), "enum:40", ("one", "two"))
+    result = run(bench, "strict-trie-ffi", rounds=1, seed=0)
+    bench.close()
+    assert list(Measured.model_fields)[: len(SEED_FIELDS)] == SEED_FIELDS
+    assert (result.token_accuracy, result.text_accuracy) == (1, 1)
+    assert result.forward_passes_total == 4
+    assert 0 <= result.forward_passes_saved <= 2
+    assert (result.leaves, result.pairs) == (40, 2)
+    assert 0.8 < result.skip_ratio_mean < 1
+    assert (result.skip_ratio_exact, result.skip_ratio_off) == (result.skip_ratio_mean, 0)
+    assert Measured.model_validate_json(result.model_dump_json()) == result
+
+
+def test_the_grammars_alone_agree_and_save_nothing(model: Path) -> None:
+    bench = Bench(str(model), "actions", ("one",))
+    result = run(bench, "strict-guided", rounds=1, seed=0)
+    bench.close()
+    assert sorted(result.ways) == ["grammar_first", "grammar_resample"]
+    assert (result.token_accuracy, result.forward_passes_saved) == (1, 0)
+    assert result.tokens_per_second_vs_grammar == 1
+
+
+def test_a_wrong_trie_is_not_accurate(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The planted fault: a session that goes on with another leaf than the one it sampled."""
+    real = Session.generate
+
+    def wrong(self: Session, *args: Any, **options: Any) -> Any:
+        done = real(self, *args, **options)
+        done.tokens[-1] = ord("x")
+        return done
+
+    bench = Bench(str(model), "enum:40", ("one",))
+    spans = measure(bench, "strict-trie-ffi", 1, 0)
+    right = spans["trie"][0][0].tokens
+    monkeypatch.setattr(Session, "generate", wrong)
+    spans = measure(bench, "strict-trie-ffi", 1, 0)
+    bench.close()
+    assert agreement([spans["trie"][0][0].tokens], [right]) == 0.5
+    assert spans["grammar_first"][0][0].tokens == right
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (payload([1, 2], model="other"), "is for 'other', the model is 'tiny'"),
+        (payload([320], model="tiny"), "has no token 320"),
+        (payload([200], model="tiny"), "is no UTF-8"),
+    ],
+    ids=["model", "vocabulary", "utf-8"],
+)
+def test_a_descriptor_that_does_not_fit_the_model_is_refused(
+    model: Path, tmp_path: Path, text: str, message: str
+) -> None:
+    path = tmp_path / "d.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=message):
+        Bench(str(model), str(path))
+
+
+def test_a_grammar_that_llama_cpp_cannot_read_is_refused(model: Path) -> None:
+    bench = Bench(str(model), "actions", ("one",), grammar="root ::= missing")
+    with pytest.raises(InputError, match="grammar"):
+        measure(bench, "strict-guided", 1, 0)
+    bench.close()
+
+
+def test_tokens_are_those_of_the_references_tokenizer(model: Path) -> None:
+    session = Session(Worker(), model, [{"greedy": {}}], n_tokens=16)
+    assert session.tokenize("the SEND", special=False) == read_vocab(model).tokenize(b"the SEND")
+    session.close()
