@@ -42,7 +42,7 @@ from sampler_parity.harness.suite.prepared import prepare
 from sampler_parity.harness.timing.rounds import read_timings
 from sampler_parity.harness.timing.throughput import read_widths
 from sampler_parity.reference import SAMPLERS, Candidates, ChainError, build_chain
-from sampler_parity.reference.chain import Sampler
+from sampler_parity.reference.registry import Sampler
 
 FILTERS = ("top_k", "top_p", "min_p", "typical_p", "xtc", "top_n_sigma")
 OF_SAMPLERS = ("parity", "removed", "grammar", "trie")  # folders with a file for each sampler

@@ -2,15 +2,12 @@
 
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.chain import (
-    ALL_SAMPLERS,
-    ENGINES,
-    SAMPLERS,
     Chain,
-    Sampler,
     Stage,
     build_chain,
 )
 from sampler_parity.reference.errors import ChainError, UndefinedInputError
+from sampler_parity.reference.registry import ALL_SAMPLERS, ENGINES, SAMPLERS, Sampler
 from sampler_parity.reference.vocab import Vocab
 
 __all__ = [

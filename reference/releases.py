@@ -10,7 +10,6 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
-from sampler_parity.reference.chain import ALL_SAMPLERS, Sampler
 from sampler_parity.reference.errors import ChainError
 from sampler_parity.reference.older.dist import OldDist
 from sampler_parity.reference.older.dry import OldDry
@@ -24,6 +23,7 @@ from sampler_parity.reference.older.top_n_sigma import OldTopNSigma
 from sampler_parity.reference.older.top_p import OldTopP
 from sampler_parity.reference.older.typical_p import OldTypicalP
 from sampler_parity.reference.older.xtc import OldXtc
+from sampler_parity.reference.registry import ALL_SAMPLERS, Sampler
 
 OLDEST, NEWEST = "b3889", "v0.5.0"
 

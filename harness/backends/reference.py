@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends.llama_cpp.signatures import has
-from sampler_parity.harness.distribution import law
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
@@ -23,6 +22,8 @@ from sampler_parity.reference import (
 from sampler_parity.reference.random import Mt19937
 from sampler_parity.reference.releases import NEWEST, changes_of, samplers_of
 from sampler_parity.reference.samplers.dist import Dist
+from sampler_parity.reference.walk import uniforms as uniforms_of
+from sampler_parity.reference.walk import walk_of
 
 
 class ReferenceInstance:
@@ -53,8 +54,8 @@ class ReferenceInstance:
         if type(self.chain) is Chain and type(last) is Dist:
             for sampler in self.chain.samplers[:-1]:
                 sampler.apply(candidates)
-            return law.walk_of(candidates).tokens(
-                law.uniforms(last.rng, n) if uniforms is None else uniforms
+            return walk_of(candidates).tokens(
+                uniforms_of(last.rng, n) if uniforms is None else uniforms
             )
         tokens = np.empty(n, np.int32)
         for i in range(n):

@@ -12,9 +12,9 @@ import sys
 from pathlib import Path
 
 from sampler_parity.harness.backends.llama_cpp import builds
+from sampler_parity.harness.backends.llama_cpp.signatures import known_release
 from sampler_parity.harness.bundle.records.case import BackendInfo
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.parity.releases.meanings import known_release
 from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
 from sampler_parity.reference.releases import NEWEST
 
@@ -58,7 +58,7 @@ def command_of(name: str) -> tuple[str, list[str]]:
     if name.startswith(("llama.cpp@", "llama.cpp/graph@", "token_trie@")):
         worker, _, build = name.partition("@")
         return name, [*_WORKER, worker, *builds.worker_arguments(build)]
-    if name.startswith("mutant/") and _is_mutant(name.removeprefix("mutant/")):
+    if name.startswith("mutant/"):
         return name, [*_WORKER, "mutant", name.removeprefix("mutant/")]
     if re.fullmatch(r"slow/[0-9]+(\.[0-9]+)?", name):
         return name, [*_WORKER, "slow", name.removeprefix("slow/")]
@@ -68,14 +68,6 @@ def command_of(name: str) -> tuple[str, list[str]]:
         "unknown",
         f"use {known}, llama.cpp@BUILD, llama.cpp@BUILD:DEVICE or NAME=COMMAND",
     )
-
-
-def _is_mutant(name: str) -> bool:
-    from sampler_parity.harness.mutants import (
-        MUTANTS,  # thirty modules, which no other backend needs
-    )
-
-    return name in MUTANTS
 
 
 def references(names: list[str], reference: str | None) -> dict[str, str | None]:

@@ -24,6 +24,7 @@ from sampler_parity.harness.cli.gate import gate_command
 from sampler_parity.harness.cli.progress import Progress
 from sampler_parity.harness.cli.trie import trie_bench
 from sampler_parity.harness.distribution import calibration, calibration_timed
+from sampler_parity.harness.distribution.decisions import unmet
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.golden import verify as golden
 from sampler_parity.harness.golden.capture import capture as capture_logits
@@ -280,7 +281,7 @@ def _finish(folder: Path, json: Path | None) -> None:
     for line in summary_lines(finished):
         out.print(line)
     out.print(f"bundle   {folder}")
-    ok = all(result.ok for result in finished.cases) and not distribution.unmet(finished.cells)
+    ok = all(result.ok for result in finished.cases) and not unmet(finished.cells)
     ok = ok and all(result.ok for result in finished.skip_ratios)
     measured = finished.timings or finished.throughputs or finished.skip_ratios
     if not ok or not (finished.cases or finished.cells or measured):

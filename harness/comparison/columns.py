@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.records.case import BackendInfo, CaseResult, DecodeResult
-from sampler_parity.harness.bundle.records.distribution import decisions
 from sampler_parity.harness.comparison.facts import facts
 from sampler_parity.harness.comparison.figures import Figure, change_across, figures_of
 from sampler_parity.harness.comparison.kept_rows import kept_rows
@@ -26,6 +25,7 @@ from sampler_parity.harness.comparison.records import (
     Unavailable,
     Verdicts,
 )
+from sampler_parity.harness.distribution.decisions import decisions
 from sampler_parity.harness.parity.devices import divergence, largest_difference
 
 Key = tuple[str, str, str]

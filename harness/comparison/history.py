@@ -13,8 +13,8 @@ from pathlib import Path
 
 from sampler_parity.harness.bundle.bundle import Bundle, digest, read_finished
 from sampler_parity.harness.comparison.figures import change_in_run, figures_of
+from sampler_parity.harness.distribution.decisions import unmet as unmet_cells
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.run import distribution
 
 FORMAT = 1
 _APPLICATION = 0x73706879  # "sphy", so that another program's database is not taken for ours
@@ -156,7 +156,7 @@ def _add(connection: sqlite3.Connection, bundle: Bundle, known: str) -> bool:
     info = bundle.info
     met = sum(case.ok for case in bundle.cases)
     tests = sum(len(cell.backends) for cell in bundle.cells)
-    unmet = len(distribution.unmet(bundle.cells))
+    unmet = len(unmet_cells(bundle.cells))
     row = (known, bundle.folder.resolve().name, info.started, info.version, info.profile)
     at = connection.execute(
         "INSERT INTO run VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

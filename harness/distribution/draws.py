@@ -6,11 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.distribution import law
+from sampler_parity.harness.parity.ask import put_rows
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.ask import put_rows
 from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
 from sampler_parity.harness.suite.prepared import Prepared
 from sampler_parity.reference.random import Mt19937
+from sampler_parity.reference.walk import uniforms
 
 STRIDE = 7919  # between the seeds of two runs, so that their portions share none
 _MOST_DRAWS = 1 << 22  # of one request
@@ -56,7 +57,7 @@ class Source:
     def uniforms(self, n: int) -> NDArray[np.float64]:
         """What the reference's generator gives with the seeds of the last draw of n tokens."""
         assert sum(size for _, size in self._seeds) == n
-        return np.concatenate([law.uniforms(Mt19937(s), size) for s, size in self._seeds])
+        return np.concatenate([uniforms(Mt19937(s), size) for s, size in self._seeds])
 
     def _ask(self, n: int, moved: int, given: NDArray[np.float64] | None) -> NDArray[np.int32]:
         backend, chain = self.backend, _moved(self.ready.chain, moved)

@@ -7,20 +7,15 @@ wanted (`filters_once`). tests/distribution/test_statistics_law.py compares that
 everything.
 """
 
-from typing import Any, NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.suite.prepared import Prepared
-from sampler_parity.reference import Candidates, build_chain, floats
+from sampler_parity.reference import Candidates, build_chain
 from sampler_parity.reference.chain import Chain
-from sampler_parity.reference.random import Mt19937
-
-_BELOW_ONE = np.nextafter(1.0, 0.0)
-
+from sampler_parity.reference.walk import Walk, walk_of
 
 # Last stages that give the same law at every draw, though nothing is accepted in between.
 FIXED = ("dist", "adaptive_p", "akunu", "tsampler_sample")
@@ -78,21 +73,6 @@ def _fixed(chain: ChainSpec) -> list[tuple[float, ChainSpec]]:
     return [(1.0, chain)]
 
 
-class Walk(NamedTuple):
-    """What dist walks: ids int32[n] as they stand, running float64[n] sums of the weights."""
-
-    ids: NDArray[np.int32]
-    running: NDArray[np.float64]
-
-    @property
-    def p(self) -> NDArray[np.float64]:
-        return np.asarray(np.diff(self.running, prepend=0.0) / self.running[-1])
-
-    def tokens(self, u: NDArray[np.float64]) -> NDArray[np.int32]:
-        """The token of each uniform number: the first whose running sum reaches u * total."""
-        return np.asarray(self.ids[np.searchsorted(self.running, self.running[-1] * u)])
-
-
 def walk(ready: Prepared) -> Walk:
     """What the final dist of the chain walks. Raises Unsupported for a chain without one."""
     if "dist" not in ready.chain[-1] or not filters_once(ready.chain):
@@ -102,16 +82,3 @@ def walk(ready: Prepared) -> Walk:
     for sampler in built.samplers[:-1]:
         sampler.apply(cand)
     return walk_of(cand)
-
-
-def walk_of(cand: Candidates) -> Walk:
-    """dist's own sums, in its arithmetic, over candidates that it is given."""
-    weights: Any = floats.exp(cand.logits - cand.max_logit())
-    running: Any = floats.running_sum(weights.astype(np.float64))
-    return Walk(cand.ids.copy(), running)
-
-
-def uniforms(rng: Mt19937, n: int) -> NDArray[np.float64]:
-    """The next n numbers of `rng.uniform_double()`."""
-    words = rng.words(2 * n).astype(np.float64)
-    return np.minimum((words[0::2] + words[1::2] * 2.0**32) / 2.0**64, _BELOW_ONE)

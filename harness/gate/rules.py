@@ -15,9 +15,9 @@ from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.records.distribution import (
     CellOnBackend,
     DistributionResult,
-    decisions,
 )
 from sampler_parity.harness.bundle.replay import replay
+from sampler_parity.harness.distribution.decisions import decisions
 from sampler_parity.harness.gate.policy import ParityRule, Policy, Rule
 from sampler_parity.harness.gate.records import Finding, RuleOutcome, State, state_of
 from sampler_parity.harness.verdicts import ORDER

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.reference import Candidates
-from sampler_parity.reference.chain import Sampler
+from sampler_parity.reference.registry import Sampler
 from sampler_parity.reference.samplers.dist import Dist
 
 # Relative width of the zone: the error that a float32 sum over n terms may have, at most n * 2**-24

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sampler_parity.harness.parity.boundary import within_rounding
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference import Candidates
-from sampler_parity.reference.chain import Sampler
 from sampler_parity.reference.grammar.strict import strictly_allowed
+from sampler_parity.reference.registry import Sampler
 from sampler_parity.reference.samplers.grammar import Grammar
 
 

@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.parity.ask import put_rows
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.ask import put_rows
 from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
 from sampler_parity.harness.suite.prepared import Prepared
 from sampler_parity.reference import Candidates

@@ -14,6 +14,7 @@ import numpy as np
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import Computed, Decoded
+from sampler_parity.harness.parity.ask import ask_run, got_of
 from sampler_parity.harness.parity.classify import Difference, Got, classify, identical
 from sampler_parity.harness.parity.devices import merged, on_rows, rows_of
 from sampler_parity.harness.parity.draws import draws_on
@@ -21,7 +22,6 @@ from sampler_parity.harness.parity.generate import execute_generate
 from sampler_parity.harness.parity.relations import check_relation
 from sampler_parity.harness.parity.releases.meanings import Meanings, Wanted, wanted_of
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.ask import ask_run, got_of
 from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.prepared import Prepared, Trace, prepare, state_before

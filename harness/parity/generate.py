@@ -18,9 +18,9 @@ from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import Decoded
 from sampler_parity.harness.inputs.models import model_path
 from sampler_parity.harness.inputs.vocabularies import read_vocab
+from sampler_parity.harness.parity.ask import got_of
 from sampler_parity.harness.parity.graph import compare_in_graph
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.ask import got_of
 from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.reference import Candidates, UndefinedInputError, build_chain

@@ -7,8 +7,8 @@ import numpy as np
 
 from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.inputs.chains import complete
+from sampler_parity.harness.parity.ask import ask_run, got_of
 from sampler_parity.harness.parity.classify import Got
-from sampler_parity.harness.protocol.ask import ask_run, got_of
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.case import Relation
 from sampler_parity.harness.suite.prepared import Prepared, Trace, reference_trace

@@ -3,7 +3,7 @@
 from concurrent.futures import Executor, as_completed
 
 from sampler_parity.harness.bundle.bundle import BundleWriter
-from sampler_parity.harness.bundle.records.distribution import DistributionResult, decisions
+from sampler_parity.harness.bundle.records.distribution import DistributionResult
 from sampler_parity.harness.distribution.cell import execute_cell
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.run.cases import backend
@@ -46,11 +46,3 @@ def run_cell(
     except ChainError as error:
         raise InputError(f"{suite}: {cell.id}", str(error), "correct the chain") from None
     return result.model_copy(update={"suite": suite})
-
-
-def unmet(results: list[DistributionResult]) -> list[tuple[str, str]]:
-    """The (cell, backend) pairs whose decision is not among those required."""
-    required = {(r.id, name): r.required[name] for r in results for name in r.backends}
-    return [
-        pair for pair, (decision, _) in decisions(results).items() if decision not in required[pair]
-    ]

@@ -11,7 +11,7 @@ from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.suite.case import Case, plan
 from sampler_parity.reference import Candidates, Chain, UndefinedInputError, Vocab, build_chain
-from sampler_parity.reference.chain import ALL_SAMPLERS, Sampler
+from sampler_parity.reference.registry import ALL_SAMPLERS, Sampler
 
 Trace = list[list[Candidates]]
 

@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 
 from sampler_parity.reference import sorting
 from sampler_parity.reference.candidates import Candidates
-from sampler_parity.reference.chain import Sampler, build_chain
+from sampler_parity.reference.chain import build_chain
 from sampler_parity.reference.errors import UndefinedInputError
 from sampler_parity.reference.pipelines.llama_cpp_chain import (
     SamplingParams,
@@ -41,6 +41,7 @@ from sampler_parity.reference.pipelines.llama_cpp_chain import (
     samplers_from_names,
 )
 from sampler_parity.reference.pipelines.reasoning_budget import ReasoningBudget, State
+from sampler_parity.reference.registry import Sampler
 from sampler_parity.reference.samplers.token_trie import BEFORE_TRIE, TokenTrie
 from sampler_parity.reference.vocab import Vocab
 

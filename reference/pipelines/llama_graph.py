@@ -44,8 +44,9 @@ from numpy.typing import NDArray
 
 from sampler_parity.reference import floats, sorting
 from sampler_parity.reference.candidates import Candidates
-from sampler_parity.reference.chain import Chain, Sampler
+from sampler_parity.reference.chain import Chain
 from sampler_parity.reference.errors import UndefinedInputError
+from sampler_parity.reference.registry import Sampler
 
 Floats = NDArray[np.float32]
 

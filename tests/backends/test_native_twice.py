@@ -6,7 +6,7 @@ from itertools import chain
 
 import pytest
 
-from sampler_parity.harness.protocol.ask import ask_run, got_of
+from sampler_parity.harness.parity.ask import ask_run, got_of
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.harness.suite.prepared import prepare

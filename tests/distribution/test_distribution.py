@@ -12,10 +12,10 @@ from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.bundle.records.distribution import (
     CellOnBackend,
     DistributionResult,
-    decisions,
 )
 from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.distribution.cell import execute_cell
+from sampler_parity.harness.distribution.decisions import decisions
 from sampler_parity.harness.distribution.draws import _moved
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.mutants import MUTANTS

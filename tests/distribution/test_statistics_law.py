@@ -13,6 +13,7 @@ from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.prepared import Prepared, prepare
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.random import Mt19937
+from sampler_parity.reference.walk import uniforms
 
 FILTERS: list[dict[str, Any]] = [
     {"penalties": {"penalty_last_n": 8, "penalty_repeat": 1.3}},
@@ -61,7 +62,7 @@ def one_by_one(given: Prepared, n: int) -> list[int]:
 def test_filters_applied_once_give_the_draws_of_filters_applied_every_time(count: int) -> None:
     given = ready([*FILTERS[:count], {"dist": {"seed": 7}}], history=likely(3))
     assert law.filters_once(given.chain)
-    got = law.walk(given).tokens(law.uniforms(Mt19937(7), 200))
+    got = law.walk(given).tokens(uniforms(Mt19937(7), 200))
     assert got.tolist() == one_by_one(given, 200)
 
 
@@ -81,7 +82,7 @@ def test_a_stage_that_acts_by_chance_is_not_applied_once() -> None:
 
 def test_uniforms_are_those_of_the_generator() -> None:
     rng = Mt19937(11)
-    assert law.uniforms(Mt19937(11), 20).tolist() == [rng.uniform_double() for _ in range(20)]
+    assert uniforms(Mt19937(11), 20).tolist() == [rng.uniform_double() for _ in range(20)]
 
 
 def test_law_is_the_softmax_of_what_survives() -> None:

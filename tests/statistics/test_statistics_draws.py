@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from scipy.stats import poisson
 
-from sampler_parity.harness.distribution.law import Walk
 from sampler_parity.harness.statistics import coupled, independence, tail, wrong
 from sampler_parity.harness.statistics.plan import Errors
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.samplers.dist import Dist
+from sampler_parity.reference.walk import Walk
 
 
 def walk(weights: np.ndarray) -> Walk:

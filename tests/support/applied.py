@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import FAMILIES
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
+from sampler_parity.harness.parity.ask import got_of
 from sampler_parity.harness.parity.classify import Got, identical
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.ask import got_of
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.reference import Candidates, Chain, UndefinedInputError, Vocab, build_chain
 from sampler_parity.reference.random import Mt19937

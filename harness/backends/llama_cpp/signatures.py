@@ -200,3 +200,12 @@ def model_layout(release: str) -> ModelLayout:
 
 def _holds(row: Signature | ModelLayout, release: str) -> bool:
     return order(row.since) <= order(release) <= order(row.until)
+
+
+def known_release(release: str) -> str:
+    """The release, if what it meant is known. Raises InputError."""
+    try:
+        releases.changes_of(release)
+    except ChainError as error:
+        raise InputError(f"--reference {release}", str(error)) from None
+    return release

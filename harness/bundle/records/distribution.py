@@ -2,10 +2,7 @@
 
 from typing import Literal
 
-import numpy as np
 from pydantic import BaseModel, ConfigDict
-
-from sampler_parity.harness.statistics.holm import holm
 
 Decision = Literal[
     "equivalent", "different", "undecided", "unsupported", "rejected", "crashed", "timeout"
@@ -95,26 +92,3 @@ class CalibrationResult(_Record):
     curves: dict[str, list[Curve]]
     peers: list[PeerRow]
     wall_s: float
-
-
-def decisions(
-    results: list[DistributionResult],
-) -> dict[tuple[str, str], tuple[Decision, float]]:
-    """The decision and Holm's p-value of every (cell, backend), after correction over the run.
-
-    Within a cell an alarm needs p <= alpha = total / pairs; Holm's correction rejects those and may
-    reject more, which are added here.
-    """
-    pairs = [(r.id, name) for r in results for name in r.backends]
-    found = [cell for r in results for cell in r.backends.values()]
-    total = max((r.alpha for r in results), default=0.0) * len(pairs)
-    adjusted = holm(np.array([cell.p_value for cell in found], np.float64))
-    return {
-        pair: (
-            "different"
-            if p <= total and cell.decision in ("equivalent", "undecided")
-            else cell.decision,
-            float(p),
-        )
-        for pair, cell, p in zip(pairs, found, adjusted, strict=True)
-    }

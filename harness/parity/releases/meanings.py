@@ -13,14 +13,13 @@ import numpy as np
 
 from sampler_parity.harness.backends.llama_cpp.signatures import has
 from sampler_parity.harness.bundle.records.case import BackendResult
-from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.parity.classify import identical
 from sampler_parity.harness.parity.draws import Tokens, reference_draws
 from sampler_parity.harness.parity.relations import holds_on_reference
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.prepared import Prepared, Trace, reference_trace
 from sampler_parity.harness.verdicts import Verdict
-from sampler_parity.reference import ChainError, UndefinedInputError
+from sampler_parity.reference import UndefinedInputError
 from sampler_parity.reference.releases import NEWEST, Change, changes_of, samplers_of
 
 # Measured to differ between releases (docs/findings.md), without the reference having the old ones.
@@ -117,15 +116,6 @@ def needed(changes: Sequence[Change], enough: Callable[[Sequence[Change]], bool]
         if enough(fewer):
             left = fewer
     return left
-
-
-def known_release(release: str) -> str:
-    """The release, if what it meant is known. Raises InputError."""
-    try:
-        changes_of(release)
-    except ChainError as error:
-        raise InputError(f"--reference {release}", str(error)) from None
-    return release
 
 
 def _touching(case: Case, release: str) -> list[Change]:

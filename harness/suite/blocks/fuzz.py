@@ -26,5 +26,6 @@ class Fuzz(BaseModel):
         from sampler_parity.harness.suite.blocks.fuzz_cases import make  # loads Hypothesis
 
         start = self.seed + shift
-        some = make(self, self.quick, start, "a")
-        return some if quick else some + make(self, self.count - self.quick, start, "b")
+        block = {"id": self.id, "description": self.description, "why": self.why}
+        some = make(block, self.quick, start, "a")
+        return some if quick else some + make(block, self.count - self.quick, start, "b")

@@ -10,7 +10,6 @@ import numpy as np
 from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 from hypothesis import strategies as st
 
-from sampler_parity.harness.suite.blocks.fuzz import Fuzz
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.prepared import prepare, reference_trace
 
@@ -98,8 +97,11 @@ _made = st.fixed_dictionaries(
 )
 
 
-def make(block: Fuzz, n: int, start: int, part: str) -> list[Case]:
-    """n cases from the seed `start` (part "b" has other ones), named PART-SEED-NUMBER."""
+def make(block: dict[str, str], n: int, start: int, part: str) -> list[Case]:
+    """n cases from the seed `start` (part "b" has other ones), named PART-SEED-NUMBER.
+
+    block: id, description and why of the cases.
+    """
     cases: list[Case] = []
 
     @seed(start if part == "a" else start + 2**32)
@@ -120,12 +122,8 @@ def make(block: Fuzz, n: int, start: int, part: str) -> list[Case]:
     def collect(**drawn: Any) -> None:
         if len(cases) == n:
             return
-        case = Case(
-            id=f"{block.id}/{part}-{start}-{len(cases)}",
-            description=block.description,
-            why=block.why,
-            **drawn,
-        )
+        name = f"{block['id']}/{part}-{start}-{len(cases)}"
+        case = Case.model_validate(block | {"id": name} | drawn)
         trace, refusal = reference_trace(prepare(case))
         assume(trace and not refusal)
         cases.append(case)

@@ -6,8 +6,8 @@ from sampler_parity.harness.bundle.records.distribution import (
     CalibrationResult,
     CellOnBackend,
     DistributionResult,
-    decisions,
 )
+from sampler_parity.harness.distribution.decisions import decisions
 from sampler_parity.harness.statistics.plan import PARTS
 from sampler_parity.reports.pages.parity.distribution_model import CellRow, Distribution
 from sampler_parity.reports.render.words import one_line, replay, visible

@@ -1,0 +1,37 @@
+"""The decision of every cell of a run, after correction over all of them, and which are unmet."""
+
+import numpy as np
+
+from sampler_parity.harness.bundle.records.distribution import Decision, DistributionResult
+from sampler_parity.harness.statistics.holm import holm
+
+
+def decisions(
+    results: list[DistributionResult],
+) -> dict[tuple[str, str], tuple[Decision, float]]:
+    """The decision and Holm's p-value of every (cell, backend), after correction over the run.
+
+    Within a cell an alarm needs p <= alpha = total / pairs; Holm's correction rejects those and may
+    reject more, which are added here.
+    """
+    pairs = [(r.id, name) for r in results for name in r.backends]
+    found = [cell for r in results for cell in r.backends.values()]
+    total = max((r.alpha for r in results), default=0.0) * len(pairs)
+    adjusted = holm(np.array([cell.p_value for cell in found], np.float64))
+    return {
+        pair: (
+            "different"
+            if p <= total and cell.decision in ("equivalent", "undecided")
+            else cell.decision,
+            float(p),
+        )
+        for pair, cell, p in zip(pairs, found, adjusted, strict=True)
+    }
+
+
+def unmet(results: list[DistributionResult]) -> list[tuple[str, str]]:
+    """The (cell, backend) pairs whose decision is not among those required."""
+    required = {(r.id, name): r.required[name] for r in results for name in r.backends}
+    return [
+        pair for pair, (decision, _) in decisions(results).items() if decision not in required[pair]
+    ]

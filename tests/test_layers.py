@@ -1,0 +1,181 @@
+"""The rooms and their order: imports go down, and no file imports itself by way of others.
+
+ROOMS is the house, ground floor first. A file may import its own room and those below it. Imports
+inside functions count, too; those for types alone (`if TYPE_CHECKING`) do not.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+NAMESPACE = "sampler_parity."
+
+ROOMS = (
+    "reference",
+    "harness.errors",
+    "harness.verdicts",
+    "harness.statistics",
+    "harness.protocol",
+    "harness.bundle",
+    "harness.inputs",
+    "harness.backends",
+    "harness.trie",
+    "harness.suite",
+    "harness.parity",
+    "harness.distribution",
+    "harness.timing",
+    "harness.golden",
+    "harness.comparison",
+    "harness.gate",
+    "harness.mutants",
+    "harness.run",
+    "harness.lint",
+    "harness.pytest_plugin",
+    "reports",
+    "harness.cli",
+)
+
+
+class Import(NamedTuple):
+    """A line that imports a module of ours."""
+
+    path: Path
+    line: int
+    module: str
+
+
+def modules(root: Path) -> dict[str, Path]:
+    """The modules of the product, by name without the namespace."""
+    found = {}
+    for folder in ("reference", "harness", "reports"):
+        for path in sorted((root / folder).rglob("*.py")):
+            if "node_modules" in path.parts:
+                continue
+            parts = path.relative_to(root).with_suffix("").parts
+            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return found
+
+
+def imports(path: Path, known: dict[str, Path]) -> Iterator[Import]:
+    """Every import of one of our modules in a file."""
+    for node in _nodes(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        else:
+            continue
+        for name in names:
+            module = name.removeprefix(NAMESPACE)
+            if name.startswith(NAMESPACE):
+                module = module if module in known else module.rpartition(".")[0]
+                yield Import(path, node.lineno, module)
+
+
+def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
+    for node in ast.iter_child_nodes(tree):
+        if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
+            yield node
+            yield from _nodes(node)
+
+
+def floor_of(module: str) -> int:
+    """The number of the module's room. Raises ValueError for a module in no room."""
+    for number, room in enumerate(ROOMS):
+        if module == room or module.startswith(f"{room}."):
+            return number
+    raise ValueError(f"{module} is in no room: add it to ROOMS")
+
+
+def upward(root: Path) -> list[str]:
+    """Imports from a room above, one line each: file, line, and what is imported."""
+    known = modules(root)
+    return [
+        f"{line.path.relative_to(root)}:{line.line}: imports {line.module}, which is above it"
+        for module, path in known.items()
+        if module not in ("harness", "reports")
+        for line in imports(path, known)
+        if floor_of(line.module) > floor_of(module)
+    ]
+
+
+def circles(root: Path) -> list[str]:
+    """Files that import each other, directly or by way of others: the shortest way round."""
+    known = modules(root)
+    graph = {m: {i.module for i in imports(path, known)} - {m} for m, path in known.items()}
+    found = set()
+    for start in graph:
+        ways = [[start]]
+        seen = {start}
+        while ways:
+            way = ways.pop(0)
+            for module in sorted(graph.get(way[-1], ())):
+                if module == start:
+                    turn = way.index(min(way))
+                    found.add(" -> ".join([*way[turn:], *way[:turn], way[turn]]))
+                    ways = []
+                    break
+                if module not in seen:
+                    seen.add(module)
+                    ways.append([*way, module])
+    return sorted(found)
+
+
+def test_imports_go_down() -> None:
+    assert upward(ROOT) == []
+
+
+def test_no_file_imports_itself_by_way_of_others() -> None:
+    assert circles(ROOT) == []
+
+
+def test_harness_has_at_most_six_modules_beside_its_rooms() -> None:
+    names = [p.name for p in (ROOT / "harness").glob("*.py") if p.name != "__init__.py"]
+    assert len(names) <= 6, names
+
+
+def test_no_import_goes_past_the_namespace() -> None:
+    bare = ("harness", "reference", "reports", "suites", "golden")
+    wrong = []
+    for folder in ("reference", "harness", "reports", "studies", "tests", "examples"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                named = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+                named += [a.name for a in node.names] if isinstance(node, ast.Import) else []
+                wrong += [f"{path}: {n}" for n in named if n.partition(".")[0] in bare]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("from sampler_parity.harness.run import cases", "harness.run.cases"),
+        ("def f():\n    from sampler_parity.reports.write import write_report", "reports.write"),
+    ],
+    ids=["of the module", "inside a function"],
+)
+def test_planted_upward_import_is_named_with_file_and_line(
+    tmp_path: Path, line: str, said: str
+) -> None:
+    for name in ("harness/bundle/bundle.py", "harness/run/cases.py", "reports/write.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("")
+    (tmp_path / "harness/bundle/bundle.py").write_text(f"import os\n{line}\n")
+    (found,) = upward(tmp_path)
+    assert found.startswith("harness/bundle/bundle.py:")
+    assert f"imports {said}, which is above it" in found
+
+
+def test_planted_circle_is_named(tmp_path: Path) -> None:
+    (tmp_path / "harness/gate").mkdir(parents=True)
+    for name, other in ("gate", "rules"), ("rules", "words"), ("words", "gate"):
+        text = f"from sampler_parity.harness.gate.{other} import x\n"
+        (tmp_path / f"harness/gate/{name}.py").write_text(text)
+    (found,) = circles(tmp_path)
+    assert found.split(" -> ") == [
+        *("harness.gate.gate", "harness.gate.rules", "harness.gate.words", "harness.gate.gate"),
+    ]
