@@ -176,7 +176,7 @@ class PolicyFile:
 def read_policy(path: Path | None) -> PolicyFile:
     """The policy of a file, or the default one. Raises InputError."""
     shown = str(path) if path else "the default policy"
-    source = path or Path(str(files("sampler_parity.harness"))) / "gate_default.toml"
+    source = path or Path(str(files("sampler_parity.harness.gate"))) / "default.toml"
     try:
         content = source.read_bytes()
         data: dict[str, Any] = tomllib.loads(content.decode())

@@ -45,7 +45,7 @@ def html(report: Report) -> str:
 
 def environment() -> Environment:
     environment = Environment(
-        loader=PackageLoader("reports"),
+        loader=PackageLoader("sampler_parity.reports"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
