@@ -10,8 +10,8 @@ from collections.abc import Callable
 from typing import Any
 
 from sampler_parity.harness.backends.llama_cpp.worker import Worker
-from sampler_parity.harness.backends.worker import run_worker
 from sampler_parity.harness.mutants import slow
+from sampler_parity.harness.protocol.serve import run_worker
 
 
 class WrongPenalties(Worker):

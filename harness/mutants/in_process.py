@@ -7,9 +7,9 @@ from typing import TypeVar
 
 from pydantic import BaseModel
 
-from sampler_parity.harness.backends.worker import answer
 from sampler_parity.harness.mutants.worker import Worker
 from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.handlers import answer
 from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
 
 R = TypeVar("R", bound=BaseModel)

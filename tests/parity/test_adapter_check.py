@@ -30,7 +30,7 @@ def test_an_adapter_that_talks_garbage_fails_hello() -> None:
 def test_an_adapter_that_writes_ids_outside_the_vocabulary_is_told() -> None:
     wrong = (
         "import numpy as np\n"
-        "import sampler_parity.harness.backends.worker as w\n"
+        "import sampler_parity.harness.protocol.serve as w\n"
         "import sampler_parity.harness.backends.reference as r\n"
         "class W(r.Worker):\n"
         "    def result(self, c):\n"

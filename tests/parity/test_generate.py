@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
 from sampler_parity.harness.backends.llama_cpp.worker import NativeChain, Worker
-from sampler_parity.harness.backends.worker import answer
 from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs import fixtures, models
@@ -19,6 +18,7 @@ from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.parity.generate import ask_generate, generation_name
 from sampler_parity.harness.parity.shrink import shrink
 from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.handlers import answer
 from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import expand, suites_folder

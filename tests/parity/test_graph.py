@@ -10,11 +10,11 @@ import pytest
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.backends.llama_cpp.graph import Worker
-from sampler_parity.harness.backends.worker import answer
 from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.handlers import answer
 from sampler_parity.harness.suite.file import expand, suites_folder
 from sampler_parity.reference import UndefinedInputError, build_chain, floats, sorting
 from sampler_parity.reference.pipelines import llama_graph

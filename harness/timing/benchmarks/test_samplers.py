@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.harness.backends.worker import WORKERS, Backend, Instance
+from sampler_parity.harness.backends.worker import WORKERS
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
+from sampler_parity.harness.protocol.interface import Instance, Worker
 from sampler_parity.harness.suite.blocks.timing import TimedChain
 from sampler_parity.harness.suite.file import suite_id, suites_folder
 from sampler_parity.harness.timing.rounds import read_timings
@@ -24,12 +25,12 @@ CHAINS = [
 
 
 @pytest.fixture(scope="module", params=BACKENDS)
-def backend(request: pytest.FixtureRequest) -> Backend:
-    worker: Backend = import_module(WORKERS[request.param]).Worker()
+def backend(request: pytest.FixtureRequest) -> Worker:
+    worker: Worker = import_module(WORKERS[request.param]).Worker()
     return worker
 
 
-def instance_of(backend: Backend, timed: TimedChain) -> Instance:
+def instance_of(backend: Worker, timed: TimedChain) -> Instance:
     """The chain after its history, as `time` of the protocol builds it."""
     path: Path | None = vocab_path(timed.vocab) if timed.vocab else None
     n = timed.logits.n
@@ -41,7 +42,7 @@ def instance_of(backend: Backend, timed: TimedChain) -> Instance:
 
 
 @pytest.mark.parametrize("timed", CHAINS)
-def test_sampler(timed: TimedChain, backend: Backend, benchmark: Any) -> None:
+def test_sampler(timed: TimedChain, backend: Worker, benchmark: Any) -> None:
     """One application; making the candidates is pytest-benchmark's set-up, outside its clock."""
     try:
         instance = instance_of(backend, timed)

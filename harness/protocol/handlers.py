@@ -1,0 +1,182 @@
+"""The requests of the protocol, answered by a backend in Python: stepping through instances, the
+scratch file, the clock."""
+
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.interface import (
+    Decoder,
+    Drawer,
+    Generator,
+    GraphGenerator,
+    Instance,
+    Result,
+    Throughput,
+    Worker,
+)
+from sampler_parity.harness.protocol.scratch import Scratch
+from sampler_parity.reference import ChainError, UndefinedInputError
+
+
+def run(worker: Worker, scratch: Scratch, request: p.RunRequest) -> p.RunReply:
+    rows = scratch.view(request.rows.at, request.rows.count * request.rows.n, np.float32)
+    rows = rows.reshape(request.rows.count, request.rows.n)
+    instances = [
+        worker.build(request.chain, request.n_vocab, request.vocab)
+        for _ in range(request.instances)
+    ]
+    for instance in instances:
+        for past in request.history:
+            instance.accept(past)
+    tokens: list[int | None] = []
+    stages: list[list[p.StageResult]] = []
+    at, ns = request.out, 0
+    all_stages: list[int | None] = (
+        [None] if request.detail == "token" else [*range(len(request.chain))]
+    )
+    for step in request.steps:
+        for operation, index in step.before:
+            if operation == "reset":
+                instances[index].reset()
+            else:
+                instances.append(instances[index].clone())
+        instance = instances[step.instance]
+        candidates = worker.candidates(rows[step.row])
+        results: list[p.StageResult] = []
+        for stage in all_stages:
+            start = time.perf_counter_ns()
+            instance.apply(stage, candidates)
+            ns += time.perf_counter_ns() - start
+            if request.detail == "stages":
+                result, at = _write(scratch, at, worker.result(candidates))
+                results.append(result)
+        if request.whole_chain and request.detail == "stages":
+            whole = worker.candidates(rows[step.row])
+            instance.apply(None, whole)
+            result, at = _write(scratch, at, worker.result(whole))
+            results.append(result)
+        ids, _, _, _, selected = worker.result(candidates)
+        token = int(ids[selected]) if 0 <= selected < len(ids) else None
+        tokens.append(token)
+        stages.append(results)
+        accepted = token if step.accept == "selected" else step.accept
+        if accepted is not None:
+            instance.accept(accepted)
+    return p.RunReply(tokens=tokens, stages=stages, ns=ns)
+
+
+def _write(scratch: Scratch, at: int, result: Result) -> tuple[p.StageResult, int]:
+    ids, logits, probs, is_sorted, selected = result
+    n = len(ids)
+    scratch.ensure(at + 12 * n)
+    scratch.view(at, n, np.int32)[:] = ids
+    scratch.view(at + 4 * n, n, np.float32)[:] = logits
+    scratch.view(at + 8 * n, n, np.float32)[:] = probs
+    return p.StageResult(at=at, n=n, sorted=is_sorted, selected=selected), at + 12 * n
+
+
+def draws(worker: Worker, scratch: Scratch, request: p.DrawsRequest) -> p.DrawsReply:
+    row = scratch.view(request.rows.at, request.rows.n, np.float32)
+    instance = worker.build(request.chain, request.n_vocab, request.vocab)
+    for token in request.history:
+        instance.accept(token)
+    uniforms = None
+    if request.uniforms is not None:
+        uniforms = scratch.view(request.uniforms, request.n, np.float64)
+    start = time.perf_counter_ns()
+    if request.filters_once and isinstance(instance, Drawer):
+        out = instance.draw(worker.candidates(row), request.n, uniforms)
+    elif uniforms is not None:
+        raise Unsupported("takes no uniforms here")
+    else:
+        out = np.empty(request.n, np.int32)
+        for i in range(request.n):
+            candidates = worker.candidates(row)
+            instance.apply(None, candidates)
+            ids, _, _, _, selected = worker.result(candidates)
+            out[i] = ids[selected]
+    ns = time.perf_counter_ns() - start
+    scratch.write(request.out, out)
+    return p.DrawsReply(ns=ns)
+
+
+def time_chain(worker: Worker, scratch: Scratch, request: p.TimeRequest) -> p.TimeReply:
+    row = scratch.view(request.rows.at, request.rows.n, np.float32)
+    instance = worker.build(request.chain, request.n_vocab, request.vocab)
+    for token in request.history:
+        instance.accept(token)
+    idle = _idle(worker, request)
+    ns, setup_ns = [], []
+    for _ in range(request.repetitions):
+        begun = time.perf_counter_ns()
+        candidates = worker.candidates(row)
+        setup_ns.append(time.perf_counter_ns() - begun)
+        if idle is not None:  # making candidates threw this code out of the processor's caches
+            idle.apply(None, candidates)
+        start = time.perf_counter_ns()
+        instance.apply(None, candidates)
+        ns.append(time.perf_counter_ns() - start)
+    return p.TimeReply(ns=ns, setup_ns=setup_ns)
+
+
+def _idle(worker: Worker, request: p.TimeRequest) -> Instance | None:
+    """A chain of nothing, which takes the same way to do it; None where a worker has none."""
+    try:
+        return worker.build([], request.n_vocab, request.vocab)
+    except (Unsupported, ChainError, InputError):
+        return None
+
+
+def decode(worker: Worker, scratch: Scratch, request: p.DecodeRequest) -> p.DecodeReply:
+    if not isinstance(worker, Decoder):
+        raise Unsupported("decodes no model")
+    worker.decode(request, _logits(scratch, request.out, len(request.tokens), request.n_vocab))
+    return p.DecodeReply()
+
+
+def generate(worker: Worker, scratch: Scratch, request: p.GenerateRequest) -> p.GenerateReply:
+    if not isinstance(worker, Generator | GraphGenerator):
+        raise Unsupported("decodes no model")
+    rows = _logits(scratch, request.out, request.n_tokens, request.n_vocab)
+    if isinstance(worker, Generator):
+        return worker.generate(request, rows)
+    reply, results = worker.generate_in_graph(request, rows)
+    at = request.out + rows.nbytes
+    stages = []
+    for result in results:
+        stage, at = _write(scratch, at, result)
+        stages.append(stage)
+    return reply.model_copy(update={"handed_back": stages})
+
+
+def _logits(scratch: Scratch, at: int, count: int, n: int) -> NDArray[np.float32]:
+    """Room for count rows of n logits."""
+    scratch.ensure(at + 4 * count * n)
+    return scratch.view(at, count * n, np.float32).reshape(count, n)
+
+
+def answer(worker: Worker, scratch: Scratch, request: p.Request) -> p.Reply | p.ErrorReply:
+    try:
+        if isinstance(request, p.RunRequest):
+            return run(worker, scratch, request)
+        if isinstance(request, p.DrawsRequest):
+            return draws(worker, scratch, request)
+        if isinstance(request, p.TimeRequest):
+            return time_chain(worker, scratch, request)
+        if isinstance(request, p.DecodeRequest):
+            return decode(worker, scratch, request)
+        if isinstance(request, p.GenerateRequest):
+            return generate(worker, scratch, request)
+        if isinstance(request, p.ThroughputRequest):
+            if not isinstance(worker, Throughput):
+                raise Unsupported("decodes no model")
+            return worker.throughput(request)
+        return worker.hello()
+    except Unsupported as error:
+        return p.ErrorReply(kind="unsupported", message=str(error))
+    except (ChainError, UndefinedInputError, InputError) as error:
+        return p.ErrorReply(kind="rejected", message=str(error))

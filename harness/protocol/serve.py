@@ -1,0 +1,58 @@
+"""The loop of a backend in Python: a request a line, its answer, until bye.
+
+Whatever the backend or its native library prints goes to stderr, so that it cannot be taken for a
+reply.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.handlers import answer
+from sampler_parity.harness.protocol.interface import Worker
+from sampler_parity.harness.protocol.scratch import Scratch
+
+
+def serve(worker: Worker, replies: Any) -> None:
+    scratch: Scratch | None = None
+    for line in sys.stdin:
+        try:
+            request = p.request_adapter.validate_python(p.numbers(json.loads(line)))
+        except (ValidationError, json.JSONDecodeError) as error:
+            reply: p.Reply | p.ErrorReply = p.ErrorReply(kind="rejected", message=str(error))
+        else:
+            if isinstance(request, p.ByeRequest):
+                return
+            if isinstance(request, p.HelloRequest):
+                scratch = Scratch(Path(request.scratch))
+            if scratch is None:
+                reply = p.ErrorReply(kind="rejected", message="say hello first")
+            else:
+                reply = answer(worker, scratch, request)
+        replies.write(p.to_line(reply) + "\n")
+        replies.flush()
+
+
+def _limit_memory() -> None:
+    """A request that wants all memory ends this process and not the machine."""
+    if sys.platform == "linux":  # elsewhere there is no such limit, or it is not kept
+        import resource
+
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        _, hard = resource.getrlimit(resource.RLIMIT_AS)
+        limit = memory // 2 if hard == resource.RLIM_INFINITY else min(hard, memory // 2)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+
+def run_worker(make: Callable[[], Worker]) -> None:
+    """Serve until bye. make: is called once nothing that is printed can be taken for a reply."""
+    _limit_memory()
+    replies = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    serve(make(), replies)
