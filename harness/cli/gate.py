@@ -6,11 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.gate.gate import gate
-from sampler_parity.harness.gate.policy import read_policy
-from sampler_parity.harness.gate.words import markdown, terminal_lines
 
 
 def gate_command(
@@ -25,6 +21,11 @@ def gate_command(
     md: Annotated[Path | None, typer.Option(help="append it to this file, as Markdown")] = None,
 ) -> None:
     """Judge a bundle by a policy: 0 pass, 1 fail, 2 could not judge."""
+    from sampler_parity.harness.bundle.bundle import read_finished
+    from sampler_parity.harness.gate.gate import gate
+    from sampler_parity.harness.gate.policy import read_policy
+    from sampler_parity.harness.gate.words import markdown, terminal_lines
+
     file = read_policy(policy)
     judged = read_finished(folder)
     last = read_finished(baseline) if baseline else None

@@ -2,16 +2,16 @@
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from sampler_parity.harness.bundle.machine import describe
-from sampler_parity.harness.bundle.records.skip_ratio import Measured, Mode
 from sampler_parity.harness.errors import InputError, Unsupported
-from sampler_parity.harness.protocol.messages import plain
-from sampler_parity.harness.trie.bench import Bench, run
-from sampler_parity.harness.trie.workloads import PROMPTS
+
+if TYPE_CHECKING:
+    from sampler_parity.harness.bundle.records.skip_ratio import Measured
+
+Mode = Literal["strict-guided", "strict-trie-ffi"]
 
 
 def trie_bench(
@@ -39,6 +39,11 @@ def trie_bench(
     model_id: Annotated[str, typer.Option(help="by default the name of the file")] = "",
 ) -> None:
     """Measure what a token trie saves against llama.cpp's grammar."""
+    from sampler_parity.harness.bundle.machine import describe
+    from sampler_parity.harness.protocol.messages import plain
+    from sampler_parity.harness.trie.bench import Bench, run
+    from sampler_parity.harness.trie.workloads import PROMPTS
+
     prompts = _prompts(prompt) if prompt is not None else PROMPTS
     gbnf = _read(grammar) if grammar is not None else ""
     try:
@@ -61,13 +66,13 @@ def trie_bench(
     print(_line(result))
 
 
-def _line(found: Measured) -> str:
-    low, high = found.tokens_per_second_vs_grammar_ci95
+def _line(result: "Measured") -> str:
+    low, high = result.tokens_per_second_vs_grammar_ci95
     return (
-        f"trie     {found.mode} {found.model} V={found.n_vocab:,}:"
-        f" {found.tokens_per_second:.1f} tokens/s,"
-        f" {found.tokens_per_second_vs_grammar:.2f} [{low:.2f}, {high:.2f}] of grammar first,"
-        f" {found.forward_passes_saved}/{found.forward_passes_total} passes saved"
+        f"trie     {result.mode} {result.model} V={result.n_vocab:,}:"
+        f" {result.tokens_per_second:.1f} tokens/s,"
+        f" {result.tokens_per_second_vs_grammar:.2f} [{low:.2f}, {high:.2f}] of grammar first,"
+        f" {result.forward_passes_saved}/{result.forward_passes_total} passes saved"
     )
 
 

@@ -9,7 +9,8 @@ from typer.testing import CliRunner, Result
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle.records.case import BackendInfo
-from sampler_parity.harness.cli.app import _ruled, app
+from sampler_parity.harness.cli.app import app
+from sampler_parity.harness.cli.suites import _ruled
 from sampler_parity.harness.suite.file import find_suites, read_suite
 
 

@@ -18,7 +18,7 @@ from distributed.scheduler import KilledWorker
 
 from sampler_parity.harness.bundle import bundle, machine
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.cli.app import _cluster
+from sampler_parity.harness.cli.suites import _cluster
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.run import cluster
 from sampler_parity.harness.suite.file import expand

@@ -1,16 +1,44 @@
-"""The commands that look at several bundles: `compare`, `history add`, `history show`."""
+"""The commands that read bundles: `explain`, `report`, `compare`, `history add`, `history show`."""
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from sampler_parity.harness.bundle.bundle import read_finished
-from sampler_parity.harness.comparison import history
 from sampler_parity.harness.errors import InputError
-from sampler_parity.reports.pages.compare import build as comparison
-from sampler_parity.reports.pages.history import build as trend
-from sampler_parity.reports.write import write_texts
+
+
+class Format(StrEnum):
+    """Of a report; Typer takes lists of enumerations, not of literals."""
+
+    HTML = "html"
+    MD = "md"
+    JSON = "json"
+    JUNIT = "junit"
+
+
+def explain(
+    folder: Annotated[Path, typer.Argument(metavar="BUNDLE")],
+    case: Annotated[str, typer.Argument(metavar="CASE")],
+) -> None:
+    """Show where a case first differs, values side by side, and its shrunk counterexample."""
+    from sampler_parity.harness.parity.explain import explanation
+
+    for line in explanation(folder, case):
+        print(line)
+
+
+def report(
+    folders: Annotated[list[Path], typer.Argument(metavar="BUNDLE...")],
+    formats: Annotated[list[Format] | None, typer.Option("--format", "-f")] = None,
+    output: Annotated[Path, typer.Option("--output", "-o")] = Path("report"),
+) -> None:
+    """Write the report of one or more bundles: index.html over its pages."""
+    from sampler_parity.reports.write import write_report
+
+    for path in write_report(folders, output, [str(f) for f in formats or Format]):
+        print(path)
 
 
 def compare(
@@ -24,6 +52,10 @@ def compare(
     Exit status 0: no verdict differs; 1: some do, or a backend has nothing in common with others;
     2: bad input, or nothing can be compared.
     """
+    from sampler_parity.harness.bundle.bundle import read_finished
+    from sampler_parity.reports.pages.compare import build as comparison
+    from sampler_parity.reports.write import write_texts
+
     if len(folders) < 2:
         raise InputError("compare", f"{len(folders)} bundle given", "name two or more")
     report = comparison.report_of([read_finished(folder) for folder in folders])
@@ -53,6 +85,8 @@ def history_add(
     database: Annotated[Path, _DATABASE] = Path("history.sqlite"),
 ) -> None:
     """Put finished bundles into the history; one that is in it already is not counted again."""
+    from sampler_parity.harness.comparison import history
+
     for folder, new in history.add(database, folders):
         print(f"{folder}  {'added' if new else 'is in it already'}")
 
@@ -65,6 +99,9 @@ def history_show(
     ] = None,
 ) -> None:
     """Show the runs; with -o write the trend of verdicts and figures."""
+    from sampler_parity.reports.pages.history import build as trend
+    from sampler_parity.reports.write import write_texts
+
     report = trend.report_of(database)
     for line in trend.terminal_lines(report):
         print(line)

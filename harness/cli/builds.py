@@ -1,0 +1,60 @@
+"""The commands about what is judged: `backends`, `builds add`, `builds list`, `adapter check`."""
+
+from typing import Annotated
+
+import typer
+
+builds_app = typer.Typer(no_args_is_help=True, help="Other builds of llama.cpp.")
+adapter_app = typer.Typer(no_args_is_help=True, help="For authors of adapters.")
+
+
+def backends() -> None:
+    """List what is configured, what runs here, and why the rest does not."""
+    from sampler_parity.harness.backends import registry
+    from sampler_parity.harness.backends.llama_cpp.builds import describe
+
+    for name, about in registry.BUILT_IN.items():
+        info = registry.inspect(name)
+        if info.unavailable:
+            print(f"{name:<18} unavailable: {info.unavailable}")
+        else:
+            print(f"{name:<18} {info.version}: {about}")
+    for line in describe():
+        print(f"llama.cpp@{line}" if not line.startswith(" ") else line)
+
+
+@builds_app.command("add")
+def builds_add(
+    what: Annotated[str, typer.Argument(metavar="node-llama-cpp@VERSION|NAME=FOLDER")],
+    release: Annotated[str | None, typer.Option(help="of a folder that does not say it")] = None,
+) -> None:
+    """Fetch a prebuilt libllama with npm, or register a folder; use it as -b llama.cpp@NAME."""
+    from sampler_parity.harness.backends.llama_cpp.builds import add
+
+    build = add(what, release)
+    print(f"{build.name}  {build.release or 'release unknown'}  sha256 {build.sha256}")
+
+
+@builds_app.command("list")
+def builds_list() -> None:
+    """The registered builds: release and devices, or why one cannot be used."""
+    from sampler_parity.harness.backends.llama_cpp.builds import describe
+
+    for line in describe():
+        print(line)
+
+
+@adapter_app.command("check")
+def adapter_check(
+    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...")],
+) -> None:
+    """Tell the author of an adapter what it lacks."""
+    from sampler_parity.harness.parity.adapter_check import check_adapter
+
+    failed = 0
+    for check in check_adapter(command):
+        state = {True: "ok", False: "FAILED", None: "not claimed"}[check.passed]
+        failed += check.passed is False
+        print(f"{state:<12} {check.name}" + (f": {check.detail}" if check.detail else ""))
+    if failed:
+        raise typer.Exit(1)

@@ -1,0 +1,60 @@
+"""The commands about recorded data: `capture`, `golden verify`, `golden regenerate`, `lint`."""
+
+import tempfile
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+golden_app = typer.Typer(no_args_is_help=True, help="The recorded logits and results.")
+
+
+def capture(
+    model: Annotated[Path, typer.Option(help="a GGUF model")],
+    prompts: Annotated[Path, typer.Option(help=".jsonl with id and text, or .txt")],
+    output: Annotated[Path, typer.Option("--output", "-o")],
+    dtype: Annotated[Literal["float32", "float16"], typer.Option()] = "float32",
+    max_rows: Annotated[int | None, typer.Option(min=1, help="evenly spaced")] = None,
+    threads: Annotated[int, typer.Option(min=1)] = 1,
+) -> None:
+    """Capture the logits of any model as a fixture."""
+    from sampler_parity.harness.golden import capture as recorder
+
+    recorder.capture(model, prompts, output, dtype, max_rows, threads)
+    print(output)
+
+
+@golden_app.command()
+def verify() -> None:
+    """Check every fixture against its digest, and the reference against the recorded results."""
+    from sampler_parity.harness.golden import verify as golden
+    from sampler_parity.harness.inputs.fixtures import golden_folder
+
+    for line in golden.verify(golden_folder()):
+        print(line, flush=True)
+
+
+@golden_app.command()
+def regenerate(
+    accept: Annotated[bool, typer.Option(help="replace the fixtures with the new ones")] = False,
+) -> None:
+    """Make every fixture again and say what differs."""
+    from sampler_parity.harness.golden import verify as golden
+    from sampler_parity.harness.inputs.fixtures import golden_folder
+
+    with tempfile.TemporaryDirectory() as made:
+        for line in golden.regenerate(golden_folder(), Path(made), accept):
+            print(line, flush=True)
+
+
+def lint() -> None:
+    """Check suites, golden provenance and schemas."""
+    from sampler_parity.harness import lint as linter
+    from sampler_parity.harness.suite.file import suites_folder
+
+    problems = linter.lint(suites_folder())
+    for problem in problems:
+        print(problem)
+    if problems:
+        raise typer.Exit(1)
+    print("lint     no problems")

@@ -1,0 +1,50 @@
+"""The commands that measure the harness itself: `calibrate`, `timing-selfcheck`, `selftest`."""
+
+import time
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+_say = partial(print, flush=True)  # these take minutes, and may be watched through a pipe
+
+
+def calibrate(
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="the bundle")] = None,
+    runs: Annotated[int, typer.Option(min=10, help="of every fault")] = 1000,
+    null_runs: Annotated[int, typer.Option(min=10, help="of a right sampler")] = 10_000,
+    seed: Annotated[int, typer.Option(min=0)] = 1,
+    backend: Annotated[str, typer.Option("--backend", "-b", help="whose time is taken")] = "",
+) -> None:
+    """Measure what the distribution tests themselves get wrong and what they catch."""
+    from sampler_parity.harness.cli.checks import run_calibration
+
+    folder = output or Path("bundles") / time.strftime("calibration-%Y%m%d-%H%M%S")
+    if not run_calibration(folder, runs, null_runs, seed, backend):
+        raise typer.Exit(1)
+
+
+def timing_selfcheck(
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="the bundle")] = None,
+    trials: Annotated[int, typer.Option(min=10, help="comparisons of each slow-down")] = 200,
+    seed: Annotated[int, typer.Option(min=0)] = 1,
+) -> None:
+    """Measure how often timings mislead here, and which slow-downs they notice."""
+    from sampler_parity.harness.cli.checks import run_timing_selfcheck
+
+    folder = output or Path("bundles") / time.strftime("timing-selfcheck-%Y%m%d-%H%M%S")
+    if not run_timing_selfcheck(folder, trials, seed):
+        raise typer.Exit(1)
+
+
+def selftest(
+    names: Annotated[list[str] | None, typer.Argument(metavar="MUTANT...")] = None,
+    jobs: Annotated[int, typer.Option("-j", min=0, help="processes; 0: one a core")] = 0,
+    processes: Annotated[bool, typer.Option(help="each mutant in a process of its own")] = False,
+) -> None:
+    """Run every planted fault as a backend; all must be caught."""
+    from sampler_parity.harness.mutants.selftest import run_selftest
+
+    if not run_selftest(names, jobs, _say, processes).passed:
+        raise typer.Exit(1)
