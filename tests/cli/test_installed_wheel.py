@@ -124,12 +124,12 @@ def test_every_command_works_from_the_wheel_in_an_empty_folder(
     (tmp_path / "gate.toml").write_text(POLICY)
     (tmp_path / "prompt.txt").write_text("one two three\n")
     names = {
-        "model": str(installed.packages / "golden" / "model" / "small.gguf"),
+        "model": str(installed.packages / "sampler_parity" / "golden" / "model" / "small.gguf"),
         "python": str(installed.python),
         "libllama": str(Path(sysconfig.get_paths()["purelib"]) / "llama_cpp" / "lib"),
     }
     asked = [text.format(**names).split() for text, _, _ in COMMANDS]
-    driver = ROOT / "tests" / "wheel_driver.py"
+    driver = ROOT / "tests" / "support" / "wheel_driver.py"
     done = installed.run(installed.python, driver, json.dumps(asked), folder=tmp_path)
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"status"')]
     assert len(lines) == len(COMMANDS), done.stdout + done.stderr
@@ -148,7 +148,7 @@ def test_script_and_pytest_plugin_are_those_of_the_wheel(
         installed.venv / "bin" / "sampler-parity", "builds", "list", folder=tmp_path
     )
     assert (done.returncode, done.stderr) == (0, "")
-    suite = installed.packages / "suites" / "parity" / "top_p.toml"
+    suite = installed.packages / "sampler_parity" / "suites" / "parity" / "top_p.toml"
     options = ["--sampler-backend", WRONG, "-k", "crossing-token-is-kept", "-p", "no:cacheprovider"]
     done = installed.run(installed.python, "-m", "pytest", *options, suite, folder=tmp_path)
     assert done.returncode == 1, done.stdout + done.stderr
@@ -167,8 +167,10 @@ def test_wheel_carries_data_and_no_tests(installed: Installed) -> None:
         "reports/templates/parity.html.j2",
         f"{TSAMPLER}/adapter.mjs",
     ):
-        assert needed in names
-    assert not [name for name in names if name.startswith("tests/") or "node_modules" in name]
+        assert f"sampler_parity/{needed}" in names
+    outside = [name for name in names if not name.startswith("sampler_parity")]
+    assert outside == []
+    assert not [name for name in names if "/tests/" in name or "node_modules" in name]
 
 
 @pytest.mark.skipif(
@@ -176,7 +178,7 @@ def test_wheel_carries_data_and_no_tests(installed: Installed) -> None:
     reason="tsampler is not compiled (make tsampler), or there is no Node.js",
 )
 def test_tsampler_runs_from_the_wheel(installed: Installed, tmp_path: Path) -> None:
-    adapter = installed.packages / TSAMPLER / "adapter.mjs"
+    adapter = installed.packages / "sampler_parity" / TSAMPLER / "adapter.mjs"
     done = installed.run(
         *(installed.venv / "bin" / "sampler-parity", "adapter", "check", "--"),
         *("node", adapter, "own"),

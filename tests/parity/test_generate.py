@@ -198,7 +198,7 @@ def test_generation_that_diverges_is_made_small(
     chain: p.ChainSpec = [{"top_k": {"k": 40}}, {"greedy": {}}]
     case, backend = case_of(Path("small"), chain, prompt=[4090, 1660, 953, 82]), inside()
     assert result_of(case, backend).verdict == "diverged"
-    small = shrink(case, lambda c: result_of(c, backend).verdict == "diverged")
+    small = shrink(case, lambda c: result_of(c, backend).verdict == "diverged", seconds=60)
     assert (small.chain, small.steps) == ([{"greedy": {}}], 2)
 
 

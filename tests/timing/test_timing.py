@@ -28,7 +28,8 @@ NOT_TIMED = {"softmax", "tail_free", "grammar", "grammar_lazy_patterns"}
 # time_chain of the worker with the clock around making the candidates, too
 SETUP_INCLUDED = """
 import sys, time
-from sampler_parity.harness import protocol, worker
+from sampler_parity.harness.backends import worker
+from sampler_parity.harness.protocol import handlers, messages
 
 def time_all(backend, scratch, request):
     row = scratch.view(request.rows.at, request.rows.n, "<f4")
@@ -38,9 +39,9 @@ def time_all(backend, scratch, request):
         start = time.perf_counter_ns()
         instance.apply(None, backend.candidates(row))
         ns.append(time.perf_counter_ns() - start)
-    return protocol.TimeReply(ns=ns)
+    return messages.TimeReply(ns=ns)
 
-worker.time_chain = time_all
+handlers.time_chain = time_all
 sys.argv[1:] = ["llama.cpp"]
 worker.main()
 """
