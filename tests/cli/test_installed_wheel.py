@@ -87,7 +87,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     folder = tmp_path_factory.mktemp("wheel")
     source, venv = folder / "source", folder / "venv"
     ignored = shutil.ignore_patterns(
-        ".*", "node_modules", "__pycache__", "bundles*", "report", "build"
+        ".*", "node_modules", "__pycache__", "bundles", "report", "build"
     )
     shutil.copytree(ROOT, source, ignore=ignored)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
