@@ -55,18 +55,10 @@ distribution: setup
 	$(BIN)/sampler-parity calibrate -b llama.cpp -o bundles/calibration
 	$(BIN)/sampler-parity report bundles/distribution bundles/calibration -o $(REPORT)
 
-# Each engine's suites beside the reference, so that the report names an engine that is not here, too;
-# then its draws, which the reference need not repeat.
+# Each engine's suites beside the reference, then its draws: harness/backends/engines.py says which.
 engines: setup
 	rm -rf bundles/engines
-	set -e; for engine in akunu/cpu:akunu/akunu akunu/gumbel:akunu/akunu_gumbel power_law:power_law \
-		tsampler:tsampler transformers:transformers; do name=$${engine%%:*}; \
-		$(BIN)/sampler-parity run $${engine#*:} -b $$name -b reference --if-available \
-			-o bundles/engines/$$(echo $$name | tr / -); done
-	set -e; for engine in akunu/cpu:akunu akunu/gumbel:akunu_gumbel tsampler:tsampler \
-		transformers:transformers; do name=$${engine%%:*}; \
-		$(BIN)/sampler-parity run draws/$${engine#*:} -b $$name --if-available \
-			-o bundles/engines/$$(echo $$name | tr / -)-draws; done
+	$(BIN)/python -m sampler_parity.harness.cli.engines bundles/engines
 	$(BIN)/sampler-parity report bundles/engines/* -o $(REPORT)
 
 lint: setup

@@ -1,16 +1,11 @@
-"""Backend names and the commands that run them.
+"""Backends by their names: the command that runs one, and what it says of itself."""
 
-A name is one of BUILT_IN, `llama.cpp@NAME` (a registered build of libllama),
-`llama.cpp@FOLDER` (any other), `reference@RELEASE` (what an older release meant), `mutant/NAME`,
-`slow/PERCENT` (llama.cpp, slowed down), or `NAME=COMMAND` for any adapter; a name with a space is
-taken as a command itself.
-"""
-
-import re
 import shlex
 import sys
 from pathlib import Path
 
+from sampler_parity.harness.backends import names
+from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.backends.llama_cpp import builds
 from sampler_parity.harness.backends.llama_cpp.signatures import known_release
 from sampler_parity.harness.bundle.records.case import BackendInfo
@@ -18,86 +13,70 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
 from sampler_parity.reference.releases import NEWEST
 
+_FOLDER = Path(__file__).parent
 _WORKER = [sys.executable, "-m", "sampler_parity.harness.backends.worker"]
-TSAMPLER = Path(__file__).parent / "tsampler"
-_NODE = {"tsampler": "own", "tsampler/published": "published"}
+TSAMPLER = _FOLDER / "tsampler"
 
-BUILT_IN: dict[str, str] = {
-    "llama.cpp": "the native chain of the installed llama-cpp-python",
-    "llama.cpp/graph": "the same samplers in the model's graph, on its device",
-    "token_trie": "the native chain with the token trie in it",
-    "reference": "the reference in a process of its own",
-    "akunu/cpu": "Akunu's CPU pipeline",
-    "akunu/gumbel": "Akunu's Gumbel-max path, float16 noise as on the GPU and float32",
-    "akunu/cuda": "the same on an NVIDIA GPU",
-    "power_law": "the power-law sampler, behind the reference's filters",
-    "tsampler": "tsampler's documented API in TypeScript, our implementation, on Node.js",
-    "tsampler/published": "the package @lloyal-labs/tsampler in its place, where it is installed",
-    "transformers": "Hugging Face's logits processors",
-    "llguidance": "llguidance's grammars, GBNF by its own converter",
-    "llguidance/rules": "the same engine on the rules as llama.cpp reads them",
-    "xgrammar": "xgrammar's grammars, GBNF as it is",
-    "xgrammar/rules": "the same engine on the rules as llama.cpp reads them",
-    "null": "does nothing: the floor of every timing",
-}
+
+def parse(name: str) -> names.BackendName:
+    """Raises InputError for an unknown name."""
+    named = names.parse(name)
+    if named is None:
+        mend = f"use {', '.join(ENGINES)}, llama.cpp@BUILD, llama.cpp@BUILD:DEVICE or NAME=COMMAND"
+        raise InputError(f"backend {name!r}", "unknown", mend)
+    return named
 
 
 def command_of(name: str) -> tuple[str, list[str]]:
     """The short name and the command of a backend. Raises InputError for an unknown one."""
-    if "=" in name:
-        short, _, command = name.partition("=")
-        return short, shlex.split(command)
-    if " " in name:
-        return name, shlex.split(name)
-    if name in _NODE:
-        return name, ["node", str(TSAMPLER / "adapter.mjs"), _NODE[name]]
-    if name in BUILT_IN:
-        return name, [*_WORKER, name]
-    if name.startswith("reference@"):
-        return name, [*_WORKER, "reference", known_release(name.removeprefix("reference@"))]
-    if name.startswith(("llama.cpp@", "llama.cpp/graph@", "token_trie@")):
-        worker, _, build = name.partition("@")
-        return name, [*_WORKER, worker, *builds.worker_arguments(build)]
-    if name.startswith("mutant/"):
-        return name, [*_WORKER, "mutant", name.removeprefix("mutant/")]
-    if re.fullmatch(r"slow/[0-9]+(\.[0-9]+)?", name):
-        return name, [*_WORKER, "slow", name.removeprefix("slow/")]
-    known = ", ".join(BUILT_IN)
-    raise InputError(
-        f"backend {name!r}",
-        "unknown",
-        f"use {known}, llama.cpp@BUILD, llama.cpp@BUILD:DEVICE or NAME=COMMAND",
-    )
+    named = parse(name)
+    if not named.engine:
+        return named.short, shlex.split(named.command)
+    row = ENGINES.get(named.engine)
+    if row and row.command:
+        program, script, *arguments = row.command
+        return named.short, [program, str(_FOLDER / script), *arguments]
+    return named.short, [*_WORKER, named.engine, *_worker_arguments(named)]
 
 
-def references(names: list[str], reference: str | None) -> dict[str, str | None]:
+def _worker_arguments(named: names.BackendName) -> list[str]:
+    if not named.of:
+        return []
+    if named.engine == "reference":
+        return [known_release(named.of)]
+    return builds.worker_arguments(named.of) if ENGINES.get(named.engine) else [named.of]
+
+
+def references(backends: list[str], reference: str | None) -> dict[str, str | None]:
     """By backend, the release whose meaning it is judged by: the one given, or with `own` that of
     its build. None: as the cases require, by v0.5.0. Raises InputError."""
     if reference not in (None, "own"):
         known_release(reference)
-    found: dict[str, str | None] = {}
-    for name in names:
+    releases: dict[str, str | None] = {}
+    for name in backends:
         command_of(name)
-        found[name] = _release_of(name) if reference == "own" else reference
-    return found
+        releases[name] = _release_of(name) if reference == "own" else reference
+    return releases
 
 
 def _release_of(name: str) -> str | None:
     """None for what is no build of llama.cpp."""
-    worker, _, build = name.partition("@")
-    if "=" in name or " " in name or worker not in ("llama.cpp", "reference"):
+    named = parse(name)
+    if named.engine not in ("llama.cpp", "reference"):
         return None
-    if worker == "llama.cpp" and build:
-        build = builds.worker_arguments(build)[1]
-    return known_release(build or NEWEST)
+    release = named.of
+    if named.engine == "llama.cpp" and named.of:
+        _, release, _ = builds.worker_arguments(named.of)
+    return known_release(release or NEWEST)
 
 
 def device_of(name: str) -> str:
-    """The device that a backend is bound to: that of BUILD:DEVICE, cuda of akunu/cuda, else ""."""
-    if name == "akunu/cuda":
-        return "cuda"
-    bound = "@" in name and "=" not in name and name.startswith(("llama.cpp", "token_trie"))
-    return command_of(name)[1][-1] if bound else ""
+    """The device that a backend is bound to: its engine's, or that of BUILD:DEVICE; else ""."""
+    named = parse(name)
+    row = ENGINES.get(named.engine)
+    if row is None or row.device or not (row.builds and named.of):
+        return row.device if row else ""
+    return builds.worker_arguments(named.of)[2]
 
 
 def start(name: str, timeout_s: float = 60.0) -> BackendProcess:
@@ -116,7 +95,9 @@ def inspect(name: str) -> BackendInfo:
 
 def about(process: BackendProcess) -> BackendInfo:
     """The same of a backend that may go on running."""
-    shown = [Path(process.command[0]).name, *process.command[1:]]
+    shown = process.command
+    if shown[:3] == _WORKER:  # a bundle need not tell where our own Python lies
+        shown = [Path(shown[0]).name, *shown[1:]]
     try:
         hello = process.hello()
     except BackendFailure as failure:

@@ -6,7 +6,7 @@ from sampler_parity.harness.bundle.records.case import BackendInfo
 from sampler_parity.reference.releases import NEWEST
 
 # As it stands in the commands of bundles; the second name is that of releases up to 0.1.
-_WORKERS = {"sampler_parity.harness.backends.worker", "harness.worker"}
+_WORKERS = ("sampler_parity.harness.backends.worker", "harness.worker")
 
 
 def replay(suite: str, case: str, seed: int, backends: dict[str, BackendInfo]) -> str:
@@ -22,6 +22,22 @@ def replay(suite: str, case: str, seed: int, backends: dict[str, BackendInfo]) -
 
 
 def _backend_option(name: str, info: BackendInfo) -> str:
-    if not info.command or _WORKERS & set(info.command) or " " in name:
+    if not info.command or " " in name:
         return name
-    return f"{name}={shlex.join(info.command)}"
+    worker = next((i for i, word in enumerate(info.command) if word in _WORKERS), None)
+    if worker is None:
+        return f"{name}={shlex.join(info.command)}"
+    engine, *arguments = info.command[worker + 1 :] or [name]
+    if name == engine or name.startswith((f"{engine}@", f"{engine}/")):
+        return name
+    return f"{name}={_engine_name(engine, arguments)}"
+
+
+def _engine_name(engine: str, arguments: list[str]) -> str:
+    """What a worker was asked for: the name of a backend by its command line."""
+    if engine in ("mutant", "slow"):
+        return f"{engine}/{arguments[0]}"
+    if not any(arguments):
+        return engine
+    build, _, device = [*arguments, "", ""][:3]
+    return f"{engine}@{build}:{device}" if device else f"{engine}@{build}"

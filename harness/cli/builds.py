@@ -11,14 +11,15 @@ adapter_app = typer.Typer(no_args_is_help=True, help="For authors of adapters.")
 def backends() -> None:
     """List what is configured, what runs here, and why the rest does not."""
     from sampler_parity.harness.backends import registry
+    from sampler_parity.harness.backends.engines import ENGINES
     from sampler_parity.harness.backends.llama_cpp.builds import describe
 
-    for name, about in registry.BUILT_IN.items():
+    for name, engine in ENGINES.items():
         info = registry.inspect(name)
         if info.unavailable:
             print(f"{name:<18} unavailable: {info.unavailable}")
         else:
-            print(f"{name:<18} {info.version}: {about}")
+            print(f"{name:<18} {info.version}: {engine.what}")
     for line in describe():
         print(f"llama.cpp@{line}" if not line.startswith(" ") else line)
 

@@ -184,7 +184,8 @@ def _changes(
 def _ruled(files: list[suite.SuiteFile], names: list[str]) -> bool:
     """The reference is timed beside the suites of llama.cpp's samplers, on a build of it."""
     about = {suite.suite_id(file.path).partition("/")[0] for file in files}
-    return "parity" in about and names[0].startswith("llama.cpp")
+    builds = ("llama.cpp", "llama.cpp/graph")
+    return "parity" in about and registry.parse(names[0]).engine in builds
 
 
 def _finish(folder: Path, json: Path | None) -> None:

@@ -9,6 +9,7 @@ file are. Nothing here depends on the order of results or on times.
 from collections import defaultdict
 from collections.abc import Iterator
 
+from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.records.case import BackendInfo, CaseResult, DecodeResult
 from sampler_parity.harness.comparison.facts import facts
@@ -103,7 +104,7 @@ def _sides(bundles: list[Bundle]) -> list[_Side]:
     ]
     first: dict[str, int] = {}
     for i, side in enumerate(sides):
-        implementation = side.name.split("@")[0]
+        implementation = without_build(side.name)
         at = first.setdefault(implementation, i)
         side.base = None if at == i else at
     return sides

@@ -10,7 +10,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from sampler_parity.harness.backends.registry import BUILT_IN
+from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.suite.file import suites_folder
 from sampler_parity.harness.verdicts import Verdict
@@ -70,8 +70,8 @@ def read_explanations(path: Path) -> dict[Key, str]:
 
 
 def _check(path: Path, one: Explanation) -> None:
-    if one.backend not in BUILT_IN:
-        raise InputError(path, f"{_place(one)}: unknown backend", f"use {', '.join(BUILT_IN)}")
+    if one.backend not in ENGINES:
+        raise InputError(path, f"{_place(one)}: unknown backend", f"use {', '.join(ENGINES)}")
     if one.stage not in STAGES:
         raise InputError(path, f"{_place(one)}: unknown stage", "name a sampler, chain or token")
     wrong = [verdict for verdict in one.verdicts if verdict not in EXPLAINABLE]

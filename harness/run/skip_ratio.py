@@ -18,7 +18,7 @@ from sampler_parity.harness.trie.bench import Bench, run
 from sampler_parity.harness.trie.workloads import PROMPTS
 
 TIMEOUT_S = 900.0  # for one workload; at 10,000 leaves a grammar alone takes minutes
-_WORKERS = ("llama.cpp", "token_trie")  # native chains that a trie can be put into
+_ENGINES = ("llama.cpp", "token_trie")  # native chains that a trie can be put into
 
 Outcome = tuple[str, str, Measured | None]  # verdict, detail, what was measured
 
@@ -107,11 +107,11 @@ class _Process:
 def _outcome(
     process: _Process, workload: Workload, name: str, seed: int, timeout_s: float
 ) -> Outcome:
-    worker, _, build = name.partition("@")
-    if worker not in _WORKERS or "=" in name:
+    named = registry.parse(name)
+    if named.engine not in _ENGINES:
         known = "llama.cpp, llama.cpp@BUILD or llama.cpp@BUILD:DEVICE"
         return "unsupported", f"has no native chain to put a trie into: use {known}", None
-    return process.measure(workload, build, seed, timeout_s)
+    return process.measure(workload, named.of, seed, timeout_s)
 
 
 def measure(workload: Workload, build: str, seed: int) -> Outcome:

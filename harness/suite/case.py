@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.inputs.logits import Computed, Decoded, Logits
 from sampler_parity.harness.protocol.messages import ChainSpec, Step
 from sampler_parity.harness.verdicts import Verdict
@@ -101,7 +102,7 @@ class Case(BaseModel):
 
     def required(self, backend: str) -> list[Verdict]:
         """The verdicts that pass for a backend; `identical` where nothing else is named."""
-        return self.requires.get(backend, self.requires.get(backend.split("@")[0], ["identical"]))
+        return self.requires.get(backend, self.requires.get(without_build(backend), ["identical"]))
 
 
 def plan(case: Case) -> tuple[list[Step], int]:

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from sampler_parity.harness.backends import names
 from sampler_parity.harness.backends.llama_cpp import builds
 from sampler_parity.harness.backends.llama_cpp.build_files import check, needed_libraries
 from sampler_parity.harness.backends.llama_cpp.libllama import TOKEN_DATA, default_folder
@@ -106,12 +107,12 @@ def _run(tool: tuple[str, ...], folder: Path, job: dict[str, Any]) -> int:
 
 def _build(backend: str) -> tuple[Path, str]:
     """The folder and release of a build of llama.cpp."""
-    worker, _, build = backend.partition("@")
-    if worker != "llama.cpp":
+    named = names.parse(backend)
+    if named is None or named.engine != "llama.cpp":
         raise Unsupported("only builds of llama.cpp")
-    if not build:
+    if not named.of:
         return default_folder(), NEWEST
-    folder, release, _ = builds.worker_arguments(build)
+    folder, release, _ = builds.worker_arguments(named.of)
     return Path(folder), release or NEWEST
 
 

@@ -1,6 +1,8 @@
 """Engine suites through the command line, to the parity matrix of one report."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,9 @@ from typer.testing import CliRunner, Result
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle.records.case import BackendInfo
+from sampler_parity.harness.cli import engines
 from sampler_parity.harness.cli.app import app
+from sampler_parity.harness.cli.engines import runs
 from sampler_parity.harness.cli.suites import _ruled
 from sampler_parity.harness.suite.file import find_suites, read_suite
 
@@ -85,3 +89,31 @@ def test_timings_run_with_the_suites_of_llama_cpps_samplers_on_a_build_of_it(
 ) -> None:
     files = [read_suite(path) for path in find_suites([suite])]
     assert _ruled(files, [backend]) is expected
+
+
+def test_make_engines_runs_each_engine_beside_the_reference_and_then_its_draws() -> None:
+    lines = [" ".join(arguments) for arguments in runs(Path("b"))]
+    assert lines[0] == "run akunu/akunu -b akunu/cpu -b reference --if-available -o b/akunu-cpu"
+    assert lines[-1] == (
+        "run draws/transformers -b transformers --if-available -o b/transformers-draws"
+    )
+    assert [line.split(" -o ")[1] for line in lines] == [
+        *("b/akunu-cpu", "b/akunu-gumbel", "b/power_law", "b/tsampler", "b/transformers"),
+        *("b/akunu-cpu-draws", "b/akunu-gumbel-draws", "b/tsampler-draws", "b/transformers-draws"),
+    ]
+
+
+def test_make_engines_ends_with_the_status_of_the_first_run_that_is_not_met(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[list[str]] = []
+
+    def fails(command: list[str]) -> subprocess.CompletedProcess[str]:
+        asked.append(command)
+        return subprocess.CompletedProcess(command, 1 if len(asked) == 2 else 0)
+
+    monkeypatch.setattr(subprocess, "run", fails)
+    monkeypatch.setattr(sys, "argv", ["engines", "b"])
+    with pytest.raises(SystemExit) as ended:
+        engines.main()
+    assert (ended.value.code, len(asked)) == (1, 2)

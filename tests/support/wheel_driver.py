@@ -14,16 +14,16 @@ FEW = ("llama.cpp", "reference", "null", "tsampler", "akunu/cuda")
 
 def main() -> None:
     from sampler_parity.harness.backends import (
-        registry,  # those of the environment that runs this file
+        engines,  # those of the environment that runs this file
     )
     from sampler_parity.harness.cli.app import app
 
-    every = dict(registry.BUILT_IN)
+    every = dict(engines.ENGINES)
     few = {name: every[name] for name in FEW}
     for arguments in json.loads(sys.argv[1]):
         sys.argv[1:] = arguments
-        registry.BUILT_IN.clear()  # to start all of them takes half a minute
-        registry.BUILT_IN.update(few if arguments == ["backends"] else every)
+        engines.ENGINES.clear()  # to start all of them takes half a minute
+        engines.ENGINES.update(few if arguments == ["backends"] else every)
         done = CliRunner().invoke(app, arguments)
         error = "" if isinstance(done.exception, SystemExit) else done.exception or ""
         line = {"status": done.exit_code, "said": f"{done.output}{error}"}

@@ -26,6 +26,7 @@ from sampler_parity.harness.backends.llama_cpp.build_files import (
     library_file,
 )
 from sampler_parity.harness.backends.llama_cpp.signatures import order
+from sampler_parity.harness.backends.names import split_device
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.vocabularies import cache_folder
 
@@ -104,9 +105,7 @@ def worker_arguments(name: str) -> list[str]:
 
     Whether the device runs here, loading it says.
     """
-    build, colon, device = name.rpartition(":")
-    if not colon or Path(name).is_dir() or not re.fullmatch(r"[a-z0-9._-]+", device):
-        build, device = name, ""
+    build, device = (name, "") if Path(name).is_dir() else split_device(name)
     folder, release = resolve(build)
     found = device_files(folder)
     if device and device not in found and (found or device not in GPUS):

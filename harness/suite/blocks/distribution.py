@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.bundle.records.distribution import Decision, Kind
 from sampler_parity.harness.inputs.logits import Logits
 from sampler_parity.harness.protocol.messages import ChainSpec
@@ -45,7 +46,7 @@ class _Cell(BaseModel):
 
     def required(self, backend: str) -> list[Decision]:
         """The decisions that pass; "equivalent" where nothing else is named."""
-        return self.requires.get(backend, self.requires.get(backend.split("@")[0], ["equivalent"]))
+        return self.requires.get(backend, self.requires.get(without_build(backend), ["equivalent"]))
 
 
 class Frequency(_Cell):

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.suite.blocks.random_grammars import allows, usable_grammar, walk
@@ -26,13 +27,7 @@ Text = str | list[str | int]
 _QUICK: dict[str, Spelling] = {"bpe": "longest", "spm": "bytes", "small": "longest"}
 _QUICK_TEXTS = 2  # that are accepted, and as many that are not
 
-# Of other engines. Those that take GBNF text refuse some of it; see docs/grammar-engines.md.
-_ENGINES: dict[str, list[Verdict]] = {
-    "llguidance": ["identical", "explained", "rejected", "unsupported"],
-    "llguidance/rules": ["identical", "explained"],
-    "xgrammar": ["identical", "explained", "rejected"],
-    "xgrammar/rules": ["identical", "explained"],
-}
+_ENGINES = {row.name: row.grammars for row in ENGINES.values() if row.grammars}
 _OF_LAZY: dict[str, list[Verdict]] = {name: ["unsupported"] for name in _ENGINES}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.harness.backends.worker import WORKERS
+from sampler_parity.harness.backends.engines import WORKERS
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path

@@ -8,7 +8,8 @@ stand beside it.
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 
-from sampler_parity.harness.backends.registry import BUILT_IN
+from sampler_parity.harness.backends.engines import ENGINES
+from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.parity.explanations import Key, explanations_file, read_explanations
@@ -35,7 +36,7 @@ def matrix(bundles: list[Bundle], explained: dict[Key, str] | None = None) -> Pa
     Raises InputError for a bad file of explanations.
     """
     results = _results(bundles)
-    if all(name.partition("@")[0] in _OF_LLAMA_CPP for name in results):
+    if all(without_build(name) in _OF_LLAMA_CPP for name in results):
         return None
     if explained is None:
         explained = read_explanations(explanations_file())
@@ -69,8 +70,8 @@ def _results(bundles: list[Bundle]) -> Results:
 
 
 def _column(name: str) -> tuple[int, str]:
-    base = name.partition("@")[0]
-    return (list(BUILT_IN).index(base) if base in BUILT_IN else len(BUILT_IN), name)
+    base = without_build(name)
+    return (list(ENGINES).index(base) if base in ENGINES else len(ENGINES), name)
 
 
 def _cell(
@@ -112,7 +113,7 @@ def _differences(
 def _why(name: str, result: BackendResult, explained: dict[Key, str]) -> str:
     if result.verdict in _SAID:
         return result.detail
-    base = name.partition("@")[0]
+    base = without_build(name)
     return explained.get((base, result.stage, result.verdict), "")
 
 
@@ -120,7 +121,7 @@ def _unexplained(
     name: str, results: list[tuple[CaseResult, BackendResult]], explained: dict[Key, str]
 ) -> int:
     """Of a backend of this project; those of others are their authors' to explain."""
-    if name.partition("@")[0] not in BUILT_IN:
+    if without_build(name) not in ENGINES:
         return 0
     return sum(
         result.verdict != "identical" and not _why(name, result, explained) for _, result in results

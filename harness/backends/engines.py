@@ -1,0 +1,173 @@
+"""Every engine, one row each: the only list of them.
+
+Who runs a backend by name, lists them, checks them (`make engines`), explains their differences or
+sets them beside each other in a report reads the row. CONTRIBUTING.md says how one is added.
+"""
+
+from dataclasses import dataclass, field
+
+from sampler_parity.harness.verdicts import Verdict
+
+_PACKAGE = "sampler_parity.harness.backends"
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine under its name in `-b`.
+
+    module: below harness/backends, with a class `Worker`; or command: a program of its own, its
+    second word a file below harness/backends. needs: what must be installed. device: what it is
+    bound to. builds: it takes BUILD or BUILD:DEVICE behind an @. suites: those that it is checked
+    with beside the reference; draws: those that the reference need not repeat. in_make_engines:
+    `make engines` runs both. grammars: the verdicts that pass in [[grammar]] blocks.
+    """
+
+    name: str
+    what: str
+    suites: tuple[str, ...]
+    module: str = ""
+    command: tuple[str, ...] = ()
+    needs: str = ""
+    device: str = ""
+    builds: bool = False
+    draws: tuple[str, ...] = ()
+    in_make_engines: bool = False
+    grammars: list[Verdict] = field(default_factory=list)
+
+
+_ROWS = (
+    Engine(
+        "llama.cpp",
+        "the native chain of the installed llama-cpp-python",
+        module="llama_cpp.worker",
+        builds=True,
+        suites=("parity", "grammar", "generate", "distribution"),
+    ),
+    Engine(
+        "llama.cpp/graph",
+        "the same samplers in the model's graph, on its device",
+        module="llama_cpp.graph",
+        builds=True,
+        suites=("graph", "generate"),
+    ),
+    Engine(
+        "token_trie",
+        "the native chain with the token trie in it",
+        module="llama_cpp.token_trie",
+        builds=True,
+        suites=("trie",),
+    ),
+    Engine(
+        "reference",
+        "the reference in a process of its own",
+        module="reference",
+        suites=("parity", "distribution"),
+    ),
+    Engine(
+        "akunu/cpu",
+        "Akunu's CPU pipeline",
+        module="akunu.cpu",
+        suites=("akunu/akunu",),
+        draws=("draws/akunu",),
+        in_make_engines=True,
+    ),
+    Engine(
+        "akunu/gumbel",
+        "Akunu's Gumbel-max path, float16 noise as on the GPU and float32",
+        module="akunu.gumbel",
+        suites=("akunu/akunu_gumbel",),
+        draws=("draws/akunu_gumbel",),
+        in_make_engines=True,
+    ),
+    Engine(
+        "akunu/cuda",
+        "the same on an NVIDIA GPU",
+        module="akunu.cuda",
+        needs="an NVIDIA GPU and the extra cuda",
+        device="cuda",
+        suites=("akunu/akunu_gumbel",),
+    ),
+    Engine(
+        "power_law",
+        "the power-law sampler, behind the reference's filters",
+        module="power_law",
+        suites=("power_law",),
+        in_make_engines=True,
+    ),
+    Engine(
+        "tsampler",
+        "tsampler's documented API in TypeScript, our implementation, on Node.js",
+        command=("node", "tsampler/adapter.mjs", "own"),
+        needs="Node.js and `make tsampler`",
+        suites=("tsampler",),
+        draws=("draws/tsampler",),
+        in_make_engines=True,
+    ),
+    Engine(
+        "tsampler/published",
+        "the package @lloyal-labs/tsampler in its place, where it is installed",
+        command=("node", "tsampler/adapter.mjs", "published"),
+        needs="Node.js and the package",
+        suites=("tsampler",),
+        draws=("draws/tsampler",),
+    ),
+    Engine(
+        "transformers",
+        "Hugging Face's logits processors",
+        module="transformers",
+        needs="the extra transformers",
+        suites=("transformers",),
+        draws=("draws/transformers",),
+        in_make_engines=True,
+    ),
+    # Those that take GBNF text refuse some of it; see docs/grammar-engines.md.
+    Engine(
+        "llguidance",
+        "llguidance's grammars, GBNF by its own converter",
+        module="grammars.llguidance",
+        needs="the extra llguidance",
+        suites=("grammar",),
+        grammars=["identical", "explained", "rejected", "unsupported"],
+    ),
+    Engine(
+        "llguidance/rules",
+        "the same engine on the rules as llama.cpp reads them",
+        module="grammars.llguidance_rules",
+        needs="the extra llguidance",
+        suites=("grammar",),
+        grammars=["identical", "explained"],
+    ),
+    Engine(
+        "xgrammar",
+        "xgrammar's grammars, GBNF as it is",
+        module="grammars.xgrammar",
+        needs="the extra xgrammar",
+        suites=("grammar",),
+        grammars=["identical", "explained", "rejected"],
+    ),
+    Engine(
+        "xgrammar/rules",
+        "the same engine on the rules as llama.cpp reads them",
+        module="grammars.xgrammar_rules",
+        needs="the extra xgrammar",
+        suites=("grammar",),
+        grammars=["identical", "explained"],
+    ),
+    Engine(
+        "null",
+        "does nothing: the floor of every timing",
+        module="null",
+        suites=("timing",),
+    ),
+)
+
+ENGINES: dict[str, Engine] = {row.name: row for row in _ROWS}
+
+# Planted faults as backends: no engines, so they are in no list.
+_FAULTS = {
+    "mutant": "sampler_parity.harness.mutants.worker",
+    "slow": "sampler_parity.harness.mutants.slow",
+}
+
+# Worker name -> the module that holds its class `Worker`.
+WORKERS = {row.name: f"{_PACKAGE}.{row.module}" for row in ENGINES.values() if row.module} | _FAULTS

@@ -1,0 +1,61 @@
+"""The names of backends, taken apart in one place.
+
+A name is an engine of engines.py, ENGINE@BUILD (a registered build of libllama, or any folder of
+one), ENGINE@BUILD:DEVICE, `reference@RELEASE` (what an older release meant), `mutant/NAME`,
+`slow/PERCENT` (llama.cpp, slowed down), NAME=BACKEND (one of these under a name of one's own), or
+NAME=COMMAND for any adapter; a name with a space is taken as a command itself.
+"""
+
+import re
+from dataclasses import dataclass
+
+from sampler_parity.harness.backends.engines import ENGINES
+
+
+@dataclass(frozen=True)
+class BackendName:
+    """short: what results call it. engine: its row, `mutant` or `slow`, or "" of a command.
+
+    of: what stands behind the engine: BUILD or BUILD:DEVICE, a release, a mutant, a percentage.
+    """
+
+    short: str
+    engine: str = ""
+    of: str = ""
+    command: str = ""
+
+
+def parse(text: str) -> BackendName | None:
+    """None: neither a name nor a command."""
+    short, is_alias, behind = text.partition("=")
+    if is_alias:
+        named = _named(behind)
+        return BackendName(short, named.engine, named.of) if named else _command(short, behind)
+    return _command(text, text) if " " in text else _named(text)
+
+
+def _command(short: str, command: str) -> BackendName:
+    return BackendName(short, command=command)
+
+
+def _named(text: str) -> BackendName | None:
+    engine, at, of = text.partition("@")
+    if engine in ENGINES and not at:
+        return BackendName(text, engine)
+    if engine in ENGINES and of and (ENGINES[engine].builds or engine == "reference"):
+        return BackendName(text, engine, of)
+    fault, _, of = text.partition("/")
+    if (fault == "mutant" and of) or (fault == "slow" and re.fullmatch(r"[0-9]+(\.[0-9]+)?", of)):
+        return BackendName(text, fault, of)
+    return None
+
+
+def without_build(short: str) -> str:
+    """Results of llama.cpp@b4753 are llama.cpp's: the name that requirements and tables go by."""
+    return short.partition("@")[0]
+
+
+def split_device(build: str) -> tuple[str, str]:
+    """BUILD:DEVICE, or BUILD and "". What is no word is no device: a drive letter's rest."""
+    name, colon, device = build.rpartition(":")
+    return (name, device) if colon and re.fullmatch(r"[a-z0-9._-]+", device) else (build, "")
