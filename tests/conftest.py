@@ -1,8 +1,9 @@
 """The native backend, started once for all tests that compare with it."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,6 +11,8 @@ from sampler_parity.harness.backends.llama_cpp.libllama import Libllama, default
 from sampler_parity.harness.backends.llama_cpp.worker import Worker
 from sampler_parity.harness.protocol.process import BackendProcess
 from tests.support.chromium import See, Seen, chromium, look
+from tests.support.inside import Inside
+from tests.support.suites import SMALL
 from tests.support.tiny_model import write_tiny_model
 
 
@@ -41,6 +44,28 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def worker() -> Worker:
     """llama.cpp in this process."""
     return Worker()
+
+
+@pytest.fixture
+def inside(worker: Worker) -> Iterator[Callable[..., Inside]]:
+    """Makes backends that answer in this process: with llama.cpp, unless a worker is given."""
+    made: list[Inside] = []
+
+    def make(worker: Any = worker, **options: Any) -> Inside:
+        made.append(Inside(worker, **options))
+        return made[-1]
+
+    yield make
+    for backend in made:
+        backend.close()
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    """A suite of 180 short cases."""
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    return path
 
 
 @pytest.fixture

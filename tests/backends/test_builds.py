@@ -18,7 +18,7 @@ from sampler_parity.harness.backends.llama_cpp.signatures import order, signatur
 from sampler_parity.harness.backends.llama_cpp.worker import Worker
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.vocabularies import vocab_path
-from tests.run.test_run import cli, refused
+from tests.support.command_line import cli, refused
 
 pytestmark = pytest.mark.skipif(
     (platform.system(), platform.machine()) != ("Linux", "x86_64"),

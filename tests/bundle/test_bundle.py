@@ -3,53 +3,20 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle import bundle
-from sampler_parity.harness.bundle.records.case import (
-    BackendInfo,
-    BackendResult,
-    CaseResult,
-    Footer,
-    Machine,
-    RunInfo,
-)
+from sampler_parity.harness.bundle.records.case import CaseResult, Footer
 from sampler_parity.harness.errors import InputError
+from tests.support.report_bundles import case, got, run_info
 
-MACHINE = Machine(
-    system="Linux 6",
-    machine="x86_64",
-    cpu="a cpu",
-    cpu_flags=["avx2"],
-    cores=2,
-    memory_bytes=1 << 30,
-    libc="glibc 2.36",
-    python="3.11.7",
-    packages={"numpy": "2.4.6"},
-)
-INFO = RunInfo(
-    version="0.1.0",
-    started="2026-11-21T00:00:00+00:00",
-    command=["sampler-parity", "run"],
-    suites={"parity/top_p": "abc"},
-    profile="quick",
-    seed=0,
-    backends={"llama.cpp": BackendInfo(command=["x"])},
-    machine=MACHINE,
-)
+INFO = run_info("llama.cpp", suites={"parity/top_p": "abc"})
 
 
-def case(id: str) -> CaseResult:
-    result = BackendResult(verdict="identical")
-    return CaseResult(
-        id=id,
-        samplers=["top_p"],
-        steps=1,
-        backends={"llama.cpp": result},
-        required={"llama.cpp": ["identical"]},
-    )
+def identical(name: str) -> CaseResult:
+    return case(name, {"llama.cpp": got()})
 
 
 def finished(folder: Path) -> Path:
     writer = bundle.create(folder, INFO)
-    writer.append(case("a"), case("b"))
+    writer.append(identical("a"), identical("b"))
     writer.append(Footer(cases=2, steps=2, wall_s=1.0))
     return folder
 
@@ -62,7 +29,7 @@ def test_bundle_reads_back_what_was_appended(tmp_path: Path) -> None:
 
 def test_bundle_without_footer_never_passes_for_finished(tmp_path: Path) -> None:
     writer = bundle.create(tmp_path / "b", INFO)
-    writer.append(case("a"))
+    writer.append(identical("a"))
     with pytest.raises(InputError, match=r"results\.jsonl: has no footer: .* - use run --resume"):
         bundle.read_finished(tmp_path / "b")
 
@@ -92,7 +59,7 @@ def test_bundle_with_garbage_names_the_line(tmp_path: Path) -> None:
 
 def test_resume_keeps_whole_lines_and_drops_a_torn_one(tmp_path: Path) -> None:
     writer = bundle.create(tmp_path / "b", INFO)
-    writer.append(case("a"), case("b"))
+    writer.append(identical("a"), identical("b"))
     path = tmp_path / "b" / "results.jsonl"
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"kind":"case","id":"c"')

@@ -5,7 +5,7 @@ import math
 import platform
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +39,8 @@ from sampler_parity.harness.suite.file import expand, suites_folder
 from sampler_parity.reports.pages.parity.build import report_of
 from sampler_parity.reports.pages.parity.html import html
 from sampler_parity.reports.pages.parity.markdown import markdown
-from tests.parity.test_generate import Inside
-from tests.run.test_run import cli
+from tests.support.command_line import cli
+from tests.support.inside import HELLO
 from tests.support.report_bundles import case as case_result
 from tests.support.report_bundles import got, run_info
 from tests.support.tiny_model import N_VOCAB, compute_logits
@@ -49,23 +49,11 @@ linux_only = pytest.mark.skipif(
     (platform.system(), platform.machine()) != ("Linux", "x86_64"),
     reason="the made libraries are for Linux on x86-64",
 )
-HELLO = [317, *b"hello the world: hello"]
 
 
-@pytest.fixture
-def inside() -> Iterator[Callable[..., Inside]]:
-    """Makes backends of a name that answer in this process."""
-    made: list[Inside] = []
-
-    def make(worker: Any, name: str = "first") -> Inside:
-        made.append(Inside(worker))
-        made[-1].name = name
-        return made[-1]
-
+@pytest.fixture(autouse=True)
+def nothing_decoded_yet() -> None:
     devices._decoded.clear()
-    yield make
-    for backend in made:
-        backend.close()
 
 
 class Other(Worker):
@@ -190,7 +178,7 @@ def test_logits_after_every_token_are_those_of_the_text_so_far(
     tiny: Path, worker: Worker, inside: Any
 ) -> None:
     """Against a second program: the same network in float64 with numpy."""
-    rows = devices.rows_of(inside(worker), Computed(computed=str(tiny), prompt=HELLO))
+    rows = devices.rows_of(inside(name="first"), Computed(computed=str(tiny), prompt=HELLO))
     assert rows.shape == (len(HELLO), N_VOCAB)
     # llama.cpp keeps keys and values in float16
     assert np.abs(rows - compute_logits(HELLO)).max() < 0.05
@@ -209,7 +197,7 @@ def test_each_backend_samples_the_logits_of_its_own_device(
     monkeypatch.setattr("sampler_parity.harness.parity.execute.on_rows", keep)
     chain: p.ChainSpec = [{"top_k": {"k": 40}}, {"dist": {"seed": 1}}]
     case = computed(tiny, chain, steps=3, history=HELLO)
-    result = execute(case, [inside(worker), inside(Other(), "other")])
+    result = execute(case, [inside(name="first"), inside(Other(), name="other")])
     assert {name: b.verdict for name, b in result.backends.items()} == {
         "first": "identical",
         "other": "identical",
@@ -230,7 +218,7 @@ def test_a_sampler_that_is_wrong_on_a_device_diverges_and_is_made_small(
     tiny: Path, worker: Worker, inside: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     case = computed(tiny, [{"top_k": {"k": 40}}, {"greedy": {}}], steps=2)
-    right, wrong = inside(worker), inside(Other(), "other")
+    right, wrong = inside(name="first"), inside(Other(), name="other")
     assert execute(case, [right, wrong]).ok
     monkeypatch.setattr("sampler_parity.harness.backends.llama_cpp.worker.NativeChain", _Slips)
     result = execute(case, [wrong])
@@ -245,7 +233,9 @@ def test_figures_of_a_device_are_against_the_first(
 ) -> None:
     case = computed(tiny, [], logits={"keep": True})
     assert isinstance(case.logits, Computed)
-    found = devices.measure(case, case.logits, [inside(worker), inside(Other(), "other")], tmp_path)
+    found = devices.measure(
+        case, case.logits, [inside(name="first"), inside(Other(), name="other")], tmp_path
+    )
     first, other = found.backends["first"], found.backends["other"]
     assert (found.rows, found.first) == (len(HELLO), "first")
     assert (first.difference, first.kl_max, first.top1) == (0.0, 0.0, len(HELLO))
@@ -265,12 +255,12 @@ def test_a_device_without_logits_is_recorded_with_the_reason(
 
     case = computed(tiny, [])
     assert isinstance(case.logits, Computed)
-    lazy = inside(Lazy(), "lazy")
+    lazy = inside(Lazy(), name="lazy")
     lazy.scratch.view(0, len(HELLO) * N_VOCAB, np.float32)[:] = 1  # what an older request left
     reason = "rejected: the logits after token 0 are missing or have a NaN"
-    found = devices.measure(case, case.logits, [inside(worker), lazy], None)
+    found = devices.measure(case, case.logits, [inside(name="first"), lazy], None)
     assert found.backends["lazy"] == LogitsFigures(failed=reason)
-    found = devices.measure(case, case.logits, [lazy, inside(worker)], None)
+    found = devices.measure(case, case.logits, [lazy, inside(name="first")], None)
     assert found.backends["first"].difference is None  # there is nothing to compare with
     result = execute(computed(tiny, [{"greedy": {}}]), [lazy])
     assert (result.backends["lazy"].verdict, result.ok) == ("rejected", False)
@@ -281,16 +271,16 @@ def test_another_release_does_not_claim_to_decode(
 ) -> None:
     monkeypatch.setattr(worker.library, "release", "b4753")
     with pytest.raises(BackendFailure, match="decodes no model"):
-        devices.rows_of(inside(worker), Computed(computed=str(tiny), prompt=HELLO))
+        devices.rows_of(inside(name="first"), Computed(computed=str(tiny), prompt=HELLO))
 
 
 def test_tokens_of_another_vocabulary_are_rejected(tiny: Path, worker: Worker, inside: Any) -> None:
     foreign = p.DecodeRequest(model=str(tiny), n_vocab=N_VOCAB, tokens=[1, 4090], out=0)
     with pytest.raises(BackendFailure, match="has no token 4090, which the prompt holds"):
-        inside(worker).ask(foreign, p.DecodeReply)
+        inside(name="first").ask(foreign, p.DecodeReply)
     other = p.DecodeRequest(model=str(tiny), n_vocab=4096, tokens=[1], out=0)
     with pytest.raises(BackendFailure, match="a vocabulary of 320 tokens, asked for 4096"):
-        inside(worker).ask(other, p.DecodeReply)
+        inside(name="first").ask(other, p.DecodeReply)
 
 
 def test_divergence_is_in_nats_from_the_first() -> None:

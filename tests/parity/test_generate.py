@@ -1,16 +1,14 @@
 """Generation: real decoding against the reference, planted faults, and models that are refused."""
 
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from sampler_parity.harness.backends.llama_cpp.worker import NativeChain, Worker
-from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs import fixtures, models
 from sampler_parity.harness.inputs.logits import Decoded
@@ -18,70 +16,16 @@ from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.parity.generate import ask_generate, generation_name
 from sampler_parity.harness.parity.shrink import shrink
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.handlers import answer
 from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
-from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import expand, suites_folder
-from tests.run.test_run import cli, refused
+from tests.support.command_line import cli, refused
+from tests.support.inside import HELLO, Inside, case_of, result_of
 from tests.support.tiny_model import N_VOCAB, compute_logits, write_tiny_model
 
-R = TypeVar("R", bound=BaseModel)
 SUITE = suites_folder() / "generate" / "generation.toml"
-HELLO = [317, *b"hello the world: hello"]
 GOLDEN = "generation/golden/"
 QUICK = "-json-18.33"
 CHAINS = {"default", "greedy", "mirostat", "mirostat_v2", "adaptive_p", "dry_penalties_xtc"}
-
-
-class Inside(BackendProcess):
-    """A worker that answers in this process. edit: what is done to each reply."""
-
-    def __init__(self, worker: Any, edit: Callable[[Any], Any] = lambda reply: reply) -> None:
-        super().__init__("llama.cpp", [])
-        self.worker, self.edit = worker, edit
-
-    def hello(self) -> p.HelloReply:
-        reply: p.HelloReply = self.worker.hello()
-        return reply
-
-    def ask(self, request: Any, reply: type[R], timeout_s: float | None = None) -> R:
-        answered = answer(self.worker, self.scratch, request)
-        if isinstance(answered, p.ErrorReply):
-            raise BackendFailure(answered.kind, answered.message)
-        assert isinstance(answered, reply)
-        edited: R = self.edit(answered)
-        return edited
-
-
-@pytest.fixture
-def inside(worker: Worker) -> Iterator[Callable[..., Inside]]:
-    made: list[Inside] = []
-
-    def make(*arguments: Any) -> Inside:
-        made.append(Inside(*(arguments or (worker,))))
-        return made[-1]
-
-    yield make
-    for backend in made:
-        backend.close()
-
-
-def case_of(model: Path, chain: p.ChainSpec, tokens: int = 24, **other: Any) -> Case:
-    prompt = other.pop("prompt", HELLO)
-    given = {
-        "id": "tiny",
-        "description": "A generation",
-        "why": "To test.",
-        "chain": chain,
-        "logits": {"decoded": str(model), "prompt": prompt},
-        "steps": tokens,
-        "detail": "token",
-    }
-    return Case.model_validate(given | other)
-
-
-def result_of(case: Case, backend: BackendProcess, artifacts: Path | None = None) -> BackendResult:
-    return execute(case, [backend], artifacts).backends[backend.name]
 
 
 def test_full_profile_generates_128_tokens_of_at_least_200_prompts_on_six_chains() -> None:
@@ -209,7 +153,7 @@ def test_token_that_differs_is_placed_and_its_logits_are_saved(
     right, rows, _ = ask_generate(case, Decoded(decoded=str(tiny), prompt=HELLO), inside())
     other = [*right.tokens[:4], (right.tokens[4] + 1) % N_VOCAB, right.tokens[5]]
     wrong = rows[4].copy()
-    backend = inside(worker, lambda reply: reply.model_copy(update={"tokens": other}))
+    backend = inside(edit=lambda reply: reply.model_copy(update={"tokens": other}))
     result = execute(case, [backend], tmp_path)
     found = result.backends["llama.cpp"]
     assert (found.verdict, found.step, result.steps) == ("diverged", 4, 5)
@@ -232,7 +176,7 @@ def test_token_that_differs_is_placed_and_its_logits_are_saved(
 def test_reply_that_does_not_fit_the_request_is_a_crash(
     tokens: list[int], message: str, tiny: Path, inside: Any, worker: Worker
 ) -> None:
-    backend = inside(worker, lambda reply: reply.model_copy(update={"tokens": tokens}))
+    backend = inside(edit=lambda reply: reply.model_copy(update={"tokens": tokens}))
     found = result_of(case_of(tiny, [{"greedy": {}}], tokens=3), backend)
     assert (found.verdict, found.detail) == ("crashed", message)
 

@@ -1,7 +1,8 @@
 """In-graph sampling: the specification by hand, and llama.cpp's graph against it."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,7 @@ import pytest
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.backends.llama_cpp.graph import Worker
-from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.errors import Unsupported
-from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.handlers import answer
 from sampler_parity.harness.suite.file import expand, suites_folder
@@ -25,7 +24,7 @@ from sampler_parity.reference.pipelines.llama_graph import (
     select,
 )
 from sampler_parity.reference.random import Mt19937
-from tests.parity.test_generate import Inside, case_of
+from tests.support.inside import Inside, case_of, result_of
 from tests.support.tiny_model import write_tiny_model
 
 Stage = dict[str, dict[str, Any]]
@@ -140,37 +139,18 @@ def worker() -> Worker:
     return Worker()
 
 
-@pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("tiny") / "tiny.gguf"
-    write_tiny_model(path)
-    return path
-
-
 @pytest.fixture
-def inside(worker: Worker) -> Iterator[Callable[..., Inside]]:
-    made: list[Inside] = []
-
-    def make(edit: Callable[[Any], Any] = lambda reply: reply) -> Inside:
-        made.append(Inside(worker, edit))
-        made[-1].name = "llama.cpp/graph"
-        return made[-1]
-
-    yield make
-    for backend in made:
-        backend.close()
-
-
-def result_of(case: Any, backend: Inside) -> BackendResult:
-    return execute(case, [backend]).backends[backend.name]
+def inside(inside: Callable[..., Inside]) -> Callable[..., Inside]:
+    return partial(inside, name="llama.cpp/graph")
 
 
 def suite_cases(file: str, prompt: str) -> list[Any]:
-    cases = expand(suites_folder() / "graph" / file, "full")
-    taken = [c for c in cases if c.id.endswith(prompt)]
     left_out = ("/abort", "/large/")  # another model, or the end of this process
-    kept = [c for c in taken if not any(part in c.id for part in left_out)]
-    return [c.model_copy(update={"steps": min(c.steps, 16)}) for c in kept]
+    return [
+        case.model_copy(update={"steps": min(case.steps, 16)})
+        for case in expand(suites_folder() / "graph" / file, "full")
+        if case.id.endswith(prompt) and not any(part in case.id for part in left_out)
+    ]
 
 
 def test_every_chain_is_predicted_on_the_cpu_with_its_own_order_and_without_tolerance(
@@ -265,7 +245,7 @@ def other_token(reply: p.GenerateReply) -> p.GenerateReply:
 def test_another_token_than_the_one_drawn_is_diverged(
     tiny: Path, inside: Callable[..., Inside]
 ) -> None:
-    result = result_of(case_of(tiny, [DIST]), inside(other_token))
+    result = result_of(case_of(tiny, [DIST]), inside(edit=other_token))
     assert (result.verdict, result.step, result.stage, result.what) == (
         "diverged", 3, "graph", "token",
     )  # fmt: skip
@@ -302,7 +282,7 @@ def test_too_few_or_misplaced_arrays_are_a_violation_of_the_protocol(
         return reply.model_copy(update={"handed_back": [stage, *reply.handed_back[1:]]})
 
     for edit in (cut, away):
-        result = result_of(case_of(tiny, [DIST]), inside(edit))
+        result = result_of(case_of(tiny, [DIST]), inside(edit=edit))
         assert result.verdict == "crashed"
         assert "handed back" in result.detail
 

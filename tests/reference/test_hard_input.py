@@ -9,40 +9,11 @@ from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
 from sampler_parity.reference import SAMPLERS, Candidates, UndefinedInputError, build_chain
 from tests.support.applied import Spec, assert_as_native, native_stages
+from tests.support.stages import ACTIVE, NAME_IDS
 
 F32 = np.finfo(np.float32)
 INF, NAN = np.inf, np.nan
 
-LAZY = {
-    "grammar_str": "root ::= [^b-z]*",
-    "grammar_root": "root",
-    "trigger_patterns": [],
-    "trigger_tokens": [1],
-}
-# One active setting of every sampler, so that the input is looked at.
-ACTIVE: Spec = [
-    {"greedy": {}},
-    {"dist": {"seed": 1}},
-    {"top_k": {"k": 2}},
-    {"top_p": {"p": 0.9}},
-    {"min_p": {"p": 0.1}},
-    {"typical_p": {"p": 0.9}},
-    {"temp": {"temp": 0.7}},
-    {"temp_ext": {"temp": 0.7, "delta": 0.3}},
-    {"xtc": {"p": 1.0, "t": 0.1, "seed": 1}},
-    {"top_n_sigma": {"n": 1.0}},
-    {"mirostat": {"seed": 1}},
-    {"mirostat_v2": {"seed": 1}},
-    {"penalties": {"penalty_last_n": 8, "penalty_repeat": 1.3, "penalty_freq": 0.1}},
-    {"dry": {"dry_multiplier": 0.8, "dry_allowed_length": 1}},
-    {"logit_bias": {"logit_bias": [[0, 1.0], [1, -2.0]]}},
-    {"adaptive_p": {"target": 0.3, "seed": 1}},
-    {"softmax": {}},
-    {"tail_free": {"z": 0.5, "min_keep": 1}},
-    {"infill": {}},
-    {"grammar": {"grammar_str": "root ::= [^b-z]*", "grammar_root": "root"}},
-    {"grammar_lazy_patterns": LAZY},
-]
 # They see NaN only by comparing, where it simply loses, or put it through arithmetic.
 NAN_PASSES = {
     "greedy", "dist", "min_p", "temp", "top_n_sigma", "penalties", "dry", "logit_bias",
@@ -76,7 +47,6 @@ INPUTS: dict[str, list[float]] = {
     "zeros of both signs": [0.0, -0.0, 0.0, -0.0],
     "beyond the buckets": [*np.linspace(-3e9, 3e9, 300).tolist()],
 }
-NAME_IDS = [name for stage in ACTIVE for name in stage]
 HISTORY = [0, 1, 2, 0, 1]
 
 

@@ -14,8 +14,8 @@ from sampler_parity.harness.backends.llama_cpp.libllama import Libllama
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.reference import Candidates, build_chain
 from sampler_parity.reference.pipelines.llama_cpp import SamplingParams, default_chain
-from tests.reference.test_hard_input import ACTIVE, NAME_IDS
 from tests.support.applied import Spec, applied, chain_of, logs
+from tests.support.stages import ACTIVE, NAME_IDS
 
 # id, logit, p: the 27 candidates that top_p left of top_k's 40, and the first that it dropped.
 AFTER_TOP_P = [

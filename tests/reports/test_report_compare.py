@@ -24,7 +24,11 @@ from sampler_parity.reports.pages.parity.markdown import MOST_CHARACTERS
 from sampler_parity.reports.write import write_report
 from tests.support.html_page import Page
 from tests.support.report_bundles import HOSTILE, case, got, run_info
-from tests.support.several_bundles import bundle_on, cell_on, decoded_on, ten_bundles, timing_on
+from tests.support.several_bundles import (
+    bundle_on,
+    ten_bundles,
+    two_that_differ,
+)
 
 MOST_BYTES = 5_000_000
 
@@ -33,34 +37,6 @@ def comparison(*bundles: Bundle) -> Comparison:
     found = report_of(list(bundles))
     assert found is not None
     return found
-
-
-def two_that_differ(folder: Path) -> tuple[Bundle, Bundle]:
-    """With everything that a comparison shows; a suite's case goes from identical to reordered."""
-    first, second = folder / "xeon", folder / "mac"
-    backend = "llama.cpp"
-    return (
-        bundle_on(
-            first,
-            {"a": "identical", "b": "identical"},
-            (
-                timing_on(backend, [100, 101, 102]),
-                cell_on(backend, "equivalent", 0.0, 0.01),
-                decoded_on(first, backend, [0.0, 1.0]),
-            ),
-        ),
-        bundle_on(
-            second,
-            {"a": got("reordered", stage="top_p"), "b": "identical"},
-            (
-                timing_on(backend, [300, 303, 306]),
-                cell_on(backend, "different", 0.1, 0.2),
-                decoded_on(second, backend, [0.0, 1.25]),
-            ),
-            cpu="Apple M9",
-            libc="",
-        ),
-    )
 
 
 def compare(*arguments: str | Path) -> Result:

@@ -15,9 +15,6 @@ from sampler_parity.reports.pages.index.build import Index
 from sampler_parity.reports.pages.parity.markdown import MOST_CHARACTERS
 from sampler_parity.reports.render.frame import MARK
 from sampler_parity.reports.write import write_report
-from tests.reports.test_report_compare import two_that_differ
-from tests.reports.test_report_skip_ratio import bundle_with, named
-from tests.run.test_skip_ratio import measured
 from tests.support.chromium import See, Seen
 from tests.support.html_page import Page, problems
 from tests.support.report_bundles import (
@@ -28,7 +25,8 @@ from tests.support.report_bundles import (
     run_info,
     write_bundle,
 )
-from tests.support.several_bundles import ten_bundles
+from tests.support.several_bundles import ten_bundles, two_that_differ
+from tests.support.skip_ratios import bundle_with, measured, named
 
 PAGES = ("parity", "throughput", "skip-ratio", "compare", "index")
 TITLES = {

@@ -3,33 +3,17 @@
 import math
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from sampler_parity.harness.bundle.bundle import Bundle, create, read_finished
-from sampler_parity.harness.bundle.records.case import Footer
-from sampler_parity.harness.bundle.records.skip_ratio import Law, Measured, SkipRatioResult
+from sampler_parity.harness.bundle.records.skip_ratio import Law, SkipRatioResult
 from sampler_parity.reports.pages.parity.terminal import summary_lines
 from sampler_parity.reports.pages.skip_ratio import build
 from sampler_parity.reports.pages.skip_ratio.model import SkipRatioReport, schema_text
 from sampler_parity.reports.write import write_report
-from tests.run.test_skip_ratio import GRAMMAR, TRIE, measured, result, way
 from tests.support.html_page import Page
-from tests.support.report_bundles import HOSTILE, case, got, run_info
-
-
-def bundle_with(folder: Path, *results: SkipRatioResult, cases: bool = False) -> Bundle:
-    writer = create(folder, run_info("llama.cpp"))
-    own = [case("a", {"llama.cpp": got()})] if cases else []
-    footer = Footer(cases=len(own), steps=1, wall_s=1.0, skip_ratios=len(results))
-    writer.append(*own, *results, footer)
-    return read_finished(folder)
-
-
-def named(name: str, found: Measured | None, **changes: Any) -> SkipRatioResult:
-    given = {"id": f"{name}@llama.cpp", "workload": name, **changes}
-    return result(found, **given)
+from tests.support.report_bundles import HOSTILE
+from tests.support.skip_ratios import GRAMMAR, TRIE, bundle_with, measured, named, way
 
 
 def report(folder: Path, *results: SkipRatioResult) -> SkipRatioReport:

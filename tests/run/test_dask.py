@@ -22,7 +22,8 @@ from sampler_parity.harness.cli.suites import _cluster
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.run import cluster
 from sampler_parity.harness.suite.file import expand
-from tests.run.test_run import CLI, ROOT, SUITE, cli, refused
+from tests.support.command_line import COMMAND, ROOT, cli, refused
+from tests.support.suites import SMALL
 
 TIMES = {"reference_s", "wall_s", "ns"}
 MUTANT = "mutant/top_k/zero-means-one"
@@ -75,13 +76,6 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield found
 
 
-@pytest.fixture
-def suite(tmp_path: Path) -> Path:
-    path = tmp_path / "small.toml"
-    path.write_text(SUITE)
-    return path
-
-
 def timeless(read: Bundle) -> list[dict[str, Any]]:
     """Every result without its times."""
     results = (*read.cases, *read.cells, *read.decodings, *read.changes)
@@ -124,11 +118,11 @@ def test_bundle_of_a_cluster_equals_that_of_a_local_run_but_for_times(
 
 
 def test_worker_killed_in_mid_run_costs_no_result(tmp_path: Path, suite: Path) -> None:
-    suite.write_text(SUITE.replace("4, 5]", f"{', '.join(map(str, range(4, 30)))}]"))
+    suite.write_text(SMALL.replace("4, 5]", f"{', '.join(map(str, range(4, 30)))}]"))
     folder = tmp_path / "there"
     with dask(tmp_path / "cluster") as address:
         where = ["-o", str(folder), "--executor", f"dask:{address}"]
-        process = subprocess.Popen([*CLI, "run", str(suite), *where], cwd=ROOT)
+        process = subprocess.Popen([*COMMAND, "run", str(suite), *where], cwd=ROOT)
         with Client(address, set_as_default=False) as client:
             results = folder / "results.jsonl"
             _until(lambda: results.exists() and b'"case"' in results.read_bytes())

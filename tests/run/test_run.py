@@ -6,7 +6,6 @@ import random
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,48 +14,8 @@ import pytest
 
 from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.suite.file import expand
-
-CLI = [sys.executable, "-c", "from sampler_parity.harness.cli.app import main; main()"]
-ROOT = Path(__file__).parent.parent.parent
-
-SUITE = """
-name = "small"
-[[matrix]]
-id = "many"
-description = "top_k and dist over three families"
-why = "a run long enough to be killed"
-chain = [{ top_k = { k = "$k" } }, { dist = { seed = "$seed" } }]
-vary = { k = [0, 1, 5, 40], seed = [1, 2, 3, 4, 5] }
-families = ["normal", "ties", "masked"]
-sizes = [128, 1000, 30000]
-steps = 4
-"""
-
-
-def cli(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*CLI, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=ROOT,
-        timeout=300,
-        check=False,
-    )
-
-
-def refused(done: subprocess.CompletedProcess[str]) -> str:
-    """The one line of a refusal."""
-    assert done.returncode == 2, done.stdout + done.stderr
-    lines = done.stderr.strip().splitlines()
-    assert len(lines) == 1, done.stderr
-    return lines[0]
-
-
-@pytest.fixture
-def suite(tmp_path: Path) -> Path:
-    path = tmp_path / "small.toml"
-    path.write_text(SUITE)
-    return path
+from tests.support.command_line import COMMAND, ROOT, cli, refused
+from tests.support.suites import SMALL
 
 
 def test_run_writes_a_bundle_and_counts(tmp_path: Path, suite: Path) -> None:
@@ -85,14 +44,14 @@ def test_run_of_a_wrong_backend_fails_and_explains(tmp_path: Path, suite: Path) 
 def test_run_killed_ten_times_loses_nothing_and_repeats_nothing(
     tmp_path: Path, suite: Path
 ) -> None:
-    suite.write_text(SUITE.replace("4, 5]", f"{', '.join(map(str, range(4, 60)))}]"))
+    suite.write_text(SMALL.replace("4, 5]", f"{', '.join(map(str, range(4, 60)))}]"))
     folder, rng = tmp_path / "b", random.Random(20261121)
     results = folder / "results.jsonl"
     kills, size, recorded = 0, 0, list[bytes]()
     arguments = ["run", str(suite), "-o", str(folder), "-j", "1", "--resume"]
     for _ in range(10):
         process = subprocess.Popen(
-            [*CLI, *arguments], cwd=ROOT, stdout=subprocess.DEVNULL, start_new_session=True
+            [*COMMAND, *arguments], cwd=ROOT, stdout=subprocess.DEVNULL, start_new_session=True
         )
         try:
             # Kill it only after it wrote something new, a random moment later.
@@ -124,7 +83,7 @@ def test_run_killed_ten_times_loses_nothing_and_repeats_nothing(
 
 def test_run_of_a_broken_suite_file_names_file_and_place(tmp_path: Path) -> None:
     path = tmp_path / "broken.toml"
-    path.write_text(SUITE.replace("top_k = {", "top_kk = {"))
+    path.write_text(SMALL.replace("top_k = {", "top_kk = {"))
     line = refused(cli("run", path, "-o", tmp_path / "b"))
     assert str(path) in line
     assert "many" in line

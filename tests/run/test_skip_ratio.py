@@ -14,10 +14,7 @@ from sampler_parity.harness.bundle.records.case import Footer
 from sampler_parity.harness.bundle.records.skip_ratio import (
     Check,
     Law,
-    Measured,
     Modelled,
-    OwnCosts,
-    SetCosts,
     SkipRatioResult,
     Way,
 )
@@ -30,91 +27,9 @@ from sampler_parity.harness.trie.bench import Bench, children_of, run
 from sampler_parity.harness.trie.model import foretold, modelled, speed_up
 from sampler_parity.harness.trie.session import Tries
 from sampler_parity.reference.trie import Leaf, build_trie
-from tests.bundle.test_bundle import INFO
-from tests.run.test_run import cli, refused
-from tests.support.tiny_model import write_tiny_model
-
-BLOCK: dict[str, Any] = {
-    "id": "x",
-    "description": "a fact",
-    "why": "a defect",
-    "leaves": ["actions", "enum:2"],
-}
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("model") / "tiny.gguf"
-    write_tiny_model(path)
-    return path
-
-
-def way(passes: float, sampler_us: float, decode_us: float) -> Way:
-    return Way(
-        tokens_per_second=1.0,
-        forward_passes_per_token=passes,
-        sampler_us_per_step=sampler_us,
-        decode_us_per_pass=decode_us,
-        sampler_us_mean=sampler_us,
-        decode_us_mean=decode_us,
-        resampled_share=0.0,
-    )
-
-
-TRIE, GRAMMAR = way(0.5, 100.0, 1000.0), way(1.0, 3100.0, 900.0)
-
-
-def measured(**changes: Any) -> Measured:
-    """4 tokens of 30 leaves at V = 1,000, half of them forced; 3.6 times as fast as the grammar."""
-    given: dict[str, Any] = {
-        "mode": "strict-trie-ffi",
-        "model": "small",
-        "skip_ratio_mean": 0.99,
-        "skip_ratio_std": 0.005,
-        "tokens_per_second": 1800.0,
-        "tokens_per_second_vs_grammar": 3.6,
-        "token_accuracy": 1.0,
-        "forward_passes_saved": 2,
-        "forward_passes_total": 4,
-        "skip_ratio_exact": 0.99,
-        "skip_ratio_off": 0,
-        "tokens_per_second_vs_grammar_ci95": (3.0, 4.0),
-        "tokens_per_second_vs_resampling": 3.5,
-        "tokens_per_second_vs_resampling_ci95": (2.9, 3.9),
-        "token_agreement_with_grammar": 1.0,
-        "text_accuracy": 0.75,
-        "n_vocab": 1000,
-        "pairs": 8,
-        "ways": {"trie": TRIE, "grammar_first": GRAMMAR},
-        "modelled": modelled(TRIE, GRAMMAR),
-        "own_us_per_step": OwnCosts(masking=10.0, compacting=5.0, grammar=500.0),
-        "leaves": 30,
-        "leaf_tokens_mean": 4.0,
-        "shared_tokens": 0.3,
-        "trie_nodes": 85,
-        "trie_bytes": 1000,
-        "set_token_trie_us": SetCosts(cold=300.0, cached=20.0),
-        "read_grammar_us": 15.0,
-        "law": Law(kl_trie=0.5, kl_grammar=0.25, spellings=40, beyond_trie=0.25),
-        "version": "v0.5.0",
-        "device": "CPU",
-    }
-    return Measured.model_validate({**given, **changes})
-
-
-def workload(**changes: Any) -> Workload:
-    (found,) = SkipRatios(**{**BLOCK, "leaves": ["actions"], **changes}).workloads(quick=False)
-    return found
-
-
-def result(found: Measured | None, **changes: Any) -> SkipRatioResult:
-    asked = workload()
-    blank = skip_ratio._blank("skip_ratio/x", asked, "llama.cpp", 0)
-    checks = asked.checks(found) if found else []
-    verdict = "measured" if found else "crashed"
-    return blank.model_copy(
-        update={"measured": found, "checks": checks, "verdict": verdict, **changes}
-    )
+from tests.support.command_line import cli, refused
+from tests.support.report_bundles import run_info
+from tests.support.skip_ratios import BLOCK, GRAMMAR, TRIE, measured, result, way, workload
 
 
 def test_the_suites_expand_and_their_quick_part_is_on_the_small_model() -> None:
@@ -218,7 +133,7 @@ def test_children_along_leaves_are_counted_by_the_references_trie() -> None:
 
 
 def test_a_sampler_that_leaves_other_tokens_has_another_skip_ratio(
-    model: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The planted fault: llama.cpp is given a trie that lets token 7 through, too."""
 
@@ -227,7 +142,7 @@ def test_a_sampler_that_leaves_other_tokens_has_another_skip_ratio(
         return Tries(payload, {payload.descriptors[0].path: FlatTrie(leaves)})
 
     monkeypatch.setattr(trie_bench, "build_tries", wrong)
-    bench = Bench(str(model), "enum:40", ("one",))
+    bench = Bench(str(tiny), "enum:40", ("one",))
     found = run(bench, "strict-trie-ffi", rounds=1)
     bench.close()
     assert found.skip_ratio_off == 1
@@ -237,11 +152,11 @@ def test_a_sampler_that_leaves_other_tokens_has_another_skip_ratio(
 
 
 def test_a_bench_makes_every_pass_longer_while_it_measures(
-    model: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slept: list[float] = []
     monkeypatch.setattr("sampler_parity.harness.backends.llama_cpp.decode.time.sleep", slept.append)
-    bench = Bench(str(model), "enum:2", ("one",), delay_ms=3.0)
+    bench = Bench(str(tiny), "enum:2", ("one",), delay_ms=3.0)
     run(bench, "strict-trie-ffi", rounds=1)
     bench.close()
     assert set(slept) == {0.003}
@@ -249,23 +164,23 @@ def test_a_bench_makes_every_pass_longer_while_it_measures(
 
 
 def writer_in(folder: Path) -> bundle.BundleWriter:
-    return bundle.create(folder / "b", INFO)
+    return bundle.create(folder / "b", run_info("llama.cpp"))
 
 
 def records(writer: bundle.BundleWriter) -> list[SkipRatioResult]:
     return bundle.read(writer.folder).skip_ratios
 
 
-def small(model: Path, **changes: Any) -> Workload:
-    given = {"models": [str(model)], "leaves": ["enum:2"], "prompts": 1, "rounds": 1}
+def small(tiny: Path, **changes: Any) -> Workload:
+    given = {"models": [str(tiny)], "leaves": ["enum:2"], "prompts": 1, "rounds": 1}
     return workload(**{**given, **changes})
 
 
 def test_backends_without_a_native_chain_are_unsupported_with_the_reason(
-    tmp_path: Path, model: Path
+    tmp_path: Path, tiny: Path
 ) -> None:
     writer = writer_in(tmp_path)
-    skip_ratio.run_workloads([("s", small(model))], ["reference", "a=b c"], writer)
+    skip_ratio.run_workloads([("s", small(tiny))], ["reference", "a=b c"], writer)
     found = records(writer)
     assert [r.verdict for r in found] == ["unsupported"] * 2
     assert [r.id for r in found] == ["x/enum:2-tiny@reference", "x/enum:2-tiny@a"]
@@ -273,12 +188,12 @@ def test_backends_without_a_native_chain_are_unsupported_with_the_reason(
 
 
 def test_a_build_that_cannot_generate_is_unsupported_with_its_release(
-    model: Path, monkeypatch: pytest.MonkeyPatch
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
         "sampler_parity.harness.backends.llama_cpp.worker.Worker._decodes", lambda _: []
     )
-    verdict, detail, found = skip_ratio.measure(small(model), "", 0)
+    verdict, detail, found = skip_ratio.measure(small(tiny), "", 0)
     assert (verdict, found) == ("unsupported", None)
     assert detail == "llama.cpp v0.5.0 decodes no model here"
 
@@ -295,23 +210,23 @@ def sleeps(*_: Any) -> Any:
     ("fault", "verdict"), [(dies, "crashed"), (sleeps, "timeout")], ids=["dies", "hangs"]
 )
 def test_a_measurement_that_takes_its_process_down_costs_one_result(
-    model: Path, monkeypatch: pytest.MonkeyPatch, fault: Any, verdict: str
+    tiny: Path, monkeypatch: pytest.MonkeyPatch, fault: Any, verdict: str
 ) -> None:
     right = skip_ratio.measure
     process = skip_ratio._Process()
     monkeypatch.setattr(skip_ratio, "measure", fault)
     limit_s = 2.0 if fault is sleeps else 120.0
-    assert process.measure(small(model), "", 0, limit_s)[0] == verdict
+    assert process.measure(small(tiny), "", 0, limit_s)[0] == verdict
     monkeypatch.setattr(skip_ratio, "measure", right)
-    assert process.measure(small(model), "", 0, 120.0)[0] == "measured"
+    assert process.measure(small(tiny), "", 0, 120.0)[0] == "measured"
     process.close()
 
 
-def test_run_writes_a_record_and_fails_for_what_is_missed(tmp_path: Path, model: Path) -> None:
+def test_run_writes_a_record_and_fails_for_what_is_missed(tmp_path: Path, tiny: Path) -> None:
     suite = tmp_path / "s.toml"
     text = (
         'name = "s"\n[[skip_ratio]]\nid = "x"\ndescription = "d"\nwhy = "w"\n'
-        f'models = ["{model}"]\nleaves = ["enum:2"]\nprompts = 1\nrounds = 1\n'
+        f'models = ["{tiny}"]\nleaves = ["enum:2"]\nprompts = 1\nrounds = 1\n'
     )
     suite.write_text(text)
     done = cli("run", suite, "-o", tmp_path / "b")
@@ -343,9 +258,9 @@ def test_a_record_reads_back_as_it_was(tmp_path: Path) -> None:
     assert json.loads(line)["measured"]["skip_ratio_mean"] == 0.99
 
 
-def test_a_resumed_run_measures_only_what_is_missing(tmp_path: Path, model: Path) -> None:
+def test_a_resumed_run_measures_only_what_is_missing(tmp_path: Path, tiny: Path) -> None:
     writer = writer_in(tmp_path)
-    asked = small(model)
+    asked = small(tiny)
     writer.done.add(f"{asked.id}@reference")
     skip_ratio.run_workloads([("s", asked)], ["reference"], writer)
     assert records(writer) == []

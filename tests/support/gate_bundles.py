@@ -14,8 +14,8 @@ from sampler_parity.harness.bundle.records.skip_ratio import Check, SkipRatioRes
 from sampler_parity.harness.gate.gate import gate
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.gate.records import Finding, GateResult
-from tests.run.test_skip_ratio import measured, result
 from tests.support.report_bundles import case, got, run_info
+from tests.support.skip_ratios import measured, result
 
 TODAY = date(2026, 11, 21)
 ROUNDS = 40

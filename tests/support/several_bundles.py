@@ -92,6 +92,34 @@ def text_of(tokens: list[int]) -> BackendResult:
     return got(text_sha256=digest)
 
 
+def two_that_differ(folder: Path) -> tuple[Bundle, Bundle]:
+    """With everything that a comparison shows; a suite's case goes from identical to reordered."""
+    first, second = folder / "xeon", folder / "mac"
+    backend = "llama.cpp"
+    return (
+        bundle_on(
+            first,
+            {"a": "identical", "b": "identical"},
+            (
+                timing_on(backend, [100, 101, 102]),
+                cell_on(backend, "equivalent", 0.0, 0.01),
+                decoded_on(first, backend, [0.0, 1.0]),
+            ),
+        ),
+        bundle_on(
+            second,
+            {"a": got("reordered", stage="top_p"), "b": "identical"},
+            (
+                timing_on(backend, [300, 303, 306]),
+                cell_on(backend, "different", 0.1, 0.2),
+                decoded_on(second, backend, [0.0, 1.25]),
+            ),
+            cpu="Apple M9",
+            libc="",
+        ),
+    )
+
+
 def ten_bundles(folder: Path, cases: int) -> list[Bundle]:
     """Ten machines; from the second on every seventh case parts, in a way of its machine."""
     ways: list[Verdict] = ["reordered", "close", "boundary", "diverged"]

@@ -24,7 +24,6 @@ from sampler_parity.harness.trie.workloads import (
     token_grammar,
 )
 from sampler_parity.reference.trie import Leaf, build_trie, count_nodes
-from tests.support.tiny_model import write_tiny_model
 from tests.support.tries import payload
 
 SEED_FIELDS = [
@@ -38,13 +37,6 @@ SEED_FIELDS = [
     "forward_passes_saved",
     "forward_passes_total",
 ]
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("model") / "tiny.gguf"
-    write_tiny_model(path)
-    return path
 
 
 def span(n: int, ns: int) -> Span:
@@ -180,8 +172,8 @@ def test_special_tokens_spell_nothing() -> None:
     assert pieces_of(vocab) == {b"a": [0], b"b": [1], b"ab": [2], b"c": [3]}
 
 
-def test_the_trie_takes_what_llama_cpps_grammar_takes_of_its_own_tokens(model: Path) -> None:
-    bench = Bench(str(model), "enum:40", ("one", "two"))
+def test_the_trie_takes_what_llama_cpps_grammar_takes_of_its_own_tokens(tiny: Path) -> None:
+    bench = Bench(str(tiny), "enum:40", ("one", "two"))
     result = run(bench, "strict-trie-ffi", rounds=1, seed=0)
     bench.close()
     assert list(Measured.model_fields)[: len(SEED_FIELDS)] == SEED_FIELDS
@@ -194,8 +186,8 @@ def test_the_trie_takes_what_llama_cpps_grammar_takes_of_its_own_tokens(model: P
     assert Measured.model_validate_json(result.model_dump_json()) == result
 
 
-def test_the_grammars_alone_agree_and_save_nothing(model: Path) -> None:
-    bench = Bench(str(model), "actions", ("one",))
+def test_the_grammars_alone_agree_and_save_nothing(tiny: Path) -> None:
+    bench = Bench(str(tiny), "actions", ("one",))
     result = run(bench, "strict-guided", rounds=1, seed=0)
     bench.close()
     assert sorted(result.ways) == ["grammar_first", "grammar_resample"]
@@ -203,7 +195,7 @@ def test_the_grammars_alone_agree_and_save_nothing(model: Path) -> None:
     assert result.tokens_per_second_vs_grammar == 1
 
 
-def test_a_wrong_trie_is_not_accurate(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_trie_is_not_accurate(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The planted fault: a session that goes on with another leaf than the one it sampled."""
     real = Session.generate
 
@@ -212,7 +204,7 @@ def test_a_wrong_trie_is_not_accurate(model: Path, monkeypatch: pytest.MonkeyPat
         done.tokens[-1] = ord("x")
         return done
 
-    bench = Bench(str(model), "enum:40", ("one",))
+    bench = Bench(str(tiny), "enum:40", ("one",))
     spans = measure(bench, "strict-trie-ffi", 1, 0)
     right = spans["trie"][0][0].tokens
     monkeypatch.setattr(Session, "generate", wrong)
@@ -232,22 +224,22 @@ def test_a_wrong_trie_is_not_accurate(model: Path, monkeypatch: pytest.MonkeyPat
     ids=["model", "vocabulary", "utf-8"],
 )
 def test_a_descriptor_that_does_not_fit_the_model_is_refused(
-    model: Path, tmp_path: Path, text: str, message: str
+    tiny: Path, tmp_path: Path, text: str, message: str
 ) -> None:
     path = tmp_path / "d.json"
     path.write_text(text)
     with pytest.raises(InputError, match=message):
-        Bench(str(model), str(path))
+        Bench(str(tiny), str(path))
 
 
-def test_a_grammar_that_llama_cpp_cannot_read_is_refused(model: Path) -> None:
-    bench = Bench(str(model), "actions", ("one",), grammar="root ::= missing")
+def test_a_grammar_that_llama_cpp_cannot_read_is_refused(tiny: Path) -> None:
+    bench = Bench(str(tiny), "actions", ("one",), grammar="root ::= missing")
     with pytest.raises(InputError, match="grammar"):
         measure(bench, "strict-guided", 1, 0)
     bench.close()
 
 
-def test_tokens_are_those_of_the_references_tokenizer(model: Path) -> None:
-    session = Session(Worker(), model, [{"greedy": {}}], n_tokens=16)
-    assert session.tokenize("the SEND", special=False) == read_vocab(model).tokenize(b"the SEND")
+def test_tokens_are_those_of_the_references_tokenizer(tiny: Path) -> None:
+    session = Session(Worker(), tiny, [{"greedy": {}}], n_tokens=16)
+    assert session.tokenize("the SEND", special=False) == read_vocab(tiny).tokenize(b"the SEND")
     session.close()

@@ -11,7 +11,7 @@ from sampler_parity.harness.backends.llama_cpp.token_trie import Worker, _living
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.trie.session import Session
 from sampler_parity.reference import Candidates, ChainError, build_chain
-from tests.support.tiny_model import N_VOCAB, write_tiny_model
+from tests.support.tiny_model import N_VOCAB
 from tests.support.tries import as_json, payload
 
 PROMPT = [317, 104, 101, 108]
@@ -24,16 +24,9 @@ SAMPLED: list[dict[str, dict[str, Any]]] = [
 TRIE = payload([10, 20, 30, 40], [10, 50, 60], [10, 70, 80])
 
 
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("model") / "tiny.gguf"
-    write_tiny_model(path)
-    return path
-
-
 @pytest.fixture
-def session(model: Path) -> Iterator[Session]:
-    made = Session(Worker(), model, SAMPLED, n_tokens=64, model_id="m")
+def session(tiny: Path) -> Iterator[Session]:
+    made = Session(Worker(), tiny, SAMPLED, n_tokens=64, model_id="m")
     made.prefill(PROMPT)
     yield made
     made.close()
@@ -56,13 +49,13 @@ def test_skipping_gives_the_tokens_of_one_by_one(session: Session, mode: int) ->
     assert one_by_one.valid == [1, 3, *[1] * (len(one_by_one.tokens) - 2)]
 
 
-def test_forced_tokens_are_decoded_with_the_next(session: Session, model: Path) -> None:
+def test_forced_tokens_are_decoded_with_the_next(session: Session, tiny: Path) -> None:
     """The logits behind a skipped leaf are those of the whole text decoded in one batch."""
     session.set_token_trie(payload([10, 20, 30]), 0)
     rows: list[Any] = []
     done = session.generate(4, seen=lambda row: rows.append(row.copy()))
     assert (done.tokens[:3], done.forced, done.passes) == ([10, 20, 30], 3, 1)
-    other = Session(Worker(), model, SAMPLED, n_tokens=64)
+    other = Session(Worker(), tiny, SAMPLED, n_tokens=64)
     expected = other.context.decode([*PROMPT, 10, 20, 30])
     np.testing.assert_allclose(rows[0], expected, atol=1e-4)
     other.close()
@@ -148,12 +141,12 @@ def test_paths_are_set_one_after_the_other(session: Session) -> None:
     assert len(session.cache.entries) == 1
 
 
-def test_where_every_child_is_banned_it_says_so(model: Path) -> None:
+def test_where_every_child_is_banned_it_says_so(tiny: Path) -> None:
     ban: list[dict[str, dict[str, Any]]] = [
         {"logit_bias": {"logit_bias": [[10, -np.inf], [20, -np.inf]]}},
         {"greedy": {}},
     ]
-    session = Session(Worker(), model, ban, n_tokens=32)
+    session = Session(Worker(), tiny, ban, n_tokens=32)
     session.prefill(PROMPT)
     session.set_token_trie(payload([10], [20]), 0)
     with pytest.raises(InputError, match="none of the tokens that may follow has a logit above"):
@@ -162,16 +155,16 @@ def test_where_every_child_is_banned_it_says_so(model: Path) -> None:
     session.close()
 
 
-def test_without_a_prompt_it_says_so(model: Path) -> None:
-    session = Session(Worker(), model, [{"greedy": {}}], n_tokens=32)
+def test_without_a_prompt_it_says_so(tiny: Path) -> None:
+    session = Session(Worker(), tiny, [{"greedy": {}}], n_tokens=32)
     with pytest.raises(InputError, match="prefill a prompt first"):
         session.generate(1)
     session.close()
 
 
-def test_a_closed_session_leaves_no_trie(model: Path) -> None:
+def test_a_closed_session_leaves_no_trie(tiny: Path) -> None:
     before = set(_living)
-    session = Session(Worker(), model, [{"greedy": {}}], n_tokens=32)
+    session = Session(Worker(), tiny, [{"greedy": {}}], n_tokens=32)
     session.set_token_trie(TRIE, 1)
     session.close()
     assert set(_living) == before

@@ -1,0 +1,108 @@
+"""Measurements of a skip ratio, made of literals."""
+
+from pathlib import Path
+from typing import Any
+
+from sampler_parity.harness.bundle.bundle import Bundle, create, read_finished
+from sampler_parity.harness.bundle.records.case import Footer
+from sampler_parity.harness.bundle.records.skip_ratio import (
+    Law,
+    Measured,
+    OwnCosts,
+    SetCosts,
+    SkipRatioResult,
+    Way,
+)
+from sampler_parity.harness.run import skip_ratio
+from sampler_parity.harness.suite.blocks.skip_ratio import SkipRatios, Workload
+from sampler_parity.harness.trie.model import modelled
+from tests.support.report_bundles import case, got, run_info
+
+BLOCK: dict[str, Any] = {
+    "id": "x",
+    "description": "a fact",
+    "why": "a defect",
+    "leaves": ["actions", "enum:2"],
+}
+
+
+def way(passes: float, sampler_us: float, decode_us: float) -> Way:
+    return Way(
+        tokens_per_second=1.0,
+        forward_passes_per_token=passes,
+        sampler_us_per_step=sampler_us,
+        decode_us_per_pass=decode_us,
+        sampler_us_mean=sampler_us,
+        decode_us_mean=decode_us,
+        resampled_share=0.0,
+    )
+
+
+TRIE, GRAMMAR = way(0.5, 100.0, 1000.0), way(1.0, 3100.0, 900.0)
+
+
+def measured(**changes: Any) -> Measured:
+    """4 tokens of 30 leaves at V = 1,000, half of them forced; 3.6 times as fast as the grammar."""
+    fields: dict[str, Any] = {
+        "mode": "strict-trie-ffi",
+        "model": "small",
+        "skip_ratio_mean": 0.99,
+        "skip_ratio_std": 0.005,
+        "tokens_per_second": 1800.0,
+        "tokens_per_second_vs_grammar": 3.6,
+        "token_accuracy": 1.0,
+        "forward_passes_saved": 2,
+        "forward_passes_total": 4,
+        "skip_ratio_exact": 0.99,
+        "skip_ratio_off": 0,
+        "tokens_per_second_vs_grammar_ci95": (3.0, 4.0),
+        "tokens_per_second_vs_resampling": 3.5,
+        "tokens_per_second_vs_resampling_ci95": (2.9, 3.9),
+        "token_agreement_with_grammar": 1.0,
+        "text_accuracy": 0.75,
+        "n_vocab": 1000,
+        "pairs": 8,
+        "ways": {"trie": TRIE, "grammar_first": GRAMMAR},
+        "modelled": modelled(TRIE, GRAMMAR),
+        "own_us_per_step": OwnCosts(masking=10.0, compacting=5.0, grammar=500.0),
+        "leaves": 30,
+        "leaf_tokens_mean": 4.0,
+        "shared_tokens": 0.3,
+        "trie_nodes": 85,
+        "trie_bytes": 1000,
+        "set_token_trie_us": SetCosts(cold=300.0, cached=20.0),
+        "read_grammar_us": 15.0,
+        "law": Law(kl_trie=0.5, kl_grammar=0.25, spellings=40, beyond_trie=0.25),
+        "version": "v0.5.0",
+        "device": "CPU",
+    }
+    return Measured.model_validate({**fields, **changes})
+
+
+def workload(**changes: Any) -> Workload:
+    (made,) = SkipRatios(**{**BLOCK, "leaves": ["actions"], **changes}).workloads(quick=False)
+    return made
+
+
+def result(measurement: Measured | None, **changes: Any) -> SkipRatioResult:
+    """What one workload on llama.cpp came to; without a measurement it crashed."""
+    asked = workload()
+    blank = skip_ratio._blank("skip_ratio/x", asked, "llama.cpp", 0)
+    checks = asked.checks(measurement) if measurement else []
+    verdict = "measured" if measurement else "crashed"
+    return blank.model_copy(
+        update={"measured": measurement, "checks": checks, "verdict": verdict, **changes}
+    )
+
+
+def bundle_with(folder: Path, *results: SkipRatioResult, cases: bool = False) -> Bundle:
+    writer = create(folder, run_info("llama.cpp"))
+    own = [case("a", {"llama.cpp": got()})] if cases else []
+    footer = Footer(cases=len(own), steps=1, wall_s=1.0, skip_ratios=len(results))
+    writer.append(*own, *results, footer)
+    return read_finished(folder)
+
+
+def named(name: str, measurement: Measured | None, **changes: Any) -> SkipRatioResult:
+    names = {"id": f"{name}@llama.cpp", "workload": name}
+    return result(measurement, **{**names, **changes})
