@@ -3,7 +3,7 @@
 A chain that ends in a draw is a function of its state and a uniform number. Where no stage before
 the last draws itself, those stages see the same input at every draw and, since nothing is accepted
 in between, leave the same candidates: they may be applied once, and the last stage as often as
-wanted (`filters_once`). tests/distribution/test_statistics_law.py compares that with applying
+wanted (`filters_once`). tests/distribution/test_law.py compares that with applying
 everything.
 """
 

@@ -23,7 +23,7 @@ def _names(params: SamplingParams, **context: Any) -> list[str]:
     return [name for stage in default_chain(params, 10, **context) for name in stage]
 
 
-def test_pipeline_order_is_what_seed_001_prints() -> None:
+def test_pipeline_order_is_what_the_notes_on_the_api_print() -> None:
     """Its build had logit-bias in every chain; v0.5.0 only where there is a bias."""
     printed = (
         "logits -> logit-bias -> penalties -> dry -> top-n-sigma"
@@ -35,12 +35,12 @@ def test_pipeline_order_is_what_seed_001_prints() -> None:
     assert _names(SamplingParams()) == names[1:]
 
 
-def test_pipeline_samplers_are_the_list_that_seed_001_prints() -> None:
+def test_pipeline_samplers_are_the_list_that_the_notes_on_the_api_print() -> None:
     printed = "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature"
     assert ";".join(SamplingParams().samplers) == printed
 
 
-def test_pipeline_defaults_are_what_seed_001_prints() -> None:
+def test_pipeline_defaults_are_what_the_notes_on_the_api_print() -> None:
     """But for dry_penalty_last_n, 4096 there: the context size in place of -1; 64 at v0.5.0."""
     printed = """
         repeat_last_n = 64, repeat_penalty = 1.000, frequency_penalty = 0.000,

@@ -1,4 +1,4 @@
-"""What the notes on llama.cpp's sampling API (seed 001) claim, against the reference.
+"""What the notes on llama.cpp's sampling API claim, against the reference.
 
 Right claims and, where the test's name says so, claims that are wrong or no longer true at v0.5.0.
 The figures are those that its debugger printed: a vocabulary of 262,144, the default chain.

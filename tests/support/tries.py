@@ -14,5 +14,5 @@ def as_json(descriptors: Any, model: str = "m") -> str:
     return json.dumps({"modelId": model, "descriptors": descriptors})
 
 
-# The seed's example: two actions, THINK [100, 101] and EXECUTE [200].
+# The example of its proposal: two actions, THINK [100, 101] and EXECUTE [200].
 SEED = payload([100, 101], [200], model="test")
