@@ -15,7 +15,6 @@ from collections import defaultdict
 from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -23,25 +22,25 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.logits import Golden, Literals
 from sampler_parity.harness.inputs.manifest import read_manifest
-from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.parity.boundary import apply_around
 from sampler_parity.harness.parity.explanations import explanations_file, read_explanations
 from sampler_parity.harness.protocol.schema import protocol_schema
-from sampler_parity.harness.suite.blocks.distribution import KINDS
 from sampler_parity.harness.suite.blocks.matrix import Grid
+from sampler_parity.harness.suite.blocks.timing import TimedChain
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import (
-    Suite,
+    SuiteFile,
     expand,
     expand_cells,
+    expand_timings,
+    expand_widths,
     expand_workloads,
     read_suite,
     suite_id,
 )
+from sampler_parity.harness.suite.model import Suite
 from sampler_parity.harness.suite.prepared import prepare
-from sampler_parity.harness.timing.rounds import read_timings
-from sampler_parity.harness.timing.throughput import read_widths
-from sampler_parity.reference import SAMPLERS, Candidates, ChainError, build_chain
+from sampler_parity.reference import SAMPLERS, Candidates
 from sampler_parity.reference.registry import Sampler
 
 FILTERS = ("top_k", "top_p", "min_p", "typical_p", "xtc", "top_n_sigma")
@@ -59,22 +58,12 @@ def lint(folder: Path) -> list[str]:
     ids: dict[str, list[str]] = defaultdict(list)
     for path in sorted(folder.glob("*/*.toml")):
         try:
-            if path.parent.name == "timing":
-                problems += _timings(path)
-                continue
-            if path.parent.name == "throughput":
-                read_widths(path, quick=False)  # malformed: InputError
-                continue
             file = read_suite(path)
             suites[path] = file.suite
-            name = suite_id(path)
-            for case in expand(file, "full", few_random=True):
-                ids[case.id].append(name)
-            for cell in expand_cells(file, "full"):
-                ids[cell.id].append(name)
-            for workload in expand_workloads(file, "full"):
-                ids[workload.id].append(name)
-            problems += _cases(path, suites[path])
+            for item in _items(file):
+                ids[item].append(suite_id(path))
+            problems += _timings(path, expand_timings(file, "full"))
+            problems += _cases(path, file.suite)
         except InputError as error:
             problems.append(str(error))
     problems += _fixture_names(suites)
@@ -85,22 +74,21 @@ def lint(folder: Path) -> list[str]:
     return problems + _golden(fixtures.golden_folder()) + _schemas()
 
 
-def _timings(path: Path) -> list[str]:
-    """A timing suite has a format of its own: chains to time."""
-    problems, seen = [], set()
-    for timed in read_timings(path):
-        place = f"{suite_id(path)}: {timed.id!r}"
-        if timed.id in seen:
-            problems.append(f"{place}: an id used twice")
-        seen.add(timed.id)
-        if not any(timed.sampler in stage for stage in timed.chain):
-            problems.append(f"{place}: its chain is without {timed.sampler!r}, which it is about")
-        try:
-            vocab = read_vocab(vocab_path(timed.vocab)) if timed.vocab else None
-            build_chain(timed.chain, n_vocab=timed.logits.n, vocab=vocab)
-        except ChainError as error:
-            problems.append(f"{place}: {error}")
-    return problems
+def _items(file: SuiteFile) -> Iterator[str]:
+    """The ids of all that a suite runs."""
+    yield from (case.id for case in expand(file, "full", few_random=True))
+    yield from (cell.id for cell in expand_cells(file, "full"))
+    yield from (workload.id for workload in expand_workloads(file, "full"))
+    yield from (timed.result_id for timed in expand_timings(file, "full"))
+    yield from (width.id for width in expand_widths(file, "full"))
+
+
+def _timings(path: Path, timings: list[TimedChain]) -> list[str]:
+    return [
+        f"{suite_id(path)}: {timed.id!r}: its chain is without {timed.sampler!r}, which it is about"
+        for timed in timings
+        if not any(timed.sampler in stage for stage in timed.chain)
+    ]
 
 
 def _unique(ids: dict[str, list[str]]) -> list[str]:
@@ -108,27 +96,10 @@ def _unique(ids: dict[str, list[str]]) -> list[str]:
     return [f"id {i!r} is in {' and in '.join(at)}" for i, at in ids.items() if len(at) > 1]
 
 
-def _blocks(suite: Suite) -> list[Any]:
-    return [
-        *suite.case,
-        *suite.matrix,
-        *suite.pairs,
-        *suite.random_chains,
-        *suite.fuzz,
-        *suite.decode,
-        *suite.generate,
-        *(block for kind in KINDS for block in getattr(suite, kind)),
-        *suite.grammar,
-        *suite.random_grammars,
-        *suite.random_tries,
-        *suite.skip_ratio,
-    ]
-
-
 def _prose(suites: dict[Path, Suite]) -> list[str]:
     problems, described = [], defaultdict(list)
     for path, suite in suites.items():
-        for block in _blocks(suite):
+        for block in suite.described():
             place = f"{suite_id(path)}: {block.id!r}"
             described[block.description.strip().lower()].append(place)
             if re.search(r"\bshould\b", block.description, re.IGNORECASE):

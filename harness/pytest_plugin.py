@@ -74,7 +74,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "SuiteTest
 
 def _looks_like_suite(path: Path) -> bool:
     """Whether a file that nobody named is meant as a suite; a broken one in its folder is."""
-    from sampler_parity.harness.suite.file import Suite
+    from sampler_parity.harness.suite.model import BLOCKS
 
     try:
         data = tomllib.loads(path.read_text())
@@ -82,8 +82,7 @@ def _looks_like_suite(path: Path) -> bool:
         return True
     except (OSError, UnicodeDecodeError):
         return False
-    blocks = Suite.model_fields.keys() - {"name", "sampler", "chains"}
-    return "name" in data and bool(data.keys() & blocks)
+    return "name" in data and not data.keys().isdisjoint(BLOCKS)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

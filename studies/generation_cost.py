@@ -64,11 +64,11 @@ def measure(
 ) -> dict[str, Cost]:
     """The cost of each chain on a model, by name or path."""
     path = model_path(name)
-    model, vocab = Model(worker.library, path), read_vocab(path)
+    model = Model(worker.library, path)
     prompt = prompt or PROMPTS[name]
     found = {}
     for chain, stages in chains.items():
-        spec = complete(fill(stages, {"prompt": 1}, model.n_vocab), model.n_vocab, vocab)
+        spec = complete(fill(stages, {"prompt": 1}, model.n_vocab), model.n_vocab)
         found[chain] = _generate(worker, model, path, spec, prompt, tokens)
     return found
 

@@ -18,7 +18,6 @@ from sampler_parity.harness.bundle.summary import summarize
 from sampler_parity.harness.cli.progress import Progress
 from sampler_parity.harness.distribution.decisions import unmet
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.run import cases as run
 from sampler_parity.harness.run import distribution, skip_ratio, timing
 from sampler_parity.harness.run.cluster import Cluster, labels
@@ -54,18 +53,16 @@ def run_suites(
     instructions: bool,
 ) -> None:
     found = suite.find_suites(wanted)
-    timings = [path for path in found if timing.is_timing(path)]
-    files = [suite.read_suite(path) for path in found if path not in timings]
-    timed = timing.read(timings, profile == "quick" and not case)
+    files = [suite.read_suite(path) for path in found]
+    timed = timing.read(files, profile if not case else "full")
     cases, cells, workloads = _chosen(files, profile, seed, case or [], timed.ids)
     if case:
         timed = timed.only(lambda i: any(_matches(i, pattern) for pattern in case))
     releases = registry.references(names, reference)
     folder = output or Path("bundles") / time.strftime("%Y%m%d-%H%M%S")
     digests = {suite.suite_id(file.path): file.sha256 for file in files}
-    digests |= {suite.suite_id(path): fixtures.digest(path) for path in timings}
     remote = _cluster(where, names, label or [])
-    if remote is not None and (timings or workloads):
+    if remote is not None and (timed.ids or workloads):
         problem = "timings and skip-ratio measurements are taken on this machine alone"
         raise InputError("--executor", problem, "run them without it, to a bundle of their own")
     info = (remote or run).describe(

@@ -179,7 +179,7 @@ def _record_one(
     n_steps, n_vocab = rows.shape
     scratch = backend.scratch
     out = scratch.write(0, rows.reshape(-1))
-    chain = complete(p.numbers(recorded.chain), n_vocab, read_vocab(model))
+    chain = complete(p.numbers(recorded.chain), n_vocab)
     steps = [
         p.Step(row=i, accept=recorded.accepted(i, None) if recorded.accept else "selected")
         for i in range(n_steps)

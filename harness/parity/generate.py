@@ -112,7 +112,7 @@ def ask_generate(
     request = p.GenerateRequest(
         model=str(path),
         n_vocab=n_vocab,
-        chain=complete(case.chain, n_vocab, read_vocab(path)),
+        chain=complete(case.chain, n_vocab),
         prompt=decoded.prompt,
         n_tokens=n_tokens,
         out=0,

@@ -56,7 +56,7 @@ def _related_case(ready: Prepared, relation: Relation) -> tuple[Prepared, Any]:
     if relation.kind == "permuted":
         permutation = np.random.default_rng(relation.seed).permutation(case.logits.n)
         return replace(ready, rows=[row[permutation] for row in ready.rows]), permutation
-    chain = complete(relation.chain, case.logits.n, ready.vocab)
+    chain = complete(relation.chain, case.logits.n)
     changed = case.model_copy(update={"chain": relation.chain})
     return replace(ready, chain=chain, case=changed), None
 

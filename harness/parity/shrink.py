@@ -5,12 +5,15 @@ Greedy: each simpler case that still fails replaces the case. What "fails" means
 
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import Decoded, LiteralRows
 from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.suite.checked import Checked
 from sampler_parity.reference import ChainError
 
 SCREEN_TOKENS = 24
@@ -49,8 +52,9 @@ def short(value: Any) -> Any:
 
 def _holds(case: Case, fails: Fails) -> bool:
     try:
+        Checked(Path("shrunk")).case(case.id, case)
         return fails(case)
-    except (ChainError, ValueError):
+    except (ChainError, InputError, ValueError):
         return False
 
 

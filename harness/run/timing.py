@@ -1,18 +1,23 @@
-"""The timing part of a run: suites/timing and suites/throughput, after everything else, alone."""
+"""The timing part of a run: what suites time, after everything else, alone."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle.bundle import BundleWriter
 from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.suite.blocks.throughput import Width
 from sampler_parity.harness.suite.blocks.timing import TimedChain
-from sampler_parity.harness.suite.file import suite_id
+from sampler_parity.harness.suite.file import (
+    Profile,
+    SuiteFile,
+    expand_timings,
+    expand_widths,
+    suite_id,
+)
 from sampler_parity.harness.timing import conditions, instructions, throughput
 from sampler_parity.harness.timing import rounds as timing
-from sampler_parity.harness.timing.throughput import Width
 
 FLOOR = "null"
 
@@ -29,29 +34,22 @@ class Timed:
 
     @property
     def ids(self) -> list[str]:
-        chains = [f"timing/{chain.id}" for _, chain in self.chains]
+        chains = [chain.result_id for _, chain in self.chains]
         return [*chains, *(width.id for _, width in self.widths)]
 
     def only(self, wanted: Callable[[str], bool]) -> "Timed":
         return Timed(
-            [pair for pair in self.chains if wanted(f"timing/{pair[1].id}")],
+            [pair for pair in self.chains if wanted(pair[1].result_id)],
             [pair for pair in self.widths if wanted(pair[1].id)],
         )
 
 
-def is_timing(path: Path) -> bool:
-    """Whether this suite has a format of its own: it says what to time."""
-    return path.resolve().parent.name in ("timing", "throughput")
-
-
-def read(paths: list[Path], quick: bool) -> Timed:
-    """Raises InputError for a malformed suite."""
-    of = {path: path.resolve().parent.name for path in paths}
-    chains = [p for p, group in of.items() if group == "timing"]
-    widths = [p for p, group in of.items() if group == "throughput"]
+def read(files: list[SuiteFile], profile: Profile) -> Timed:
+    """What suites time. Raises InputError."""
+    named = [(suite_id(file.path), file) for file in files]
     return Timed(
-        [(suite_id(path), t) for path in chains for t in timing.read_timings(path, quick)],
-        [(suite_id(path), w) for path in widths for w in throughput.read_widths(path, quick)],
+        [(suite, timed) for suite, file in named for timed in expand_timings(file, profile)],
+        [(suite, width) for suite, file in named for width in expand_widths(file, profile)],
     )
 
 
@@ -74,7 +72,7 @@ def run_timings(
 
     count: the instructions, too. rounds: of every chain, in place of the profile's.
     """
-    chains = [pair for pair in todo.chains if f"timing/{pair[1].id}" not in writer.done]
+    chains = [pair for pair in todo.chains if pair[1].result_id not in writer.done]
     widths = [pair for pair in todo.widths if pair[1].id not in writer.done]
     if chains:
         with ExitStack() as stack:

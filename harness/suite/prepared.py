@@ -40,13 +40,13 @@ class Prepared:
 
 
 def prepare(case: Case) -> Prepared:
-    """Raises ChainError for a chain that cannot be built, InputError for a bad fixture."""
+    """Raises InputError for a bad fixture."""
     path = vocab_path(case.vocab) if case.vocab else None
     vocab = read_vocab(path) if path else None
     steps, instances = plan(case)
     return Prepared(
         case=case,
-        chain=complete(case.chain, case.logits.n, vocab),
+        chain=complete(case.chain, case.logits.n),
         rows=[case.logits.row(i) for i in range(1 + max(step.row for step in steps))],
         steps=steps,
         instances=instances,

@@ -6,7 +6,6 @@ process of the baseline is timed in the same rounds: what it seems to differ by 
 
 import random
 from dataclasses import dataclass, field
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +13,11 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.records.case import Conditions, TimingResult
 from sampler_parity.harness.inputs.chains import complete
-from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
+from sampler_parity.harness.inputs.vocabularies import vocab_path
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
-from sampler_parity.harness.suite.blocks.timing import TimedChain, read_suite
+from sampler_parity.harness.suite.blocks.timing import TimedChain
+from sampler_parity.harness.suite.file import expand_timings, read_suite, suites_folder
 from sampler_parity.harness.timing import conditions
 
 REPETITIONS = 3
@@ -26,9 +26,8 @@ RULE_SIZE = 131_072  # the rule on reference : llama.cpp is measured at test_per
 
 def read_timings(path: Path | None = None, quick: bool = False) -> list[TimedChain]:
     """The chains of a timing suite, by default suites/timing/samplers.toml. Raises InputError."""
-    return read_suite(
-        path or Path(str(files("sampler_parity.suites"))) / "timing" / "samplers.toml", quick
-    )
+    file = read_suite(path or suites_folder() / "timing" / "samplers.toml")
+    return expand_timings(file, "quick" if quick else "full")
 
 
 def rule_chains() -> list[TimedChain]:
@@ -91,7 +90,7 @@ def time_chain(
         if turn > 0 and frequency is not None:
             mhz.append(frequency)
     return TimingResult(
-        id=f"timing/{timed.id}",
+        id=timed.result_id,
         sampler=timed.sampler,
         n_vocab=timed.logits.n,
         repetitions=REPETITIONS,
@@ -112,9 +111,7 @@ def _request(timed: TimedChain, backend: str) -> p.TimeRequest:
     path = vocab_path(timed.vocab) if timed.vocab else None
     n = timed.logits.n
     return p.TimeRequest(
-        chain=complete(
-            timed.instead.get(backend, timed.chain), n, read_vocab(path) if path else None
-        ),
+        chain=complete(timed.instead.get(backend, timed.chain), n),
         n_vocab=n,
         vocab=str(path) if path else None,
         rows=p.Rows(at=0, count=1, n=n),

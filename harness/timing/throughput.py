@@ -1,10 +1,6 @@
 """Tokens a second with decoding: backends take turns, round by round in random order."""
 
 import random
-from pathlib import Path
-from typing import Any
-
-from pydantic import Field
 
 from sampler_parity.harness.bundle.records.throughput import (
     Generation,
@@ -13,66 +9,9 @@ from sampler_parity.harness.bundle.records.throughput import (
 )
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.models import model_path, n_vocab_of
-from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
-from sampler_parity.harness.suite.blocks.grid import Block, Subset, fill, points
-from sampler_parity.harness.suite.blocks.timing import read_toml
-
-
-class Width(Block):
-    """A chain on a model with one and more sequences at once, each of them given the prompt."""
-
-    id: str
-    model: str
-    chain_name: str
-    chain: p.ChainSpec
-    prompt: list[int] = Field(min_length=1)
-    tokens: int = Field(gt=0)
-    sequences: int = Field(gt=0)
-
-
-class _Grid(Block):
-    """sizes: sequences at once. The quick profile takes `quick` of the grid."""
-
-    id: str
-    model: str
-    prompt: list[int] = Field(min_length=1)
-    tokens: int = Field(gt=0)
-    sizes: list[int]
-    chains: list[str]
-    quick: bool | Subset | list[Subset] = True
-
-
-class _Suite(Block):
-    name: str
-    chains: dict[str, p.ChainSpec]
-    grid: list[_Grid]
-
-
-def read_widths(path: Path, quick: bool) -> list[Width]:
-    """What a suite in suites/throughput/ measures. Raises InputError."""
-
-    def widths(suite: _Suite) -> list[Width]:
-        return [one for grid in suite.grid for one in _expand(grid, suite.chains, quick)]
-
-    return read_toml(path, _Suite, widths)
-
-
-def _expand(grid: _Grid, chains: dict[str, p.ChainSpec], quick: bool) -> list[Width]:
-    axes: dict[str, list[Any]] = {"chains": grid.chains, "sizes": grid.sizes}
-    return [
-        Width(
-            id=f"throughput/{grid.id}/{point['chains']}/{point['sizes']}",
-            model=grid.model,
-            chain_name=point["chains"],
-            chain=fill(chains[point["chains"]], {}, n_vocab_of(grid.model)),
-            prompt=grid.prompt,
-            tokens=grid.tokens,
-            sequences=point["sizes"],
-        )
-        for point in points(axes, grid.quick, quick)
-    ]
+from sampler_parity.harness.suite.blocks.throughput import Width
 
 
 def measure(
@@ -88,7 +27,7 @@ def measure(
     request = p.ThroughputRequest(
         model=str(path),
         n_vocab=n,
-        chain=complete(asked.chain, n, read_vocab(path)),
+        chain=complete(asked.chain, n),
         prompt=asked.prompt,
         n_tokens=asked.tokens,
         sequences=asked.sequences,

@@ -28,7 +28,6 @@ from sampler_parity.harness.backends.llama_cpp.decode import Context, Model
 from sampler_parity.harness.backends.llama_cpp.token_trie import FlatTrie, NativeTrie, Worker
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.chains import complete
-from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.reference.samplers.token_trie import BEFORE_TRIE
 from sampler_parity.reference.trie import Payload, TrieCache
@@ -86,7 +85,7 @@ class Session:
     ) -> None:
         self.library, self.model_id = worker.library, model_id
         self.model = Model(worker.library, path)
-        spec = complete(chain, self.model.n_vocab, read_vocab(path))
+        spec = complete(chain, self.model.n_vocab)
         self._built = worker.build(spec, self.model.n_vocab, str(path))
         names = [name for stage in spec for name in stage]
         leading = (i for i, name in enumerate(names) if name not in BEFORE_TRIE)

@@ -47,11 +47,10 @@ def test_dist_clone_draws_the_same_tokens_as_its_original() -> None:
 def _ids(suite: str) -> set[str]:
     """All that `run SUITE --case` may name."""
     paths = find_suites([suite])
-    timed = [path for path in paths if timing.is_timing(path)]
-    files = [read_suite(path) for path in paths if path not in timed]
+    files = [read_suite(path) for path in paths]
     found = {case.id for file in files for case in expand(file, "full")}
     found |= {cell.id for file in files for cell in expand_cells(file, "full")}
-    return found | set(timing.read(timed, quick=False).ids)
+    return found | set(timing.read(files, "full").ids)
 
 
 def test_every_case_that_the_findings_name_exists() -> None:

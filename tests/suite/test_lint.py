@@ -111,9 +111,9 @@ def test_lint_reads_the_suites_of_every_folder(tmp_path: Path, group: str) -> No
     ("old", "new", "message"),
     [
         ("top_k = {k = 4}", "top_q = {}", "unknown sampler"),
-        ("[[chain]]", CHAIN + "[[chain]]", "timing/mine: 'a': an id used twice"),
+        ("[[chain]]", CHAIN + "[[chain]]", "chain 'a': duplicate id 'a'"),
         ('sampler = "top_k"', 'sampler = "top_p"', "its chain is without 'top_p'"),
-        ("n = 8", "n = 0", "malformed"),
+        ("n = 8", "n = 0", "chain 'a': logits"),
     ],
     ids=["chain", "same-id", "other-sampler", "logits"],
 )

@@ -87,7 +87,7 @@ def native_stages(
     native.scratch.ensure(at + 12 * len(row) * len(spec) * steps)
     reply = native.ask(
         p.RunRequest(
-            chain=complete(spec, len(row), read_vocab(path) if path else None),
+            chain=complete(spec, len(row)),
             n_vocab=len(row),
             vocab=str(path) if path else None,
             rows=p.Rows(at=0, count=1, n=len(row)),

@@ -1,27 +1,21 @@
-"""Timing suites: what is timed, as data. docs/timing.md explains the format.
+"""Blocks of a suite that time chains. docs/timing.md explains them.
 
 A `[[chain]]` is one chain on one row of logits; a `[[grid]]` is one chain over vocabulary sizes,
 lengths of history and shares of banned tokens, from which slopes are fitted.
 """
 
-import tomllib
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any, Literal, TypeVar
+from collections.abc import Iterator
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import Generated, Logits
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.suite.blocks.grid import Axes, Family, Subset, fill, points
 
 Steady = Literal["n_vocab", "last_n"]
-
-M = TypeVar("M", bound=BaseModel)
-T = TypeVar("T")
 
 
 class TimedChain(BaseModel):
@@ -44,6 +38,11 @@ class TimedChain(BaseModel):
     steady: list[Steady] = []
     quick: bool = True
     instead: dict[str, p.ChainSpec] = {}
+
+    @property
+    def result_id(self) -> str:
+        """The id of its result in a bundle."""
+        return f"timing/{self.id}"
 
     def row(self) -> NDArray[np.float32]:
         """The logits; the largest is never banned."""
@@ -104,37 +103,3 @@ class TimedGrid(BaseModel):
     def _history(self, last_n: int, n: int) -> list[int]:
         """Distinct tokens, or alphabet of them over and over."""
         return [5 * (i % (self.alphabet or last_n)) % n for i in range(last_n)]
-
-
-class TimingSuite(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    name: str
-    sizes: list[int] = []
-    chain: list[TimedChain] = []
-    grid: list[TimedGrid] = []
-
-
-def read_suite(path: Path, quick: bool) -> list[TimedChain]:
-    """The chains of a timing suite. Raises InputError."""
-
-    def chains(suite: TimingSuite) -> list[TimedChain]:
-        found = [chain for chain in suite.chain if chain.quick or not quick]
-        return found + [one for grid in suite.grid for one in grid.chains(suite.sizes, quick)]
-
-    return read_toml(path, TimingSuite, chains)
-
-
-def read_toml(path: Path, model: type[M], expand: Callable[[M], list[T]]) -> list[T]:
-    """What a suite of this format expands to. Raises InputError."""
-    mend = "see docs/timing.md"
-    try:
-        return expand(model.model_validate(tomllib.loads(path.read_text())))
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        raise InputError(path, f"malformed: {where}: {first['msg']}", mend) from None
-    except KeyError as error:
-        raise InputError(path, f"malformed: no chain {error}", mend) from None
-    except (tomllib.TOMLDecodeError, ValueError, OSError) as error:
-        raise InputError(path, f"malformed: {str(error).splitlines()[0]}", mend) from None

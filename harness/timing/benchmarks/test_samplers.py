@@ -9,7 +9,7 @@ import pytest
 from sampler_parity.harness.backends.engines import WORKERS
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.inputs.chains import complete
-from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
+from sampler_parity.harness.inputs.vocabularies import vocab_path
 from sampler_parity.harness.protocol.interface import Instance, Worker
 from sampler_parity.harness.suite.blocks.timing import TimedChain
 from sampler_parity.harness.suite.file import suite_id, suites_folder
@@ -34,7 +34,7 @@ def instance_of(backend: Worker, timed: TimedChain) -> Instance:
     """The chain after its history, as `time` of the protocol builds it."""
     path: Path | None = vocab_path(timed.vocab) if timed.vocab else None
     n = timed.logits.n
-    chain = complete(timed.chain, n, read_vocab(path) if path else None)
+    chain = complete(timed.chain, n)
     instance = backend.build(chain, n, str(path) if path else None)
     for token in timed.history:
         instance.accept(token)

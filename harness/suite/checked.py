@@ -1,0 +1,80 @@
+"""What enters by a suite is checked here, once: its chains are built.
+
+So a bad parameter is found before anything runs, and who runs a chain takes it as it is.
+"""
+
+from pathlib import Path
+
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs.logits import Computed, Decoded, Logits
+from sampler_parity.harness.inputs.models import model_path, n_vocab_of
+from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
+from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.harness.suite.blocks.distribution import Cell
+from sampler_parity.harness.suite.blocks.throughput import Width
+from sampler_parity.harness.suite.blocks.timing import TimedChain
+from sampler_parity.harness.suite.case import Case
+from sampler_parity.reference import ChainError, Vocab, build_chain
+
+Named = list[tuple[str, ChainSpec]]  # chains by the field that they stand in
+
+
+class Checked:
+    """The chains of a file that were built: each distinct one is built once."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._built: set[str] = set()
+
+    def case(self, place: str, case: Case) -> None:
+        chains: Named = [("chain", case.chain)]
+        if case.relation is not None and case.relation.kind != "permuted":
+            chains.append(("relation.chain", case.relation.chain))
+        self._fits(place, case.logits.n, case.vocab)
+        self._on_logits(place, case.logits, case.vocab, chains)
+
+    def cell(self, place: str, cell: Cell) -> None:
+        self._fits(place, cell.logits.n, cell.vocab)
+        law: Named = [("law", cell.law)] if cell.law else []
+        self._on_logits(place, cell.logits, cell.vocab, [("chain", cell.chain), *law])
+
+    def timed(self, place: str, timed: TimedChain) -> None:
+        others: Named = [(f"instead.{name}", chain) for name, chain in timed.instead.items()]
+        self._on_logits(place, timed.logits, timed.vocab, [("chain", timed.chain), *others])
+
+    def width(self, place: str, width: Width) -> None:
+        n = n_vocab_of(width.model)
+        self._prompt(place, width.prompt, n)
+        self._build(place, [("chain", width.chain)], n, read_vocab(model_path(width.model)))
+
+    def _fits(self, place: str, n: int, named: str | None) -> None:
+        """Of what is judged; for a time a small vocabulary will do."""
+        known = len(read_vocab(vocab_path(named))) if named else n
+        if n > known:
+            problem = f"{place}: logits: {n} are more than the {known} tokens of {named!r}"
+            raise InputError(self._path, problem, "use fewer")
+
+    def _on_logits(self, place: str, logits: Logits, named: str | None, chains: Named) -> None:
+        vocab = read_vocab(vocab_path(named)) if named else None
+        if isinstance(logits, Decoded):
+            vocab = read_vocab(model_path(logits.decoded))
+        if isinstance(logits, Decoded | Computed):
+            self._prompt(place, logits.prompt, logits.n)
+        key = str((chains, named))
+        if key not in self._built:
+            self._build(place, chains, logits.n, vocab)
+            self._built.add(key)
+
+    def _prompt(self, place: str, prompt: list[int], n: int) -> None:
+        foreign = [token for token in prompt if token >= n]
+        if foreign:
+            problem = f"{place}: prompt: token {foreign[0]} is not in the model's {n} tokens"
+            mend = "take the prompt from this model's vocabulary"
+            raise InputError(self._path, problem, mend)
+
+    def _build(self, place: str, chains: Named, n: int, vocab: Vocab | None) -> None:
+        for field, chain in chains:
+            try:
+                build_chain(chain, n_vocab=n, vocab=vocab)
+            except ChainError as error:
+                raise InputError(self._path, f"{place}: {field}: {error}") from None

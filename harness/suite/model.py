@@ -1,0 +1,123 @@
+"""What a suite file may hold: its blocks, and what is said of a file that holds another thing."""
+
+from collections.abc import Iterator
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Tag, ValidationError
+
+from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.harness.suite.blocks.decode import Decodings
+from sampler_parity.harness.suite.blocks.distribution import (
+    Coupled,
+    Frequency,
+    Independence,
+    Injected,
+    Tail,
+)
+from sampler_parity.harness.suite.blocks.fuzz import Fuzz
+from sampler_parity.harness.suite.blocks.generate import Generations
+from sampler_parity.harness.suite.blocks.grammar import Grammars, RandomGrammars
+from sampler_parity.harness.suite.blocks.matrix import Matrix, Pairs
+from sampler_parity.harness.suite.blocks.random_chains import RandomChains
+from sampler_parity.harness.suite.blocks.skip_ratio import SkipRatios
+from sampler_parity.harness.suite.blocks.throughput import WidthGrid
+from sampler_parity.harness.suite.blocks.timing import TimedChain, TimedGrid
+from sampler_parity.harness.suite.blocks.trie import RandomTries
+from sampler_parity.harness.suite.case import Case
+
+
+class SuiteCase(Case):
+    """An explicit case; quick = false leaves it to the full profile."""
+
+    quick: bool = True
+
+    def plain(self) -> Case:
+        return Case(**{name: getattr(self, name) for name in Case.model_fields})
+
+
+def _kind_of_grid(block: Any) -> str:
+    """A grid on a model measures tokens a second; one on logits times a chain."""
+    model = block.get("model") if isinstance(block, dict) else getattr(block, "model", None)
+    return "timing" if model is None else "throughput"
+
+
+_Grid = Annotated[
+    Annotated[TimedGrid, Tag("timing")] | Annotated[WidthGrid, Tag("throughput")],
+    Discriminator(_kind_of_grid),
+]
+
+
+class Suite(BaseModel):
+    """A suite file. sampler: the sampler that it is about, where it is about one.
+
+    chains: by name, for every block of generate that has none of its own, and for those of grid
+    that measure tokens a second. sizes: for every block of grid that times and has none.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    sampler: str | None = None
+    case: list[SuiteCase] = []
+    matrix: list[Matrix] = []
+    pairs: list[Pairs] = []
+    random_chains: list[RandomChains] = []
+    fuzz: list[Fuzz] = []
+    decode: list[Decodings] = []
+    generate: list[Generations] = []
+    frequency: list[Frequency] = []
+    coupled: list[Coupled] = []
+    tail: list[Tail] = []
+    independence: list[Independence] = []
+    injected: list[Injected] = []
+    grammar: list[Grammars] = []
+    random_grammars: list[RandomGrammars] = []
+    random_tries: list[RandomTries] = []
+    skip_ratio: list[SkipRatios] = []
+    chain: list[TimedChain] = []
+    grid: list[_Grid] = []
+    chains: dict[str, ChainSpec] = {}
+    sizes: list[int] = []
+
+    def described(self) -> Iterator[Any]:
+        """Every block with a description; what is timed has none."""
+        for name in BLOCKS:
+            if name not in ("chain", "grid"):
+                yield from getattr(self, name)
+
+
+_OF_FILE = ("name", "sampler", "chains", "sizes")
+BLOCKS = tuple(name for name in Suite.model_fields if name not in _OF_FILE)
+
+
+def explain(error: ValidationError, data: dict[str, Any]) -> tuple[str, str]:
+    """Problem and mend of the first thing that is wrong: block with its id, field, reason."""
+    location, reason, mend = first_of(error)
+    place = [str(part) for part in location]
+    if len(location) >= 2 and location[0] in BLOCKS and isinstance(location[1], int):
+        block = data[location[0]][location[1]]
+        name = block.get("id") if isinstance(block, dict) else None
+        shown = repr(name) if name else f"number {location[1] + 1}"
+        inner = location[3:] if location[0] == "grid" else location[2:]  # behind the kind of grid
+        place = [f"{location[0]} {shown}", ".".join(str(part) for part in inner)]
+    return f"{': '.join(part for part in place if part)}: {reason}", mend
+
+
+def first_of(error: ValidationError) -> tuple[tuple[int | str, ...], str, str]:
+    """Location, reason and mend of the error to show.
+
+    Of a union (logits) every member complains; what is not about keys says most.
+    """
+    errors = error.errors(include_url=False)
+    about_keys = ("extra_forbidden", "missing")
+    chosen = next((e for e in errors if e["type"] not in about_keys), errors[0])
+    reason = chosen["msg"].removeprefix("Value error, ")
+    mend = {
+        "extra_forbidden": "remove it or correct its name",
+        "missing": "add it",
+        "string_too_long": "shorten it",
+    }.get(chosen["type"], "")
+    if "logits" in chosen["loc"] and chosen["type"] in about_keys:
+        reason = "must be {values}, {probs}, {family, n, seed}, {log_of_id} or {golden, row}"
+        mend = ""
+    return chosen["loc"], reason, mend
