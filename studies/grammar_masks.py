@@ -15,6 +15,7 @@ import random
 import statistics
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from sampler_parity.harness.backends import registry
@@ -25,8 +26,8 @@ from sampler_parity.harness.inputs.logits import Generated
 from sampler_parity.harness.inputs.random_model import random_128256_path
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.parity.execute import execute
-from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
+from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.suite.blocks.grammar import spell
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.prepared import Prepared, prepare
@@ -82,7 +83,7 @@ def case_of(workload: str, vocab: str) -> Case:
     )
 
 
-def measure(case: Case, backends: list[BackendProcess], rounds: int, seed: int) -> dict[str, Costs]:
+def measure(case: Case, backends: Sequence[Backend], rounds: int, seed: int) -> dict[str, Costs]:
     ready, order = prepare(case), random.Random(seed)
     judged = execute(case, [backend for backend in backends if backend.name != "null"]).backends
     found = {b.name: Costs(failed=_unfit(judged.get(b.name))) for b in backends}
@@ -103,26 +104,14 @@ def _unfit(result: BackendResult | None) -> str:
     return f"{result.verdict}: {result.detail or f'step {result.step}'}"
 
 
-def _once(ready: Prepared, backend: BackendProcess) -> tuple[float, float]:
+def _once(ready: Prepared, backend: Backend) -> tuple[float, float]:
     """A walk along the text: microseconds a step, and milliseconds of a request without steps."""
-    n = ready.case.logits.n
-    backend.scratch.ensure(4 * n)
-    backend.scratch.write(0, ready.rows[0])
-    request = p.RunRequest(
-        chain=ready.chain,
-        n_vocab=n,
-        vocab=ready.vocab_file,
-        rows=p.Rows(at=0, count=1, n=n),
-        steps=[],
-        detail="token",
-        out=4 * n,
-    )
     start = time.perf_counter_ns()
-    backend.ask(request, p.RunReply)
+    ask.run(backend, ready.setting, ready.rows[:1], [], detail="token")
     setup_ns = time.perf_counter_ns() - start
     steps = [step.model_copy(update={"row": 0}) for step in ready.steps]
-    reply = backend.ask(request.model_copy(update={"steps": steps}), p.RunReply)
-    return reply.ns / len(steps) / 1e3, setup_ns / 1e6
+    ran = ask.run(backend, ready.setting, ready.rows[:1], steps, detail="token")
+    return ran.ns / len(steps) / 1e3, setup_ns / 1e6
 
 
 def rows(case: Case, found: dict[str, Costs]) -> list[str]:

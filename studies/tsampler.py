@@ -18,7 +18,7 @@ from sampler_parity.harness.backends import registry
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import FAMILIES
-from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol import ask
 from sampler_parity.reference import Candidates, build_chain, floats
 from sampler_parity.reference.pipelines.tsampler import filters, sample, v8_math
 from sampler_parity.reference.pipelines.tsampler.history import TokenHistoryTracker
@@ -223,16 +223,8 @@ def times() -> None:
         try:
             for n in sizes:
                 logits = FAMILIES["zipf"](np.random.default_rng(1), n).astype(np.float32)
-                process.scratch.ensure(4 * n)
-                process.scratch.write(0, logits)
-                request = p.TimeRequest(
-                    chain=complete(chain, n),
-                    n_vocab=n,
-                    rows=p.Rows(at=0, count=1, n=n),
-                    history=list(range(64)),
-                    repetitions=60,
-                )
-                row.append(np.median(process.ask(request, p.TimeReply).ns[30:]) / 1e6)
+                setting = ask.Setting(complete(chain, n), n, history=list(range(64)))
+                row.append(np.median(ask.time(process, setting, logits, 60).ns[30:]) / 1e6)
         finally:
             process.close()
         print(f"  {backend + ': ' + name:<50}" + "".join(f"{ms:<13.3f}" for ms in row))

@@ -16,7 +16,7 @@ import numpy as np
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import FAMILIES
-from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol import ask
 from sampler_parity.reference import Candidates, build_chain
 from sampler_parity.reference.pipelines.tsampler.metrics import entropy
 from studies.tsampler import golden
@@ -55,19 +55,9 @@ def seeds() -> None:
     n = 100_000
     process = registry.start("llama.cpp")
     try:
-        process.scratch.ensure(4 * n + 8)
-        process.scratch.write(0, np.zeros(n, np.float32))
-        request = p.DrawsRequest(
-            chain=complete([{"dist": {"seed": 0xFFFFFFFF}}], n),
-            n_vocab=n,
-            rows=p.Rows(at=0, count=1, n=n),
-            n=1,
-            out=4 * n,
-        )
-        tokens = set()
-        for _ in range(20):
-            process.ask(request, p.DrawsReply)
-            tokens.add(int(process.scratch.view(4 * n, 1, np.int32)[0]))
+        setting = ask.Setting(complete([{"dist": {"seed": 0xFFFFFFFF}}], n), n)
+        row = np.zeros(n, np.float32)
+        tokens = {int(ask.draws(process, setting, row, 1).tokens[0]) for _ in range(20)}
     finally:
         process.close()
     print(f"  llama.cpp, LLAMA_DEFAULT_SEED: {len(tokens)}/20 different")
@@ -115,14 +105,9 @@ def filters() -> None:
     }
     process = registry.start("tsampler")
     try:
-        process.scratch.ensure(4 * n)
         row = FAMILIES["zipf"](np.random.default_rng(1), n).astype(np.float32)
         for name, chain in chains.items():
-            process.scratch.write(0, row)
-            rows = p.Rows(at=0, count=1, n=n)
-            asked = complete(chain, n)
-            request = p.TimeRequest(chain=asked, n_vocab=n, rows=rows, repetitions=60)
-            ns = process.ask(request, p.TimeReply).ns[30:]
+            ns = ask.time(process, ask.Setting(complete(chain, n), n), row, 60).ns[30:]
             print(f"  {name:<26}{np.median(ns) / 1e6:.3f}")
     finally:
         process.close()

@@ -10,7 +10,8 @@ from sampler_parity.harness.backends.llama_cpp import builds
 from sampler_parity.harness.backends.llama_cpp.signatures import known_release
 from sampler_parity.harness.bundle.records.case import BackendInfo
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
+from sampler_parity.harness.protocol.interface import BackendFailure
+from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.reference.releases import NEWEST
 
 _FOLDER = Path(__file__).parent

@@ -8,8 +8,8 @@ from sampler_parity.harness.distribution.calibration import CELLS
 from sampler_parity.harness.distribution.cell import Planned, coupled_disagreements, plan_cell
 from sampler_parity.harness.distribution.draws import Source
 from sampler_parity.harness.inputs.logits import Generated
+from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.messages import ChainSpec
-from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.statistics.plan import Budget
 from sampler_parity.harness.suite.blocks.distribution import Coupled
 from sampler_parity.harness.suite.prepared import prepare
@@ -26,7 +26,7 @@ _CELL = Coupled(
 )
 
 
-def with_times(result: CalibrationResult, backend: BackendProcess) -> CalibrationResult:
+def with_times(result: CalibrationResult, backend: Backend) -> CalibrationResult:
     """The result with two more claims. Raises BackendFailure."""
     planned = plan_cell(_CELL, prepare(_CELL.case()), Budget(CELLS).each)
     hotter: ChainSpec = [{"temp": {"temp": 1.01}}, _DIST]
@@ -38,7 +38,7 @@ def with_times(result: CalibrationResult, backend: BackendProcess) -> Calibratio
 
 
 def _claim(
-    planned: Planned, chain: ChainSpec, backend: BackendProcess, wanted: Decision, text: str
+    planned: Planned, chain: ChainSpec, backend: Backend, wanted: Decision, text: str
 ) -> Claim:
     """The backend runs `chain`, which is judged by the law of the planned one."""
     source = Source(replace(planned.ready, chain=chain), backend, 0, planned.ready.case.logits.n)

@@ -8,7 +8,7 @@ docs/statistics.md says why stopping early costs no error.
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from sampler_parity.harness.bundle.records.distribution import CellOnBackend, Di
 from sampler_parity.harness.distribution import law
 from sampler_parity.harness.distribution.draws import Source
 from sampler_parity.harness.errors import Unsupported
-from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
+from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.statistics import bins, coupled, fit, look, tail
 from sampler_parity.harness.statistics import independence as repeats
 from sampler_parity.harness.statistics.look import Look
@@ -61,7 +61,7 @@ class Planned:
 
 
 def execute_cell(
-    cell: Cell, backends: list[BackendProcess], errors: Errors, seed: int = 0
+    cell: Cell, backends: Sequence[Backend], errors: Errors, seed: int = 0
 ) -> DistributionResult:
     """Plan a cell and test every backend. Never raises for what a backend does."""
     ready = prepare(cell.case())
@@ -128,7 +128,7 @@ def plan_cell(cell: Cell, ready: Prepared, errors: Errors) -> Planned:
     return Planned(cell, ready, errors, p, len(cell.uniforms), by_token)
 
 
-def _timed(planned: Planned, backend: BackendProcess, seed: int) -> CellOnBackend:
+def _timed(planned: Planned, backend: Backend, seed: int) -> CellOnBackend:
     start = time.perf_counter()
     try:
         source = Source(planned.ready, backend, seed, int((planned.p > 0).sum()))

@@ -1,14 +1,15 @@
 """Draws of a backend for the distribution tests, with the seeds of the chain's last stage moved."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.distribution import law
-from sampler_parity.harness.parity.ask import put_rows
+from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
+from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.suite.prepared import Prepared
 from sampler_parity.reference.random import Mt19937
 from sampler_parity.reference.walk import uniforms
@@ -24,15 +25,8 @@ class Source:
     possible: how many tokens survive to be drawn, by which a request is kept short.
     """
 
-    def __init__(
-        self, ready: Prepared, backend: BackendProcess, seed: int, possible: int = 1
-    ) -> None:
-        hello = backend.hello()
-        missing = sorted(set(ready.case.samplers) - set(hello.samplers))
-        if missing:
-            raise BackendFailure("unsupported", f"no sampler {', '.join(missing)}")
-        if "draws" not in hello.capabilities:
-            raise BackendFailure("unsupported", "no draws")
+    def __init__(self, ready: Prepared, backend: Backend, seed: int, possible: int = 1) -> None:
+        ask.claim(backend, "draws", ready.chain)
         self.ready, self.backend, self.ns = ready, backend, 0
         self._first = self._next = seed * STRIDE
         self._portion = max(1, min(_MOST_DRAWS, _MOST_WORK // possible))
@@ -62,34 +56,18 @@ class Source:
     def _ask(self, n: int, moved: int, given: NDArray[np.float64] | None) -> NDArray[np.int32]:
         backend, chain = self.backend, _moved(self.ready.chain, moved)
         self._seeds.append((chain[-1][next(iter(chain[-1]))].get("seed", 0), n))
-        if given is not None and "uniforms" not in backend.hello().capabilities:
-            raise BackendFailure("unsupported", "takes no uniforms")
-        rows = put_rows(self.ready, backend)
-        at = rows.at + 4 * rows.count * rows.n
-        at += -at % 8
-        out = at
-        if given is not None:
-            backend.scratch.ensure(at + 8 * n)
-            out = backend.scratch.write(at, given)
-        backend.scratch.ensure(out + 4 * n)
-        request = p.DrawsRequest(
-            chain=chain,
-            n_vocab=rows.n,
-            vocab=self.ready.vocab_file,
-            rows=rows,
-            history=self.ready.case.history,
-            n=n,
-            out=out,
+        drawn = ask.draws(
+            backend,
+            replace(self.ready.setting, chain=chain),
+            self.ready.rows[0],
+            n,
             filters_once=law.filters_once(chain),
-            uniforms=at if given is not None else None,
+            uniforms=given,
         )
-        self.ns += backend.ask(request, p.DrawsReply).ns
-        if backend.scratch.size() < out + 4 * n:
-            raise backend.violation("the scratch file was cut")
-        tokens = backend.scratch.view(out, n, np.int32).copy()
-        if ((tokens < 0) | (tokens >= rows.n)).any():
+        self.ns += drawn.ns
+        if ((drawn.tokens < 0) | (drawn.tokens >= self.ready.case.logits.n)).any():
             raise backend.violation("drew a token that is not in the vocabulary")
-        return tokens
+        return drawn.tokens.copy()
 
 
 def _moved(chain: p.ChainSpec, by: int) -> p.ChainSpec:

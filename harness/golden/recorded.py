@@ -20,8 +20,10 @@ from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.fixtures import Facts, Fixture, Tensors
 from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.parity.classify import same_bits
+from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
+from sampler_parity.harness.protocol.interface import Backend, BackendFailure
+from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.reference import Candidates, ChainError, UndefinedInputError, build_chain
 
 STEPS = 40
@@ -174,38 +176,23 @@ def record(logits: NDArray[Any], model: Path) -> tuple[Facts, Tensors]:
 
 
 def _record_one(
-    recorded: Recorded, rows: NDArray[np.float32], model: Path, backend: BackendProcess
+    recorded: Recorded, rows: NDArray[np.float32], model: Path, backend: Backend
 ) -> Tensors:
     n_steps, n_vocab = rows.shape
-    scratch = backend.scratch
-    out = scratch.write(0, rows.reshape(-1))
-    chain = complete(p.numbers(recorded.chain), n_vocab)
     steps = [
         p.Step(row=i, accept=recorded.accepted(i, None) if recorded.accept else "selected")
         for i in range(n_steps)
     ]
-    request = p.RunRequest(
-        chain=chain,
-        n_vocab=n_vocab,
-        vocab=str(model),
-        rows=p.Rows(at=0, count=n_steps, n=n_vocab),
-        history=recorded.history,
-        steps=steps,
-        out=out,
-    )
-    reply = backend.ask(request, p.RunReply)
-    last = [stages[-1] for stages in reply.stages]
+    chain = complete(p.numbers(recorded.chain), n_vocab)
+    setting = ask.Setting(chain, n_vocab, str(model), recorded.history)
+    ran = ask.run(backend, setting, list(rows), steps, whole_chain=False)
+    last = [stages[-1] for stages in ran.stages]
+    tokens = [-1 if token is None else token for token in ran.tokens]
     return {
-        f"{recorded.id}/survivors": np.array([stage.n for stage in last], np.int32),
-        f"{recorded.id}/ids": np.concatenate(
-            [scratch.view(stage.at, stage.n, np.int32) for stage in last]
-        ),
-        f"{recorded.id}/p": np.concatenate(
-            [scratch.view(stage.at + 8 * stage.n, stage.n, np.float32) for stage in last]
-        ),
-        f"{recorded.id}/tokens": np.array(
-            [-1 if token is None else token for token in reply.tokens], np.int32
-        ),
+        f"{recorded.id}/survivors": np.array([len(stage.ids) for stage in last], np.int32),
+        f"{recorded.id}/ids": np.concatenate([stage.ids for stage in last]),
+        f"{recorded.id}/p": np.concatenate([stage.p for stage in last]),
+        f"{recorded.id}/tokens": np.array(tokens, np.int32),
     }
 
 

@@ -16,7 +16,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
+from sampler_parity.harness.protocol.interface import BackendFailure
+from sampler_parity.harness.protocol.process import BackendProcess
 
 _HEADER = (
     "# Written by `sampler-parity capture` and `sampler-parity golden regenerate`; see README.md.\n"

@@ -3,26 +3,24 @@
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TypeVar
 
 from pydantic import BaseModel
 
 from sampler_parity.harness.mutants.worker import Worker
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.handlers import answer
-from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
+from sampler_parity.harness.protocol.interface import BackendFailure, R
+from sampler_parity.harness.protocol.scratch import Scratch
 
-R = TypeVar("R", bound=BaseModel)
 
-
-class InProcess(BackendProcess):
+class InProcess:
     """Requests, scratch file and answers as of a process, without starting one.
 
     What would end a worker is `crashed`, and what takes too long `timeout`, as there.
     """
 
     def __init__(self, mutant: str, timeout_s: float = 60.0) -> None:
-        super().__init__(f"mutant/{mutant}", [], timeout_s=timeout_s)
+        self.name, self.timeout_s, self.scratch = f"mutant/{mutant}", timeout_s, Scratch()
         self.worker = Worker(mutant)
 
     def hello(self) -> p.HelloReply:
@@ -40,6 +38,12 @@ class InProcess(BackendProcess):
             raise BackendFailure(answered.kind, answered.message)
         assert isinstance(answered, reply)
         return answered
+
+    def violation(self, message: str) -> BackendFailure:
+        return BackendFailure("crashed", message)
+
+    def close(self) -> None:
+        self.scratch.remove()
 
 
 @contextmanager

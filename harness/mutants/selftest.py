@@ -30,6 +30,7 @@ from sampler_parity.harness.mutants.adapters import ADAPTERS, TRIGGER, Adapter, 
 from sampler_parity.harness.mutants.in_process import InProcess
 from sampler_parity.harness.mutants.parts import PARTS, Part
 from sampler_parity.harness.parity.execute import execute
+from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import expand, find_suites
@@ -156,7 +157,7 @@ def cases_for(mutant: Mutant) -> list[Case]:
     return sorted((case for case in quick_cases() if sampler in case.samplers), key=rank)
 
 
-def caught_by(mutant: Mutant, case: Case, backend: BackendProcess) -> MutantResult:
+def caught_by(mutant: Mutant, case: Case, backend: Backend) -> MutantResult:
     """The case on the mutant; caught is whether it failed at the mutant's stage."""
     result = execute(case, [backend]).backends[backend.name]
     failed = result.verdict not in case.required(backend.name)
@@ -174,7 +175,7 @@ def caught_by(mutant: Mutant, case: Case, backend: BackendProcess) -> MutantResu
     )
 
 
-def try_mutant(mutant: Mutant, backend: BackendProcess) -> MutantResult:
+def try_mutant(mutant: Mutant, backend: Backend) -> MutantResult:
     """Cases in turn until one catches the mutant at its stage."""
     start = time.perf_counter()
     elsewhere = tried = 0
@@ -237,7 +238,7 @@ def false_alarms(cases: list[Case], worker: tuple[str, ...] = ("reference",)) ->
 
 def _one_mutant(name: str, processes: bool = False) -> MutantResult:
     command = [sys.executable, "-m", "sampler_parity.harness.backends.worker", "mutant", name]
-    backend: BackendProcess = (
+    backend: Backend = (
         BackendProcess(f"mutant/{name}", command, timeout_s=CASE_TIMEOUT_S)
         if processes
         else InProcess(name, timeout_s=CASE_TIMEOUT_S)

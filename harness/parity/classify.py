@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.parity.boundary import within_rounding
+from sampler_parity.harness.protocol.ask import Got
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.grammar.strict import strictly_allowed
@@ -24,21 +25,6 @@ class Tolerance:
 
     ulps: int = 4
     absolute: float = 1e-6
-
-
-@dataclass(frozen=True)
-class Got:
-    """A backend's candidates after a stage. sorted is None where the backend does not say."""
-
-    ids: NDArray[np.int32]
-    logits: NDArray[np.float32]
-    p: NDArray[np.float32]
-    sorted: bool | None
-    selected: int
-
-    @property
-    def token(self) -> int | None:
-        return int(self.ids[self.selected]) if 0 <= self.selected < len(self.ids) else None
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ reference says (harness/parity/execute.py).
 
 import functools
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +17,8 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.logits import Computed, LiteralRows
 from sampler_parity.harness.inputs.models import model_path
-from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
+from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.suite.case import Case
 
 Rows = NDArray[np.float32]
@@ -26,7 +27,7 @@ _PROMPTS_KEPT = 2  # of each backend, in memory: cases of one prompt follow each
 _decoded: dict[str, dict[tuple[str, tuple[int, ...]], Rows]] = {}
 
 
-def rows_of(backend: BackendProcess, logits: Computed) -> Rows:
+def rows_of(backend: Backend, logits: Computed) -> Rows:
     """The logits after every token of the prompt: float32[len(prompt), n_vocab], not to be changed.
 
     Raises BackendFailure.
@@ -36,30 +37,11 @@ def rows_of(backend: BackendProcess, logits: Computed) -> Rows:
     if key not in kept:
         while len(kept) >= _PROMPTS_KEPT:
             del kept[next(iter(kept))]
-        kept[key] = _ask(backend, logits)
+        path = str(model_path(logits.computed))
+        rows = ask.decode(backend, path, logits.n, logits.prompt).copy()
+        rows.flags.writeable = False
+        kept[key] = rows
     return kept[key]
-
-
-def _ask(backend: BackendProcess, logits: Computed) -> Rows:
-    if "decode" not in backend.hello().capabilities:
-        raise BackendFailure("unsupported", "decodes no model")
-    shape = len(logits.prompt), logits.n
-    size = shape[0] * shape[1]
-    backend.scratch.ensure(4 * size)
-    # a row that the backend does not write must not pass for one
-    backend.scratch.view(0, size, np.float32)[:] = np.nan
-    path = str(model_path(logits.computed))
-    request = p.DecodeRequest(model=path, n_vocab=logits.n, tokens=logits.prompt, out=0)
-    backend.ask(request, p.DecodeReply)
-    if backend.scratch.size() < 4 * size:
-        raise backend.violation("the scratch file was cut")
-    rows: Rows = backend.scratch.view(0, size, np.float32).reshape(shape).copy()
-    bad = np.flatnonzero(np.isnan(rows).any(axis=1))
-    if len(bad):
-        problem = f"the logits after token {bad[0]} are missing or have a NaN"
-        raise BackendFailure("rejected", problem)
-    rows.flags.writeable = False
-    return rows
 
 
 def on_rows(case: Case, rows: Rows) -> Case:
@@ -81,7 +63,7 @@ def merged(results: list[CaseResult]) -> CaseResult:
 
 
 def measure(
-    case: Case, logits: Computed, backends: list[BackendProcess], artifacts: Path | None
+    case: Case, logits: Computed, backends: Sequence[Backend], artifacts: Path | None
 ) -> DecodeResult:
     """Decode the prompt on every backend and compare with the first. Keeps the last row of each."""
     found: dict[str, LogitsFigures] = {}

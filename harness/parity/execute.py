@@ -5,7 +5,7 @@ before still count; the backend is not asked for the rest, where anything could 
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +14,16 @@ import numpy as np
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import Computed, Decoded
-from sampler_parity.harness.parity.ask import ask_run, got_of
-from sampler_parity.harness.parity.classify import Difference, Got, classify, identical
+from sampler_parity.harness.parity.classify import Difference, classify, identical
 from sampler_parity.harness.parity.devices import merged, on_rows, rows_of
 from sampler_parity.harness.parity.draws import draws_on
 from sampler_parity.harness.parity.generate import execute_generate
 from sampler_parity.harness.parity.relations import check_relation
 from sampler_parity.harness.parity.releases.meanings import Meanings, Wanted, wanted_of
+from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
+from sampler_parity.harness.protocol.ask import Got, Ran
+from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.prepared import Prepared, Trace, prepare, state_before
 from sampler_parity.harness.verdicts import Verdict, worst
@@ -31,7 +32,7 @@ from sampler_parity.reference import Candidates
 
 def execute(
     case: Case,
-    backends: list[BackendProcess],
+    backends: Sequence[Backend],
     artifacts: Path | None = None,
     releases: Mapping[str, str] | None = None,
 ) -> CaseResult:
@@ -51,7 +52,7 @@ def execute(
     wanted = wanted_of(ready)
     reference_s = time.perf_counter() - start
 
-    def judge(backend: BackendProcess) -> tuple[BackendResult, list[Verdict]]:
+    def judge(backend: Backend) -> tuple[BackendResult, list[Verdict]]:
         release = releases.get(backend.name)
         if release is None:
             return on_backend(ready, wanted, backend, artifacts), case.required(backend.name)
@@ -76,7 +77,7 @@ def execute(
 def _on_own_logits(
     case: Case,
     logits: Computed,
-    backend: BackendProcess,
+    backend: Backend,
     artifacts: Path | None,
     releases: Mapping[str, str] | None,
 ) -> CaseResult:
@@ -95,7 +96,7 @@ def _on_own_logits(
 
 
 def on_backend(
-    ready: Prepared, wanted: Wanted, backend: BackendProcess, artifacts: Path | None
+    ready: Prepared, wanted: Wanted, backend: Backend, artifacts: Path | None
 ) -> BackendResult:
     """The case on a backend, beside what the reference wants."""
     start = time.perf_counter()
@@ -110,10 +111,17 @@ def on_backend(
 
 
 def _run_on(
-    ready: Prepared, trace: Trace, backend: BackendProcess, artifacts: Path | None
+    ready: Prepared, trace: Trace, backend: Backend, artifacts: Path | None
 ) -> BackendResult:
-    reply = ask_run(ready, len(trace), backend)
-    result = _compare_run(ready, trace, reply, backend, artifacts)
+    ran = ask.run(
+        backend,
+        ready.setting,
+        ready.rows,
+        ready.steps[: len(trace)],
+        instances=ready.instances,
+        detail=ready.case.detail,
+    )
+    result = _compare_run(ready, trace, ran, backend.name, artifacts)
     if result.verdict == "identical" and ready.case.relation is not None:
         return check_relation(ready, trace, ready.case.relation, backend, result)
     return result
@@ -122,16 +130,16 @@ def _run_on(
 def _compare_run(
     ready: Prepared,
     trace: Trace,
-    reply: p.RunReply,
-    backend: BackendProcess,
+    ran: Ran,
+    backend: str,
     artifacts: Path | None,
 ) -> BackendResult:
     verdicts: list[Verdict] = ["identical"]
     first: dict[str, Any] = {}
-    for i, (want_stages, token) in enumerate(zip(trace, reply.tokens, strict=True)):
-        for j, stage in enumerate(reply.stages[i] if reply.stages else []):
+    for i, (want_stages, token) in enumerate(zip(trace, ran.tokens, strict=True)):
+        for j, got in enumerate(ran.stages[i]):
             whole = j == len(want_stages)
-            want, got = want_stages[-1 if whole else j], got_of(stage, backend)
+            want = want_stages[-1 if whole else j]
             if identical(want, got):
                 continue
             before, sampler = state_before(ready, i, len(want_stages) - 1 if whole else j)
@@ -140,14 +148,14 @@ def _compare_run(
             if not first:
                 first = _place(i, "chain" if whole else sampler.name, j, difference)
                 if artifacts is not None:
-                    _save(artifacts, ready.case.id, backend.name, want, got)
+                    _save(artifacts, ready.case.id, backend, want, got)
             if difference.verdict == "diverged":
-                return _result("diverged", reply, first)
+                return _result("diverged", ran, first)
         if token != want_stages[-1].token and verdicts == ["identical"]:
             values = {"got": token, "expected": want_stages[-1].token}
             difference = Difference("diverged", "token", values)
-            return _result("diverged", reply, _place(i, "token", len(want_stages), difference))
-    return _result(worst(verdicts), reply, first)
+            return _result("diverged", ran, _place(i, "token", len(want_stages), difference))
+    return _result(worst(verdicts), ran, first)
 
 
 def _save(folder: Path, case: str, backend: str, want: Candidates, got: Got) -> None:
@@ -184,8 +192,8 @@ def _place(step: int, stage: str, index: int, difference: Difference) -> dict[st
     }
 
 
-def _result(verdict: Verdict, reply: p.RunReply, first: dict[str, Any]) -> BackendResult:
-    return BackendResult(verdict=verdict, ns=reply.ns, **first)
+def _result(verdict: Verdict, ran: Ran, first: dict[str, Any]) -> BackendResult:
+    return BackendResult(verdict=verdict, ns=ran.ns, **first)
 
 
 def unmet(case: Case, trace: Trace) -> str:

@@ -7,6 +7,7 @@ difference both chains have accepted the same tokens; there the comparison ends,
 import hashlib
 import math
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,33 +19,34 @@ from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import Decoded
 from sampler_parity.harness.inputs.models import model_path
 from sampler_parity.harness.inputs.vocabularies import read_vocab
-from sampler_parity.harness.parity.ask import got_of
 from sampler_parity.harness.parity.graph import compare_in_graph
+from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
+from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.reference import Candidates, UndefinedInputError, build_chain
 
 
 def execute_generate(
-    case: Case, decoded: Decoded, backends: list[BackendProcess], artifacts: Path | None
+    case: Case, decoded: Decoded, backends: Sequence[Backend], artifacts: Path | None
 ) -> CaseResult:
     """Generate on every backend. steps: the tokens that were compared, on any of them."""
+    request = request_of(case, decoded)
     reference_s, steps = 0.0, 0
     first: tuple[list[int], NDArray[np.float32]] | None = None
     results: dict[str, BackendResult] = {}
     for backend in backends:
         start = time.perf_counter()
         try:
-            reply, rows, request = ask_generate(case, decoded, backend)
+            generated = ask.generate(backend, request)
         except BackendFailure as failure:
             result = BackendResult(verdict=failure.verdict, detail=str(failure))
             if failure.verdict == "crashed" and "crashed" in case.required(backend.name):
                 steps = max(steps, 1)  # an abort that the case requires is its step
         else:
             asked = time.perf_counter()
-            if "in_graph" in backend.hello().capabilities:
-                handed_back = [got_of(stage, backend) for stage in reply.handed_back]
+            reply, rows, handed_back = generated.reply, generated.rows, generated.handed_back
+            if handed_back is not None:
                 result, compared = compare_in_graph(request, reply, rows, handed_back)
             else:
                 result, compared = compare_tokens(request, reply, rows)
@@ -93,52 +95,17 @@ def parted(
     )
 
 
-def ask_generate(
-    case: Case, decoded: Decoded, backend: BackendProcess
-) -> tuple[p.GenerateReply, NDArray[np.float32], p.GenerateRequest]:
-    """The tokens, and the logits that they were sampled from. Raises BackendFailure."""
-    hello = backend.hello()
-    if "generate" not in hello.capabilities:
-        raise BackendFailure("unsupported", "decodes no model")
-    missing = sorted(set(case.samplers) - set(hello.samplers))
-    if missing:
-        raise BackendFailure("unsupported", f"no sampler {', '.join(missing)}")
+def request_of(case: Case, decoded: Decoded) -> p.GenerateRequest:
+    """What a backend is asked for."""
     path = model_path(decoded.decoded)
-    n_vocab, n_tokens = decoded.n, case.steps
-    size = 4 * n_vocab * n_tokens
-    backend.scratch.ensure(size)
-    # a row that the backend does not write must not pass for one
-    backend.scratch.view(0, n_vocab * n_tokens, np.float32)[:] = np.nan
-    request = p.GenerateRequest(
+    return p.GenerateRequest(
         model=str(path),
-        n_vocab=n_vocab,
-        chain=complete(case.chain, n_vocab),
+        n_vocab=decoded.n,
+        chain=complete(case.chain, decoded.n),
         prompt=decoded.prompt,
-        n_tokens=n_tokens,
+        n_tokens=case.steps,
         out=0,
     )
-    reply = backend.ask(request, p.GenerateReply)
-    if len(reply.tokens) != n_tokens:
-        raise backend.violation(f"{len(reply.tokens)} tokens in the reply, asked for {n_tokens}")
-    foreign = [token for token in reply.tokens if not 0 <= token < n_vocab]
-    if foreign:
-        raise backend.violation(f"token {foreign[0]} is not in the vocabulary")
-    if backend.scratch.size() < size:
-        raise backend.violation("the scratch file was cut")
-    rows = backend.scratch.view(0, n_vocab * n_tokens, np.float32).reshape(n_tokens, n_vocab)
-    if "in_graph" in hello.capabilities:
-        _check_handed_back(reply, n_tokens, backend)
-    bad = np.flatnonzero(np.isnan(rows).any(axis=1))
-    if len(bad):
-        raise BackendFailure("rejected", f"the logits of step {bad[0]} are missing or have a NaN")
-    return reply, rows, request
-
-
-def _check_handed_back(reply: p.GenerateReply, n_tokens: int, backend: BackendProcess) -> None:
-    size = backend.scratch.size()
-    outside = [s for s in reply.handed_back if s.at < 0 or s.n < 1 or s.at + 12 * s.n > size]
-    if len(reply.handed_back) != n_tokens or outside:
-        raise backend.violation("what the graph handed back is not there for every token")
 
 
 def compare_tokens(

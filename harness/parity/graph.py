@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.inputs.vocabularies import read_vocab
-from sampler_parity.harness.parity.classify import Got
 from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.ask import Got
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference import Candidates, UndefinedInputError, build_chain
 from sampler_parity.reference.pipelines.llama_graph import (

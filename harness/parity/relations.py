@@ -7,9 +7,9 @@ import numpy as np
 
 from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.inputs.chains import complete
-from sampler_parity.harness.parity.ask import ask_run, got_of
-from sampler_parity.harness.parity.classify import Got
-from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol.ask import Got
+from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.suite.case import Relation
 from sampler_parity.harness.suite.prepared import Prepared, Trace, reference_trace
 from sampler_parity.reference import Candidates
@@ -19,7 +19,7 @@ def check_relation(
     ready: Prepared,
     trace: Trace,
     relation: Relation,
-    backend: BackendProcess,
+    backend: Backend,
     result: BackendResult,
 ) -> BackendResult:
     """Run the related case on the same backend and compare its last stage with the reference's.
@@ -27,10 +27,17 @@ def check_relation(
     The backend was identical to the reference, so the reference's trace stands for both runs.
     """
     other, permutation = _related_case(ready, relation)
-    reply = ask_run(other, len(trace), backend)
+    ran = ask.run(
+        backend,
+        other.setting,
+        other.rows,
+        other.steps[: len(trace)],
+        instances=other.instances,
+        detail=other.case.detail,
+    )
     same = []
-    for want_stages, stages in zip(trace, reply.stages, strict=True):
-        got = got_of(stages[len(other.chain) - 1], backend) if other.chain else None
+    for want_stages, stages in zip(trace, ran.stages, strict=True):
+        got = stages[len(other.chain) - 1] if other.chain else None
         same.append(_related(want_stages[-1], got, permutation))
     if _holds(relation, same):
         return result

@@ -1,11 +1,50 @@
-"""What a backend in Python implements: a Worker, its instances, and what it may do beside."""
+"""The two sides of the protocol: a Backend, which is asked, and a Worker, which answers in Python.
 
-from typing import Any, Protocol, runtime_checkable
+harness/protocol/ask.py asks a Backend; harness/protocol/handlers.py answers with a Worker. A
+process (harness/protocol/process.py) is a Backend whose worker is elsewhere, in any language.
+"""
+
+from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel
 
 from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.scratch import Scratch
+
+R = TypeVar("R", bound=BaseModel)
+
+
+class BackendFailure(Exception):  # noqa: N818 - a verdict
+    """This request has no result. verdict: unsupported, rejected, crashed or timeout."""
+
+    def __init__(
+        self, verdict: Literal["unsupported", "rejected", "crashed", "timeout"], message: str
+    ) -> None:
+        super().__init__(verdict, message)
+        self.verdict = verdict
+
+    def __str__(self) -> str:
+        return str(self.args[1])
+
+
+class Backend(Protocol):
+    """What is asked. scratch: the file that it shares with us."""
+
+    name: str
+    scratch: Scratch
+
+    def hello(self) -> p.HelloReply:
+        """What the backend says of itself. Raises BackendFailure."""
+
+    def ask(self, request: BaseModel, reply: type[R], timeout_s: float | None = None) -> R:
+        """Send a request and wait for its reply. Raises BackendFailure."""
+
+    def violation(self, message: str) -> BackendFailure:
+        """The failure to raise for a reply that breaks the protocol."""
+
+    def close(self) -> None: ...
 
 
 class Instance(Protocol):

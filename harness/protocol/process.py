@@ -19,31 +19,17 @@ import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol import pipes
+from sampler_parity.harness.protocol.interface import BackendFailure, R
 from sampler_parity.harness.protocol.scratch import Scratch
 
 START_TIMEOUT_S = 60.0
 _MAX_LINE = 1 << 26
-
-R = TypeVar("R", bound=BaseModel)
-
-
-class BackendFailure(Exception):  # noqa: N818 - a verdict
-    """This request has no result. verdict: unsupported, rejected, crashed or timeout."""
-
-    def __init__(
-        self, verdict: Literal["unsupported", "rejected", "crashed", "timeout"], message: str
-    ) -> None:
-        super().__init__(verdict, message)
-        self.verdict = verdict
-
-    def __str__(self) -> str:
-        return str(self.args[1])
 
 
 @dataclass

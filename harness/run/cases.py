@@ -7,7 +7,7 @@ executor starts its own backends once and keeps them.
 import atexit
 import datetime
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from sampler_parity.harness.parity.devices import measure, on_rows, rows_of
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.parity.releases import drift
 from sampler_parity.harness.parity.shrink import short, shrink
+from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.messages import plain
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.case import Case
@@ -97,7 +98,7 @@ def run_chunk_apart(
 
 
 def counterexample(
-    case: Case, result: CaseResult, backends: list[BackendProcess], releases: dict[str, str]
+    case: Case, result: CaseResult, backends: Sequence[Backend], releases: dict[str, str]
 ) -> dict[str, object] | None:
     """The case made small on the first backend that fails with a difference; None if none does."""
     failing = [

@@ -9,6 +9,7 @@ import numpy as np
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.ask import Setting
 from sampler_parity.harness.suite.case import Case, plan
 from sampler_parity.reference import Candidates, Chain, UndefinedInputError, Vocab, build_chain
 from sampler_parity.reference.registry import ALL_SAMPLERS, Sampler
@@ -28,6 +29,11 @@ class Prepared:
     vocab: Vocab | None
     vocab_file: str | None
     samplers: Mapping[str, Callable[..., Sampler]] = field(default_factory=lambda: ALL_SAMPLERS)
+
+    @property
+    def setting(self) -> Setting:
+        """What a backend is asked about."""
+        return Setting(self.chain, self.case.logits.n, self.vocab_file, self.case.history)
 
     def build(self) -> Chain:
         """A chain that has accepted the history."""

@@ -4,7 +4,8 @@ import os
 from pathlib import Path
 
 from sampler_parity.harness.bundle.records.case import Conditions
-from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
+from sampler_parity.harness.protocol.interface import BackendFailure
+from sampler_parity.harness.protocol.process import BackendProcess
 
 
 def pin(backends: list[BackendProcess]) -> Conditions:

@@ -5,6 +5,7 @@ process of the baseline is timed in the same rounds: what it seems to differ by 
 """
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,8 +15,8 @@ from numpy.typing import NDArray
 from sampler_parity.harness.bundle.records.case import Conditions, TimingResult
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.vocabularies import vocab_path
-from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
+from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.suite.blocks.timing import TimedChain
 from sampler_parity.harness.suite.file import expand_timings, read_suite, suites_folder
 from sampler_parity.harness.timing import conditions
@@ -39,17 +40,17 @@ def rule_chains() -> list[TimedChain]:
 class _Lane:
     """A backend and its samples. failed: why it has none."""
 
-    process: BackendProcess
+    backend: Backend
     ns: list[int] = field(default_factory=list)
     setup_ns: list[int] = field(default_factory=list)
     failed: str = ""
-    _request: p.TimeRequest | None = None
+    _setting: ask.Setting | None = None
 
     def turn(self, timed: TimedChain, row: NDArray[np.float32], keep: bool) -> None:
         if self.failed:
             return
         try:
-            reply = _ask(self.process, self.request(timed), row)
+            reply = ask.time(self.backend, self.setting(timed), row, REPETITIONS)
         except BackendFailure as failure:
             self.failed = f"{failure.verdict}: {failure}"
             self.ns, self.setup_ns = [], []
@@ -58,18 +59,18 @@ class _Lane:
             self.ns += reply.ns
             self.setup_ns += reply.setup_ns
 
-    def request(self, timed: TimedChain) -> p.TimeRequest:
-        if self._request is None:
-            self._request = _request(timed, self.process.name)
-        return self._request
+    def setting(self, timed: TimedChain) -> ask.Setting:
+        if self._setting is None:
+            self._setting = _setting(timed, self.backend.name)
+        return self._setting
 
 
 def time_chain(
     timed: TimedChain,
-    backends: list[BackendProcess],
+    backends: Sequence[Backend],
     rounds: int,
     seed: int,
-    again: BackendProcess | None = None,
+    again: Backend | None = None,
     under: Conditions | None = None,
 ) -> TimingResult:
     """rounds x REPETITIONS samples on each backend, in ns; the first is the baseline.
@@ -94,11 +95,11 @@ def time_chain(
         sampler=timed.sampler,
         n_vocab=timed.logits.n,
         repetitions=REPETITIONS,
-        ns={lane.process.name: lane.ns for lane in lanes if lane.ns},
+        ns={lane.backend.name: lane.ns for lane in lanes if lane.ns},
         baseline=backends[0].name,
         again=double[0].ns if double else [],
-        setup_ns={lane.process.name: lane.setup_ns for lane in lanes if lane.setup_ns},
-        failed={lane.process.name: lane.failed for lane in lanes if lane.failed},
+        setup_ns={lane.backend.name: lane.setup_ns for lane in lanes if lane.setup_ns},
+        failed={lane.backend.name: lane.failed for lane in lanes if lane.failed},
         group=timed.group or timed.id,
         last_n=len(timed.history),
         masked=timed.masked,
@@ -107,28 +108,8 @@ def time_chain(
     )
 
 
-def _request(timed: TimedChain, backend: str) -> p.TimeRequest:
+def _setting(timed: TimedChain, backend: str) -> ask.Setting:
     path = vocab_path(timed.vocab) if timed.vocab else None
     n = timed.logits.n
-    return p.TimeRequest(
-        chain=complete(timed.instead.get(backend, timed.chain), n),
-        n_vocab=n,
-        vocab=str(path) if path else None,
-        rows=p.Rows(at=0, count=1, n=n),
-        history=timed.history,
-        repetitions=REPETITIONS,
-    )
-
-
-def _ask(backend: BackendProcess, request: p.TimeRequest, row: NDArray[np.float32]) -> p.TimeReply:
-    hello = backend.hello()
-    missing = sorted({name for stage in request.chain for name in stage} - set(hello.samplers))
-    if missing or "time" not in hello.capabilities:
-        what = f"no sampler {', '.join(missing)}" if missing else "times nothing"
-        raise BackendFailure("unsupported", what)
-    backend.scratch.ensure(row.nbytes)
-    backend.scratch.write(0, row)
-    reply = backend.ask(request, p.TimeReply)
-    if len(reply.ns) != request.repetitions or min(reply.ns) < 0:
-        raise backend.violation(f"{request.repetitions} times were asked for: {reply.ns[:5]}")
-    return reply
+    chain = complete(timed.instead.get(backend, timed.chain), n)
+    return ask.Setting(chain, n, str(path) if path else None, timed.history)

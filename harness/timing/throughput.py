@@ -1,6 +1,7 @@
 """Tokens a second with decoding: backends take turns, round by round in random order."""
 
 import random
+from collections.abc import Sequence
 
 from sampler_parity.harness.bundle.records.throughput import (
     Generation,
@@ -9,17 +10,18 @@ from sampler_parity.harness.bundle.records.throughput import (
 )
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.models import model_path, n_vocab_of
+from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
+from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.suite.blocks.throughput import Width
 
 
 def measure(
     asked: Width,
-    backends: list[BackendProcess],
+    backends: Sequence[Backend],
     rounds: int,
     seed: int,
-    again: BackendProcess | None = None,
+    again: Backend | None = None,
 ) -> ThroughputResult:
     """The first backend is the baseline, again a second process of it; one round warms up."""
     n = n_vocab_of(asked.model)
@@ -32,13 +34,13 @@ def measure(
         n_tokens=asked.tokens,
         sequences=asked.sequences,
     )
-    processes = [*backends, *([again] if again else [])]
-    found = [ThroughputOnBackend() for _ in processes]
+    both = [*backends, *([again] if again else [])]
+    measured = [ThroughputOnBackend() for _ in both]
     order = random.Random(seed)
     for turn in range(rounds + 1):
-        for i in order.sample(range(len(processes)), len(processes)):
-            if not found[i].failed:
-                found[i] = _turn(processes[i], request, found[i], keep=turn > 0)
+        for i in order.sample(range(len(both)), len(both)):
+            if not measured[i].failed:
+                measured[i] = _turn(both[i], request, measured[i], keep=turn > 0)
     return ThroughputResult(
         id=asked.id,
         model=asked.model,
@@ -48,21 +50,17 @@ def measure(
         sequences=asked.sequences,
         n_prompt=len(asked.prompt),
         n_tokens=asked.tokens,
-        backends={b.name: found[i] for i, b in enumerate(backends)},
+        backends={b.name: measured[i] for i, b in enumerate(backends)},
         baseline=backends[0].name,
-        again=found[-1] if again else ThroughputOnBackend(),
+        again=measured[-1] if again else ThroughputOnBackend(),
     )
 
 
 def _turn(
-    process: BackendProcess, request: p.ThroughputRequest, so_far: ThroughputOnBackend, keep: bool
+    backend: Backend, request: p.ThroughputRequest, so_far: ThroughputOnBackend, keep: bool
 ) -> ThroughputOnBackend:
     try:
-        if "throughput" not in process.hello().capabilities:
-            return ThroughputOnBackend(failed="unsupported: decodes no sequences for timing")
-        reply = process.ask(request, p.ThroughputReply)
-        if not len(reply.sample_ns) == len(reply.decode_ns) == request.n_tokens:
-            raise process.violation(f"{request.n_tokens} steps were asked for")
+        reply = ask.throughput(backend, request)
     except BackendFailure as failure:
         return ThroughputOnBackend(failed=f"{failure.verdict}: {failure}")
     if not keep:

@@ -6,7 +6,7 @@ from itertools import chain
 
 import pytest
 
-from sampler_parity.harness.parity.ask import ask_run, got_of
+from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.harness.suite.prepared import prepare
@@ -31,10 +31,19 @@ def test_two_native_processes_agree_to_the_byte_on_every_tenth_quick_case(
         if case.draws:
             continue
         ready = prepare(case)
-        one, two = (ask_run(ready, len(ready.steps), backend) for backend in twins)
+        one, two = (
+            ask.run(
+                twin,
+                ready.setting,
+                ready.rows,
+                ready.steps,
+                instances=ready.instances,
+                detail=case.detail,
+            )
+            for twin in twins
+        )
         assert one.tokens == two.tokens, case.id
-        for a, b in zip(chain(*one.stages), chain(*two.stages), strict=True):
-            x, y = got_of(a, twins[0]), got_of(b, twins[1])
+        for x, y in zip(chain(*one.stages), chain(*two.stages), strict=True):
             same = [
                 getattr(x, f).tobytes() == getattr(y, f).tobytes() for f in ("ids", "logits", "p")
             ]

@@ -20,7 +20,9 @@ from sampler_parity.harness.distribution.draws import _moved
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.mutants import MUTANTS
 from sampler_parity.harness.mutants.in_process import InProcess
-from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
+from sampler_parity.harness.protocol.interface import Backend, BackendFailure
+from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.protocol.scratch import Scratch
 from sampler_parity.harness.statistics.plan import Budget, Errors
 from sampler_parity.harness.suite.blocks.distribution import (
     Cell,
@@ -55,7 +57,7 @@ INDEPENDENCE = Independence.model_validate(
 )
 
 
-def result_on(cell: Cell, backend: BackendProcess, errors: Errors = ERRORS) -> CellOnBackend:
+def result_on(cell: Cell, backend: Backend, errors: Errors = ERRORS) -> CellOnBackend:
     return execute_cell(cell, [backend], errors).backends[backend.name]
 
 
@@ -110,11 +112,11 @@ def test_a_walk_in_another_order_has_the_right_law() -> None:
     assert decision(frequency(), mutant_of("WalksInSortedOrder")) == "equivalent"
 
 
-class Planted(BackendProcess):
+class Planted:
     """Answers draws by a function of the request's seed and size; no process."""
 
     def __init__(self, tokens: Any, capabilities: tuple[str, ...] = ("draws",)) -> None:
-        super().__init__("planted", [])
+        self.name, self.scratch = "planted", Scratch()
         self._tokens, self._capabilities = tokens, capabilities
 
     def hello(self) -> Any:
@@ -133,6 +135,12 @@ class Planted(BackendProcess):
         seed = request.chain[-1]["dist"]["seed"]
         self.scratch.write(request.out, self._tokens(seed, request.n).astype(np.int32))
         return reply(ns=1)
+
+    def violation(self, message: str) -> BackendFailure:
+        return BackendFailure("crashed", message)
+
+    def close(self) -> None:
+        self.scratch.remove()
 
 
 Plant = Callable[..., Planted]

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.mutants import MUTANTS
-from sampler_parity.harness.parity.classify import Got, classify, identical
+from sampler_parity.harness.parity.classify import classify, identical
+from sampler_parity.harness.protocol.ask import Got
 from sampler_parity.harness.verdicts import ORDER, worst
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.registry import Sampler

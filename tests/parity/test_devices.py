@@ -32,7 +32,7 @@ from sampler_parity.harness.parity import devices
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.parity.generate import parted
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.process import BackendFailure
+from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.run.cases import counterexample
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import expand, suites_folder

@@ -13,10 +13,13 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs import fixtures, models
 from sampler_parity.harness.inputs.logits import Decoded
 from sampler_parity.harness.parity.execute import execute
-from sampler_parity.harness.parity.generate import ask_generate, generation_name
+from sampler_parity.harness.parity.generate import generation_name, request_of
 from sampler_parity.harness.parity.shrink import shrink
+from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
+from sampler_parity.harness.protocol.interface import Backend, BackendFailure
+from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import expand, suites_folder
 from tests.support.command_line import cli, refused
 from tests.support.inside import HELLO, Inside, case_of, result_of
@@ -26,6 +29,12 @@ SUITE = suites_folder() / "generate" / "generation.toml"
 GOLDEN = "generation/golden/"
 QUICK = "-json-18.33"
 CHAINS = {"default", "greedy", "mirostat", "mirostat_v2", "adaptive_p", "dry_penalties_xtc"}
+
+
+def generated(case: Case, backend: Backend) -> tuple[p.GenerateReply, NDArray[np.float32]]:
+    assert isinstance(case.logits, Decoded)
+    done = ask.generate(backend, request_of(case, case.logits))
+    return done.reply, done.rows
 
 
 def test_full_profile_generates_128_tokens_of_at_least_200_prompts_on_six_chains() -> None:
@@ -63,8 +72,7 @@ def test_generation_of_the_golden_model_is_the_references_token_for_token(
 def test_logits_of_each_step_are_those_of_the_text_so_far(tiny: Path, inside: Any) -> None:
     """Against a second program: the same network in float64 with numpy."""
     backend = inside()
-    logits = Decoded(decoded=str(tiny), prompt=HELLO)
-    reply, rows, _ = ask_generate(case_of(tiny, [{"dist": {"seed": 5}}]), logits, backend)
+    reply, rows = generated(case_of(tiny, [{"dist": {"seed": 5}}]), backend)
     wanted = compute_logits(HELLO + reply.tokens)
     assert rows.shape == (24, N_VOCAB)
     # llama.cpp keeps keys and values in float16
@@ -74,7 +82,7 @@ def test_logits_of_each_step_are_those_of_the_text_so_far(tiny: Path, inside: An
 
 def test_greedy_generation_takes_the_most_likely_token(tiny: Path, inside: Any) -> None:
     case = case_of(tiny, [{"greedy": {}}])
-    reply, rows, _ = ask_generate(case, Decoded(decoded=str(tiny), prompt=HELLO), inside())
+    reply, rows = generated(case, inside())
     assert reply.tokens == rows.argmax(axis=1).tolist()
 
 
@@ -150,7 +158,7 @@ def test_token_that_differs_is_placed_and_its_logits_are_saved(
     tiny: Path, inside: Any, worker: Worker, tmp_path: Path
 ) -> None:
     case = case_of(tiny, [{"greedy": {}}], tokens=6)
-    right, rows, _ = ask_generate(case, Decoded(decoded=str(tiny), prompt=HELLO), inside())
+    right, rows = generated(case, inside())
     other = [*right.tokens[:4], (right.tokens[4] + 1) % N_VOCAB, right.tokens[5]]
     wrong = rows[4].copy()
     backend = inside(edit=lambda reply: reply.model_copy(update={"tokens": other}))
@@ -189,9 +197,7 @@ def test_row_that_the_backend_leaves_out_is_seen(tiny: Path, inside: Any) -> Non
             return super().generate(request, rows.copy())
 
     backend = inside(Lazy())
-    ask_generate(
-        case_of(tiny, [{"greedy": {}}]), Decoded(decoded=str(tiny), prompt=HELLO), inside()
-    )
+    generated(case_of(tiny, [{"greedy": {}}]), inside())
     found = result_of(case_of(tiny, [{"greedy": {}}]), backend)
     assert found.verdict == "rejected"
     assert found.detail == "the logits of step 0 are missing or have a NaN"

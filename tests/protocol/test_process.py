@@ -11,7 +11,8 @@ from contextlib import contextmanager
 import pytest
 
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
+from sampler_parity.harness.protocol.interface import BackendFailure
+from sampler_parity.harness.protocol.process import BackendProcess
 
 GREETING = json.dumps(
     {"ok": True, "name": "script", "version": "1", "capabilities": ["run"], "samplers": []}

@@ -16,7 +16,8 @@ from sampler_parity.harness.backends.llama_cpp.worker import Worker
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs import vocabularies
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
-from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
+from sampler_parity.harness.protocol.interface import BackendFailure
+from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.blocks.random_grammars import allowed, random_grammar, walk
 from sampler_parity.reference import ChainError, UndefinedInputError, build_chain
 from sampler_parity.reference.vocab import _CHAR_OF, TokenType

@@ -6,7 +6,8 @@ import pytest
 from numpy.typing import NDArray
 
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
-from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
+from sampler_parity.harness.protocol.interface import BackendFailure
+from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.reference import SAMPLERS, Candidates, UndefinedInputError, build_chain
 from tests.support.applied import Spec, assert_as_native, native_stages
 from tests.support.stages import ACTIVE, NAME_IDS

@@ -15,7 +15,8 @@ from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import FAMILIES, Generated
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
+from sampler_parity.harness.protocol.interface import BackendFailure
+from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.reference import Candidates, ChainError, UndefinedInputError, build_chain
 from sampler_parity.reference.chain import Stage

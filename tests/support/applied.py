@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import FAMILIES
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
-from sampler_parity.harness.parity.ask import got_of
-from sampler_parity.harness.parity.classify import Got, identical
+from sampler_parity.harness.parity.classify import identical
+from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.ask import Got
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.reference import Candidates, Chain, UndefinedInputError, Vocab, build_chain
 from sampler_parity.reference.random import Mt19937
@@ -82,22 +83,9 @@ def native_stages(
     """
     row = np.array(logits, np.float32)
     path = vocab_path(vocab) if vocab else None
-    native.hello()
-    at = native.scratch.write(0, row)
-    native.scratch.ensure(at + 12 * len(row) * len(spec) * steps)
-    reply = native.ask(
-        p.RunRequest(
-            chain=complete(spec, len(row)),
-            n_vocab=len(row),
-            vocab=str(path) if path else None,
-            rows=p.Rows(at=0, count=1, n=len(row)),
-            history=list(history),
-            steps=[p.Step(row=0)] * steps,
-            out=at,
-        ),
-        p.RunReply,
-    )
-    return [[got_of(stage, native) for stage in stages] for stages in reply.stages]
+    chain = complete(spec, len(row))
+    setting = ask.Setting(chain, len(row), str(path) if path else None, list(history))
+    return ask.run(native, setting, [row], [p.Step(row=0)] * steps, whole_chain=False).stages
 
 
 def assert_as_native(

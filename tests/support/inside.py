@@ -2,22 +2,20 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
-
-from pydantic import BaseModel
+from typing import Any
 
 from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.handlers import answer
-from sampler_parity.harness.protocol.process import BackendFailure, BackendProcess
+from sampler_parity.harness.protocol.interface import Backend, BackendFailure, R
+from sampler_parity.harness.protocol.scratch import Scratch
 from sampler_parity.harness.suite.case import Case
 
-R = TypeVar("R", bound=BaseModel)
 HELLO = [317, *b"hello the world: hello"]
 
 
-class Inside(BackendProcess):
+class Inside:
     """A worker that answers in this process. edit: what is done to each reply."""
 
     def __init__(
@@ -26,7 +24,7 @@ class Inside(BackendProcess):
         edit: Callable[[Any], Any] = lambda reply: reply,
         name: str = "llama.cpp",
     ) -> None:
-        super().__init__(name, [])
+        self.name, self.scratch = name, Scratch()
         self.worker, self.edit = worker, edit
 
     def hello(self) -> p.HelloReply:
@@ -40,6 +38,12 @@ class Inside(BackendProcess):
         assert isinstance(answered, reply)
         edited: R = self.edit(answered)
         return edited
+
+    def violation(self, message: str) -> BackendFailure:
+        return BackendFailure("crashed", message)
+
+    def close(self) -> None:
+        self.scratch.remove()
 
 
 def case_of(model: Path, chain: p.ChainSpec, tokens: int = 24, **other: Any) -> Case:
@@ -57,5 +61,5 @@ def case_of(model: Path, chain: p.ChainSpec, tokens: int = 24, **other: Any) -> 
     return Case.model_validate(block | other)
 
 
-def result_of(case: Case, backend: BackendProcess, artifacts: Path | None = None) -> BackendResult:
+def result_of(case: Case, backend: Backend, artifacts: Path | None = None) -> BackendResult:
     return execute(case, [backend], artifacts).backends[backend.name]

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from sampler_parity.harness.bundle.records.case import CaseResult, ChangeResult
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.parity.shrink import short, shrink
+from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.messages import plain
-from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.reference.releases import CHANGES, Change, changes_of, order
 
-Start = Callable[[str], BackendProcess]
+Start = Callable[[str], Backend]
 
 
 def change_results(

@@ -1,0 +1,261 @@
+"""Asking a backend: one function for each request of the protocol.
+
+Each looks at what hello claims, puts the rows into the scratch file and reserves room behind them,
+sends the request, and checks that the reply fits it. What comes back is arrays; those that are
+views of the scratch file hold until the next request. All raise BackendFailure: `unsupported` for
+what hello does not claim, `crashed` for a reply that breaks the protocol, which ends the backend.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.interface import Backend, BackendFailure
+
+Row = NDArray[np.float32]
+
+# What a backend that does not claim a capability is said to do.
+_WITHOUT = {
+    "run": "samples only while it decodes",
+    "draws": "no draws",
+    "time": "times nothing",
+    "uniforms": "takes no uniforms",
+    "decode": "decodes no model",
+    "generate": "decodes no model",
+    "throughput": "decodes no sequences for timing",
+}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A chain that has accepted a history. vocab: path of a GGUF file with the vocabulary."""
+
+    chain: p.ChainSpec
+    n_vocab: int
+    vocab: str | None = None
+    history: list[int] = field(default_factory=list)
+
+    def fields(self) -> dict[str, Any]:
+        """As in the requests run, draws and time."""
+        return vars(self)
+
+
+@dataclass(frozen=True)
+class Got:
+    """A backend's candidates after a stage. sorted is None where the backend does not say."""
+
+    ids: NDArray[np.int32]
+    logits: NDArray[np.float32]
+    p: NDArray[np.float32]
+    sorted: bool | None
+    selected: int
+
+    @property
+    def token(self) -> int | None:
+        return int(self.ids[self.selected]) if 0 <= self.selected < len(self.ids) else None
+
+
+@dataclass(frozen=True)
+class Ran:
+    """The selected token of each step, or None; and step by step the candidates of each stage."""
+
+    tokens: list[int | None]
+    stages: list[list[Got]]
+    ns: int
+
+
+@dataclass(frozen=True)
+class Drawn:
+    tokens: NDArray[np.int32]
+    ns: int
+
+
+@dataclass(frozen=True)
+class Generated:
+    """rows: float32[n_tokens, n_vocab], what each token was sampled from. handed_back: of each
+    step, what the stages in the graph left; None for a backend that does not sample there."""
+
+    reply: p.GenerateReply
+    rows: Row
+    handed_back: list[Got] | None
+
+
+def claim(backend: Backend, capability: str, chain: p.ChainSpec | None = None) -> p.HelloReply:
+    """The backend's hello, which claims the capability and the samplers of the chain."""
+    hello = backend.hello()
+    if capability not in hello.capabilities:
+        raise BackendFailure("unsupported", _WITHOUT[capability])
+    missing = sorted({name for stage in chain or [] for name in stage} - set(hello.samplers))
+    if missing:
+        raise BackendFailure("unsupported", f"no sampler {', '.join(missing)}")
+    return hello
+
+
+def run(
+    backend: Backend,
+    setting: Setting,
+    rows: Sequence[Row],
+    steps: list[p.Step],
+    *,
+    instances: int = 1,
+    detail: Literal["stages", "token"] = "stages",
+    whole_chain: bool = True,
+) -> Ran:
+    """Take the steps. whole_chain: as one more stage, the chain as one object, where it is
+    claimed."""
+    hello = claim(backend, "run", setting.chain)
+    placed, out = _put(backend, rows, setting.n_vocab)
+    whole_chain = whole_chain and detail == "stages" and "whole_chain" in hello.capabilities
+    backend.scratch.ensure(out + 12 * placed.n * (len(setting.chain) + 1) * max(1, len(steps)))
+    request = p.RunRequest(
+        **setting.fields(),
+        rows=placed,
+        steps=steps,
+        instances=instances,
+        detail=detail,
+        whole_chain=whole_chain,
+        out=out,
+    )
+    reply = backend.ask(request, p.RunReply)
+    expected = len(setting.chain) + whole_chain if detail == "stages" else 0
+    if len(reply.tokens) != len(steps) or (
+        expected and [len(stages) for stages in reply.stages] != [expected] * len(steps)
+    ):
+        raise backend.violation("the reply has another number of steps or stages")
+    stages = reply.stages if expected else [[] for _ in steps]
+    size = backend.scratch.size()
+    if not all(_inside(size, stage) for each in stages for stage in each):
+        raise backend.violation("the reply points outside the scratch file")
+    return Ran(
+        reply.tokens, [[_got(backend, stage) for stage in each] for each in stages], reply.ns
+    )
+
+
+def draws(
+    backend: Backend,
+    setting: Setting,
+    row: Row,
+    n: int,
+    *,
+    filters_once: bool = False,
+    uniforms: NDArray[np.float64] | None = None,
+) -> Drawn:
+    """n tokens from the same state. uniforms: to draw with."""
+    claim(backend, "draws", setting.chain)
+    if uniforms is not None:
+        claim(backend, "uniforms")
+    placed, end = _put(backend, [row], setting.n_vocab)
+    out = at = end + -end % 8
+    if uniforms is not None:
+        backend.scratch.ensure(at + uniforms.nbytes)
+        out = backend.scratch.write(at, uniforms)
+    backend.scratch.ensure(out + 4 * n)
+    request = p.DrawsRequest(
+        **setting.fields(),
+        rows=placed,
+        n=n,
+        out=out,
+        filters_once=filters_once,
+        uniforms=None if uniforms is None else at,
+    )
+    reply = backend.ask(request, p.DrawsReply)
+    return Drawn(_written(backend, out, n, np.int32), reply.ns)
+
+
+def time(backend: Backend, setting: Setting, row: Row, repetitions: int) -> p.TimeReply:
+    """Nanoseconds of each application of the chain to the row."""
+    claim(backend, "time", setting.chain)
+    placed, _ = _put(backend, [row], setting.n_vocab)
+    request = p.TimeRequest(**setting.fields(), rows=placed, repetitions=repetitions)
+    reply = backend.ask(request, p.TimeReply)
+    if len(reply.ns) != repetitions or min(reply.ns) < 0:
+        raise backend.violation(f"{repetitions} times were asked for: {reply.ns[:5]}")
+    return reply
+
+
+def decode(backend: Backend, model: str, n_vocab: int, tokens: list[int]) -> Row:
+    """The logits after every token: float32[len(tokens), n_vocab]. rejected: one is missing."""
+    claim(backend, "decode")
+    _blank(backend, len(tokens) * n_vocab)
+    request = p.DecodeRequest(model=model, n_vocab=n_vocab, tokens=tokens, out=0)
+    backend.ask(request, p.DecodeReply)
+    return _logits(backend, len(tokens), n_vocab, "after token")
+
+
+def generate(backend: Backend, request: p.GenerateRequest) -> Generated:
+    """The tokens, and the logits that they were sampled from. rejected: a row is missing."""
+    hello = claim(backend, "generate", request.chain)
+    n = request.n_tokens
+    _blank(backend, n * request.n_vocab)
+    request = request.model_copy(update={"out": 0})
+    reply = backend.ask(request, p.GenerateReply)
+    if len(reply.tokens) != n:
+        raise backend.violation(f"{len(reply.tokens)} tokens in the reply, asked for {n}")
+    foreign = [token for token in reply.tokens if not 0 <= token < request.n_vocab]
+    if foreign:
+        raise backend.violation(f"token {foreign[0]} is not in the vocabulary")
+    handed_back = None
+    if "in_graph" in hello.capabilities:
+        stages, size = reply.handed_back, backend.scratch.size()
+        if len(stages) != n or not all(s.n >= 1 and _inside(size, s) for s in stages):
+            raise backend.violation("what the graph handed back is not there for every token")
+        handed_back = [_got(backend, stage) for stage in stages]
+    return Generated(reply, _logits(backend, n, request.n_vocab, "of step"), handed_back)
+
+
+def throughput(backend: Backend, request: p.ThroughputRequest) -> p.ThroughputReply:
+    """Nanoseconds of decoding many sequences at once, step by step."""
+    claim(backend, "throughput", request.chain)
+    reply = backend.ask(request, p.ThroughputReply)
+    if not len(reply.sample_ns) == len(reply.decode_ns) == request.n_tokens:
+        raise backend.violation(f"{request.n_tokens} steps were asked for")
+    return reply
+
+
+def _put(backend: Backend, rows: Sequence[Row], n: int) -> tuple[p.Rows, int]:
+    """The rows at the beginning of the scratch file, and the offset behind them."""
+    backend.scratch.ensure(4 * n * len(rows))
+    end = 0
+    for row in rows:
+        end = backend.scratch.write(end, row)
+    return p.Rows(at=0, count=len(rows), n=n), end
+
+
+def _blank(backend: Backend, n: int) -> None:
+    """Room for n logits that are not there yet: what is not written must not pass for a row."""
+    backend.scratch.ensure(4 * n)
+    backend.scratch.view(0, n, np.float32)[:] = np.nan
+
+
+def _logits(backend: Backend, count: int, n_vocab: int, place: str) -> Row:
+    rows: Row = _written(backend, 0, count * n_vocab, np.float32).reshape(count, n_vocab)
+    bad = np.flatnonzero(np.isnan(rows).any(axis=1))
+    if len(bad):
+        problem = f"the logits {place} {bad[0]} are missing or have a NaN"
+        raise BackendFailure("rejected", problem)
+    return rows
+
+
+def _written(backend: Backend, at: int, n: int, dtype: Any) -> NDArray[Any]:
+    if backend.scratch.size() < at + n * np.dtype(dtype).itemsize:
+        raise backend.violation("the scratch file was cut")
+    return backend.scratch.view(at, n, dtype)
+
+
+def _inside(size: int, stage: p.StageResult) -> bool:
+    return stage.at >= 0 and stage.n >= 0 and stage.at + 12 * stage.n <= size
+
+
+def _got(backend: Backend, stage: p.StageResult) -> Got:
+    view, at, n = backend.scratch.view, stage.at, stage.n
+    return Got(
+        ids=view(at, n, np.int32),
+        logits=view(at + 4 * n, n, np.float32),
+        p=view(at + 8 * n, n, np.float32),
+        sorted=stage.sorted,
+        selected=stage.selected,
+    )

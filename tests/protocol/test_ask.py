@@ -1,0 +1,180 @@
+"""Asking a backend: what hello does not claim is not sent, no reply that does not fit passes."""
+
+import os
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.interface import BackendFailure
+from sampler_parity.harness.protocol.scratch import Scratch
+
+V = 4
+ROW = np.arange(V, dtype=np.float32)
+TOP_K: p.ChainSpec = [{"top_k": {"k": 2}}]
+SETTING = ask.Setting(TOP_K, V)
+STEPS = [p.Step(row=0)]
+GENERATE = p.GenerateRequest(model="m", n_vocab=V, chain=TOP_K, prompt=[1], n_tokens=2, out=0)
+THROUGHPUT = p.ThroughputRequest(
+    model="m", n_vocab=V, chain=TOP_K, prompt=[1], n_tokens=2, sequences=3
+)
+ASKED: dict[str, Callable[[Any], Any]] = {
+    "run": lambda b: ask.run(b, SETTING, [ROW], STEPS),
+    "draws": lambda b: ask.draws(b, SETTING, ROW, 3),
+    "time": lambda b: ask.time(b, SETTING, ROW, 2),
+    "decode": lambda b: ask.decode(b, "m", V, [1, 2]),
+    "generate": lambda b: ask.generate(b, GENERATE),
+    "throughput": lambda b: ask.throughput(b, THROUGHPUT),
+}
+
+
+class Canned:
+    """Writes what it is told into the scratch file, then answers with the reply it is given."""
+
+    def __init__(
+        self, write: Callable[[Scratch, Any], object], reply: dict[str, Any], **hello: Any
+    ) -> None:
+        self.name, self.scratch, self.sent = "canned", Scratch(), 0
+        self._write, self._reply = write, reply
+        claims = {"capabilities": list(ASKED), "samplers": ["top_k"]}
+        self._hello = p.HelloReply.model_validate({"name": "c", "version": "1"} | claims | hello)
+
+    def hello(self) -> p.HelloReply:
+        return self._hello
+
+    def ask(self, request: Any, reply: Any, timeout_s: float | None = None) -> Any:
+        self.sent += 1
+        self._write(self.scratch, request)
+        return reply.model_validate(self._reply)
+
+    def violation(self, message: str) -> BackendFailure:
+        return BackendFailure("crashed", message)
+
+    def close(self) -> None:
+        self.scratch.remove()
+
+
+@pytest.fixture
+def canned() -> Iterator[Callable[..., Canned]]:
+    made: list[Canned] = []
+
+    def make(*arguments: Any, **hello: Any) -> Canned:
+        made.append(Canned(*arguments, **hello))
+        return made[-1]
+
+    yield make
+    for backend in made:
+        backend.close()
+
+
+def nothing(_scratch: Scratch, _request: Any) -> None:
+    """Writes nothing."""
+
+
+def rows(scratch: Scratch, request: Any) -> None:
+    """Two rows of logits where they are asked for."""
+    scratch.write(request.out, np.ones(2 * V, np.float32))
+
+
+def cuts(scratch: Scratch, request: Any) -> None:
+    os.truncate(scratch.path, 0)
+
+
+def stage(at: int = 1024, n: int = 2) -> dict[str, Any]:
+    return {"at": at, "n": n, "selected": 0}
+
+
+@pytest.mark.parametrize("what", ASKED)
+def test_a_capability_that_hello_does_not_claim_is_not_asked_for(what: str, canned: Any) -> None:
+    backend = canned(nothing, {}, capabilities=[name for name in ASKED if name != what])
+    with pytest.raises(BackendFailure) as caught:
+        ASKED[what](backend)
+    assert (caught.value.verdict, backend.sent) == ("unsupported", 0)
+
+
+@pytest.mark.parametrize("what", [name for name in ASKED if name != "decode"])
+def test_a_sampler_that_hello_does_not_claim_is_not_asked_for(what: str, canned: Any) -> None:
+    backend = canned(nothing, {}, samplers=["dist"])
+    with pytest.raises(BackendFailure, match="no sampler top_k") as caught:
+        ASKED[what](backend)
+    assert (caught.value.verdict, backend.sent) == ("unsupported", 0)
+
+
+def test_uniforms_are_not_sent_to_a_backend_that_does_not_claim_them(canned: Any) -> None:
+    backend = canned(nothing, {})
+    with pytest.raises(BackendFailure, match="takes no uniforms"):
+        ask.draws(backend, SETTING, ROW, 2, uniforms=np.zeros(2))
+    assert backend.sent == 0
+
+
+NS: dict[str, Any] = {"prompt_ns": 1, "sample_ns": [1, 2], "decode_ns": [1, 2]}
+STEPS_OR_STAGES = "the reply has another number of steps or stages"
+OUTSIDE = "the reply points outside the scratch file"
+
+
+@pytest.mark.parametrize(
+    ("what", "write", "reply", "message"),
+    [
+        ("run", nothing, {"tokens": [1, 2], "stages": [[stage()]]}, STEPS_OR_STAGES),
+        ("run", nothing, {"tokens": [1], "stages": [[stage(), stage()]]}, STEPS_OR_STAGES),
+        ("run", nothing, {"tokens": [1], "stages": []}, STEPS_OR_STAGES),
+        ("run", nothing, {"tokens": [1], "stages": [[stage(at=-4)]]}, OUTSIDE),
+        ("run", nothing, {"tokens": [1], "stages": [[stage(n=-1)]]}, OUTSIDE),
+        ("run", nothing, {"tokens": [1], "stages": [[stage(at=1 << 40)]]}, OUTSIDE),
+        ("draws", cuts, {}, "the scratch file was cut"),
+        ("time", nothing, {"ns": [1]}, r"2 times were asked for: \[1\]"),
+        ("time", nothing, {"ns": [1, -1]}, r"2 times were asked for: \[1, -1\]"),
+        ("decode", cuts, {}, "the scratch file was cut"),
+        ("generate", cuts, {"tokens": [1, 2]}, "the scratch file was cut"),
+        ("generate", rows, {"tokens": [1]}, "1 tokens in the reply, asked for 2"),
+        ("generate", rows, {"tokens": [1, 4]}, "token 4 is not in the vocabulary"),
+        ("throughput", nothing, NS | {"sample_ns": [1]}, "2 steps were asked for"),
+        ("throughput", nothing, NS | {"decode_ns": [1, 2, 3]}, "2 steps were asked for"),
+    ],
+)
+def test_a_reply_that_does_not_fit_is_a_violation(
+    what: str, write: Any, reply: dict[str, Any], message: str, canned: Any
+) -> None:
+    with pytest.raises(BackendFailure, match=message) as caught:
+        ASKED[what](canned(write, reply))
+    assert caught.value.verdict == "crashed"
+
+
+def test_what_the_graph_hands_back_must_be_there_for_every_token(canned: Any) -> None:
+    claims = {"capabilities": ["generate", "in_graph"]}
+    for handed_back in ([stage()], [stage(), stage(n=0)], [stage(), stage(at=1 << 40)]):
+        reply = {"tokens": [1, 2], "handed_back": handed_back}
+        with pytest.raises(BackendFailure, match="not there for every token"):
+            ask.generate(canned(rows, reply, **claims), GENERATE)
+    reply = {"tokens": [1, 2], "handed_back": [stage(), stage()]}
+    assert len(ask.generate(canned(rows, reply, **claims), GENERATE).handed_back or []) == 2
+
+
+@pytest.mark.parametrize(
+    ("what", "place"), [("decode", "after token 0"), ("generate", "of step 0")]
+)
+def test_logits_that_were_not_written_do_not_pass(what: str, place: str, canned: Any) -> None:
+    with pytest.raises(BackendFailure, match=f"the logits {place} are missing") as caught:
+        ASKED[what](canned(nothing, {"tokens": [1, 2]} if what == "generate" else {}))
+    assert caught.value.verdict == "rejected"
+
+
+def test_a_run_comes_back_as_arrays(canned: Any) -> None:
+    def write(scratch: Scratch, request: Any) -> None:
+        assert scratch.view(request.rows.at, V, np.float32).tolist() == ROW.tolist()
+        at = scratch.write(1024, np.array([3, 2], np.int32))
+        scratch.write(at, np.array([3, 2, 0.75, 0.25], np.float32))
+
+    backend = canned(write, {"tokens": [3], "stages": [[stage()]], "ns": 7})
+    ran = ask.run(backend, SETTING, [ROW], STEPS)
+    ((got,),) = ran.stages
+    assert (ran.tokens, ran.ns, got.token, got.ids.tolist()) == ([3], 7, 3, [3, 2])
+    assert (got.logits.tolist(), got.p.tolist()) == ([3, 2], [0.75, 0.25])
+
+
+def test_a_run_of_tokens_only_has_no_stages(canned: Any) -> None:
+    backend = canned(nothing, {"tokens": [3]})
+    assert ask.run(backend, SETTING, [ROW], STEPS, detail="token").stages == [[]]
