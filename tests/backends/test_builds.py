@@ -13,7 +13,7 @@ import pytest
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.backends.llama_cpp import builds
 from sampler_parity.harness.backends.llama_cpp.build_files import check
-from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
+from sampler_parity.harness.backends.llama_cpp.libllama import Libllama, default_folder
 from sampler_parity.harness.backends.llama_cpp.signatures import order, signature
 from sampler_parity.harness.backends.llama_cpp.worker import Worker
 from sampler_parity.harness.errors import InputError, Unsupported
@@ -75,8 +75,42 @@ def test_a_folder_is_registered_by_name_and_runs(cache: Path, tmp_path: Path) ->
     assert "llama.cpp@mine v0.5.0" in done.stdout
 
 
-def test_a_folder_that_does_not_say_its_release_is_taken_for_v050() -> None:
-    assert Worker(str(default_folder())).hello().version == "release unknown, taken for v0.5.0"
+def test_a_folder_that_does_not_say_its_release_is_what_its_library_says() -> None:
+    worker = Worker(str(default_folder()))
+    assert worker.library.release == "v0.5.0"
+    assert worker.hello().version == "v0.5.0, as the library says"
+
+
+def test_a_library_that_does_not_say_its_release_is_refused_in_one_line(
+    cache: Path, tmp_path: Path
+) -> None:
+    """The library of v0.5.0, with the name of the function that says so changed in it."""
+    folder = tmp_path / "f"
+    shutil.copytree(default_folder(), folder)
+    library = folder / "libllama.so"
+    library.write_bytes(library.read_bytes().replace(b"llama_version\0", b"llama_versiom\0"))
+    line = refused(cli("run", "parity/top_p", "-b", f"llama.cpp@{folder}", "-o", tmp_path / "b"))
+    assert f"{library}: does not say its release of llama.cpp - name it: " in line
+    assert "--release" in line
+    builds.add(f"named={folder}", "v0.5.0")
+    assert builds.worker_arguments("named")[1] == "v0.5.0"
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        (None, "does not say its release of llama.cpp"),
+        (b"0.6.1", "says that it is v0.6.1; how its samplers are called is known to v0.5.0"),
+    ],
+    ids=["nothing", "newer"],
+)
+def test_a_library_is_not_called_by_guess(
+    said: bytes | None, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = Libllama(default_folder())
+    monkeypatch.setattr(library, "llama_version", said and (lambda: said))
+    with pytest.raises(InputError, match=problem):
+        library._said()
 
 
 def test_the_list_says_why_a_build_cannot_be_used(cache: Path, tmp_path: Path) -> None:

@@ -12,6 +12,8 @@ _LIBRARIES = {"Darwin": ("libllama", "dylib"), "Windows": ("llama", "dll")}
 _MACHINES = {3: "x86", 40: "arm", 62: "x86-64", 183: "arm64", 243: "risc-v"}
 HERE = {"x86_64": 62, "AMD64": 62, "aarch64": 183, "arm64": 183}
 
+NAME_IT = "name it: `sampler-parity builds add NAME=FOLDER --release b4753`"
+
 # Devices that are no CPU variant -> their names in ggml's registry.
 GPUS = {"cuda": "CUDA", "metal": "MTL", "vulkan": "Vulkan"}
 
@@ -90,3 +92,8 @@ def compiler_of(path: Path) -> str:
     """What a library says that it was compiled with, or ""."""
     said = re.search(rb"GCC: \([^)\0]*\) [\d.]+|(?:Apple )?clang version [\d.]+", path.read_bytes())
     return said[0].decode(errors="replace") if said else ""
+
+
+def says_release(library: Path) -> bool:
+    """Whether a libllama has llama_version(); no release of the b series has it."""
+    return b"llama_version\0" in library.read_bytes()

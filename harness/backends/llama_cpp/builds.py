@@ -21,9 +21,11 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from sampler_parity.harness.backends.llama_cpp.build_files import (
     GPUS,
     HERE,
+    NAME_IT,
     check,
     device_files,
     library_file,
+    says_release,
 )
 from sampler_parity.harness.backends.llama_cpp.signatures import order
 from sampler_parity.harness.backends.names import split_device
@@ -103,10 +105,13 @@ def resolve(name: str) -> tuple[Path, str | None]:
 def worker_arguments(name: str) -> list[str]:
     """Folder, release or "", and device or "", of BUILD or BUILD:DEVICE. Raises InputError.
 
-    Whether the device runs here, loading it says.
+    Without a release the library says it, once it is loaded. Whether the device runs here, loading
+    it says, too.
     """
     build, device = (name, "") if Path(name).is_dir() else split_device(name)
     folder, release = resolve(build)
+    if release is None and not says_release(library_file(folder)):
+        raise InputError(library_file(folder), "does not say its release of llama.cpp", NAME_IT)
     found = device_files(folder)
     if device and device not in found and (found or device not in GPUS):
         known = ", ".join(found) or "its devices are linked: leave the name out"

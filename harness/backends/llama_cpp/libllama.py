@@ -27,13 +27,14 @@ from typing import Any
 
 import numpy as np
 
-from sampler_parity.harness.backends.llama_cpp.build_files import check, needed_libraries
+from sampler_parity.harness.backends.llama_cpp.build_files import NAME_IT, check, needed_libraries
 from sampler_parity.harness.backends.llama_cpp.devices import Devices
 from sampler_parity.harness.backends.llama_cpp.signatures import (
     ARGUMENTS,
     NEWEST,
     Signature,
     model_layout,
+    order,
 )
 from sampler_parity.harness.backends.llama_cpp.words import keep_error
 from sampler_parity.harness.errors import InputError, Unsupported
@@ -128,6 +129,7 @@ _KEEP_ERRORS = _LOG(keep_error)
 # name -> (result, arguments), as in every release. The initializers of samplers are in
 # harness/backends/llama_cpp/signatures.py, because they are not.
 _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
+    "llama_version": (c_char_p, []),  # not in releases of the b series
     "llama_backend_init": (None, []),
     "llama_log_set": (None, [_LOG, c_void_p]),
     "llama_print_system_info": (c_char_p, []),
@@ -186,8 +188,10 @@ def default_folder() -> Path:
 class Libllama:
     """A loaded libllama: each function of _SIGNATURES as an attribute, None if the build lacks it.
 
-    device: the CPU variant or GPU that computes; "" leaves the choice to ggml. Raises InputError
-    where the folder holds no libllama or it cannot be loaded.
+    release: "" for what the library says; called with the arguments of another release its samplers
+    sample wrongly or hang. device: the CPU variant or GPU that computes; "" leaves the choice to
+    ggml. Raises InputError where the folder holds no libllama, it cannot be loaded, or does not say
+    its release.
     """
 
     def __init__(self, folder: Path, release: str = NEWEST, device: str = "") -> None:
@@ -202,14 +206,25 @@ class Libllama:
             self._library = ctypes.CDLL(str(path))
         except OSError as error:
             raise InputError(path, f"cannot be loaded: {error}") from None
-        self.path, self.release, self._device = path, release, device
+        self.path, self._device = path, device
         for symbol, (result, arguments) in _SIGNATURES.items():
             function = getattr(self._library, symbol, None)
             if function is not None:
                 function.restype, function.argtypes = result, arguments
             setattr(self, symbol, function)
+        self.release = release or self._said()
         self.llama_log_set(_KEEP_ERRORS, None)
         self.llama_backend_init()
+
+    def _said(self) -> str:
+        """The release that the library says it is: v0.5.0 for 0.5.0-dev. Raises InputError."""
+        if self.llama_version is None:
+            raise InputError(self.path, "does not say its release of llama.cpp", NAME_IT)
+        release = f"v{self.llama_version().decode().partition('-')[0]}"
+        if order(release) > order(NEWEST):
+            problem = f"says that it is {release}; how its samplers are called is known to {NEWEST}"
+            raise InputError(self.path, problem, NAME_IT)
+        return release
 
     def __getattr__(self, name: str) -> Any:  # for mypy: the functions are set in __init__
         raise AttributeError(name)

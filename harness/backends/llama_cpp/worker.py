@@ -110,13 +110,13 @@ class NativeChain:
 
 
 class Worker:
-    """folder: a libllama build, default the installed llama-cpp-python. release: which one it is; a
-    folder that does not say is taken for v0.5.0. device: what decodes; "" leaves that to ggml."""
+    """folder: a libllama build, default the installed llama-cpp-python. release: which one it is;
+    "" for what the library says. device: what decodes; "" leaves that to ggml."""
 
     def __init__(self, folder: str = "", release: str = "", device: str = "") -> None:
         path = Path(folder) if folder else default_folder()
-        self.library = Libllama(path, release or NEWEST, device)
-        self._version = release or "release unknown, taken for v0.5.0"
+        self.library = Libllama(path, release or ("" if folder else NEWEST), device)
+        self._version = release or f"{self.library.release}, as the library says"
         if not folder:
             self._version = "v0.5.0 (llama-cpp-python 0.3.36)"
         self._vocab_models: dict[str, int] = {}
