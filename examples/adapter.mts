@@ -126,8 +126,8 @@ function draws({ chain, rows, n, out }: any): object {
 }
 
 function hello(request: any): object {
-  scratch = openSync(request.scratch, "r+");
-  const said = { name: "example in TypeScript", version: "1", capabilities: ["run", "draws"] };
+  scratch = request.protocol === 1 ? openSync(request.scratch, "r+") : refuse();
+  const said = { protocol: 1, name: "example in TypeScript", version: "1", capabilities: ["run", "draws"] };
   return { ok: true, ...said, samplers: Object.keys(SAMPLERS) };
 }
 

@@ -132,9 +132,9 @@ def main() -> None:
         if ask["do"] == "bye":
             return
         try:
-            if ask["do"] == "hello":
+            if ask["do"] == "hello" and ask["protocol"] == 1:
                 scratch = open(ask["scratch"], "r+b", buffering=0)  # noqa: SIM115
-                reply = {"ok": True, "name": "example in Python", "version": "1"}
+                reply = {"ok": True, "protocol": 1, "name": "example in Python", "version": "1"}
                 reply |= {"capabilities": ["run"], "samplers": list(SAMPLERS)}
             elif ask["do"] == "run":
                 reply = run(scratch, ask)

@@ -228,6 +228,13 @@ _LIST = [
     Adapter("hello-hangs", "never greets", _hang, "timeout", on_hello=True, starts=3),
     Adapter(
         "hello-extra-keys",
+        "greets with a key that the protocol lacks",
+        _changed(dialect="mine"),
+        on_hello=True,
+        starts=3,
+    ),
+    Adapter(
+        "hello-another-protocol",
         "greets in another protocol",
         _changed(protocol=2),
         on_hello=True,

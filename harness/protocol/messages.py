@@ -33,7 +33,10 @@ class HelloRequest(Message):
 
 
 class HelloReply(Message):
+    """protocol: the version that the backend speaks. One that does not say speaks version 1."""
+
     ok: Literal[True] = True
+    protocol: int = 1
     name: str
     version: str
     build: str = ""

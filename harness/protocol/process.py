@@ -124,11 +124,20 @@ class BackendProcess:
             if isinstance(answer, dict) and answer.get("ok") is False:
                 refusal = p.ErrorReply.model_validate(answer)
                 raise BackendFailure(refusal.kind, refusal.message)
+            if reply is p.HelloReply:
+                self._check_version(answer)
             return reply.model_validate(answer)
         except (ValueError, ValidationError, RecursionError) as error:
             shown = line[:200].decode(errors="replace")
             reason = str(error).splitlines()[0]
             raise self.violation(f"not a reply: {shown!r} ({reason})") from None
+
+    def _check_version(self, greeting: Any) -> None:
+        """Before the rest is read, which another version may word in another way."""
+        version = greeting.get("protocol", 1) if isinstance(greeting, dict) else 1
+        if version != p.PROTOCOL_VERSION:
+            spoken = p.PROTOCOL_VERSION
+            raise self.violation(f"it speaks protocol {version!r}, the harness protocol {spoken}")
 
     def _send(self, request: BaseModel, timeout_s: float) -> None:
         """Write a request. A process that does not read it in time has timed out, too."""

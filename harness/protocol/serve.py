@@ -30,13 +30,24 @@ def serve(worker: Worker, replies: Any) -> None:
             if isinstance(request, p.ByeRequest):
                 return
             if isinstance(request, p.HelloRequest):
-                scratch = Scratch(Path(request.scratch))
+                scratch = _scratch_of(request)
             if scratch is None:
-                reply = p.ErrorReply(kind="rejected", message="say hello first")
+                reply = p.ErrorReply(kind="rejected", message=_no_scratch(request))
             else:
                 reply = answer(worker, scratch, request)
         replies.write(p.to_line(reply) + "\n")
         replies.flush()
+
+
+def _scratch_of(hello: p.HelloRequest) -> Scratch | None:
+    """None for another version of the protocol, which may mean another file."""
+    return Scratch(Path(hello.scratch)) if hello.protocol == p.PROTOCOL_VERSION else None
+
+
+def _no_scratch(request: p.Request) -> str:
+    if isinstance(request, p.HelloRequest):
+        return f"speaks protocol {p.PROTOCOL_VERSION}, was asked for {request.protocol}"
+    return "say hello first"
 
 
 def _limit_memory() -> None:

@@ -3,6 +3,7 @@ process. Small scripts stand for backends here; whole adapters are in test_mutan
 
 import json
 import os
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -176,16 +177,39 @@ def _wait_until_readable(process: BackendProcess) -> None:
     ("greeting", "message"),
     [
         ("Hi!", "not a reply: 'Hi!'"),
-        (GREETING.replace("}", ', "protocol": 2}'), "not a reply: "),
+        (
+            GREETING.replace("}", ', "protocol": 2, "dialect": "new"}'),
+            "it speaks protocol 2, the harness protocol 1",
+        ),
+        (GREETING.replace("}", ', "protocol": "one"}'), "it speaks protocol 'one', "),
+        (GREETING.replace("}", ', "dialect": "mine"}'), "not a reply: "),
         (GREETING.replace('"run"', '"fly"'), "not a reply: "),
     ],
-    ids=["garbage", "another-protocol", "unknown-capability"],
+    ids=["garbage", "another-protocol", "no-number", "another-key", "unknown-capability"],
 )
 def test_bad_greeting_is_a_crash(greeting: str, message: str) -> None:
     with backend("pass", greeting) as process:
         caught = failure(process)
     assert caught.verdict == "crashed"
     assert str(caught).startswith(message)
+
+
+@pytest.mark.parametrize("said", ["", ', "protocol": 1'], ids=["unsaid", "said"])
+def test_version_1_is_spoken_by_who_says_so_or_nothing(said: str) -> None:
+    with backend(f"say('{REPLY}\\n')", GREETING.replace("}", said + "}")) as process:
+        assert process.ask(REQUEST, p.TimeReply).ns == [7]
+
+
+def test_a_worker_of_ours_refuses_to_be_greeted_in_another_protocol() -> None:
+    command = [sys.executable, "-m", "sampler_parity.harness.backends.worker", "null"]
+    greeting = p.HelloRequest(protocol=2, scratch="/no/such/file")
+    asked = "\n".join(map(p.to_line, (greeting, REQUEST, p.ByeRequest()))) + "\n"
+    done = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=60)
+    said = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(s["kind"], s["message"]) for s in said] == [
+        ("rejected", "speaks protocol 1, was asked for 2"),
+        ("rejected", "say hello first"),
+    ]
 
 
 def test_missing_greeting_is_a_timeout() -> None:

@@ -169,6 +169,7 @@ function hello(request: any): object {
   scratch = new Scratch(request.scratch);
   return {
     ok: true,
+    protocol: 1,
     name: which === "own" ? "tsampler (own implementation of its documentation)" : PACKAGE,
     version: which === "own" ? "0.1.0" : "published",
     build: `Node.js ${process.versions.node}, V8 ${process.versions.v8}`,
