@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from sampler_parity.reference import floats, sorting
+from sampler_parity.reference.compiled import jit
 from sampler_parity.reference.errors import UndefinedInputError
 
 _IN_PLACE_PARTIAL_SORT = 128  # llama_token_data_array_partial_sort_inplace: beyond, it uses buckets
@@ -17,6 +18,7 @@ class Candidates:
     """n tokens that may still be chosen; samplers change it in place.
 
     ids: int32[n], distinct. logits and p: float32[n] (or both float64, for the ideal result).
+    Samplers may write into these arrays: what is to outlive one is copied.
     sorted: logits are known to be in descending order. selected: index into the arrays, or -1.
     """
 
@@ -35,7 +37,7 @@ class Candidates:
         values = np.array(logits, dtype=dtype)
         if values.ndim != 1:
             raise ValueError(f"logits must have one dimension, got shape {values.shape}")
-        return cls(np.arange(len(values), dtype=np.int32), values, np.zeros_like(values))
+        return cls(np.arange(len(values), dtype=np.int32), values, np.zeros(len(values), dtype))
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -56,13 +58,28 @@ class Candidates:
 
     def keep(self, which: slice | NDArray[Any]) -> None:
         """Keep only these positions, in the order given."""
-        self.ids, self.logits, self.p = self.ids[which], self.logits[which], self.p[which]
+        if isinstance(which, slice):
+            self.ids, self.logits, self.p = self.ids[which], self.logits[which], self.p[which]
+            return
+        rows = np.flatnonzero(which) if which.dtype == bool else which
+        self.ids, self.logits = self.ids.take(rows), self.logits.take(rows)
+        self.p = self.p.take(rows)
+
+    def positions(self, tokens: NDArray[Any]) -> NDArray[np.intp]:
+        """Where each of these tokens stands; -1 for one that is no candidate.
+
+        tokens: integers, ascending.
+        """
+        return _positions(self.ids, tokens)  # type: ignore[no-any-return]
+
+    def among(self, tokens: NDArray[Any]) -> NDArray[np.bool_]:
+        """Which candidates are one of these tokens: integers, ascending."""
+        return _among(self.ids, tokens)  # type: ignore[no-any-return]
 
     def refuse_nan(self) -> None:
         """Raise UndefinedInputError where sorting would meet a NaN."""
-        nan = np.isnan(self.logits)
-        if nan.any() and len(self) > 1:
-            token = self.ids[nan.argmax()]
+        if len(self) > 1 and floats.has_nan(self.logits):
+            token = self.ids[np.isnan(self.logits).argmax()]
             raise UndefinedInputError(
                 f"logit of token {token} is NaN: sorting it is undefined in llama.cpp"
             )
@@ -95,6 +112,35 @@ class Candidates:
             raise UndefinedInputError("softmax of no candidates (llama.cpp aborts)")
         if sort and not self.sorted:
             self.partial_sort(len(self))
-        with np.errstate(all="ignore"):
-            self.p = floats.exp(self.logits - self.max_logit())
-            self.p /= floats.total(self.p)
+        self.p = floats.softmax(self.logits, self.max_logit())
+
+    def weights(self) -> NDArray[Any]:
+        """exp(logit - max): what p is before it is divided by the sum."""
+        return floats.exp_of_difference(self.logits, self.max_logit())  # type: ignore[no-any-return]
+
+
+@jit
+def _positions(ids: NDArray[np.int32], tokens: NDArray[Any]) -> NDArray[np.intp]:
+    result = np.full(len(tokens), -1, np.intp)
+    elsewhere = False
+    for j in range(len(tokens)):
+        token = tokens[j]
+        if 0 <= token < len(ids) and ids[token] == token:  # as in a whole vocabulary
+            result[j] = token
+        else:
+            elsewhere = True
+    if elsewhere:
+        for i in range(len(ids)):
+            j = np.searchsorted(tokens, ids[i])
+            if j < len(tokens) and tokens[j] == ids[i]:
+                result[j] = i
+    return result
+
+
+@jit
+def _among(ids: NDArray[np.int32], tokens: NDArray[Any]) -> NDArray[np.bool_]:
+    result = np.empty(len(ids), np.bool_)
+    for i in range(len(ids)):
+        j = np.searchsorted(tokens, ids[i])
+        result[i] = j < len(tokens) and tokens[j] == ids[i]
+    return result

@@ -48,6 +48,6 @@ def vectorize(signatures: list[str]) -> Callable[[Callable[..., Any]], Any]:
     def compile(function: Callable[..., Any]) -> Any:
         from numba import vectorize
 
-        return vectorize(signatures, cache=True)(function)
+        return vectorize(signatures, cache=True)(function).ufunc
 
     return lambda function: Compiled(function, compile)

@@ -37,7 +37,7 @@ class Mt19937:
 
     def uniform_double(self) -> float:
         """std::uniform_real_distribution<double>(0, 1): generate_canonical from two words."""
-        low, high = self.words(2)
+        low, high = self.words(2).tolist()
         value = (float(low) + float(high) * 2.0**32) / 2.0**64
         return value if value < 1.0 else _BELOW_ONE
 

@@ -22,6 +22,8 @@ Order: TypeAlias = NDArray[np.int32]
 
 _SMALL = 16  # std::sort leaves runs of at most this length to insertion sort
 
+_ONE = np.uintp(1)  # innermost loops count unsigned: Numba asks of a signed index if it is negative
+
 N_BUCKETS = 128
 BUCKET_SCALE = 6.4  # 128 buckets over the logits -10..10
 BUCKET_SHIFT = 64.0
@@ -62,21 +64,30 @@ def _pop_heap(keys: FloatArray, at: Order, first: int, last: int, result: int) -
 
 
 @jit
-def _std_partial_sort(keys: FloatArray, at: Order, first: int, middle: int, last: int) -> None:
-    """std::partial_sort(first, middle, last): __heap_select, then __sort_heap."""
-    n = middle - first
+def _make_heap(keys: FloatArray, at: Order, first: int, n: int) -> None:
     if n >= 2:
         for parent in range((n - 2) // 2, -1, -1):
             _sift(keys, at, first, parent, n, keys[first + parent], at[first + parent])
-    for i in range(middle, last):
-        if keys[i] > keys[first]:
-            _pop_heap(keys, at, first, middle, i)
-    for end in range(middle - 1, first, -1):
+
+
+@jit
+def _sort_heap(keys: FloatArray, at: Order, first: int, last: int) -> None:
+    for end in range(last - 1, first, -1):
         _pop_heap(keys, at, first, end, end)
 
 
 @jit
-def _swap(keys: FloatArray, at: Order, a: int, b: int) -> None:
+def _std_partial_sort(keys: FloatArray, at: Order, first: int, middle: int, last: int) -> None:
+    """std::partial_sort(first, middle, last): __heap_select, then __sort_heap."""
+    _make_heap(keys, at, first, middle - first)
+    for i in range(middle, last):
+        if keys[i] > keys[first]:
+            _pop_heap(keys, at, first, middle, i)
+    _sort_heap(keys, at, first, middle)
+
+
+@jit
+def _swap(keys: FloatArray, at: Order, a: Any, b: Any) -> None:
     keys[a], keys[b] = keys[b], keys[a]
     at[a], at[b] = at[b], at[a]
 
@@ -91,26 +102,27 @@ def _partition(keys: FloatArray, at: Order, first: int, last: int) -> int:
         median = a if keys[a] > keys[c] else (c if keys[b] > keys[c] else b)
     _swap(keys, at, first, median)
     pivot = keys[first]
-    low, high = first + 1, last
+    low, high = np.uintp(first + 1), np.uintp(last)
     while True:
         while keys[low] > pivot:
-            low += 1
-        high -= 1
+            low += _ONE
+        high -= _ONE
         while pivot > keys[high]:
-            high -= 1
+            high -= _ONE
         if low >= high:
-            return low
+            return np.intp(low)  # type: ignore[return-value]
         _swap(keys, at, low, high)
-        low += 1
+        low += _ONE
 
 
 @jit
-def _insert(keys: FloatArray, at: Order, position: int) -> None:
-    """__unguarded_linear_insert: something before position is not smaller, so no bound check."""
+def _insert(keys: FloatArray, at: Order, start: int) -> None:
+    """__unguarded_linear_insert: something before start is not smaller, so no bound check."""
+    position = np.uintp(start)
     key, was = keys[position], at[position]
-    while key > keys[position - 1]:
-        keys[position], at[position] = keys[position - 1], at[position - 1]
-        position -= 1
+    while key > keys[position - _ONE]:
+        keys[position], at[position] = keys[position - _ONE], at[position - _ONE]
+        position -= _ONE
     keys[position], at[position] = key, was
 
 
@@ -156,10 +168,22 @@ def std_sort(keys: FloatArray) -> Order:
 
 @jit
 def std_partial_sort(keys: FloatArray, n: int) -> Order:
-    """The order of the first n after `std::partial_sort(begin, begin + n, end, greater)`."""
-    at = np.arange(len(keys), dtype=np.int32)
-    _std_partial_sort(keys.copy(), at, 0, n, len(keys))
-    return at[:n].copy()
+    """The order of the first n after `std::partial_sort(begin, begin + n, end, greater)`.
+
+    What falls out of the heap is never looked at again, so that only the heap is written.
+    """
+    at = np.arange(n, dtype=np.int32)
+    if n == 0:
+        return at
+    heap = keys[:n].copy()
+    _make_heap(heap, at, 0, n)
+    smallest = heap[0]
+    for i in range(n, len(keys)):
+        if keys[i] > smallest:
+            _sift(heap, at, 0, 0, n, keys[i], np.int32(i))
+            smallest = heap[0]
+    _sort_heap(heap, at, 0, n)
+    return at
 
 
 @jit

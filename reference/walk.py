@@ -29,8 +29,7 @@ class Walk(NamedTuple):
 
 def walk_of(cand: Candidates) -> Walk:
     """dist's own sums, in its arithmetic, over candidates that it is given."""
-    weights: Any = floats.exp(cand.logits - cand.max_logit())
-    running: Any = floats.running_sum(weights.astype(np.float64))
+    running: Any = floats.running_sum(cand.weights(), np.float64)
     return Walk(cand.ids.copy(), running)
 
 

@@ -34,7 +34,7 @@ class OldPenalties(Penalties):
             return
         self.counts[token] += 1
         if len(self.history) == self.penalty_last_n:
-            oldest = self.history[0]
+            oldest = next(iter(self.history))
             self.counts[oldest] -= 1
             if self.counts[oldest] == 0:
                 del self.counts[oldest]

@@ -44,11 +44,11 @@ class Dist:
             cand.selected = 0
             cand.p = np.ones_like(cand.p)
             return
-        p = floats.exp(cand.logits - cand.max_logit())
-        running = floats.running_sum(p.astype(np.float64))
+        p = cand.weights()
+        running = floats.running_sum(p, np.float64)
         total = running[-1]
         u = self.rng.uniform_double()
-        first = int(np.searchsorted(running, total * u))  # the first i with running[i] >= total * u
+        first = int(running.searchsorted(total * u))  # the first i with running[i] >= total * u
         cand.selected = len(cand) - 1 if np.isnan(total) else first
         cand.p = np.divide(p, total, out=p, casting="same_kind")
 

@@ -74,12 +74,10 @@ class Dry:
             token, length = latest_first[distance - 1], repeats[distance]
             if length >= self.dry_allowed_length and length > longest.get(token, -1):
                 longest[token] = length
-        logits = cand.logits.copy()
-        for i in np.flatnonzero(np.isin(cand.ids, list(longest))):
-            token = int(cand.ids[i])
-            if () not in self.breakers.get(token, ()):
-                logits[i] -= self._penalty(longest[token], cand.logits.dtype.type)
-        cand.logits = logits
+        tokens = sorted(longest)
+        for token, i in zip(tokens, cand.positions(np.array(tokens, np.int64)), strict=True):
+            if i >= 0 and () not in self.breakers.get(token, ()):
+                cand.logits[i] -= self._penalty(longest[token], cand.logits.dtype.type)
         cand.sorted = False
 
     def _limit(self, latest_first: list[int]) -> int:

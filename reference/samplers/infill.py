@@ -43,7 +43,7 @@ class Infill:
     def apply(self, cand: Candidates) -> None:
         cand.softmax(sort=True)
         kind = cand.p.dtype.type
-        ends = np.isin(cand.ids, self.eog)
+        ends = cand.among(self.eog)
         p_end, p_text = floats.total(cand.p[ends]), floats.total(cand.p[~ends])
         if kind(3) * p_end * kind(len(cand)) > p_text:
             cand.keep(ends)
@@ -53,7 +53,7 @@ class Infill:
         likeliest = slice(1)
         before = cand.copy()
         self._drop_text_below(cand, np.float32(0.2))
-        n_text = int((~np.isin(cand.ids, self.eog)).sum())
+        n_text = int((~cand.among(self.eog)).sum())
         if n_text == 0:
             if len(cand) == 0:
                 cand.ids, cand.logits, cand.p = before.ids, before.logits, before.p
@@ -66,7 +66,7 @@ class Infill:
         cand.p /= floats.total(cand.p)
 
     def _drop_text_below(self, cand: Candidates, threshold: np.float32) -> None:
-        cand.keep(~(cand.p < threshold) | np.isin(cand.ids, self.eog))
+        cand.keep(~(cand.p < threshold) | cand.among(self.eog))
 
     def _merge_prefixes(self, cand: Candidates) -> None:
         if cand.ids.max() >= len(self.vocab):

@@ -40,17 +40,17 @@ class LogitBias:
         if not self.logit_bias:
             return
         kind = cand.logits.dtype.type
-        logits = cand.logits.copy()
         elsewhere: dict[int, np.float32] = {}
         for token, value in self.logit_bias:
             if 0 <= token < len(cand) and cand.ids[token] == token:
-                logits[token] += kind(value)
+                cand.logits[token] += kind(value)
             else:
                 elsewhere.setdefault(token, value)
         if elsewhere:
-            for i in np.flatnonzero(np.isin(cand.ids, list(elsewhere))):
-                logits[i] += kind(elsewhere[int(cand.ids[i])])
-        cand.logits = logits
+            tokens = sorted(elsewhere)
+            for token, i in zip(tokens, cand.positions(np.array(tokens)), strict=True):
+                if i >= 0:
+                    cand.logits[i] += kind(elsewhere[token])
 
     def accept(self, token: int) -> None:
         pass

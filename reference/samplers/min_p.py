@@ -26,6 +26,8 @@ from sampler_parity.reference import floats
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.parameters import float32, size
 
+LOWEST = np.finfo(np.float32).min  # -FLT_MAX, the largest even where every logit is -inf
+
 
 class MinP:
     name = "min_p"
@@ -40,8 +42,7 @@ class MinP:
             return
         kind = cand.logits.dtype.type
         if not cand.sorted:
-            lowest = kind(np.finfo(np.float32).min)  # -FLT_MAX, also where every logit is -inf
-            top = max(lowest, floats.largest(np.append(lowest, cand.logits)))
+            top = floats.largest(cand.logits, kind(LOWEST))
             passing = np.flatnonzero(cand.logits >= top + floats.log(kind(self.p)))
             if 0 < len(passing) >= self.min_keep:
                 cand.keep(passing)

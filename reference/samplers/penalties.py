@@ -20,13 +20,13 @@ Source: llama_sampler_penalties_apply, src/llama-sampler.cpp at v0.5.0; Keskar e
 Suite: suites/parity/penalties.toml
 """
 
-from collections import Counter, deque
 from typing import Any
 
 import numpy as np
 
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError
+from sampler_parity.reference.history import History
 from sampler_parity.reference.parameters import float32, int32
 
 
@@ -46,7 +46,7 @@ class Penalties:
             raise ChainError(f"penalty_repeat must be greater than 0, got {penalty_repeat!r}")
         self.penalty_freq = float32("penalty_freq", penalty_freq)
         self.penalty_present = float32("penalty_present", penalty_present)
-        self.history: deque[int] = deque(maxlen=self.penalty_last_n)
+        self.history = History(self.penalty_last_n)
 
     @np.errstate(all="ignore")
     def apply(self, cand: Candidates) -> None:
@@ -54,15 +54,14 @@ class Penalties:
         if off or self.penalty_last_n == 0:
             return
         kind = cand.logits.dtype.type
-        counts = Counter(self.history)
-        seen = np.flatnonzero(np.isin(cand.ids, list(counts)))
-        count = np.array([counts[token] for token in cand.ids[seen].tolist()], dtype=kind)
+        tokens, counts = self.history.counts()
+        at = cand.positions(tokens)
+        is_candidate = at >= 0
+        seen, count = at[is_candidate], counts[is_candidate].astype(kind)
         repeat, freq = kind(self.penalty_repeat), kind(self.penalty_freq)
-        logits = cand.logits.copy()
-        old = logits[seen]
+        old = cand.logits[seen]
         repeated = np.where(old <= 0, old * repeat, old / repeat)
-        logits[seen] = repeated - (count * freq + kind(self.penalty_present))
-        cand.logits = logits
+        cand.logits[seen] = repeated - (count * freq + kind(self.penalty_present))
         cand.sorted = False
 
     def accept(self, token: int) -> None:

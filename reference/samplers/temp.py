@@ -51,4 +51,4 @@ def scale(cand: Candidates, temp: floats.Float) -> None:
         logits[best] = cand.logits[best]
         cand.logits = logits
         return
-    cand.logits = cand.logits / temp
+    cand.logits /= temp

@@ -76,7 +76,7 @@ class TokenTrie:
     def apply(self, cand: Candidates) -> None:
         if not self.active or not self.node.children:
             return
-        allowed = np.isin(cand.ids, list(self.node.children))
+        allowed = cand.among(np.array(sorted(self.node.children)))
         cand.selected = -1
         if self.compact and (cand.logits[allowed] != -np.inf).any():
             cand.keep(allowed)

@@ -39,11 +39,11 @@ class TopNSigma:
         valid = cand.logits[cand.logits != -np.inf]
         if len(valid) == 0:
             return
-        top = floats.largest(np.append(cand.logits[0], valid))
+        top = floats.largest(valid, cand.logits[0])
         mean = floats.total(valid) / kind(len(valid))
-        variance = floats.total_of_squares(valid - mean) / kind(len(valid))
+        variance = floats.total_of_squares(valid, mean) / kind(len(valid))
         threshold = top - kind(self.n) * np.sqrt(variance)
-        cand.logits = np.where(cand.logits < threshold, kind(-np.inf), cand.logits)
+        cand.logits[cand.logits < threshold] = -np.inf
 
     def accept(self, token: int) -> None:
         pass
