@@ -41,11 +41,10 @@ from sampler_parity.harness.suite.file import (
 from sampler_parity.harness.suite.model import Suite
 from sampler_parity.harness.suite.prepared import prepare
 from sampler_parity.reference import SAMPLERS, Candidates
-from sampler_parity.reference.registry import Sampler
+from sampler_parity.reference.registry import ROWS, Sampler
 
-FILTERS = ("top_k", "top_p", "min_p", "typical_p", "xtc", "top_n_sigma")
+FILTERS = [name for name, row in ROWS.items() if row.kind == "filter"]
 OF_SAMPLERS = ("parity", "removed", "grammar", "trie")  # folders with a file for each sampler
-THRESHOLD = {"top_p": "p", "min_p": "p", "typical_p": "p", "xtc": "t", "top_n_sigma": "n"}
 ROUNDING = 1e-6  # a decision nearer to its threshold than this share of it may fall either way
 
 Stage = tuple[Sampler, Candidates, Candidates]
@@ -197,8 +196,8 @@ def _left(cand: Candidates) -> int:
 
 def _on_threshold(sampler: Sampler, before: Candidates) -> bool:
     """Whether another set of candidates is left as the threshold moves by ROUNDING."""
-    parameter = THRESHOLD.get(sampler.name)
-    if parameter is None:
+    parameter = ROWS[sampler.name].threshold
+    if not parameter:
         return False
     low, high = apply_around(before, sampler, parameter, ROUNDING)
     return set(low.ids[low.logits != -np.inf]) != set(high.ids[high.logits != -np.inf])

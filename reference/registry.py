@@ -1,13 +1,19 @@
-"""Every sampler by its name: llama.cpp's, and those of other engines."""
+"""Every sampler by its name, one row each: llama.cpp's, and those of other engines.
 
-from collections.abc import Callable
-from typing import Protocol, Self
+Who builds chains, draws parameters for them (random chains, the fuzzer), checks an adapter, or asks
+where a sampler cuts (lint, boundary) reads the row. CONTRIBUTING.md says how one is added.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, Self
 
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.pipelines.akunu import Akunu
 from sampler_parity.reference.pipelines.akunu_gumbel import AkunuGumbel
 from sampler_parity.reference.pipelines.power_law import PowerLaw
 from sampler_parity.reference.pipelines.tsampler import STAGES as TSAMPLER
+from sampler_parity.reference.ranges import Biases, Floats, Integers, OneOf, Range
 from sampler_parity.reference.samplers.adaptive_p import AdaptiveP
 from sampler_parity.reference.samplers.dist import Dist
 from sampler_parity.reference.samplers.dry import Dry
@@ -50,37 +56,236 @@ class Sampler(Protocol):
         """An independent sampler in the same state."""
 
 
-SAMPLERS: dict[str, Callable[..., Sampler]] = {
-    "greedy": Greedy,
-    "dist": Dist,
-    "top_k": TopK,
-    "top_p": TopP,
-    "min_p": MinP,
-    "typical_p": TypicalP,
-    "temp": Temp,
-    "temp_ext": TempExt,
-    "xtc": Xtc,
-    "top_n_sigma": TopNSigma,
-    "mirostat": Mirostat,
-    "mirostat_v2": MirostatV2,
-    "penalties": Penalties,
-    "dry": Dry,
-    "logit_bias": LogitBias,
-    "infill": Infill,
-    "adaptive_p": AdaptiveP,
-    "grammar": Grammar,
-    "grammar_lazy_patterns": GrammarLazyPatterns,
-    "softmax": Softmax,
-    "tail_free": TailFree,
+@dataclass(frozen=True)
+class Row:
+    """A sampler and what suites need to know of it.
+
+    smallest: a valid setting. edges: of each parameter the values at and around its edges, of which
+    random chains are made; None: in no random chain. edges_with_vocab: more, with a vocabulary.
+    ranges: what the fuzzer draws; None: it does not. kind: `filter` removes or masks candidates,
+    `select` always selects one. threshold: the parameter that a filter's cut is at; boundary:
+    whether what lies within rounding of it has a verdict of its own. vocab: it needs a vocabulary.
+    """
+
+    make: Callable[..., Sampler]
+    smallest: Mapping[str, Any]
+    edges: Mapping[str, list[Any]] | None = None
+    edges_with_vocab: Mapping[str, list[Any]] | None = None
+    ranges: Mapping[str, Range] | None = None
+    kind: Literal["filter", "select", ""] = ""
+    threshold: str = ""
+    boundary: bool = False
+    vocab: bool = False
+
+
+_SEEDS = [0, 1, 42, 2**31 - 1, 2**31, 2**31 + 5, 2**32 - 2]
+_MIN_KEEP = [0, 0, 1, 2, 5, 1000]
+_P = [0.0, 1e-8, 0.1, 0.5, 0.75, 0.9, 0.95, 0.999, 1.0]
+
+_ANY_SEED = Integers(0, 2**32 - 2)
+_ANY_MIN_KEEP = OneOf((0, 0, 1, 2, 5, 100))
+_UNIT = OneOf((0.0, 0.25, 0.5, 1.0, 1e-8), Floats(0, 1))
+_OF_P: Mapping[str, Range] = {"p": _UNIT, "min_keep": _ANY_MIN_KEEP}
+
+ROWS: dict[str, Row] = {
+    "greedy": Row(Greedy, {}, edges={}, ranges={}, kind="select"),
+    "dist": Row(
+        Dist, {"seed": 1}, edges={"seed": _SEEDS}, ranges={"seed": _ANY_SEED}, kind="select"
+    ),
+    "top_k": Row(
+        TopK,
+        {"k": 2},
+        edges={"k": [-1, 0, 1, 2, 5, 40, 100, 127, 128, 129, "V-1", "V", "V+1"]},
+        ranges={"k": Integers(-1, 200)},
+        kind="filter",
+    ),
+    "top_p": Row(
+        TopP,
+        {"p": 0.9},
+        edges={"p": _P, "min_keep": _MIN_KEEP},
+        ranges=_OF_P,
+        kind="filter",
+        threshold="p",
+        boundary=True,
+    ),
+    "min_p": Row(
+        MinP,
+        {"p": 0.1},
+        edges={"p": [0.0, 1e-8, 0.05, 0.1, 0.5, 1.0, 1.05], "min_keep": _MIN_KEEP},
+        ranges=_OF_P,
+        kind="filter",
+        threshold="p",
+        boundary=True,
+    ),
+    "typical_p": Row(
+        TypicalP,
+        {"p": 0.9},
+        edges={"p": _P, "min_keep": _MIN_KEEP},
+        ranges=_OF_P,
+        kind="filter",
+        threshold="p",
+        boundary=True,
+    ),
+    "temp": Row(
+        Temp,
+        {"temp": 0.8},
+        edges={"temp": [-1.0, 0.0, 0.1, 0.5, 0.8, 1.0, 1.5, 2.0]},
+        ranges={"temp": Floats(-0.5, 3)},
+    ),
+    "temp_ext": Row(
+        TempExt,
+        {"temp": 0.8, "delta": 0.1},
+        edges={
+            "temp": [0.0, 0.5, 0.8, 1.0, 1.5],
+            "delta": [-1.0, 0.0, 0.3, 0.5, 2.0],
+            "exponent": [0.0, 0.5, 1.0, 2.0],
+        },
+        ranges={"temp": Floats(0, 2), "delta": Floats(-0.5, 2), "exponent": Floats(0.125, 3)},
+    ),
+    "xtc": Row(
+        Xtc,
+        {"p": 0.5, "t": 0.1, "seed": 1},
+        edges={
+            "p": [0.0, 0.3, 0.5, 1.0],
+            "t": [0.0, 0.01, 0.1, 0.3, 0.5, 0.51],
+            "min_keep": _MIN_KEEP,
+            "seed": _SEEDS,
+        },
+        ranges={"p": _UNIT, "t": Floats(0, 0.625), "min_keep": _ANY_MIN_KEEP, "seed": _ANY_SEED},
+        kind="filter",
+        threshold="t",
+    ),
+    "top_n_sigma": Row(
+        TopNSigma,
+        {"n": 1.0},
+        edges={"n": [-1.0, 0.0, 0.5, 1.0, 2.0, 5.0]},
+        ranges={"n": Floats(-1, 4)},
+        kind="filter",
+        threshold="n",
+    ),
+    "mirostat": Row(
+        Mirostat,
+        {"seed": 1},
+        edges={
+            "seed": _SEEDS,
+            "tau": [0.0, 0.5, 3.0, 5.0],
+            "eta": [0.0, 0.1, 1.0],
+            "m": [0, 1, 2, 100],
+        },
+        ranges={
+            "seed": _ANY_SEED,
+            "tau": Floats(0, 12),
+            "eta": Floats(0, 1),
+            "m": Integers(-1, 120),
+        },
+        kind="select",
+    ),
+    "mirostat_v2": Row(
+        MirostatV2,
+        {"seed": 1},
+        edges={"seed": _SEEDS, "tau": [0.0, 0.5, 3.0, 5.0], "eta": [0.0, 0.1, 1.0]},
+        ranges={"seed": _ANY_SEED, "tau": Floats(0, 12), "eta": Floats(0, 1)},
+        kind="select",
+    ),
+    "penalties": Row(
+        Penalties,
+        {"penalty_last_n": 4, "penalty_repeat": 1.1},
+        edges={
+            "penalty_last_n": [-1, 0, 1, 4, 64],
+            "penalty_repeat": [0.75, 1.0, 1.1, 1.5],
+            "penalty_freq": [-0.25, 0.0, 0.3],
+            "penalty_present": [-0.5, 0.0, 0.7],
+        },
+        ranges={
+            "penalty_last_n": Integers(-1, 12),
+            "penalty_repeat": Floats(0.5, 2),
+            "penalty_freq": Floats(-1, 1),
+            "penalty_present": Floats(-1, 1),
+        },
+    ),
+    "dry": Row(
+        Dry,
+        {"dry_multiplier": 0.8},
+        edges={
+            "dry_multiplier": [0.0, 0.8, 1.5],
+            "dry_base": [0.5, 1.0, 1.75],
+            "dry_allowed_length": [0, 1, 2, 3],
+            "dry_penalty_last_n": [-1, 0, 5, 64],
+        },
+        edges_with_vocab={"seq_breakers": [[], ["\n"], ["he", "hell"], [":", '"', "*", "\n"]]},
+        ranges={
+            "dry_multiplier": Floats(0, 2),
+            "dry_base": Floats(0.875, 3),
+            "dry_allowed_length": Integers(-1, 4),
+            "dry_penalty_last_n": Integers(-1, 40),
+        },
+    ),
+    "logit_bias": Row(
+        LogitBias,
+        {"logit_bias": [[1, -1.0]]},
+        edges={
+            "logit_bias": [
+                [],
+                [[0, 2.5]],
+                [["V-1", -1.5], [0, 1.0]],
+                [[1, float("-inf")], ["V+1", 3.0]],
+                [[3, 1.0], [3, 0.5], [5, -2.0]],
+            ]
+        },
+        ranges={"logit_bias": Biases(Integers(0, 40), Floats(-9, 9), at_most=4)},
+    ),
+    "infill": Row(Infill, {}, edges_with_vocab={}, vocab=True),
+    "adaptive_p": Row(
+        AdaptiveP,
+        {"target": 0.3, "seed": 1},
+        edges={
+            "target": [-1.0, 0.0, 0.3, 0.5, 1.0],
+            "decay": [0.0, 0.5, 0.9, 0.99],
+            "seed": _SEEDS,
+        },
+        ranges={"target": Floats(-0.25, 1), "decay": Floats(0, 1), "seed": _ANY_SEED},
+        kind="select",
+    ),
+    "grammar": Row(Grammar, {"grammar_str": "root ::= [!-~]+"}, vocab=True),
+    "grammar_lazy_patterns": Row(
+        GrammarLazyPatterns,
+        {"grammar_str": "root ::= [!-~]+", "trigger_patterns": ["!"]},
+        vocab=True,
+    ),
+    "softmax": Row(Softmax, {}),
+    "tail_free": Row(TailFree, {"z": 0.9}, threshold="z", boundary=True),
 }
+
+_TRIE = '{"modelId":"m","descriptors":[{"path":"a","leaves":[{"name":"A","tokens":[1,2]}]}]}'
 
 # Samplers and whole pipelines of other engines, each one stage of a chain.
-ENGINES: dict[str, Callable[..., Sampler]] = {
-    "akunu": Akunu,
-    "akunu_gumbel": AkunuGumbel,
-    "power_law": PowerLaw,
-    "token_trie": TokenTrie,
-    **TSAMPLER,
+ENGINE_ROWS: dict[str, Row] = {
+    "akunu": Row(Akunu, {"seed": 1}),
+    "akunu_gumbel": Row(AkunuGumbel, {"seed_offset": 1}),
+    "power_law": Row(
+        PowerLaw,
+        {
+            "target": 0.3,
+            "distribution_width": 0.3,
+            "tail_heaviness": 2.0,
+            "queue_size": 8,
+            "seed": 1,
+        },
+    ),
+    "token_trie": Row(TokenTrie, {"trie_descriptor_json": _TRIE}),
+    "tsampler": Row(TSAMPLER["tsampler"], {"seed": 1}),
+    "tsampler_penalties": Row(TSAMPLER["tsampler_penalties"], {"penalty_last_n": 4}),
+    "tsampler_top_k": Row(TSAMPLER["tsampler_top_k"], {"k": 2}),
+    "tsampler_typical_p": Row(TSAMPLER["tsampler_typical_p"], {"p": 0.9}),
+    "tsampler_top_p": Row(TSAMPLER["tsampler_top_p"], {"p": 0.9}),
+    "tsampler_min_p": Row(TSAMPLER["tsampler_min_p"], {"p": 0.1}),
+    "tsampler_top_n_sigma": Row(TSAMPLER["tsampler_top_n_sigma"], {"n": 1.0}),
+    "tsampler_temp": Row(TSAMPLER["tsampler_temp"], {"temp": 0.8}),
+    "tsampler_greedy": Row(TSAMPLER["tsampler_greedy"], {}),
+    "tsampler_sample": Row(TSAMPLER["tsampler_sample"], {"seed": 1}),
 }
+ALL_ROWS = ROWS | ENGINE_ROWS
 
+SAMPLERS: dict[str, Callable[..., Sampler]] = {name: row.make for name, row in ROWS.items()}
+ENGINES: dict[str, Callable[..., Sampler]] = {n: row.make for n, row in ENGINE_ROWS.items()}
 ALL_SAMPLERS: dict[str, Callable[..., Sampler]] = SAMPLERS | ENGINES

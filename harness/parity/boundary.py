@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.reference import Candidates
-from sampler_parity.reference.registry import Sampler
+from sampler_parity.reference.registry import ROWS, Sampler
 from sampler_parity.reference.samplers.dist import Dist
 
 # Relative width of the zone: the error that a float32 sum over n terms may have, at most n * 2**-24
@@ -21,7 +21,7 @@ WIDTH = 1e-5
 _ABSOLUTE = 1e-6  # as `close` allows it
 _ULPS = 4 * 2.0**-23
 
-_THRESHOLD = {"top_p": "p", "min_p": "p", "typical_p": "p", "tail_free": "z"}
+_THRESHOLD = {name: row.threshold for name, row in ROWS.items() if row.boundary}
 
 
 def within_rounding(

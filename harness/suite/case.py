@@ -8,8 +8,9 @@ from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.inputs.logits import Computed, Decoded, Logits
 from sampler_parity.harness.protocol.messages import ChainSpec, Step
 from sampler_parity.harness.verdicts import Verdict
+from sampler_parity.reference.registry import ROWS
 
-SELECT = ("greedy", "dist", "mirostat", "mirostat_v2", "adaptive_p")
+SELECT = tuple(name for name, row in ROWS.items() if row.kind == "select")
 
 Script = Literal["plain", "reset", "clone", "interleaved"]
 

@@ -1,3 +1,7 @@
+import subprocess
+import sys
+from pathlib import Path
+
 from sampler_parity.harness.suite.blocks.fuzz import Fuzz
 from sampler_parity.harness.suite.prepared import prepare, reference_trace
 
@@ -21,3 +25,35 @@ def test_fuzz_full_profile_begins_with_the_quick_one() -> None:
 
 def test_fuzz_avoids_what_the_reference_refuses() -> None:
     assert all(reference_trace(prepare(case))[1] == "" for case in BLOCK.cases(False))
+
+
+# What a file that is loaded holds, and whether it is seen: prints a digest of the cases.
+DIGEST = """
+import hashlib, sys
+sys.path.insert(0, sys.argv[1])
+if sys.argv[2] == "with":
+    import constants
+from sampler_parity.harness.suite.blocks import fuzz, fuzz_cases
+if sys.argv[3] == "seen":
+    import contextlib
+    fuzz_cases.seed_alone = contextlib.nullcontext
+cases = fuzz.Fuzz(id="h", description="d", why="w", count=60, quick=60, seed=3).cases(True)
+print(hashlib.sha256("".join(case.model_dump_json() for case in cases).encode()).hexdigest())
+"""
+
+
+def digest(folder: Path, constants: str, pool: str) -> str:
+    """Of the cases of a process of its own."""
+    (folder / "constants.py").write_text("A, B, C = 0.7734375, 117, 11.015625\n" * 3)
+    command = [sys.executable, "-c", DIGEST, str(folder), constants, pool]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_fuzz_cases_depend_on_the_seed_and_not_on_what_is_loaded(tmp_path: Path) -> None:
+    alone = digest(tmp_path, "without", "unseen")
+    assert len(alone) == 65
+    assert digest(tmp_path, "with", "unseen") == alone
+
+
+def test_constants_of_what_is_loaded_would_change_the_cases(tmp_path: Path) -> None:
+    assert digest(tmp_path, "without", "seen") != digest(tmp_path, "with", "seen")

@@ -4,79 +4,51 @@ again.
 
 import math
 import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
+from unittest import mock
 
 import numpy as np
 from hypothesis import HealthCheck, Phase, assume, given, seed, settings
 from hypothesis import strategies as st
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.prepared import prepare, reference_trace
+from sampler_parity.reference.ranges import Floats, Integers, OneOf, Range
+from sampler_parity.reference.registry import ROWS
 
 
 def f32(low: float, high: float) -> st.SearchStrategy[float]:
     return st.floats(float(np.float32(low)), float(np.float32(high)), width=32, allow_nan=False)
 
 
-_seeds = st.integers(0, 2**32 - 2)
-_min_keep = st.sampled_from([0, 0, 1, 2, 5, 100])
-_unit = st.one_of(st.sampled_from([0.0, 0.25, 0.5, 1.0, 1e-8]), f32(0, 1))
+def strategy(drawn: Range) -> st.SearchStrategy[Any]:
+    """What Hypothesis draws a parameter from."""
+    if isinstance(drawn, Integers):
+        return st.integers(drawn.low, drawn.high)
+    if isinstance(drawn, Floats):
+        return f32(drawn.low, drawn.high)
+    if isinstance(drawn, OneOf):
+        values = st.sampled_from(drawn.values)
+        return values if drawn.or_from is None else st.one_of(values, strategy(drawn.or_from))
+    bias = st.one_of(strategy(drawn.biases), st.just(-math.inf))
+    pairs = st.lists(st.tuples(strategy(drawn.tokens), bias), max_size=drawn.at_most)
+    return pairs.map(lambda biases: [list(pair) for pair in biases])
+
+
+def _stage_of(name: str, ranges: Mapping[str, Range]) -> st.SearchStrategy[dict[str, Any]]:
+    drawn = {parameter: strategy(values) for parameter, values in ranges.items()}
+    parameters = st.fixed_dictionaries(drawn) if drawn else st.just({})
+    return parameters.map(lambda setting: {name: setting})
+
+
 _tokens = st.integers(0, 12)
-
-_PARAMETERS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
-    "greedy": st.just({}),
-    "dist": st.fixed_dictionaries({"seed": _seeds}),
-    "top_k": st.fixed_dictionaries({"k": st.integers(-1, 200)}),
-    "top_p": st.fixed_dictionaries({"p": _unit, "min_keep": _min_keep}),
-    "min_p": st.fixed_dictionaries({"p": _unit, "min_keep": _min_keep}),
-    "typical_p": st.fixed_dictionaries({"p": _unit, "min_keep": _min_keep}),
-    "temp": st.fixed_dictionaries({"temp": f32(-0.5, 3)}),
-    "temp_ext": st.fixed_dictionaries(
-        {"temp": f32(0, 2), "delta": f32(-0.5, 2), "exponent": f32(0.125, 3)}
-    ),
-    "xtc": st.fixed_dictionaries(
-        {"p": _unit, "t": f32(0, 0.625), "min_keep": _min_keep, "seed": _seeds}
-    ),
-    "top_n_sigma": st.fixed_dictionaries({"n": f32(-1, 4)}),
-    "mirostat": st.fixed_dictionaries(
-        {"seed": _seeds, "tau": f32(0, 12), "eta": f32(0, 1), "m": st.integers(-1, 120)}
-    ),
-    "mirostat_v2": st.fixed_dictionaries({"seed": _seeds, "tau": f32(0, 12), "eta": f32(0, 1)}),
-    "penalties": st.fixed_dictionaries(
-        {
-            "penalty_last_n": st.integers(-1, 12),
-            "penalty_repeat": f32(0.5, 2),
-            "penalty_freq": f32(-1, 1),
-            "penalty_present": f32(-1, 1),
-        }
-    ),
-    "dry": st.fixed_dictionaries(
-        {
-            "dry_multiplier": f32(0, 2),
-            "dry_base": f32(0.875, 3),
-            "dry_allowed_length": st.integers(-1, 4),
-            "dry_penalty_last_n": st.integers(-1, 40),
-        }
-    ),
-    "logit_bias": st.fixed_dictionaries(
-        {
-            "logit_bias": st.lists(
-                st.tuples(st.integers(0, 40), st.one_of(f32(-9, 9), st.just(-math.inf))),
-                max_size=4,
-            ).map(lambda pairs: [list(pair) for pair in pairs])
-        }
-    ),
-    "adaptive_p": st.fixed_dictionaries(
-        {"target": f32(-0.25, 1), "decay": f32(0, 1), "seed": _seeds}
-    ),
-}
-
-
-def _stage_of(name: str) -> st.SearchStrategy[dict[str, Any]]:
-    return _PARAMETERS[name].map(lambda given: {name: given})
-
-
-_stage = st.one_of(*map(_stage_of, _PARAMETERS))
+_stage = st.one_of(
+    *(_stage_of(name, row.ranges) for name, row in ROWS.items() if row.ranges is not None)
+)
 _logit = st.one_of(
     f32(-12, 12),
     st.sampled_from([0.0, -0.0, 1.0, -1.0, 2.0, -math.inf, 1e-40, 3e38, -3e38]),
@@ -95,6 +67,14 @@ _made = st.fixed_dictionaries(
         "seed": st.integers(0, 1000),
     }
 )
+
+
+@contextmanager
+def seed_alone() -> Iterator[None]:
+    """Without the constants that Hypothesis collects from the source of whatever is loaded."""
+    none = mock.patch.object(providers, "_get_local_constants", Constants)
+    with none, mock.patch.object(providers, "CONSTANTS_CACHE", {}):
+        yield
 
 
 def make(block: dict[str, str], n: int, start: int, part: str) -> list[Case]:
@@ -129,7 +109,7 @@ def make(block: dict[str, str], n: int, start: int, part: str) -> list[Case]:
         cases.append(case)
 
     if n > 0:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), seed_alone():
             warnings.simplefilter("ignore")  # Hypothesis remarks on being used as a generator
             collect()
     return cases

@@ -1,4 +1,5 @@
-"""Random chains of a suite: stages drawn from all samplers, parameters at and around their edges.
+"""Random chains of a suite: stages drawn from all samplers, parameters at and around their edges
+(reference/registry.py).
 
 Parameters and families are chosen so that no chain leaves what llama.cpp defines: no bias of +inf,
 no temperature that overflows when it is applied several times, no negative exponent. The last stage
@@ -15,71 +16,15 @@ from sampler_parity.harness.inputs.logits import Generated
 from sampler_parity.harness.suite.blocks.grid import Block, Family, fill
 from sampler_parity.harness.suite.blocks.matrix import History
 from sampler_parity.harness.suite.case import Case, Script
+from sampler_parity.reference.registry import ROWS
 
-SEEDS = [0, 1, 42, 2**31 - 1, 2**31, 2**31 + 5, 2**32 - 2]
-MIN_KEEP = [0, 0, 1, 2, 5, 1000]
-P = [0.0, 1e-8, 0.1, 0.5, 0.75, 0.9, 0.95, 0.999, 1.0]
-
-STAGES: dict[str, dict[str, list[Any]]] = {
-    "greedy": {},
-    "dist": {"seed": SEEDS},
-    "top_k": {"k": [-1, 0, 1, 2, 5, 40, 100, 127, 128, 129, "V-1", "V", "V+1"]},
-    "top_p": {"p": P, "min_keep": MIN_KEEP},
-    "min_p": {"p": [0.0, 1e-8, 0.05, 0.1, 0.5, 1.0, 1.05], "min_keep": MIN_KEEP},
-    "typical_p": {"p": P, "min_keep": MIN_KEEP},
-    "temp": {"temp": [-1.0, 0.0, 0.1, 0.5, 0.8, 1.0, 1.5, 2.0]},
-    "temp_ext": {
-        "temp": [0.0, 0.5, 0.8, 1.0, 1.5],
-        "delta": [-1.0, 0.0, 0.3, 0.5, 2.0],
-        "exponent": [0.0, 0.5, 1.0, 2.0],
-    },
-    "xtc": {
-        "p": [0.0, 0.3, 0.5, 1.0],
-        "t": [0.0, 0.01, 0.1, 0.3, 0.5, 0.51],
-        "min_keep": MIN_KEEP,
-        "seed": SEEDS,
-    },
-    "top_n_sigma": {"n": [-1.0, 0.0, 0.5, 1.0, 2.0, 5.0]},
-    "mirostat": {
-        "seed": SEEDS,
-        "tau": [0.0, 0.5, 3.0, 5.0],
-        "eta": [0.0, 0.1, 1.0],
-        "m": [0, 1, 2, 100],
-    },
-    "mirostat_v2": {"seed": SEEDS, "tau": [0.0, 0.5, 3.0, 5.0], "eta": [0.0, 0.1, 1.0]},
-    "penalties": {
-        "penalty_last_n": [-1, 0, 1, 4, 64],
-        "penalty_repeat": [0.75, 1.0, 1.1, 1.5],
-        "penalty_freq": [-0.25, 0.0, 0.3],
-        "penalty_present": [-0.5, 0.0, 0.7],
-    },
-    "dry": {
-        "dry_multiplier": [0.0, 0.8, 1.5],
-        "dry_base": [0.5, 1.0, 1.75],
-        "dry_allowed_length": [0, 1, 2, 3],
-        "dry_penalty_last_n": [-1, 0, 5, 64],
-    },
-    "logit_bias": {
-        "logit_bias": [
-            [],
-            [[0, 2.5]],
-            [["V-1", -1.5], [0, 1.0]],
-            [[1, float("-inf")], ["V+1", 3.0]],
-            [[3, 1.0], [3, 0.5], [5, -2.0]],
-        ]
-    },
-    "adaptive_p": {
-        "target": [-1.0, 0.0, 0.3, 0.5, 1.0],
-        "decay": [0.0, 0.5, 0.9, 0.99],
-        "seed": SEEDS,
-    },
+_STAGES = {name: row.edges for name, row in ROWS.items() if row.edges is not None}
+_WITH_VOCAB = {
+    name: {**(row.edges or {}), **row.edges_with_vocab}
+    for name, row in ROWS.items()
+    if row.edges_with_vocab is not None
 }
-SELECTING = ["greedy", "dist", "mirostat", "mirostat_v2", "adaptive_p"]
-# These need a vocabulary and are added where the block names one.
-WITH_VOCAB: dict[str, dict[str, list[Any]]] = {
-    "infill": {},
-    "dry": STAGES["dry"] | {"seq_breakers": [[], ["\n"], ["he", "hell"], [":", '"', "*", "\n"]]},
-}
+_SELECTING = [name for name in _STAGES if ROWS[name].kind == "select"]
 
 
 class RandomChains(Block):
@@ -124,9 +69,9 @@ class RandomChains(Block):
         )
 
     def _chain(self, rng: np.random.Generator) -> list[dict[str, dict[str, Any]]]:
-        stages = STAGES | (WITH_VOCAB if self.vocab else {})
+        stages = _STAGES | (_WITH_VOCAB if self.vocab else {})
         names = [_one(rng, sorted(stages)) for _ in range(int(rng.integers(0, self.max_stages)))]
-        names.append(_one(rng, SELECTING))
+        names.append(_one(rng, _SELECTING))
         return [
             {name: {key: _one(rng, values) for key, values in stages[name].items()}}
             for name in names
