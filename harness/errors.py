@@ -21,3 +21,8 @@ class InputError(Exception):
     def __str__(self) -> str:
         where, problem, mend = self.args
         return " ".join(f"{where}: {problem}{f' - {mend}' if mend else ''}".split())
+
+
+def cannot_write(path: Path, error: OSError, mend: str = "") -> InputError:
+    """A file or folder that the system does not let us write; its reason is part of the line."""
+    return InputError(path, f"cannot write: {error.strerror}", mend)

@@ -1,28 +1,27 @@
 """Writes the report of bundles into a folder: a page a question, and index.html over them.
 
-`summary_lines` is what the terminal shows.
+PAGES is the list of them; nothing else knows which there are. `summary_lines` is what the terminal
+shows of a bundle.
 """
 
 import os
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
-from sampler_parity.harness.errors import InputError
-from sampler_parity.reports.pages.compare import build
-from sampler_parity.reports.pages.index import build as index
-from sampler_parity.reports.pages.parity.build import figures_of, report_of
-from sampler_parity.reports.pages.parity.html import html
-from sampler_parity.reports.pages.parity.junit import junit
-from sampler_parity.reports.pages.parity.markdown import markdown
-from sampler_parity.reports.pages.parity.terminal import summary_lines as summary_lines
-from sampler_parity.reports.pages.skip_ratio import build as skip_ratio
-from sampler_parity.reports.pages.throughput import build as throughput
-from sampler_parity.reports.pages.throughput import html as throughput_page
-from sampler_parity.reports.render.frame import Page, linked
+from sampler_parity.harness.errors import InputError, cannot_write
+from sampler_parity.reports.pages.compare.page import COMPARE
+from sampler_parity.reports.pages.index.build import Overview
+from sampler_parity.reports.pages.index.page import INDEX
+from sampler_parity.reports.pages.parity.page import PARITY
+from sampler_parity.reports.pages.skip_ratio.page import SKIP_RATIO
+from sampler_parity.reports.pages.throughput.page import THROUGHPUT
+from sampler_parity.reports.render.frame import Made, Page
+from sampler_parity.reports.render.html import linked
 
 FORMATS = ("json", "md", "html", "junit")
+PAGES: tuple[Page[list[Bundle], Any], ...] = (PARITY, THROUGHPUT, SKIP_RATIO, COMPARE)
 
 
 def write_report(bundles: list[Path], folder: Path, formats: list[str]) -> list[Path]:
@@ -38,19 +37,44 @@ def write_report(bundles: list[Path], folder: Path, formats: list[str]) -> list[
         raise InputError("report", f"no {'format' if bundles else 'bundle'} given", "name one")
     read = [read_finished(path) for path in bundles]
     pages = pages_of(read)
-    texts = {
-        page.file(name): page.texts[name]()
-        for page in pages
-        for name in dict.fromkeys(formats)
-        if name in page.texts
-    }
-    overview = _overview(read, pages)
-    last = sorted(set(formats) & overview.texts.keys(), key=lambda name: (name == "html", name))
-    texts |= {overview.file(name): overview.texts[name]() for name in last}
-    for page in (*pages, overview):
-        if (name := page.file("html")) in texts:
-            texts[name] = linked(texts[name], pages, page.stem)
+    missing = [page.title for page in PAGES if page.missed and page not in {m.page for m in pages}]
+    overview = INDEX.made(Overview(read, pages, missing))
+    assert overview is not None
+    last = sorted(set(formats), key=lambda name: (name == "html", name))
+    texts = _texts(pages, formats) | _texts([overview], last)
+    everything: list[Made[Any, Any]] = [overview, *pages]
+    stems = [(made.page.stem, made.page.title) for made in everything]
+    for made in everything:
+        if (name := made.file("html")) in texts:
+            texts[name] = linked(texts[name], stems, made.page.stem)
     return write_texts(folder, texts)
+
+
+def pages_of(bundles: list[Bundle]) -> list[Made[list[Bundle], Any]]:
+    """The pages that these bundles have something for."""
+    return [made for page in PAGES if (made := page.made(bundles)) is not None]
+
+
+def summary_lines(bundle: Bundle) -> list[str]:
+    """Plain text, no markup. Raises InputError for a bundle whose parts do not fit together."""
+    pages = pages_of([bundle])
+    last = [made.page.last_line(made.model) for made in pages if made.page.last_line]
+    return [*(line for made in pages for line in made.terminal_lines), *last]
+
+
+def write_page(page: Made[Any, Any], folder: Path) -> list[Path]:
+    """One page alone, in every format that it has, as the commands of several bundles write it."""
+    return write_texts(folder, _texts([page], ("json", "md", "html")))
+
+
+def _texts(pages: Sequence[Made[Any, Any]], formats: Sequence[str]) -> dict[str, str]:
+    """By file."""
+    return {
+        made.file(name): text
+        for made in pages
+        for name in dict.fromkeys(formats)
+        if (text := made.text(name)) is not None
+    }
 
 
 def write_texts(folder: Path, texts: dict[str, str]) -> list[Path]:
@@ -59,59 +83,7 @@ def write_texts(folder: Path, texts: dict[str, str]) -> list[Path]:
         folder.mkdir(parents=True, exist_ok=True)
         return [_write(folder / name, text) for name, text in texts.items()]
     except OSError as error:
-        raise InputError(folder, f"cannot write: {error.strerror}", "choose another -o") from None
-
-
-def pages_of(bundles: list[Bundle]) -> list[Page]:
-    """The pages that these bundles have something for; parity for all that do more than measure."""
-    tested = [bundle for bundle in bundles if not bundle.measures_only]
-    pages = [_parity(tested)] if tested else []
-    found = throughput.report_of(bundles)
-    pages += [throughput_page.page(found)] if found else []
-    return [*pages, *_skip_ratio(bundles), *_comparison(bundles)]
-
-
-def _parity(bundles: list[Bundle]) -> Page:
-    report = report_of(bundles)
-    texts: dict[str, Callable[[], str]] = {
-        "json": lambda: report.model_dump_json(indent=1) + "\n",
-        "md": partial(markdown, report),
-        "html": partial(html, report),
-        "junit": partial(junit, report, bundles),
-    }
-    return Page("parity", "Parity", report.ok, texts, figures_of(report))
-
-
-def _comparison(bundles: list[Bundle]) -> list[Page]:
-    """Bundles beside each other; it judges nothing."""
-    report = build.report_of(bundles) if len(bundles) > 1 else None
-    if report is None:
-        return []
-    texts = build.texts_of(report)
-    return [Page("compare", "Comparison", None, texts, [build.headline(report)])]
-
-
-def _overview(bundles: list[Bundle], pages: list[Page]) -> Page:
-    found = index.index_of(bundles, pages)
-    texts: dict[str, Callable[[], str]] = {
-        "json": lambda: found.model_dump_json(indent=1) + "\n",
-        "md": partial(index.markdown, found),
-        "html": partial(index.html, found),
-    }
-    return Page("index", "Overview", found.ok, texts)
-
-
-def _skip_ratio(bundles: list[Bundle]) -> list[Page]:
-    report = skip_ratio.report_of(bundles)
-    if report is None:
-        return []
-    texts: dict[str, Callable[[], str]] = {
-        "json": lambda: report.model_dump_json(indent=1) + "\n",
-        "md": partial(skip_ratio.markdown, report),
-        "html": partial(skip_ratio.html, report),
-    }
-    figures = skip_ratio.figures_of(report)
-    return [Page("skip-ratio", "Skip ratio", report.ok, texts, figures)]
+        raise cannot_write(folder, error, "choose another -o") from None
 
 
 def _write(path: Path, text: str) -> Path:

@@ -18,6 +18,7 @@ ROOMS = (
     "reference",
     "harness.errors",
     "harness.verdicts",
+    "harness.strict",
     "harness.statistics",
     "harness.protocol",
     "harness.bundle",
@@ -35,7 +36,9 @@ ROOMS = (
     "harness.run",
     "harness.lint",
     "harness.pytest_plugin",
-    "reports",
+    "reports.render",
+    "reports.pages",
+    "reports.write",
     "harness.cli",
 )
 
@@ -127,6 +130,34 @@ def circles(root: Path) -> list[str]:
 
 def test_imports_go_down() -> None:
     assert upward(ROOT) == []
+
+
+def other_pages(root: Path) -> list[str]:
+    """Imports of one page of the reports by another: what two need belongs to reports/render."""
+    known = modules(root)
+    return [
+        f"{line.path.relative_to(root)}:{line.line}: imports {line.module}, another page"
+        for module, path in known.items()
+        if module.startswith("reports.pages.")
+        for line in imports(path, known)
+        if line.module.startswith("reports.pages.")
+        and line.module.split(".")[2] != module.split(".")[2]
+    ]
+
+
+def test_no_page_of_the_reports_imports_another() -> None:
+    assert other_pages(ROOT) == []
+
+
+def test_planted_import_of_another_page_is_named(tmp_path: Path) -> None:
+    for name in ("index/build.py", "parity/markdown.py"):
+        (tmp_path / "reports/pages" / name).parent.mkdir(parents=True)
+        (tmp_path / "reports/pages" / name).write_text("")
+    line = "from sampler_parity.reports.pages.parity.markdown import code\n"
+    (tmp_path / "reports/pages/index/build.py").write_text(line)
+    assert other_pages(tmp_path) == [
+        "reports/pages/index/build.py:1: imports reports.pages.parity.markdown, another page"
+    ]
 
 
 def test_no_file_imports_itself_by_way_of_others() -> None:

@@ -53,25 +53,24 @@ def compare(
     2: bad input, or nothing can be compared.
     """
     from sampler_parity.harness.bundle.bundle import read_finished
-    from sampler_parity.reports.pages.compare import build as comparison
-    from sampler_parity.reports.write import write_texts
+    from sampler_parity.reports.pages.compare.page import COMPARE
+    from sampler_parity.reports.write import write_page
 
     if len(folders) < 2:
         raise InputError("compare", f"{len(folders)} bundle given", "name two or more")
-    report = comparison.report_of([read_finished(folder) for folder in folders])
-    if report is None:
+    page = COMPARE.made([read_finished(folder) for folder in folders])
+    if page is None:
         raise InputError(
             "compare",
             "no two backends of one implementation have a case, a prompt or a time in common",
             "run the same suites",
         )
-    for line in comparison.terminal_lines(report):
+    for line in page.terminal_lines:
         print(line)
     if output is not None:
-        texts = comparison.texts_of(report)
-        for path in write_texts(output, {f"compare.{name}": texts[name]() for name in texts}):
+        for path in write_page(page, output):
             print(path)
-    if not report.ok:
+    if not page.model.ok:
         raise typer.Exit(1)
 
 
@@ -99,17 +98,13 @@ def history_show(
     ] = None,
 ) -> None:
     """Show the runs; with -o write the trend of verdicts and figures."""
-    from sampler_parity.reports.pages.history import build as trend
-    from sampler_parity.reports.write import write_texts
+    from sampler_parity.reports.pages.history.page import HISTORY
+    from sampler_parity.reports.write import write_page
 
-    report = trend.report_of(database)
-    for line in trend.terminal_lines(report):
+    page = HISTORY.made(database)
+    assert page is not None  # a history always has a page
+    for line in page.terminal_lines:
         print(line)
     if output is not None:
-        texts = {
-            "history.json": report.model_dump_json(indent=1) + "\n",
-            "history.md": trend.markdown(report),
-            "history.html": trend.html(report),
-        }
-        for path in write_texts(output, texts):
+        for path in write_page(page, output):
             print(path)

@@ -52,6 +52,11 @@ class Comparison:
     why: str
 
 
+def nearest_rank(ns: list[int], quantile: float) -> int:
+    """The smallest sample that at least this share of the samples does not exceed."""
+    return int(np.quantile(ns, quantile, method="inverted_cdf"))
+
+
 def rounds_of(ns: list[int], repetitions: int) -> NDArray[np.float64]:
     """The fastest sample of every round. Samples that are no whole rounds give none."""
     if not ns or len(ns) % repetitions:

@@ -1,1 +1,1 @@
-"""What all pages share: words, charts, the frame."""
+"""What all pages share: the frame of a page, words, Markdown, HTML, pictures. It knows no page."""

@@ -1,37 +1,92 @@
-"""A page of the report: what it answers, whether that is in order, and its text by format."""
+"""What a page of the report is, and a page with something to say.
+
+Every page is one `Page` in its own folder (reports/pages/NAME/page.py): from what it is made, the
+model that is its JSON, and functions of that model for each other format.
+"""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
+from pydantic import BaseModel
+
+Source = TypeVar("Source")  # what a page is made from: bundles, a history, or the other pages
+Model = TypeVar("Model", bound=BaseModel)
 _ENDING = {"junit": "junit.xml"}
-MARK = "<!-- pages -->"  # where a page links to the others; text from elsewhere is escaped
+
+
+def _nothing(model: Any) -> list[str]:
+    return []
+
+
+def _measures(model: Any) -> None:
+    return None
 
 
 @dataclass(frozen=True)
-class Page:
-    """stem: of its files. ok: None where a page only measures. texts: by format.
+class Page(Generic[Source, Model]):
+    """A page, before anything is read.
 
-    figures: what it comes to, a line each, for index.html.
+    stem: of its files. answers: the question that it is there for. build: None where there is
+    nothing to say. ok: None where it only measures. headlines: what it comes to, a line each, for
+    index.html. terminal_lines: what a run prints of it; last_line: at the very end.
+    missed: whether index.html says that there is no such page.
     """
 
     stem: str
     title: str
-    ok: bool | None
-    texts: dict[str, Callable[[], str]]
-    figures: list[str] = field(default_factory=list)
+    answers: str
+    model: type[Model]
+    build: Callable[[Source], Model | None]
+    html: Callable[[Model], str]
+    markdown: Callable[[Model], str]
+    terminal_lines: Callable[[Model], list[str]] = _nothing
+    last_line: Callable[[Model], str] | None = None
+    junit: Callable[[Source, Model], str] | None = None
+    headlines: Callable[[Model], list[str]] = _nothing
+    ok: Callable[[Model], bool | None] = _measures
+    missed: bool = True
+
+    def made(self, source: Source) -> "Made[Source, Model] | None":
+        """None where it has nothing to say. Raises InputError for what cannot be read."""
+        model = self.build(source)
+        return None if model is None else Made(self, source, model)
+
+
+@dataclass(frozen=True)
+class Made(Generic[Source, Model]):
+    """A page with something to say."""
+
+    page: Page[Source, Model]
+    source: Source
+    model: Model
+
+    @property
+    def ok(self) -> bool | None:
+        return self.page.ok(self.model)
+
+    @property
+    def headlines(self) -> list[str]:
+        return self.page.headlines(self.model)
+
+    @property
+    def terminal_lines(self) -> list[str]:
+        """Each on one line, whatever a backend said."""
+        return [
+            line.replace("\n", " ").replace("\t", " ")
+            for line in self.page.terminal_lines(self.model)
+        ]
 
     def file(self, name: str) -> str:
         """The name of its file in a format."""
-        return f"{self.stem}.{_ENDING.get(name, name)}"
+        return f"{self.page.stem}.{_ENDING.get(name, name)}"
 
-
-def linked(html: str, pages: list[Page], here: str) -> str:
-    """A page's HTML with links to the other pages, and to index.html; here: its own stem."""
-    links = [("index", "Overview"), *((page.stem, page.title) for page in pages)]
-    items = "".join(
-        f'<li><a href="{stem}.html" aria-current="page">{title}</a></li>'
-        if stem == here
-        else f'<li><a href="{stem}.html">{title}</a></li>'
-        for stem, title in links
-    )
-    return html.replace(MARK, f'<nav aria-label="Pages"><ul>{items}</ul></nav>', 1)
+    def text(self, name: str) -> str | None:
+        """Its text in a format; None where the page has no such format."""
+        if name == "json":
+            return self.model.model_dump_json(indent=1) + "\n"
+        if name == "md":
+            return self.page.markdown(self.model)
+        if name == "html":
+            return self.page.html(self.model)
+        return self.page.junit(self.source, self.model) if self.page.junit else None

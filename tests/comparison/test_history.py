@@ -2,7 +2,6 @@
 
 import re
 import sqlite3
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -13,13 +12,10 @@ from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.comparison import history
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.verdicts import Verdict
-from sampler_parity.reports.pages.history.build import (
-    History,
-    html,
-    markdown,
-    report_of,
-    schema_text,
-)
+from sampler_parity.reports.pages.history.build import report_of
+from sampler_parity.reports.pages.history.html import html
+from sampler_parity.reports.pages.history.markdown import markdown
+from sampler_parity.reports.pages.history.model import History
 from tests.support.html_page import Page
 from tests.support.report_bundles import HOSTILE, case, got, run_info
 from tests.support.several_bundles import bundle_on, cell_on, timing_on
@@ -146,15 +142,6 @@ def test_a_history_of_another_format_is_refused(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(InputError, match="has format 99, this version reads 1"):
         history.runs(file)
-
-
-def test_committed_schema_is_the_one_of_the_model() -> None:
-    committed = files("sampler_parity.reports") / "schemas" / "history.schema.json"
-    assert committed.read_text() == schema_text(), (
-        'write it again: python -c "'
-        "from sampler_parity.reports.pages.history.build import schema_text; "
-        "open('reports/schemas/history.schema.json', 'w').write(schema_text())\""
-    )
 
 
 def test_commands_add_and_show_write_the_trend(tmp_path: Path) -> None:

@@ -1,7 +1,6 @@
-"""reports/pages/compare/build.py: the page, its size, Markdown, JSON, the terminal, the command."""
+"""The comparison: the page, its size, Markdown, JSON, the terminal, the command."""
 
 import json
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -10,17 +9,14 @@ from typer.testing import CliRunner, Result
 from sampler_parity.harness.bundle.bundle import Bundle, create
 from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.errors import InputError
-from sampler_parity.reports.pages.compare.build import (
-    SHOWN,
-    Comparison,
-    html,
-    markdown,
-    report_of,
-    schema_text,
-    terminal_lines,
-    texts_of,
-)
-from sampler_parity.reports.pages.parity.markdown import MOST_CHARACTERS
+from sampler_parity.reports.pages.compare.build import report_of
+from sampler_parity.reports.pages.compare.html import SHOWN, html
+from sampler_parity.reports.pages.compare.markdown import markdown
+from sampler_parity.reports.pages.compare.model import Comparison
+from sampler_parity.reports.pages.compare.page import COMPARE
+from sampler_parity.reports.pages.compare.terminal import terminal_lines
+from sampler_parity.reports.render.frame import Made
+from sampler_parity.reports.render.markdown import MOST_CHARACTERS
 from sampler_parity.reports.write import write_report
 from tests.support.html_page import Page
 from tests.support.report_bundles import HOSTILE, case, got, run_info
@@ -41,15 +37,6 @@ def comparison(*bundles: Bundle) -> Comparison:
 
 def compare(*arguments: str | Path) -> Result:
     return CliRunner().invoke(app, ["compare", *map(str, arguments)])
-
-
-def test_committed_schema_is_the_one_of_the_model() -> None:
-    committed = files("sampler_parity.reports") / "schemas" / "compare.schema.json"
-    assert committed.read_text() == schema_text(), (
-        'write it again: python -c "'
-        "from sampler_parity.reports.pages.compare.build import schema_text; "
-        "open('reports/schemas/compare.schema.json', 'w').write(schema_text())\""
-    )
 
 
 def test_page_says_what_differs_where_and_how_to_replay_it(tmp_path: Path) -> None:
@@ -101,7 +88,8 @@ def ten(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 
 @pytest.mark.parametrize("name", ["html", "json"])
 def test_ten_bundles_make_a_report_of_less_than_5_mb(ten: Comparison, name: str) -> None:
-    text = texts_of(ten)[name]()
+    text = Made(COMPARE, [], ten).text(name)
+    assert text is not None
     assert len(text.encode()) < MOST_BYTES
     assert "machine-9" in text
 
@@ -123,7 +111,7 @@ def test_hostile_texts_are_no_markup_and_no_control_characters(tmp_path: Path) -
     assert not Page(text).all("script")
     assert "\u202e" not in text + markdown(report)
     assert "<script" not in text + markdown(report)
-    assert all(line.isprintable() for line in terminal_lines(report))
+    assert all(line.isprintable() for line in Made(COMPARE, [one, two], report).terminal_lines)
 
 
 def test_command_exits_with_1_where_a_verdict_differs_and_with_0_where_none_does(

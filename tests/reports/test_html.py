@@ -74,7 +74,7 @@ def test_html_loads_nothing_and_runs_nothing(tmp_path: Path) -> None:
     for _, attributes in page.elements:
         for key in ("href", "xlink:href"):
             assert attributes.get(key, "#").startswith(("#", "data:,"))
-    css = (files("sampler_parity.reports") / "templates" / "parity.css").read_text()
+    css = (files("sampler_parity.reports") / "templates" / "page.css").read_text()
     assert "url(" not in css
     assert "@import" not in css
     policy = [m["content"] for m in page.all("meta") if "http-equiv" in m]
@@ -181,7 +181,7 @@ def test_contrast_follows_the_published_extremes() -> None:
 
 @pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
 def test_html_text_has_a_contrast_of_at_least_4_5(scheme: int) -> None:
-    css = (files("sampler_parity.reports") / "templates" / "parity.css").read_text()
+    css = (files("sampler_parity.reports") / "templates" / "page.css").read_text()
     block = re.findall(r":root \{(.*?)\}", css, re.DOTALL)[scheme]
     color: dict[str, str] = dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})", block))
     pairs = [("ink", "page"), ("ink", "panel"), ("quiet", "page"), ("quiet", "panel")]

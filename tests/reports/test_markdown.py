@@ -6,7 +6,8 @@ import pytest
 
 from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.reports.pages.parity.build import report_of
-from sampler_parity.reports.pages.parity.markdown import MOST_CHARACTERS, SHOWN, markdown, safe
+from sampler_parity.reports.pages.parity.markdown import SHOWN, markdown
+from sampler_parity.reports.render.markdown import MOST_CHARACTERS, safe
 from tests.support.report_bundles import bundle_of, case, diverged, got, hostile_bundle, run_info
 
 

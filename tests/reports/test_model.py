@@ -1,23 +1,13 @@
 """reports/pages/parity/model.py: the JSON report and its committed schema."""
 
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
 
 from sampler_parity.reports.pages.parity.build import report_of
-from sampler_parity.reports.pages.parity.model import Report, schema_text
+from sampler_parity.reports.pages.parity.model import Report
 from tests.support.report_bundles import bundle_of, case, diverged, got, run_info
-
-
-def test_committed_schema_is_the_one_of_the_model() -> None:
-    committed = files("sampler_parity.reports") / "schemas" / "parity.schema.json"
-    assert committed.read_text() == schema_text(), (
-        'write it again: python -c "'
-        "from sampler_parity.reports.pages.parity.model import schema_text; "
-        "open('reports/schemas/parity.schema.json', 'w').write(schema_text())\""
-    )
 
 
 def test_json_report_reads_back_as_the_same_report(tmp_path: Path) -> None:

@@ -1,38 +1,31 @@
-"""reports/pages/skip_ratio/build.py: the page, its schema, its model check, and texts of others."""
+"""The skip-ratio page: what it says, its model check, and texts of others."""
 
 import math
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
 
 from sampler_parity.harness.bundle.records.skip_ratio import Law, SkipRatioResult
-from sampler_parity.reports.pages.parity.terminal import summary_lines
-from sampler_parity.reports.pages.skip_ratio import build
-from sampler_parity.reports.pages.skip_ratio.model import SkipRatioReport, schema_text
-from sampler_parity.reports.write import write_report
+from sampler_parity.reports.pages.skip_ratio.build import headlines, report_of
+from sampler_parity.reports.pages.skip_ratio.html import html
+from sampler_parity.reports.pages.skip_ratio.markdown import markdown
+from sampler_parity.reports.pages.skip_ratio.model import SkipRatioReport
+from sampler_parity.reports.pages.skip_ratio.terminal import terminal_lines
+from sampler_parity.reports.pages.skip_ratio.words import percent, us
+from sampler_parity.reports.write import summary_lines, write_report
 from tests.support.html_page import Page
 from tests.support.report_bundles import HOSTILE
 from tests.support.skip_ratios import GRAMMAR, TRIE, bundle_with, measured, named, way
 
 
 def report(folder: Path, *results: SkipRatioResult) -> SkipRatioReport:
-    found = build.report_of([bundle_with(folder, *results)])
+    found = report_of([bundle_with(folder, *results)])
     assert found is not None
     return found
 
 
-def test_committed_schema_is_the_one_of_the_model() -> None:
-    committed = files("sampler_parity.reports") / "schemas" / "skip-ratio.schema.json"
-    assert committed.read_text() == schema_text(), (
-        'write it again: python -c "'
-        "from sampler_parity.reports.pages.skip_ratio.model import schema_text; "
-        "open('reports/schemas/skip-ratio.schema.json', 'w').write(schema_text())\""
-    )
-
-
 def test_bundles_without_a_skip_ratio_have_no_page(tmp_path: Path) -> None:
-    assert build.report_of([bundle_with(tmp_path / "b", cases=True)]) is None
+    assert report_of([bundle_with(tmp_path / "b", cases=True)]) is None
 
 
 def test_a_bundle_of_skip_ratios_alone_has_no_parity_page(tmp_path: Path) -> None:
@@ -63,12 +56,10 @@ def test_what_fails_stands_first_with_its_reason_and_replay(tmp_path: Path) -> N
     assert found.rows[0].failed == ["token_accuracy is 0.5, required = 1"]
     assert found.rows[1].failed == ["crashed: "]
     assert "--case x/b -b llama.cpp" in found.rows[0].replay
-    for text in (build.html(found), build.markdown(found)):
+    for text in (html(found), markdown(found)):
         assert "FAILED" in text
         assert "required = 1" in text.replace("&#61;", "=")
-    assert "FAILED x/b on llama.cpp" in build.terminal_lines(
-        bundle_with(tmp_path / "c", named("x/b", wrong))
-    )
+    assert "FAILED x/b on llama.cpp" in terminal_lines(report(tmp_path / "c", named("x/b", wrong)))
 
 
 def test_the_model_is_held_against_measurements_and_longer_passes(tmp_path: Path) -> None:
@@ -92,7 +83,7 @@ def test_the_page_is_well_formed_and_every_picture_has_a_name_and_a_table(tmp_pa
         for n in (100, 2)
     ]
     found = report(tmp_path / "b", named("x/a", measured()), *enums)
-    page = Page(build.html(found))
+    page = Page(html(found))
     assert page.open == []
     assert [f["aria-label"] for f in page.all("figure")] == [
         "Chart over the number of leaves",
@@ -108,7 +99,7 @@ def test_the_page_is_well_formed_and_every_picture_has_a_name_and_a_table(tmp_pa
 def test_the_overview_says_what_it_comes_to(tmp_path: Path) -> None:
     wrong = measured(token_accuracy=0.5, n_vocab=4096)
     found = report(tmp_path / "b", named("x/a", measured()), named("x/b", wrong))
-    assert build.figures_of(found) == [
+    assert headlines(found) == [
         "1/2 measurements as required",
         "30 actions at V = 1,000: 3.6 [3, 4] times the tokens/s of grammar first",
         "30 actions at V = 4,096: 3.6 [3, 4] times the tokens/s of grammar first",
@@ -116,7 +107,7 @@ def test_the_overview_says_what_it_comes_to(tmp_path: Path) -> None:
 
 
 def test_measurements_without_enumerations_have_one_picture(tmp_path: Path) -> None:
-    page = Page(build.html(report(tmp_path / "b", named("x/a", measured()))))
+    page = Page(html(report(tmp_path / "b", named("x/a", measured()))))
     assert len(page.all("svg")) == 1
 
 
@@ -129,9 +120,9 @@ def test_texts_of_others_are_no_markup_and_infinity_is_shown(tmp_path: Path) -> 
         named(HOSTILE, bad, **given),
         named("x", None, detail=HOSTILE, verdict="rejected"),
     )
-    text = build.html(found)
+    text = html(found)
     assert Page(text).open == []
-    for made in (text, build.markdown(found)):
+    for made in (text, markdown(found)):
         assert "<script>alert" not in made
         assert "\x1b" not in made
         assert "inf" in made
@@ -139,7 +130,7 @@ def test_texts_of_others_are_no_markup_and_infinity_is_shown(tmp_path: Path) -> 
 
 
 def test_the_skip_ratio_keeps_the_digits_that_tell_it_from_1() -> None:
-    assert build.percent(0.999984) == "99.998%"
-    assert build.percent(None) == "none"
-    assert build.us(1500.0) == "1.5 ms"
+    assert percent(0.999984) == "99.998%"
+    assert percent(None) == "none"
+    assert us(1500.0) == "1.5 ms"
     assert GRAMMAR.forward_passes_per_token == 1.0

@@ -3,8 +3,9 @@
 import pytest
 
 from sampler_parity.harness.bundle.records.case import TimingResult
+from sampler_parity.harness.timing.verdict import nearest_rank
 from sampler_parity.reports.pages.parity.model import Timing
-from sampler_parity.reports.pages.parity.speed import judge, nearest_rank, timing
+from sampler_parity.reports.pages.parity.speed import judge, timing
 
 
 def timed(repetitions: int = 1, **ns: list[int]) -> Timing:

@@ -1,7 +1,6 @@
 """The throughput page: what it says of a bundle, its JSON, HTML and Markdown."""
 
 import json
-from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -14,12 +13,12 @@ from sampler_parity.harness.bundle.records.throughput import (
     ThroughputResult,
 )
 from sampler_parity.harness.bundle.records.timing_check import DetectionCurve, TimingCheckResult
-from sampler_parity.reports.pages.parity.markdown import MOST_CHARACTERS
-from sampler_parity.reports.pages.parity.terminal import summary_lines
-from sampler_parity.reports.pages.throughput.build import report_of
-from sampler_parity.reports.pages.throughput.html import html, markdown, page
-from sampler_parity.reports.pages.throughput.model import ThroughputReport, schema_text
-from sampler_parity.reports.write import pages_of
+from sampler_parity.reports.pages.throughput.build import checked, report_of
+from sampler_parity.reports.pages.throughput.html import html
+from sampler_parity.reports.pages.throughput.markdown import markdown
+from sampler_parity.reports.pages.throughput.model import ThroughputReport
+from sampler_parity.reports.render.markdown import MOST_CHARACTERS
+from sampler_parity.reports.write import pages_of, summary_lines
 from tests.support.chromium import See, Seen
 from tests.support.report_bundles import HOSTILE, bundle_of, case, got, read_back, run_info
 
@@ -109,23 +108,14 @@ def report(bundle: Bundle) -> ThroughputReport:
     return found
 
 
-def test_committed_schema_is_the_one_of_the_model() -> None:
-    committed = files("sampler_parity.reports") / "schemas" / "throughput.schema.json"
-    assert committed.read_text() == schema_text(), (
-        'write it again: python -c "'
-        "from sampler_parity.reports.pages.throughput.model import schema_text; "
-        "open('reports/schemas/throughput.schema.json', 'w').write(schema_text())\""
-    )
-
-
 def test_bundle_without_timings_has_no_page(tmp_path: Path) -> None:
     tested = bundle_of(tmp_path / "x", run_info("native"), [case("a", {"native": got()})])
     assert report_of([tested]) is None
-    assert [p.stem for p in pages_of([tested])] == ["parity"]
+    assert [made.page.stem for made in pages_of([tested])] == ["parity"]
 
 
 def test_bundle_of_timings_alone_has_no_parity_page(bundle: Bundle) -> None:
-    assert [p.stem for p in pages_of([bundle])] == ["throughput"]
+    assert [made.page.stem for made in pages_of([bundle])] == ["throughput"]
 
 
 def test_backend_is_compared_with_the_first_and_the_floor_with_nothing(bundle: Bundle) -> None:
@@ -177,13 +167,15 @@ def test_failure_and_disturbance_are_remarks_once(tmp_path: Path) -> None:
 
 def test_page_fails_where_the_self_check_does(tmp_path: Path, bundle: Bundle) -> None:
     bad = read_back(tmp_path / "bad", run_info("llama.cpp"), [], [check(met=False)])
-    assert page(report(bundle)).ok is True
-    assert page(report(bad)).ok is False
-    assert page(report(read_back(tmp_path / "c", run_info("a"), [], [timed()]))).ok is None
+    assert checked(report(bundle)) is True
+    assert checked(report(bad)) is False
+    assert checked(report(read_back(tmp_path / "c", run_info("a"), [], [timed()]))) is None
 
 
 def test_json_reads_back_as_the_same_report(bundle: Bundle) -> None:
-    text = page(report(bundle)).texts["json"]()
+    (made,) = pages_of([bundle])
+    text = made.text("json")
+    assert text is not None
     assert json.loads(text)["schema_version"] == 1
     assert ThroughputReport.model_validate_json(text) == report(bundle)
 

@@ -1,20 +1,12 @@
-"""reports/render/words.py: numbers, places, commands, foreign text."""
+"""Words of reports: numbers, places of a difference, commands, foreign text."""
 
 import pytest
 
 from sampler_parity.harness.bundle.records.case import BackendInfo
+from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.reports.pages.parity.model import Difference
-from sampler_parity.reports.render.words import (
-    duration,
-    lines_of,
-    number,
-    one_line,
-    other_values,
-    place,
-    replay,
-    side_by_side,
-    visible,
-)
+from sampler_parity.reports.pages.parity.words import other_values, place, side_by_side
+from sampler_parity.reports.render.words import duration, lines_of, number, one_line, visible
 
 
 def difference(**fields: object) -> Difference:

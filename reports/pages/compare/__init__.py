@@ -1,1 +1,1 @@
-"""Bundles side by side."""
+"""How bundles differ."""

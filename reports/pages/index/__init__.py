@@ -1,1 +1,1 @@
-"""The page over all pages."""
+"""The overview, over all other pages."""

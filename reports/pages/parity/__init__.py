@@ -1,1 +1,1 @@
-"""What was checked, and what differs."""
+"""Verdicts against the reference, with devices, drift, distribution tests and speed."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult, RunInfo
+from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.verdicts import ORDER, Verdict
 from sampler_parity.reports.pages.parity.devices import devices
@@ -24,7 +25,7 @@ from sampler_parity.reports.pages.parity.model import (
     Timing,
 )
 from sampler_parity.reports.pages.parity.speed import REFERENCE, timing
-from sampler_parity.reports.render.words import replay, visible
+from sampler_parity.reports.render.words import visible
 
 SLOWEST = 15
 _SHRUNK: tuple[Verdict, ...] = ("diverged", "close", "reordered")
@@ -44,7 +45,7 @@ def report_of(bundles: list[Bundle]) -> Report:
     )
 
 
-def figures_of(report: Report) -> list[str]:
+def headlines(report: Report) -> list[str]:
     """What the report comes to, in a few lines."""
     met, cases = sum(s.cases_met for s in report.sections), sum(s.cases for s in report.sections)
     lines = [f"{met:,}/{cases:,} cases as required on every backend"]

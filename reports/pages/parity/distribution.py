@@ -7,10 +7,11 @@ from sampler_parity.harness.bundle.records.distribution import (
     CellOnBackend,
     DistributionResult,
 )
+from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.distribution.decisions import decisions
 from sampler_parity.harness.statistics.plan import PARTS
 from sampler_parity.reports.pages.parity.distribution_model import CellRow, Distribution
-from sampler_parity.reports.render.words import one_line, replay, visible
+from sampler_parity.reports.render.words import one_line, short, visible
 
 SHOWN = 5
 
@@ -59,10 +60,6 @@ def _row(
             **{key: getattr(result, key) for key in own},
         }
     )
-
-
-def short(value: float | None) -> str:
-    return "" if value is None else f"{value:.3g}"
 
 
 def interval(row: CellRow) -> str:

@@ -1,15 +1,10 @@
 """What a report says of distribution tests; part of the report's model."""
 
-from pydantic import BaseModel, ConfigDict
-
 from sampler_parity.harness.bundle.records.distribution import CalibrationResult, Decision, Kind
+from sampler_parity.harness.strict import Strict
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class CellRow(_Part):
+class CellRow(Strict):
     """A cell on one backend. decision and holm: after Holm's correction over the run.
 
     bins: 0 where all tokens are bounded. smallest_caught: what the planned draws catch of the
@@ -40,7 +35,7 @@ class CellRow(_Part):
     replay: str
 
 
-class Distribution(_Part):
+class Distribution(Strict):
     """budget: the error of all that the cells state together; pairs: (cell, backend), its parts."""
 
     budget: float

@@ -4,6 +4,7 @@ from collections import Counter
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.records.case import CaseResult, ChangeResult, RunInfo
+from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.reference.releases import CHANGES, NEWEST, order
 from sampler_parity.reports.pages.parity.model import (
     Change,
@@ -13,7 +14,7 @@ from sampler_parity.reports.pages.parity.model import (
     DriftRow,
     Section,
 )
-from sampler_parity.reports.render.words import replay, visible
+from sampler_parity.reports.render.words import visible
 
 
 def drift(bundles: list[Bundle], sections: list[Section]) -> Drift | None:

@@ -1,24 +1,17 @@
-"""The report as one self-contained HTML file: no script, nothing from elsewhere."""
+"""The parity page as HTML."""
 
 from typing import NamedTuple
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from sampler_parity.harness.verdicts import ORDER
-from sampler_parity.reports.pages.parity.distribution import interval, short
+from sampler_parity.reports.pages.parity.distribution import interval
 from sampler_parity.reports.pages.parity.model import Difference, Report, Section, Tally
 from sampler_parity.reports.pages.parity.power_chart import power
-from sampler_parity.reports.render.chart import ratios
-from sampler_parity.reports.render.words import (
-    duration,
-    figure,
-    lines_of,
-    number,
-    other_values,
-    place,
-    side_by_side,
-)
+from sampler_parity.reports.pages.parity.speed_chart import ratios
+from sampler_parity.reports.pages.parity.words import other_values, place, side_by_side
+from sampler_parity.reports.render.html import template
+from sampler_parity.reports.render.words import lines_of, short
 
 FULL = 100  # differences shown in full; the rest are rows of a table
 
@@ -31,7 +24,18 @@ class Shown(NamedTuple):
 
 
 def html(report: Report) -> str:
-    template = environment().get_template("parity.html.j2")
+    page = template(
+        "parity.html.j2",
+        lines_of=lines_of,
+        other_values=other_values,
+        place=place,
+        side_by_side=side_by_side,
+        counts=counts,
+        cell_class=cell_class,
+        shown=shown,
+        short=short,
+        interval=interval,
+    )
     charts = [
         Markup(ratios(section.timings, f"section {i}"))  # escaped by Matplotlib
         for i, section in enumerate(report.sections)
@@ -40,31 +44,7 @@ def html(report: Report) -> str:
         Markup(power(d.calibration.curves, f"power {i}") if d and d.calibration else "")
         for i, d in enumerate(section.distribution for section in report.sections)
     ]
-    return template.render(report=report, charts=charts, powers=powers)
-
-
-def environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("sampler_parity.reports"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"duration": duration, "number": number}
-    environment.globals |= {
-        "lines_of": lines_of,
-        "other_values": other_values,
-        "place": place,
-        "side_by_side": side_by_side,
-        "counts": counts,
-        "figure": figure,
-        "cell_class": cell_class,
-        "shown": shown,
-        "short": short,
-        "interval": interval,
-    }
-    return environment
+    return page.render(report=report, charts=charts, powers=powers)
 
 
 def shown(section: Section) -> Shown:

@@ -1,10 +1,7 @@
-"""The report as Markdown, short enough for a comment on a pull request."""
-
-from collections.abc import Iterable
-from html import escape
+"""The parity page as Markdown, short enough for a comment on a pull request."""
 
 from sampler_parity.harness.bundle.records.distribution import CalibrationResult
-from sampler_parity.reports.pages.parity.distribution import interval, short
+from sampler_parity.reports.pages.parity.distribution import interval
 from sampler_parity.reports.pages.parity.distribution_model import Distribution
 from sampler_parity.reports.pages.parity.html import counts
 from sampler_parity.reports.pages.parity.matrix_model import MatrixCell, ParityMatrix
@@ -20,36 +17,17 @@ from sampler_parity.reports.pages.parity.model import (
     Section,
     Timing,
 )
-from sampler_parity.reports.render.words import duration, figure, one_line, place, side_by_side
+from sampler_parity.reports.pages.parity.words import place, side_by_side
+from sampler_parity.reports.render.markdown import code, fitting, safe, table
+from sampler_parity.reports.render.words import duration, figure, short
 
 SHOWN = 20
-MOST_CHARACTERS = 60_000  # GitHub takes 65,536
-_SPECIAL = {ord(c): f"&#{ord(c)};" for c in "\\`*_[]|~#@:\n"}
 
 
 def markdown(report: Report) -> str:
     """Fewer failures are listed, then rows left out, with their number, until it fits."""
     sizes = ((SHOWN, 60), (5, 30), (1, 10), (0, 0))
     return fitting("\n".join(_lines(report, shown, rows)) + "\n" for shown, rows in sizes)
-
-
-def fitting(texts: Iterable[str]) -> str:
-    """The first of them that has at most MOST_CHARACTERS, or the last, cut."""
-    text = ""
-    for text in texts:
-        if len(text) <= MOST_CHARACTERS:
-            return text
-    cut = text[:MOST_CHARACTERS].rpartition("\n")[0]
-    return f"{cut}\n\nCut here: see the HTML report.\n"
-
-
-def safe(text: str, limit: int = 200) -> str:
-    """Foreign text on one line, so that nothing in it is Markdown, HTML or a mention."""
-    return escape(one_line(text, limit), quote=False).translate(_SPECIAL)
-
-
-def code(text: str, limit: int = 200) -> str:
-    return f"<code>{safe(text, limit)}</code>"
 
 
 def _lines(report: Report, shown: int, rows: int) -> list[str]:
@@ -176,11 +154,6 @@ def _headline(section: Section) -> str:
         f"{section.steps:,} steps ({section.draws:,} draws), {section.wall_s:,.1f} s, on "
         f"{code(machine.cpu)}, {code(machine.system)}, {code(machine.libc)}."
     )
-
-
-def table(head: list[str], rows: list[list[str]]) -> list[str]:
-    lines = [head, ["---"] * len(head), *rows]
-    return [f"| {' | '.join(cells)} |" for cells in lines]
 
 
 def _backends(section: Section) -> list[str]:

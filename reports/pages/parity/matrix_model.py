@@ -1,15 +1,10 @@
 """The parity matrix, sampler x implementation; part of the report's model."""
 
-from pydantic import BaseModel, ConfigDict
-
+from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import Verdict
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class MatrixDifference(_Part):
+class MatrixDifference(Strict):
     """Cases of a cell with the same verdict and first differing stage ("" where none is named).
 
     why: suites/explanations.toml, or what the backend said when it refused; "": not explained.
@@ -21,7 +16,7 @@ class MatrixDifference(_Part):
     why: str
 
 
-class MatrixCell(_Part):
+class MatrixCell(Strict):
     """All cases with the sampler in their chain. verdict: the worst; None without a case."""
 
     cases: int
@@ -30,14 +25,14 @@ class MatrixCell(_Part):
     differences: list[MatrixDifference]
 
 
-class MatrixRow(_Part):
+class MatrixRow(Strict):
     """cells: in the order of the matrix's backends."""
 
     sampler: str
     cells: list[MatrixCell]
 
 
-class ParityMatrix(_Part):
+class ParityMatrix(Strict):
     """unexplained: results without an explanation on a backend that this project brings."""
 
     backends: list[str]

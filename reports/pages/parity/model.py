@@ -4,12 +4,10 @@ Counts are whole numbers of cases. Steps, stages and ranks count from 0. Non-fin
 strings "inf", "-inf" and "nan". reports/schemas/parity.schema.json is made from these models.
 """
 
-import json
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from sampler_parity.harness.bundle.records.case import BackendResult, RunInfo
+from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reports.pages.parity.distribution_model import Distribution
 from sampler_parity.reports.pages.parity.matrix_model import ParityMatrix
@@ -18,11 +16,7 @@ RULE_FACTOR = 2
 RULE_EXTRA_NS = 50_000
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Tally(_Part):
+class Tally(Strict):
     """Cases by verdict on one backend; cases = the sum of verdicts + not_run.
 
     met: cases whose verdict is among the required ones, with nothing wrong with the case itself.
@@ -34,7 +28,7 @@ class Tally(_Part):
     verdicts: dict[Verdict, int]
 
 
-class BackendSummary(_Part):
+class BackendSummary(Strict):
     """unavailable: why it did not start here, or "". backend_s: in its own sampler calls."""
 
     name: str
@@ -47,7 +41,7 @@ class BackendSummary(_Part):
     backend_s: float
 
 
-class Row(_Part):
+class Row(Strict):
     """A row of the matrix (key: a sampler) or of the suites (key: a suite), by backend.
 
     A case counts once for every sampler in its chain. digest: of the suite file; "" for a sampler.
@@ -59,7 +53,7 @@ class Row(_Part):
     backends: dict[str, Tally]
 
 
-class Difference(_Part):
+class Difference(Strict):
     """A case that is not identical on a backend. met: the case allows this verdict.
 
     counterexample: the smallest input found that still fails, as a case, on the first backend
@@ -85,7 +79,7 @@ class Difference(_Part):
     replay: str
 
 
-class Problem(_Part):
+class Problem(Strict):
     """A case that says nothing, or whose reference is wrong: it fails on every backend."""
 
     case: str
@@ -96,7 +90,7 @@ class Problem(_Part):
     replay: str
 
 
-class SlowCase(_Part):
+class SlowCase(Strict):
     """Seconds on the reference and on each backend, transport and comparison included."""
 
     case: str
@@ -106,7 +100,7 @@ class SlowCase(_Part):
     wall_s: dict[str, float]
 
 
-class Ratio(_Part):
+class Ratio(Strict):
     """Of medians, to llama.cpp. low and high: bootstrap 95% interval; None with one round."""
 
     value: float
@@ -114,7 +108,7 @@ class Ratio(_Part):
     high: float | None
 
 
-class TimedBackend(_Part):
+class TimedBackend(Strict):
     """Nanoseconds of one application of the chain; p99 and p999 by nearest rank."""
 
     name: str
@@ -125,7 +119,7 @@ class TimedBackend(_Part):
     ratio: Ratio | None
 
 
-class Rule(_Part):
+class Rule(Strict):
     """The reference's median is at most 2 x llama.cpp's + 50,000 ns. met is None: not judged."""
 
     limit_ns: float | None
@@ -133,7 +127,7 @@ class Rule(_Part):
     why: str
 
 
-class Timing(_Part):
+class Timing(Strict):
     """parity_met: cases of this sampler that met parity in the same run, of parity_cases."""
 
     id: str
@@ -146,7 +140,7 @@ class Timing(_Part):
     parity_cases: int
 
 
-class Section(_Part):
+class Section(Strict):
     """One bundle. ok: at least one case, every required verdict met, nothing left out."""
 
     bundle: str
@@ -175,7 +169,7 @@ class Section(_Part):
         return [difference for difference in self.differences if difference.met]
 
 
-class DriftColumn(_Part):
+class DriftColumn(Strict):
     """A build that was judged by its own release, in the bundle that holds it."""
 
     bundle: str
@@ -183,7 +177,7 @@ class DriftColumn(_Part):
     release: str
 
 
-class DriftCell(_Part):
+class DriftCell(Strict):
     """A sampler on a build. identical: to the reference of its release. lacking: the build has not
     got a sampler of the case. undefined: in that release, not asked. changed: not identical to
     v0.5.0's meaning of this sampler. changes: how many cases need each old meaning of it."""
@@ -200,13 +194,13 @@ class DriftCell(_Part):
         return self.cases - self.identical - self.lacking - self.undefined
 
 
-class DriftRow(_Part):
+class DriftRow(Strict):
     sampler: str
     cells: list[DriftCell]
     verdict: str
 
 
-class Change(_Part):
+class Change(Strict):
     """A change of meaning between two releases. cases: by backend, how many need the old one.
     result: how the backend differs from v0.5.0's meaning on the counterexample."""
 
@@ -224,7 +218,7 @@ class Change(_Part):
     replay: str
 
 
-class Drift(_Part):
+class Drift(Strict):
     """cells of a row: in the order of the columns, which are in the order of the releases."""
 
     columns: list[DriftColumn]
@@ -232,7 +226,7 @@ class Drift(_Part):
     changes: list[Change]
 
 
-class Configuration(_Part):
+class Configuration(Strict):
     """A backend on its device, beside the first of its bundle.
 
     compared: prompts that have figures, of `prompts`; equal: those whose logits are equal to the
@@ -260,7 +254,7 @@ class Configuration(_Part):
     earliest: int | None
 
 
-class PartedText(_Part):
+class PartedText(Strict):
     """A text that leaves the first backend's at `step`; see harness.bundle.records.case.Parted."""
 
     bundle: str
@@ -276,7 +270,7 @@ class PartedText(_Part):
     replay: str
 
 
-class Across(_Part):
+class Across(Strict):
     """A configuration beside the first of another bundle. The figures are of `kept` rows."""
 
     bundle: str
@@ -290,13 +284,13 @@ class Across(_Part):
     kl_max: float | None
 
 
-class Devices(_Part):
+class Devices(Strict):
     configurations: list[Configuration]
     parted: list[PartedText]
     across: list[Across]
 
 
-class Report(_Part):
+class Report(Strict):
     schema_version: Literal[1] = 1
     kind: Literal["parity"] = "parity"
     ok: bool
@@ -304,10 +298,3 @@ class Report(_Part):
     matrix: ParityMatrix | None
     drift: Drift | None
     devices: Devices | None
-
-
-def schema_text() -> str:
-    """The text of reports/schemas/parity.schema.json."""
-    schema = Report.model_json_schema(mode="serialization")
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    return json.dumps(schema, indent=2, sort_keys=True) + "\n"

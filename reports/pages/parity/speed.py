@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.records.case import TimingResult
 from sampler_parity.harness.statistics.bootstrap import bootstrap_interval
+from sampler_parity.harness.timing.verdict import nearest_rank
 from sampler_parity.reports.pages.parity.model import (
     RULE_EXTRA_NS,
     RULE_FACTOR,
@@ -51,11 +52,6 @@ def timing(result: TimingResult, parity_met: int, parity_cases: int) -> Timing:
         parity_met=parity_met,
         parity_cases=parity_cases,
     )
-
-
-def nearest_rank(ns: list[int], quantile: float) -> int:
-    """The smallest sample that at least this share of the samples does not exceed."""
-    return int(np.quantile(ns, quantile, method="inverted_cdf"))
 
 
 def judge(reference_ns: float | None, native_ns: float | None) -> Rule:

@@ -1,41 +1,39 @@
 """What a run prints at its end: the first failures, then a line of counts for every backend."""
 
-from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.verdicts import Verdict
-from sampler_parity.reports.pages.parity.build import section
-from sampler_parity.reports.pages.parity.devices import devices
-from sampler_parity.reports.pages.parity.distribution import terminal_lines
+from sampler_parity.reports.pages.parity.distribution import terminal_lines as distribution_lines
 from sampler_parity.reports.pages.parity.model import (
     BackendSummary,
     Configuration,
     Difference,
+    Report,
     Section,
     Timing,
 )
-from sampler_parity.reports.pages.skip_ratio.build import terminal_lines as skip_ratio_lines
-from sampler_parity.reports.pages.throughput.terminal import timing_lines
-from sampler_parity.reports.render.words import duration, number, one_line, place, side_by_side
+from sampler_parity.reports.pages.parity.words import place, side_by_side
+from sampler_parity.reports.render.words import duration, number, one_line
 
 SHOWN = 5
 _ALWAYS: tuple[Verdict, ...] = ("diverged", "crashed")
 
 
-def summary_lines(bundle: Bundle) -> list[str]:
-    """Plain text, no markup. Raises InputError for a bundle whose parts do not fit together."""
-    measured = [*timing_lines(bundle), *skip_ratio_lines(bundle)]
-    if bundle.measures_only:
-        return measured
-    part = section(bundle)
-    lines = [
+def terminal_lines(report: Report) -> list[str]:
+    """Of the bundle of a run: failures, backends, devices, speed, distribution tests."""
+    (part,) = report.sections
+    devices = report.devices.configurations if report.devices else []
+    return [
         *_failures(part),
         *(_backend_line(s) for s in part.backends if part.cases or not part.distribution),
-        *_devices(bundle, part),
+        *(_device_line(c) for c in devices if not c.unavailable),
         *_speed(part.timings),
-        *(terminal_lines(part.distribution) if part.distribution else []),
-        *measured,
-        f"{_total(part)}   {part.wall_s:,.1f} s   {_state(part.ok)}",
+        *(distribution_lines(part.distribution) if part.distribution else []),
     ]
-    return [line.replace("\n", " ").replace("\t", " ") for line in lines]
+
+
+def last_line(report: Report) -> str:
+    """What a run ends with."""
+    (part,) = report.sections
+    return f"{_total(part)}   {part.wall_s:,.1f} s   {_state(part.ok)}"
 
 
 def _state(ok: bool) -> str:
@@ -48,11 +46,6 @@ def _total(part: Section) -> str:
     if part.cases or drawn is None:
         tests = f"   {part.steps:,} steps{tests}"
     return f"cases    {part.cases_met:,}/{part.cases:,} as required{tests}"
-
-
-def _devices(bundle: Bundle, part: Section) -> list[str]:
-    found = devices([bundle], [part])
-    return [_device_line(c) for c in found.configurations if not c.unavailable] if found else []
 
 
 def _device_line(c: Configuration) -> str:

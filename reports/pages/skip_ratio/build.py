@@ -1,28 +1,16 @@
-"""The skip-ratio page: what a token trie saves against a grammar, by leaves, vocabulary and device,
-and from which decode time on it still matters."""
+"""From bundles to what the skip-ratio page says."""
 
-from markupsafe import Markup
-
-from sampler_parity.harness.bundle import bundle
+from sampler_parity.harness.bundle.bundle import Bundle as ReadBundle
 from sampler_parity.harness.bundle.records.case import RunInfo
-from sampler_parity.harness.bundle.records.skip_ratio import (
-    DECODE_MS,
-    Check,
-    Measured,
-    SkipRatioResult,
-)
+from sampler_parity.harness.bundle.records.skip_ratio import Check, Measured, SkipRatioResult
+from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.trie.model import foretold
-from sampler_parity.reports.pages.parity.html import environment
-from sampler_parity.reports.pages.parity.markdown import code, table
-from sampler_parity.reports.pages.skip_ratio import chart
 from sampler_parity.reports.pages.skip_ratio.model import Bundle, Row, SkipRatioReport
-from sampler_parity.reports.render.words import duration, figure, one_line, replay, visible
-
-SHOWN = 60  # rows of the Markdown
-PRINTED = 12  # of the terminal
+from sampler_parity.reports.pages.skip_ratio.words import with_interval
+from sampler_parity.reports.render.words import figure, visible
 
 
-def report_of(bundles: list[bundle.Bundle]) -> SkipRatioReport | None:
+def report_of(bundles: list[ReadBundle]) -> SkipRatioReport | None:
     """None where no bundle measured a skip ratio."""
     parts: list[Bundle] = []
     rows: list[Row] = []
@@ -91,24 +79,7 @@ def _unmet(check: Check) -> str:
     return f"{check.what} is {figure(check.found)}, required {check.relation} {figure(check.limit)}"
 
 
-def html(report: SkipRatioReport) -> str:
-    measured = [row for row in report.rows if row.measured is not None]
-    template = environment().get_template("skip-ratio.html.j2")
-    return template.render(
-        report=report,
-        rows=measured,
-        by_leaves=Markup(chart.by_leaves(measured)),  # escaped by Matplotlib
-        by_decode=Markup(chart.by_decode(measured)),
-        leaves_of=leaves_of,
-        percent=percent,
-        with_interval=with_interval,
-        us=us,
-        model=_model(report),
-        times=[f"{ms:g}" for ms in DECODE_MS],
-    )
-
-
-def figures_of(report: SkipRatioReport) -> list[str]:
+def headlines(report: SkipRatioReport) -> list[str]:
     """What the report comes to: how much is as required, and `actions` at each vocabulary."""
     met = sum(row.ok for row in report.rows)
     lines = [f"{met:,}/{len(report.rows):,} measurements as required"]
@@ -124,111 +95,3 @@ def figures_of(report: SkipRatioReport) -> list[str]:
         )
         lines.append(f"30 actions at V = {n:,}: {speed} times the tokens/s of grammar first")
     return lines
-
-
-def terminal_lines(read: bundle.Bundle) -> list[str]:
-    """What a run prints: failures, a line for each measurement, and how good the model is."""
-    report = report_of([read])
-    if report is None:
-        return []
-    failed = [row for row in report.rows if not row.ok]
-    lines = []
-    for row in failed[:PRINTED]:
-        lines += [f"FAILED {one_line(row.workload)} on {one_line(row.backend)}"]
-        lines += [*(f"  {one_line(why)}" for why in row.failed), f"  replay: {row.replay}"]
-    measured = [row for row in report.rows if row.measured is not None]
-    lines += [_line(row) for row in measured[:PRINTED]]
-    if len(measured) > PRINTED:
-        lines.append(f"  ... and {len(measured) - PRINTED:,} more")
-    met = len(report.rows) - len(failed)
-    state = "ok" if report.ok else "FAILED"
-    parts = [f"skip     {met:,}/{len(report.rows):,} as required", _model(report), state]
-    return [*lines, "   ".join(parts)]
-
-
-def _line(row: Row) -> str:
-    found = row.measured
-    assert found is not None
-    speed = with_interval(
-        found.tokens_per_second_vs_grammar, found.tokens_per_second_vs_grammar_ci95
-    )
-    return (
-        f"skip     {leaves_of(row)} {one_line(row.model)} V={found.n_vocab:,}"
-        f"   skip ratio {percent(found.skip_ratio_mean)}"
-        f"   {found.forward_passes_saved:,}/{found.forward_passes_total:,} passes saved"
-        f"   {speed} x grammar first"
-    )
-
-
-def leaves_of(row: Row) -> str:
-    """With what was added to a forward pass."""
-    return one_line(row.leaves) + (f" +{row.delay_ms:g} ms" if row.delay_ms else "")
-
-
-def percent(value: float | None) -> str:
-    """With as many digits as a skip ratio near 1 needs."""
-    return "none" if value is None else f"{100 * value:.5g}%"
-
-
-def us(value: float | None) -> str:
-    return "none" if value is None else duration(1000 * value)
-
-
-def with_interval(value: float, interval: tuple[float, float]) -> str:
-    return f"{value:.3g} [{interval[0]:.3g}, {interval[1]:.3g}]"
-
-
-def markdown(report: SkipRatioReport) -> str:
-    lines = [f"# Skip-ratio report: {'ok' if report.ok else 'FAILED'}", ""]
-    for row in report.rows:
-        lines += [
-            f"- **FAILED** {code(row.workload)} on {code(row.backend)}: {code(why)}, "
-            f"replay: {code(row.replay, 400)}"
-            for why in row.failed
-        ]
-    head = ["workload", "backend", "V", "skip ratio", "passes saved", "tokens/s"]
-    head += ["over grammar first", "over resampling", "token, text accuracy"]
-    head += ["own us: trie, grammar", "KL trie, grammar"]
-    shown = [_cells(row) for row in report.rows if row.measured is not None]
-    lines += ["", *table([*head, "modelled"], shown[:SHOWN]), ""]
-    if len(shown) > SHOWN:
-        lines += [f"{len(shown) - SHOWN:,} more rows.", ""]
-    lines += [_model(report), ""]
-    machine = report.bundles[0].run.machine
-    return "\n".join([*lines, f"Measured on {code(machine.cpu)}, {code(machine.system)}.", ""])
-
-
-def _model(report: SkipRatioReport) -> str:
-    if report.points_deviation is None:
-        return "No measured speed-up to hold the model against."
-    parts = [f"{100 * report.points_deviation:.3g}% at {report.points:,} measured points"]
-    if report.foretold_deviation is not None:
-        off = f"{100 * report.foretold_deviation:.3g}%"
-        parts.append(f"{off} at {report.foretold:,} points with a longer pass, foretold by others")
-    return f"The modelled speed-up is off the measured one by at most {', and '.join(parts)}."
-
-
-def _cells(row: Row) -> list[str]:
-    found = row.measured
-    assert found is not None
-    own, law = found.own_us_per_step, found.law
-    speed = with_interval(
-        found.tokens_per_second_vs_grammar, found.tokens_per_second_vs_grammar_ci95
-    )
-    again = with_interval(
-        found.tokens_per_second_vs_resampling, found.tokens_per_second_vs_resampling_ci95
-    )
-    return [
-        code(row.workload),
-        code(row.backend),
-        f"{found.n_vocab:,}",
-        percent(found.skip_ratio_mean),
-        f"{found.forward_passes_saved:,}/{found.forward_passes_total:,}",
-        f"{found.tokens_per_second:,.0f}",
-        speed,
-        again,
-        f"{figure(found.token_accuracy)}, {figure(found.text_accuracy)}",
-        f"{figure(own.compacting)}, {figure(own.grammar)}",
-        f"{figure(law.kl_trie)}, {figure(law.kl_grammar)}",
-        figure(row.modelled),
-    ]

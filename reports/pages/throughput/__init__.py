@@ -1,1 +1,1 @@
-"""What it costs."""
+"""What sampling costs."""

@@ -1,6 +1,6 @@
-"""The throughput page: from bundles to what it says. reports/pages/throughput/html.py writes it."""
+"""From bundles to what the throughput page says."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 
 import numpy as np
 
@@ -9,8 +9,7 @@ from sampler_parity.harness.bundle.records.case import RunInfo, TimingResult
 from sampler_parity.harness.bundle.records.throughput import ThroughputResult
 from sampler_parity.harness.timing.notices import notices
 from sampler_parity.harness.timing.slopes import Slope, slopes
-from sampler_parity.harness.timing.verdict import compare_backends
-from sampler_parity.reports.pages.parity.speed import nearest_rank
+from sampler_parity.harness.timing.verdict import compare_backends, nearest_rank
 from sampler_parity.reports.pages.throughput.claims import claims
 from sampler_parity.reports.pages.throughput.model import (
     Remark,
@@ -116,3 +115,29 @@ def _remarks(timings: list[TimingResult], wide: list[ThroughputResult]) -> list[
     for text, i in found:
         places[text].append(i)
     return [Remark(id=ids[0], more=len(ids) - 1, text=text) for text, ids in places.items()]
+
+
+def checked(report: ThroughputReport) -> bool | None:
+    """What the self-check of the timings found, where there is one."""
+    checks = [section.check.met for section in report.sections if section.check]
+    return all(checks) if checks else None
+
+
+def headlines(report: ThroughputReport) -> list[str]:
+    """What the report comes to, a line each."""
+    timed = [row for section in report.sections for row in section.timings]
+    widths = [row for section in report.sections for row in section.widths]
+    lines = []
+    for name, rows in (("timings", timed), ("generations", widths)):
+        counted = Counter(row.compared.verdict for row in rows if row.compared)
+        said = ", ".join(f"{n:,} {verdict}" for verdict, n in counted.most_common())
+        if rows:
+            beside = f": beside the first backend {said}" if said else ""
+            lines.append(
+                f"{len(rows):,} {name} on {len({r.backend for r in rows}):,} backends{beside}"
+            )
+    if widths:
+        best = max(widths, key=lambda row: row.generation.value)
+        rate = f"{best.generation.value:,.0f} tokens/s with {best.sequences} sequences at once"
+        lines.append(f"most: {rate}, {best.backend}, {best.model}")
+    return lines

@@ -4,22 +4,16 @@ Times are nanoseconds of one application of a chain, or of one step of all seque
 time on this backend / time on the baseline of the same record, of paired rounds; above 1 is slower.
 """
 
-import json
 import math
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from sampler_parity.harness.bundle.records.case import RunInfo
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
+from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.timing.verdict import Comparison, TimingVerdict
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Compared(_Part):
+class Compared(Strict):
     """A backend beside the baseline. low, high: 95% interval. noise: of the baseline beside itself.
     None where there is none."""
 
@@ -45,7 +39,7 @@ def compared(found: Comparison) -> Compared:
     )
 
 
-class TimedRow(_Part):
+class TimedRow(Strict):
     """A chain on a backend. setup_ns: median of making the candidates, which is not in median_ns.
     compared: None on the baseline itself and on the floor, `null`."""
 
@@ -65,7 +59,7 @@ class TimedRow(_Part):
     instructions: int | None
 
 
-class SlopeRow(_Part):
+class SlopeRow(Strict):
     """A cost over n_vocab (last_n being `other`), or the other way about, of the fastest samples.
     steady: it must not depend on it; finding: it does."""
 
@@ -85,7 +79,7 @@ class SlopeRow(_Part):
     finding: bool
 
 
-class Rate(_Part):
+class Rate(Strict):
     """Tokens a second: median over rounds, and its 95% interval."""
 
     value: float
@@ -93,7 +87,7 @@ class Rate(_Part):
     high: float | None
 
 
-class WidthRow(_Part):
+class WidthRow(Strict):
     """A model, a chain, so many sequences at once. share: of sampling in the time of generating;
     in the graph, what the baseline's decoding alone would have saved. in_graph: stages there."""
 
@@ -113,7 +107,7 @@ class WidthRow(_Part):
     compared: Compared | None
 
 
-class Remark(_Part):
+class Remark(Strict):
     """What disturbed a timing, or why there is none. more: how many others share it."""
 
     id: str
@@ -121,7 +115,7 @@ class Remark(_Part):
     text: str
 
 
-class Claim(_Part):
+class Claim(Strict):
     """What an engine says of itself, and what this bundle shows. holds: None: not measured."""
 
     claim: str
@@ -129,7 +123,7 @@ class Claim(_Part):
     holds: bool | None
 
 
-class ThroughputSection(_Part):
+class ThroughputSection(Strict):
     """One bundle. effect: the smallest share that a verdict calls slower or faster."""
 
     bundle: str
@@ -143,14 +137,7 @@ class ThroughputSection(_Part):
     check: TimingCheckResult | None
 
 
-class ThroughputReport(_Part):
+class ThroughputReport(Strict):
     schema_version: Literal[1] = 1
     kind: Literal["throughput"] = "throughput"
     sections: list[ThroughputSection]
-
-
-def schema_text() -> str:
-    """The text of reports/schemas/throughput.schema.json."""
-    schema = ThroughputReport.model_json_schema(mode="serialization")
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    return json.dumps(schema, indent=2, sort_keys=True) + "\n"

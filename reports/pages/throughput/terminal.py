@@ -2,21 +2,21 @@
 
 from collections import Counter
 
-from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
-from sampler_parity.reports.pages.throughput.build import report_of
-from sampler_parity.reports.pages.throughput.html import rate, share, slope_words
-from sampler_parity.reports.pages.throughput.model import ThroughputSection, WidthRow
+from sampler_parity.reports.pages.throughput.model import (
+    ThroughputReport,
+    ThroughputSection,
+    WidthRow,
+)
+from sampler_parity.reports.pages.throughput.words import rate, share, slope_words
 from sampler_parity.reports.render.words import one_line
 
 
-def timing_lines(bundle: Bundle) -> list[str]:
-    report = report_of([bundle])
-    if report is None:
-        return []
-    section = report.sections[0]
+def terminal_lines(report: ThroughputReport) -> list[str]:
+    """Of the bundle of a run."""
+    (section,) = report.sections
     findings = [slope for slope in section.slopes if slope.finding]
-    lines = [
+    return [
         *_verdicts(section),
         *(_width(row) for row in section.widths),
         *(
@@ -25,7 +25,6 @@ def timing_lines(bundle: Bundle) -> list[str]:
         ),
         *(_check(section.check) if section.check else []),
     ]
-    return [line.replace("\n", " ").replace("\t", " ") for line in lines]
 
 
 def _verdicts(section: ThroughputSection) -> list[str]:

@@ -1,0 +1,10 @@
+"""What the comparison says; reports/schemas/compare.schema.json is made of it."""
+
+from typing import Literal
+
+from sampler_parity.harness.comparison.records import Compared
+
+
+class Comparison(Compared):
+    schema_version: Literal[1] = 1
+    kind: Literal["compare"] = "compare"

@@ -1,0 +1,84 @@
+"""Columns, verdicts and figures of a comparison, in words."""
+
+from sampler_parity.harness.bundle.records.case import RunInfo
+from sampler_parity.harness.bundle.replay import replay
+from sampler_parity.harness.comparison.records import Column, Ratio, Speed, Verdicts
+from sampler_parity.reports.pages.compare.model import Comparison
+from sampler_parity.reports.render.words import duration, figure, one_line
+
+
+def name(report: Comparison, i: int) -> str:
+    return f"{report.columns[i].backend} of {report.columns[i].bundle}"
+
+
+def run_of(report: Comparison, i: int) -> RunInfo:
+    return report.runs[report.columns[i].bundle]
+
+
+def place(report: Comparison, i: int) -> str:
+    """The processor and, where it is another, the device."""
+    run = run_of(report, i)
+    device = run.backends[report.columns[i].backend].device
+    return ", on ".join(filter(None, [one_line(device, 60), run.machine.cpu]))
+
+
+def headline(report: Comparison) -> str:
+    """ok or DIFFERENT, and in how much."""
+    compared = [c for c in report.columns if c.base is not None]
+    differing, common = sum(c.differing for c in compared), sum(c.common for c in compared)
+    if report.ok:
+        return f"ok: the same verdict in {common:,}/{common:,} comparisons of a case."
+    if differing:
+        return f"DIFFERENT: another verdict in {differing:,}/{common:,} comparisons of a case."
+    return "DIFFERENT: a column has nothing in common with its base."
+
+
+def not_common(column: Column) -> str:
+    """The cases that could not be compared, or ""."""
+    parts = [
+        (column.missing, "of the base alone"),
+        (column.added, "of this one alone"),
+        (column.changed, "of another suite file"),
+    ]
+    return ", ".join(f"{n:,} {what}" for n, what in parts if n)
+
+
+def cell(row: Verdicts, i: int) -> str:
+    """The verdict of a column and the stage that differs from the reference."""
+    verdict, stage = row.verdicts[i], row.places[i]
+    if verdict is None:
+        return "not compared"
+    return f"{verdict} at {stage}" if stage else verdict
+
+
+def command(report: Comparison, row: Verdicts) -> str:
+    """What runs the first case of a row again, on the backends of the first pair that differs."""
+    for i, column in enumerate(report.columns):
+        if column.base is not None and row.verdicts[i] not in (None, row.verdicts[column.base]):
+            info = run_of(report, i)
+            known = {column.backend: info.backends[column.backend]}
+            return replay(row.suite, row.cases[0], info.seed, known)
+    return ""
+
+
+def value(row: Speed, i: int) -> str:
+    found = row.values[i]
+    if found is None:
+        return "none"
+    return duration(found) if row.unit == "ns" else f"{figure(found)} {row.unit}"
+
+
+def ratio(found: Ratio | None) -> str:
+    if found is None:
+        return ""
+    if found.low is None or found.high is None:
+        return f"{found.value:.3g} ×"
+    return f"{found.value:.3g} × [{found.low:.3g}, {found.high:.3g}]"
+
+
+def ratio_class(row: Speed, i: int) -> str:
+    """good: surely better than the base; bad: surely worse; else nothing."""
+    found = row.ratios[i]
+    if found is None or found.low is None or found.high is None or found.low <= 1 <= found.high:
+        return ""
+    return "good" if (found.value < 1) == (row.unit == "ns") else "bad"

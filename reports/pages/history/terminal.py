@@ -1,0 +1,13 @@
+"""What `sampler-parity history show` prints."""
+
+from sampler_parity.reports.pages.history.model import History
+from sampler_parity.reports.render.words import one_line
+
+
+def terminal_lines(report: History) -> list[str]:
+    lines = [
+        f"history  {run.started}   {one_line(run.name, 40)}   {run.met:,}/{run.cases:,} cases as"
+        f" required   {one_line(run.cpu, 60)}"
+        for run in report.runs
+    ]
+    return [*lines, f"history  {len(report.runs):,} runs, {len(report.figures):,} figures"]

@@ -1,0 +1,10 @@
+"""index.html."""
+
+from sampler_parity.reports.pages.index.model import Index
+from sampler_parity.reports.pages.index.words import counted
+from sampler_parity.reports.render.html import template
+from sampler_parity.reports.render.words import one_line
+
+
+def html(index: Index) -> str:
+    return template("index.html.j2").render(index=index, counted=counted, one_line=one_line)

@@ -1,0 +1,72 @@
+"""What index.html says; reports/schemas/index.schema.json is made of it."""
+
+from typing import Literal
+
+from sampler_parity.harness.bundle.records.case import Machine
+from sampler_parity.harness.strict import Strict
+
+
+class PageLine(Strict):
+    """ok: None where the page only measures. figures: what it comes to."""
+
+    stem: str
+    title: str
+    ok: bool | None
+    figures: list[str]
+
+
+class Checked(Strict):
+    """A backend of a bundle. verdicts: of cases. unavailable: why it did not run, or ""."""
+
+    bundle: str
+    name: str
+    version: str
+    build: str
+    device: str
+    judged_by: str
+    cases: int
+    met: int
+    verdicts: dict[str, int]
+    unavailable: str
+
+
+class Made(Strict):
+    """How a bundle was made. sha256: of its run.json and results.jsonl. suites: digest by name."""
+
+    name: str
+    sha256: str
+    version: str
+    started: str
+    command: list[str]
+    profile: str
+    seed: int
+    wall_s: float
+    cases: int
+    steps: int
+    samplers: list[str]
+    suites: dict[str, str]
+    machine: Machine
+
+
+class Index(Strict):
+    """missing: titles of pages for which the bundles hold nothing."""
+
+    schema_version: Literal[1] = 1
+    kind: Literal["index"] = "index"
+    ok: bool
+    pages: list[PageLine]
+    missing: list[str]
+    backends: list[Checked]
+    bundles: list[Made]
+
+    @property
+    def cases(self) -> int:
+        return sum(made.cases for made in self.bundles)
+
+    @property
+    def steps(self) -> int:
+        return sum(made.steps for made in self.bundles)
+
+    @property
+    def samplers(self) -> list[str]:
+        return sorted({name for made in self.bundles for name in made.samplers})

@@ -1,0 +1,37 @@
+"""HTML of reports: self-contained files, no script, nothing from elsewhere."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+from sampler_parity.reports.render.words import duration, figure, number
+
+MARK = "<!-- pages -->"  # where a page links to the others; text from elsewhere is escaped
+
+
+def template(name: str, **words: Any) -> "Template":
+    """A file of reports/templates; words: the functions that it and what it imports may call."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # most commands write no HTML
+
+    environment = Environment(
+        loader=PackageLoader("sampler_parity.reports"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"duration": duration, "number": number}
+    environment.globals |= {"figure": figure, **words}
+    return environment.get_template(name)
+
+
+def linked(html: str, pages: list[tuple[str, str]], own: str) -> str:
+    """A page's HTML with links to all pages (stem and title); own: its own stem."""
+    items = "".join(
+        f'<li><a href="{stem}.html" aria-current="page">{title}</a></li>'
+        if stem == own
+        else f'<li><a href="{stem}.html">{title}</a></li>'
+        for stem, title in pages
+    )
+    return html.replace(MARK, f'<nav aria-label="Pages"><ul>{items}</ul></nav>', 1)

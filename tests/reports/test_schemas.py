@@ -1,0 +1,35 @@
+"""The committed schemas in reports/schemas: one for every page, made of its model."""
+
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.strict import schema_text
+from sampler_parity.reports.pages.history.page import HISTORY
+from sampler_parity.reports.pages.index.page import INDEX
+from sampler_parity.reports.render.frame import Page
+from sampler_parity.reports.write import PAGES
+
+ALL: tuple[Page[Any, Any], ...] = (*PAGES, INDEX, HISTORY)
+
+
+@pytest.mark.parametrize("page", ALL, ids=lambda page: page.stem)
+def test_committed_schema_of_a_page_is_the_one_of_its_model(page: Page[Any, Any]) -> None:
+    committed = files("sampler_parity.reports") / "schemas" / f"{page.stem}.schema.json"
+    where = f"{page.model.__module__} import {page.model.__name__}"
+    assert committed.read_text() == schema_text(page.model), (
+        f'write it again: python -c "from sampler_parity.harness.strict import schema_text; '
+        f"from {where}; open('reports/schemas/{page.stem}.schema.json', 'w')"
+        f'.write(schema_text({page.model.__name__}))"'
+    )
+
+
+def test_every_committed_schema_is_that_of_a_page() -> None:
+    folder = files("sampler_parity.reports") / "schemas"
+    assert {path.name for path in folder.iterdir()} == {f"{p.stem}.schema.json" for p in ALL}
+
+
+def test_pages_answer_different_questions_under_names_of_their_own() -> None:
+    assert len({page.stem for page in ALL}) == len({page.answers for page in ALL}) == len(ALL)
+    assert all(page.answers.endswith("?") for page in ALL)
