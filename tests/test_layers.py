@@ -5,6 +5,7 @@ inside functions count, too; those for types alone (`if TYPE_CHECKING`) do not.
 """
 
 import ast
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -51,13 +52,22 @@ class Import(NamedTuple):
     module: str
 
 
+@functools.cache
+def sources(root: Path, folder: str) -> list[Path]:
+    """Our Python files in a folder, and not those of packages that lie there."""
+    return sorted(p for p in (root / folder).rglob("*.py") if "node_modules" not in p.parts)
+
+
+@functools.cache
+def parsed(path: Path) -> ast.AST:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def modules(root: Path) -> dict[str, Path]:
     """The modules of the product, by name without the namespace."""
     found = {}
     for folder in ("reference", "harness", "reports"):
-        for path in sorted((root / folder).rglob("*.py")):
-            if "node_modules" in path.parts:
-                continue
+        for path in sources(root, folder):
             parts = path.relative_to(root).with_suffix("").parts
             found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return found
@@ -65,7 +75,7 @@ def modules(root: Path) -> dict[str, Path]:
 
 def imports(path: Path, known: dict[str, Path]) -> Iterator[Import]:
     """Every import of one of our modules in a file."""
-    for node in _nodes(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in _nodes(parsed(path)):
         if isinstance(node, ast.ImportFrom):
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         elif isinstance(node, ast.Import):
@@ -173,8 +183,8 @@ def test_no_import_goes_past_the_namespace() -> None:
     bare = ("harness", "reference", "reports", "suites", "golden")
     wrong = []
     for folder in ("reference", "harness", "reports", "studies", "tests", "examples"):
-        for path in (ROOT / folder).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for path in sources(ROOT, folder):
+            for node in ast.walk(parsed(path)):
                 named = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
                 named += [a.name for a in node.names] if isinstance(node, ast.Import) else []
                 wrong += [f"{path}: {n}" for n in named if n.partition(".")[0] in bare]

@@ -65,6 +65,7 @@ def registered(name: str) -> tuple[Path, str]:
     return folder, release or ""
 
 
+@pytest.mark.slow
 def test_a_folder_is_registered_by_name_and_runs(cache: Path, tmp_path: Path) -> None:
     done = cli("builds", "add", f"mine={default_folder()}", "--release", "v0.5.0")
     assert done.returncode == 0, done.stderr
@@ -349,6 +350,7 @@ def test_softmax_and_tail_free_are_identical_at_b3889(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["softmax", "tail_free"])
+@pytest.mark.slow
 def test_removed_samplers_are_unsupported_on_the_default_build(tmp_path: Path, name: str) -> None:
     case = {"softmax": "one-candidate", "tail_free": "crossing-goes-too"}[name]
     done = cli("run", "removed", "--case", f"{name}/{case}", "-o", tmp_path / "b", "-j", "1")

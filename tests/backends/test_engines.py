@@ -29,6 +29,7 @@ def matrix_of(bundle: Path, folder: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.slow
 def test_an_engine_suite_ends_in_the_matrix_beside_the_reference(tmp_path: Path) -> None:
     done = cli(
         *("run", "akunu/akunu", "--case", "akunu/cap-*", "-j", "1", "-o", tmp_path / "b"),
@@ -44,6 +45,7 @@ def test_an_engine_suite_ends_in_the_matrix_beside_the_reference(tmp_path: Path)
     assert matrix["unexplained"] == 0
 
 
+@pytest.mark.slow
 def test_a_wrong_engine_is_diverged_in_the_matrix(tmp_path: Path) -> None:
     done = cli(
         *("run", "akunu/akunu", "--case", "akunu/cap-*", "-j", "1", "-o", tmp_path / "b"),

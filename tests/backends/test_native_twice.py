@@ -22,6 +22,7 @@ def twins() -> Iterator[list[BackendProcess]]:
         backend.close()
 
 
+@pytest.mark.slow
 def test_two_native_processes_agree_to_the_byte_on_every_tenth_quick_case(
     twins: list[BackendProcess],
 ) -> None:

@@ -118,6 +118,7 @@ def test_every_command_is_tried() -> None:
     assert every - tried == set()
 
 
+@pytest.mark.slow
 def test_every_command_works_from_the_wheel_in_an_empty_folder(
     installed: Installed, tmp_path: Path
 ) -> None:
@@ -141,6 +142,7 @@ def test_every_command_works_from_the_wheel_in_an_empty_folder(
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_script_and_pytest_plugin_are_those_of_the_wheel(
     installed: Installed, tmp_path: Path
 ) -> None:

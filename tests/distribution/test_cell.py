@@ -312,6 +312,7 @@ margin = 0.05
 """
 
 
+@pytest.mark.slow
 def test_a_run_ends_well_and_its_bundle_holds_every_cell(tmp_path: Path) -> None:
     suite = tmp_path / "s.toml"
     suite.write_text(SUITE)
@@ -326,6 +327,7 @@ def test_a_run_ends_well_and_its_bundle_holds_every_cell(tmp_path: Path) -> None
     assert [cell.id for cell in read_finished(folder).cells] == ["s/f", "s/u"]
 
 
+@pytest.mark.slow
 def test_a_run_on_a_wrong_sampler_fails_with_the_command_that_replays_it(tmp_path: Path) -> None:
     suite = tmp_path / "s.toml"
     suite.write_text(SUITE.replace("margin = 0.05", "margin = 0.2"))

@@ -35,5 +35,6 @@ def test_a_faulty_engine_is_different(suite: str, cell: str, mutant: str) -> Non
     assert decision(suite, cell, mutant) == "different"
 
 
+@pytest.mark.slow
 def test_a_fault_that_leaves_the_law_alone_is_equivalent() -> None:
     assert decision("tsampler", "filtered", "tsampler_sample/not-reset") == "equivalent"

@@ -85,6 +85,7 @@ def relist(folder: Path, name: str, **changes: object) -> None:
     register(folder, name, entry.model_copy(update={"sha256": digest} | changes))
 
 
+@pytest.mark.slow
 def test_verify_has_a_line_for_each_fixture(folder: Path) -> None:
     assert verify.verify(folder) == [
         "native-results: 16 chains of 40 steps, equal to the reference to the bit",
@@ -282,6 +283,7 @@ def test_verify_refuses_a_recording_of_other_logits(folder: Path) -> None:
     assert says in refusal(folder)
 
 
+@pytest.mark.slow
 def test_regenerate_gives_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     manifest = (folder / "manifest.toml").read_bytes()
     assert verify.regenerate(folder, tmp_path / "out") == [
@@ -292,6 +294,7 @@ def test_regenerate_gives_the_same_bytes(folder: Path, tmp_path: Path) -> None:
     assert (folder / "manifest.toml").read_bytes() == manifest
 
 
+@pytest.mark.slow
 def test_regenerate_says_what_differs_and_keeps_the_old(folder: Path, tmp_path: Path) -> None:
     def change(tensors: Tensors) -> None:
         tensors["logits"][[2, 5], 0] += np.float32(0.25)
@@ -309,6 +312,7 @@ def test_regenerate_says_what_differs_and_keeps_the_old(folder: Path, tmp_path: 
     assert (folder / "small.gguf").read_bytes() == old
 
 
+@pytest.mark.slow
 def test_regenerate_accepts_on_request(made: Path, folder: Path, tmp_path: Path) -> None:
     write_tiny_model(folder / "model" / "small.gguf", seed=1)
     lines = verify.regenerate(folder, tmp_path / "out", accept=True)

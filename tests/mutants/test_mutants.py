@@ -56,6 +56,7 @@ def test_mutants_have_a_stage_that_exists() -> None:
 
 
 @pytest.mark.parametrize("in_process", MUTANTS, indirect=True)
+@pytest.mark.slow
 def test_mutant_is_caught_at_its_stage(in_process: InProcess) -> None:
     mutant = in_process.worker.mutant
     result = selftest.try_mutant(mutant, in_process)
@@ -142,10 +143,12 @@ def test_selftest_of_nothing_does_not_pass() -> None:
     assert not nothing.passed
 
 
+@pytest.mark.slow
 def test_reference_against_itself_gives_no_alarm() -> None:
     assert selftest.false_alarms(list(selftest.quick_cases()[::40])) == []
 
 
+@pytest.mark.slow
 def test_native_in_two_processes_gives_no_alarm() -> None:
     native = [c for c in selftest.quick_cases() if set(c.samplers) <= set(SAMPLERS)]
     cases = [c for c in native[::60] if c.required("a") == ["identical"]]
@@ -165,6 +168,7 @@ def test_baseline_raises_an_alarm_for_a_wrong_reference() -> None:
         "deletes-scratch-dies", "truncates-scratch", "zeros", "hello-dies",
     ],
 )  # fmt: skip
+@pytest.mark.slow
 def test_broken_adapter_costs_one_case_its_result(name: str) -> None:
     adapter = ADAPTERS[f"adapter/{name}"]
     result = selftest.try_adapter(adapter)
@@ -212,6 +216,7 @@ def test_unknown_name_is_an_input_error() -> None:
         selftest.chosen(["top_q"])
 
 
+@pytest.mark.slow
 def test_run_selftest_reports_each_fault_and_the_score() -> None:
     said: list[str] = []
     report = selftest.run_selftest(["top_k/zero-means-one", "adapter/rejects"], 1, said.append)

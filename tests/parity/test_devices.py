@@ -148,6 +148,7 @@ def test_every_variant_of_a_build_runs_here_or_says_what_is_missing() -> None:
     assert not any("what it needs" in about for _, about in found.values())
 
 
+@pytest.mark.slow
 def test_run_goes_on_without_a_backend_that_does_not_run_here(tiny: Path, tmp_path: Path) -> None:
     suite = tmp_path / "mine.toml"
     suite.write_text(f"""name = "mine"
@@ -214,6 +215,7 @@ class _Slips(NativeChain):
         candidates.array.selected = 1
 
 
+@pytest.mark.slow
 def test_a_sampler_that_is_wrong_on_a_device_diverges_and_is_made_small(
     tiny: Path, worker: Worker, inside: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

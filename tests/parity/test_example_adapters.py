@@ -90,6 +90,7 @@ def test_the_python_example_draws_the_tokens_of_llama_cpp() -> None:
     assert {(r.verdict, r.what) for r in results} <= {("identical", ""), ("close", "p")}
 
 
+@pytest.mark.slow
 def test_the_typescript_example_passes_the_check_and_is_identical_where_it_says(
     tmp_path: Path,
 ) -> None:

@@ -53,6 +53,7 @@ def test_quick_profile_generates_32_tokens_of_four_prompts_on_six_chains() -> No
     assert {c.id for c in expand(SUITE, "full")} > {c.id for c in every}
 
 
+@pytest.mark.slow
 def test_every_prompt_draws_with_its_own_seed() -> None:
     cases = [c for c in expand(SUITE, "full") if c.id.startswith(GOLDEN)]
     seeds = [c.chain[-1]["dist"]["seed"] for c in cases if "dist" in c.samplers]
@@ -129,6 +130,7 @@ class _KeepsFirstLogits(NativeChain):
     ],
     ids=["skips-the-prompt", "accepts-twice", "never-accepts", "keeps-the-first-logits"],
 )
+@pytest.mark.slow
 def test_quick_suite_catches_a_fault_of_generation_on_the_chains_that_it_concerns(
     fault: type[NativeChain], chains: set[str], inside: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,6 +143,7 @@ def test_quick_suite_catches_a_fault_of_generation_on_the_chains_that_it_concern
     assert all(r.values["got"] != r.values["expected"] for r in diverged.values())
 
 
+@pytest.mark.slow
 def test_generation_that_diverges_is_made_small(
     inside: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -315,6 +318,7 @@ chains = {{ greedy = [{{ greedy = {{}} }}] }}
     return path
 
 
+@pytest.mark.slow
 def test_run_generates_with_a_model_of_ones_own(tiny: Path, tmp_path: Path) -> None:
     suite, bundle = write_suite(tmp_path, tiny), tmp_path / "bundle"
     done = cli("run", suite, "-o", bundle, "-j", "1")
@@ -323,6 +327,7 @@ def test_run_generates_with_a_model_of_ones_own(tiny: Path, tmp_path: Path) -> N
     assert "IDENTICAL mine/own/greedy-hi" in cli("explain", bundle, "mine/own/greedy-hi").stdout
 
 
+@pytest.mark.slow
 def test_run_refuses_a_model_that_is_missing_or_cut(tiny: Path, tmp_path: Path) -> None:
     said = refused(cli("run", write_suite(tmp_path, "nowhere.gguf")))
     assert (

@@ -153,6 +153,7 @@ def suite_cases(file: str, prompt: str) -> list[Any]:
     ]
 
 
+@pytest.mark.slow
 def test_every_chain_is_predicted_on_the_cpu_with_its_own_order_and_without_tolerance(
     inside: Callable[..., Inside],
 ) -> None:
@@ -187,6 +188,7 @@ def test_the_cause_of_another_token_is_named(
 
 
 @pytest.mark.parametrize("k", [1, 2, 40, 319, 320])
+@pytest.mark.slow
 def test_a_model_whose_logits_are_all_equal_is_predicted_ties_and_all(
     k: int, inside: Callable[..., Inside], tmp_path: Path
 ) -> None:

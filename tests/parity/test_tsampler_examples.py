@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 
 
@@ -20,6 +22,7 @@ def said(name: str, *arguments: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_steering_leaves_no_decimals() -> None:
     last = said("tsampler_logit_steering.py")[-1]
     free, steered = (int(part.split("/")[0].split()[-1]) for part in last.split(","))

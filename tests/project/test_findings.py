@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from sampler_parity.harness.backends.llama_cpp.worker import Worker
 from sampler_parity.harness.run import timing
@@ -53,6 +54,7 @@ def _ids(suite: str) -> set[str]:
     return found | set(timing.read(files, "full").ids)
 
 
+@pytest.mark.slow
 def test_every_case_that_the_findings_name_exists() -> None:
     named = set(re.findall(r"run (\S+) --case '?([^\s']+)", FINDINGS.read_text()))
     assert {suite for suite, _ in named} >= {"parity/findings", "graph/findings"}

@@ -317,6 +317,7 @@ def same(reference: Candidates, native: Candidates) -> None:
         assert ours[number].tobytes() == theirs[number].tobytes()
 
 
+@pytest.mark.slow
 def test_common_sampler_is_llama_cpps_after_any_commands(driver: Driver) -> None:
     limits = settings(max_examples=80, stateful_step_count=30, deadline=None, derandomize=True)
     machine = type("Machine", (CommonMachine,), {"driver": driver})

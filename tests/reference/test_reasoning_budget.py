@@ -309,6 +309,7 @@ class BudgetMachine(RuleBasedStateMachine):
             )
 
 
+@pytest.mark.slow
 def test_budget_is_llama_cpps_after_any_commands(driver: Driver) -> None:
     limits = settings(max_examples=100, stateful_step_count=40, deadline=None, derandomize=True)
     machine = type("Machine", (BudgetMachine,), {"driver": driver})

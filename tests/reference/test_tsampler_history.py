@@ -3,6 +3,7 @@
 from collections import Counter
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -31,6 +32,7 @@ def test_history_counts_the_last_n_tokens(tokens: list[int], last_n: int) -> Non
 
 @settings(max_examples=20, deadline=None)
 @given(st.lists(st.tuples(TOKENS, st.integers(0, 9)), min_size=20, max_size=20))
+@pytest.mark.slow
 def test_typescript_history_is_the_same(runs: list[tuple[list[int], int]]) -> None:
     said = run_js(
         """return data.map(([tokens, lastN]) => {

@@ -87,6 +87,7 @@ def ten(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 
 
 @pytest.mark.parametrize("name", ["html", "json"])
+@pytest.mark.slow
 def test_ten_bundles_make_a_report_of_less_than_5_mb(ten: Comparison, name: str) -> None:
     text = Made(COMPARE, [], ten).text(name)
     assert text is not None

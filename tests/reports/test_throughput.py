@@ -203,6 +203,7 @@ def test_html_escapes_what_others_choose(tmp_path: Path) -> None:
     assert "<script" not in markdown(found)
 
 
+@pytest.mark.slow
 def test_markdown_fits_a_comment(tmp_path: Path) -> None:
     many = [timed(1000 + i) for i in range(600)]
     found = report(read_back(tmp_path / "b", run_info("llama.cpp"), [], many))

@@ -92,6 +92,7 @@ def artifacts(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (folder / "artifacts").iterdir()}
 
 
+@pytest.mark.slow
 def test_bundle_of_a_cluster_equals_that_of_a_local_run_but_for_times(
     tmp_path: Path, suite: Path, address: str
 ) -> None:
@@ -117,6 +118,7 @@ def test_bundle_of_a_cluster_equals_that_of_a_local_run_but_for_times(
     assert remote.info.machine == local.info.machine
 
 
+@pytest.mark.slow
 def test_worker_killed_in_mid_run_costs_no_result(tmp_path: Path, suite: Path) -> None:
     suite.write_text(SMALL.replace("4, 5]", f"{', '.join(map(str, range(4, 30)))}]"))
     folder = tmp_path / "there"
@@ -149,6 +151,7 @@ def test_comparison_of_bundles_sees_one_other_verdict(tmp_path: Path) -> None:
     assert timeless(one) == timeless(same) != timeless(other)
 
 
+@pytest.mark.slow
 def test_calls_go_to_the_workers_that_have_the_label(address: str) -> None:
     with cluster.Cluster(address, ["gpu"]) as labelled, cluster.Cluster(address, []) as anywhere:
         able = {labelled.submit(os.getpid).result() for _ in range(6)}
@@ -163,6 +166,7 @@ def slow_pid() -> int:
     return os.getpid()
 
 
+@pytest.mark.slow
 def test_label_that_no_worker_has_is_refused_with_the_mend(
     tmp_path: Path, suite: Path, address: str
 ) -> None:

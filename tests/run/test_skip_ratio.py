@@ -209,6 +209,7 @@ def sleeps(*_: Any) -> Any:
 @pytest.mark.parametrize(
     ("fault", "verdict"), [(dies, "crashed"), (sleeps, "timeout")], ids=["dies", "hangs"]
 )
+@pytest.mark.slow
 def test_a_measurement_that_takes_its_process_down_costs_one_result(
     tiny: Path, monkeypatch: pytest.MonkeyPatch, fault: Any, verdict: str
 ) -> None:
@@ -222,6 +223,7 @@ def test_a_measurement_that_takes_its_process_down_costs_one_result(
     process.close()
 
 
+@pytest.mark.slow
 def test_run_writes_a_record_and_fails_for_what_is_missed(tmp_path: Path, tiny: Path) -> None:
     suite = tmp_path / "s.toml"
     text = (
@@ -266,6 +268,7 @@ def test_a_resumed_run_measures_only_what_is_missing(tmp_path: Path, tiny: Path)
     assert records(writer) == []
 
 
+@pytest.mark.slow
 def test_trie_bench_of_a_build_that_is_not_there_says_so(tmp_path: Path) -> None:
     line = refused(cli("trie-bench", "--mode", "strict-guided", "--build", "b0:x64"))
     assert "b0 is neither a registered build nor a folder" in line

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent.parent
 
 
@@ -20,12 +22,14 @@ def said(study: str, *arguments: str) -> list[str]:
     return done.stdout.splitlines()
 
 
+@pytest.mark.slow
 def test_claims_are_measured() -> None:
     lines = said("tsampler", "arithmetic")
     assert len(lines) == 3
     assert all("0 once rounded to float32" in line for line in lines[1:])
 
 
+@pytest.mark.slow
 def test_small_claims_are_measured() -> None:
     off = [float(line.split()[5]) for line in said("tsampler_small", "pool")[1:]]
     assert off == sorted(off, reverse=True), "a larger pool must be nearer to the whole entropy"

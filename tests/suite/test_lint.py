@@ -163,3 +163,7 @@ def test_lint_notices_a_stale_schema(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(linter, "protocol_schema", lambda: "{}\n")
     (problem,) = linter._schemas()
     assert "protocol.schema.json: not what the models make" in problem
+
+
+def test_the_repository_is_clean() -> None:
+    assert lint(suites_folder()) == []

@@ -142,6 +142,7 @@ cut = { top_k = { k = 2 } }
     assert cases[1].id == "sample/p/greedy+cut-normal-V4"
 
 
+@pytest.mark.slow
 def test_expand_is_deterministic_and_full_contains_quick() -> None:
     for path in find_suites(["parity/chains", "parity/state", "parity/draws"]):
         full = {case.id: case for case in expand(path, "full")}
@@ -160,6 +161,7 @@ def test_expand_moves_random_chains_only_with_the_seed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 500])
+@pytest.mark.slow
 def test_random_chains_are_never_refused_by_the_reference(seed: int) -> None:
     (path,) = find_suites(["parity/chains"])
     cases = [case for case in expand(path, "quick", seed) if "/random" in case.id]

@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 EXPRESSION = "samplers-min_p and V4096 and (null or reference)"
 
 
+@pytest.mark.slow
 def test_pytest_benchmark_times_the_suites_and_writes_its_json(tmp_path: Path) -> None:
     out = tmp_path / "out.json"
     command = [

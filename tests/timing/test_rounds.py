@@ -81,6 +81,7 @@ def test_rule_on_the_reference_is_measured_on_every_sampler() -> None:
     assert {t.sampler for t in rule_chains()} == set(SAMPLERS) - NOT_TIMED
 
 
+@pytest.mark.slow
 def test_timing_keeps_every_sample_but_the_warm_up(started: list[BackendProcess]) -> None:
     backends = [worker(started, name) for name in ("reference", "null")]
     again = worker(started, "reference")
@@ -94,6 +95,7 @@ def test_timing_keeps_every_sample_but_the_warm_up(started: list[BackendProcess]
     assert min(result.ns["reference"]) > 0
 
 
+@pytest.mark.slow
 def test_slow_down_of_a_half_is_called_slower_and_nothing_is_not(
     started: list[BackendProcess],
 ) -> None:
@@ -106,6 +108,7 @@ def test_slow_down_of_a_half_is_called_slower_and_nothing_is_not(
     assert compare_backends(result, "slow/0", 0.2).verdict != "slower"
 
 
+@pytest.mark.slow
 def test_set_up_in_the_figure_shows_as_a_cost_of_the_vocabulary(
     tmp_path: Path, started: list[BackendProcess]
 ) -> None:
@@ -119,6 +122,7 @@ def test_set_up_in_the_figure_shows_as_a_cost_of_the_vocabulary(
     assert {s.backend: s.finding for s in slopes(results)} == {"faulty": True, "llama.cpp": False}
 
 
+@pytest.mark.slow
 def test_backend_that_lacks_a_sampler_fails_alone(started: list[BackendProcess]) -> None:
     backends = [worker(started, name) for name in ("null", "akunu/cpu")]
     result = time_chain(chain_of("dry", 100, dry_multiplier=0.8), backends, rounds=2, seed=1)
@@ -126,6 +130,7 @@ def test_backend_that_lacks_a_sampler_fails_alone(started: list[BackendProcess])
     assert list(result.ns) == ["null"]
 
 
+@pytest.mark.slow
 def test_engine_is_asked_in_its_own_words(started: list[BackendProcess]) -> None:
     timed = chain_of("dist", 100, seed=1).model_copy(
         update={"instead": {"akunu/cpu": [{"akunu": {"seed": 1, "temperature": 1.0}}]}}
@@ -136,6 +141,7 @@ def test_engine_is_asked_in_its_own_words(started: list[BackendProcess]) -> None
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no such call here")
+@pytest.mark.slow
 def test_backends_are_pinned_to_one_processor(started: list[BackendProcess]) -> None:
     backends = [worker(started, "null"), worker(started, "null")]
     under = conditions.pin(backends)

@@ -84,6 +84,7 @@ def test_noise_is_the_farther_end_of_the_interval() -> None:
     assert noise_of(BASE[:3], BASE[:3]) is None
 
 
+@pytest.mark.slow
 def test_interval_of_random_rounds_holds_the_true_ratio_19_times_in_20() -> None:
     """400 comparisons of equals, 30 rounds each: about 20 intervals leave 1 out (7 to 36 pass)."""
     rng = np.random.default_rng(1)

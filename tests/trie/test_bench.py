@@ -172,6 +172,7 @@ def test_special_tokens_spell_nothing() -> None:
     assert pieces_of(vocab) == {b"a": [0], b"b": [1], b"ab": [2], b"c": [3]}
 
 
+@pytest.mark.slow
 def test_the_trie_takes_what_llama_cpps_grammar_takes_of_its_own_tokens(tiny: Path) -> None:
     bench = Bench(str(tiny), "enum:40", ("one", "two"))
     result = run(bench, "strict-trie-ffi", rounds=1, seed=0)
