@@ -246,10 +246,10 @@ ROWS: dict[str, Row] = {
         ranges={"target": Floats(-0.25, 1), "decay": Floats(0, 1), "seed": _ANY_SEED},
         kind="select",
     ),
-    "grammar": Row(Grammar, {"grammar_str": "root ::= [!-~]+"}, vocab=True),
+    "grammar": Row(Grammar, {"grammar_str": "root ::= [\\x01-\\x03]+"}, vocab=True),
     "grammar_lazy_patterns": Row(
         GrammarLazyPatterns,
-        {"grammar_str": "root ::= [!-~]+", "trigger_patterns": ["!"]},
+        {"grammar_str": "root ::= [\\x01-\\x03]+", "trigger_patterns": ["a"]},
         vocab=True,
     ),
     "softmax": Row(Softmax, {}),

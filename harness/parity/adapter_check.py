@@ -11,11 +11,13 @@ from typing import Literal
 import numpy as np
 
 from sampler_parity.harness.inputs.chains import complete
+from sampler_parity.harness.inputs.vocabularies import vocab_path
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.reference import ALL_SAMPLERS
+from sampler_parity.reference.registry import ALL_ROWS
 
 LOGITS = [0.5, 3.0, -1.0, 2.0]
 ROWS = [np.array(LOGITS, np.float32)] * 2
@@ -56,49 +58,32 @@ def _known_samplers(hello: p.HelloReply) -> Check:
     return Check("sampler names are llama.cpp's", not unknown, ", ".join(unknown))
 
 
-def _smallest_chains() -> dict[str, dict[str, object]]:
-    """A valid setting of every sampler."""
-    return {
-        "greedy": {},
-        "dist": {"seed": 1},
-        "top_k": {"k": 2},
-        "top_p": {"p": 0.9},
-        "min_p": {"p": 0.1},
-        "typical_p": {"p": 0.9},
-        "temp": {"temp": 0.8},
-        "temp_ext": {"temp": 0.8, "delta": 0.1},
-        "xtc": {"p": 0.5, "t": 0.1, "seed": 1},
-        "top_n_sigma": {"n": 1.0},
-        "mirostat": {"seed": 1},
-        "mirostat_v2": {"seed": 1},
-        "penalties": {"penalty_last_n": 4, "penalty_repeat": 1.1},
-        "dry": {"dry_multiplier": 0.8},
-        "logit_bias": {"logit_bias": [[1, -1.0]]},
-        "infill": {},
-        "adaptive_p": {"target": 0.3, "seed": 1},
-        "softmax": {},
-        "tail_free": {"z": 0.9},
-    }
-
-
 def _setting(sampler: str) -> ask.Setting:
-    chain = complete([{sampler: dict(_smallest_chains()[sampler])}], len(LOGITS))
-    return ask.Setting(chain, len(LOGITS))
+    """The sampler in its smallest setting, with a vocabulary where it needs one."""
+    row = ALL_ROWS[sampler]
+    vocab = str(vocab_path("bpe")) if row.vocab else None
+    return ask.Setting(complete([{sampler: dict(row.smallest)}], len(LOGITS)), len(LOGITS), vocab)
+
+
+def _usable(hello: p.HelloReply) -> list[str]:
+    return [name for name in hello.samplers if name in ALL_ROWS]
 
 
 def _run(backend: Backend, hello: p.HelloReply) -> Iterator[Check]:
     if "run" not in hello.capabilities:
         yield Check("run", False, "the capability `run` is required")
         return
-    usable = [name for name in hello.samplers if name in _smallest_chains() and name != "infill"]
+    usable = _usable(hello)
+    if not usable:
+        yield Check("run", False, "nothing could be tried: hello names no known sampler")
+        return
     for sampler in usable:
         yield _run_one(backend, sampler)
-    if usable:
-        reset = p.Step(row=1, before=[("reset", 0)])
-        clone = p.Step(row=1, instance=1, before=[("clone", 0)])
-        yield _answers("run with reset", backend, usable[0], [p.Step(row=0), reset])
-        yield _answers("run with clone", backend, usable[0], [p.Step(row=0), clone])
-        yield _answers("run, tokens only", backend, usable[0], STEPS, detail="token")
+    reset = p.Step(row=1, before=[("reset", 0)])
+    clone = p.Step(row=1, instance=1, before=[("clone", 0)])
+    yield _answers("run with reset", backend, usable[0], [p.Step(row=0), reset])
+    yield _answers("run with clone", backend, usable[0], [p.Step(row=0), clone])
+    yield _answers("run, tokens only", backend, usable[0], STEPS, detail="token")
 
 
 def _run_one(backend: Backend, sampler: str) -> Check:
@@ -160,7 +145,7 @@ def _draws(backend: Backend, hello: p.HelloReply) -> Check:
 def _time(backend: Backend, hello: p.HelloReply) -> Check:
     if "time" not in hello.capabilities:
         return Check("time", None)
-    sampler = next((s for s in hello.samplers if s in _smallest_chains() and s != "infill"), "temp")
+    sampler = next(iter(_usable(hello)), "temp")
     try:
         reply = ask.time(backend, _setting(sampler), ROWS[0], 5)
     except BackendFailure as failure:

@@ -2,7 +2,7 @@ import sys
 
 import pytest
 
-from sampler_parity.harness.parity.adapter_check import check_adapter
+from sampler_parity.harness.parity.adapter_check import Check, check_adapter
 from sampler_parity.harness.protocol.schema import protocol_schema
 
 WORKER = [sys.executable, "-m", "sampler_parity.harness.backends.worker"]
@@ -46,3 +46,34 @@ def test_schema_names_every_message() -> None:
     text = protocol_schema()
     for name in ("HelloRequest", "HelloReply", "RunRequest", "RunReply", "ErrorReply"):
         assert f'"{name}"' in text
+
+
+def checks_of(samplers: list[str], result: str) -> dict[str, Check]:
+    """Of the reference that claims these samplers alone, and gives back `result` of c."""
+    lines = (
+        "import sys",
+        "from sampler_parity.harness.backends import reference",
+        "from sampler_parity.harness.protocol import serve",
+        "class W(reference.Worker):",
+        "    def hello(self):",
+        f"        return super().hello().model_copy(update={{'samplers': {samplers!r}}})",
+        "    def result(self, c):",
+        f"        return {result}",
+        "serve.serve(W(), sys.stdout)",
+    )
+    checks = check_adapter([sys.executable, "-c", "\n".join(lines)])
+    return {check.name: check for check in checks}
+
+
+@pytest.mark.parametrize("sampler", ["grammar", "grammar_lazy_patterns", "infill", "akunu"])
+def test_an_adapter_of_one_sampler_is_asked_to_run_it(sampler: str) -> None:
+    right = checks_of([sampler], "c.ids, c.logits, c.p, c.sorted, c.selected")
+    assert right[f"run {sampler}"].passed
+    wrong = checks_of([sampler], "c.ids + 1000, c.logits, c.p, c.sorted, c.selected")
+    assert wrong[f"run {sampler}"].passed is False
+
+
+def test_an_adapter_that_nothing_could_be_tried_on_fails() -> None:
+    checks = checks_of(["grammer"], "c.ids, c.logits, c.p, c.sorted, c.selected")
+    assert checks["run"].passed is False
+    assert "nothing could be tried" in checks["run"].detail
