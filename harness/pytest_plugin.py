@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING:
-    from sampler_parity.harness.bundle.records.case import BackendInfo
+    from sampler_parity.harness.bundle.info import BackendInfo
     from sampler_parity.harness.suite.blocks.distribution import Cell
     from sampler_parity.harness.suite.case import Case
 

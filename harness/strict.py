@@ -1,18 +1,21 @@
 """Models at the edges, of what is read and written: no unknown key, no change after reading.
 
-One base for all of them, their JSON Schema as it is committed, and the first thing that is wrong
-with what was read, as one line for a user.
+One configuration for all of them, their JSON Schema as it is committed, and the first thing that is
+wrong with what was read, as one line for a user. A model whose fields default to lists names
+BaseModel itself and takes STRICT: ruff knows a pydantic model by that (RUF012).
 """
 
 import json
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+STRICT = ConfigDict(extra="forbid", frozen=True)
+
 
 class Strict(BaseModel):
     """Refuses keys that it does not know, and cannot be changed."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
 
 def schema_text(model: type[BaseModel]) -> str:

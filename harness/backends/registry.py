@@ -8,7 +8,7 @@ from sampler_parity.harness.backends import names
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.backends.llama_cpp import builds
 from sampler_parity.harness.backends.llama_cpp.signatures import known_release
-from sampler_parity.harness.bundle.records.case import BackendInfo
+from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess

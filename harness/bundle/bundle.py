@@ -19,24 +19,21 @@ from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from sampler_parity.harness.bundle.records.case import (
-    CaseResult,
-    ChangeResult,
-    DecodeResult,
-    Footer,
-    Header,
-    RunInfo,
-    TimingResult,
-)
-from sampler_parity.harness.bundle.records.distribution import (
-    CalibrationResult,
-    DistributionResult,
-)
+from sampler_parity.harness.bundle.artifacts import FREE_SPACE
+from sampler_parity.harness.bundle.info import RunInfo
+from sampler_parity.harness.bundle.records.calibration import CalibrationResult
+from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records.change import ChangeResult
+from sampler_parity.harness.bundle.records.decode import DecodeResult
+from sampler_parity.harness.bundle.records.distribution import DistributionResult
+from sampler_parity.harness.bundle.records.ends import Footer, Header
 from sampler_parity.harness.bundle.records.skip_ratio import SkipRatioResult
 from sampler_parity.harness.bundle.records.throughput import ThroughputResult
+from sampler_parity.harness.bundle.records.timing import TimingResult
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
-from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.errors import InputError, cannot_write
 from sampler_parity.harness.protocol.messages import to_line
+from sampler_parity.harness.strict import first_mistake
 
 Result = (
     CaseResult
@@ -104,9 +101,7 @@ class BundleWriter:
                 file.flush()
         except OSError as error:
             os.truncate(path, whole)  # keep what is readable readable
-            raise InputError(
-                path, f"cannot write: {error.strerror}", "free space, then run with --resume"
-            ) from None
+            raise cannot_write(path, error, FREE_SPACE) from None
 
 
 def create(folder: Path, info: RunInfo) -> BundleWriter:
@@ -120,7 +115,7 @@ def create(folder: Path, info: RunInfo) -> BundleWriter:
         header.write_text(Header().model_dump_json() + "\n")
         header.replace(folder / "results.jsonl")  # a bundle has its header or is none
     except OSError as error:
-        raise InputError(folder, f"cannot write: {error.strerror}", "choose another -o") from None
+        raise cannot_write(folder, error, "choose another -o") from None
     return BundleWriter(folder, info)
 
 
@@ -228,7 +223,8 @@ def read_info(folder: Path) -> RunInfo:
     except OSError:
         raise InputError(path, "missing", "name a folder that `sampler-parity run` wrote") from None
     except ValidationError as error:
-        raise InputError(path, f"malformed: {_first(error)}", "make the bundle again") from None
+        problem = f"malformed: {first_mistake(error)}"
+        raise InputError(path, problem, "make the bundle again") from None
 
 
 def _records(path: Path, torn_ok: bool) -> Iterator[tuple[int, Record]]:
@@ -258,10 +254,5 @@ def _parse(path: Path, number: int, line: bytes) -> Record:
         data = json.loads(line)
         return _RECORDS[data["kind"]].model_validate(data)
     except (ValueError, KeyError, TypeError) as error:
-        problem = _first(error) if isinstance(error, ValidationError) else str(error)
+        problem = first_mistake(error) if isinstance(error, ValidationError) else str(error)
         raise InputError(f"{path}:{number}", f"malformed: {problem}", "make it again") from None
-
-
-def _first(error: ValidationError) -> str:
-    first = error.errors()[0]
-    return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"

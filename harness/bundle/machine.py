@@ -7,7 +7,7 @@ import re
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from sampler_parity.harness.bundle.records.case import Machine
+from sampler_parity.harness.bundle.info import Machine
 
 _PACKAGES = ("sampler-parity", "numpy", "numba", "llvmlite", "scipy", "gguf", "llama-cpp-python")
 

@@ -2,7 +2,7 @@
 
 import shlex
 
-from sampler_parity.harness.bundle.records.case import BackendInfo
+from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.reference.releases import NEWEST
 
 # As it stands in the commands of bundles; the second name is that of releases up to 0.1.

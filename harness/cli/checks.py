@@ -7,8 +7,8 @@ from pathlib import Path
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle import bundle
-from sampler_parity.harness.bundle.records.case import Footer
-from sampler_parity.harness.bundle.records.distribution import CalibrationResult
+from sampler_parity.harness.bundle.records.calibration import CalibrationResult
+from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
 from sampler_parity.harness.cli.suites import available
 from sampler_parity.harness.run import cases as run

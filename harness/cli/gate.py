@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.errors import cannot_write
 
 
 def gate_command(
@@ -45,4 +45,4 @@ def _write(path: Path, text: str, mode: str) -> None:
         with path.open(mode, encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
-        raise InputError(path, f"cannot write: {error.strerror}") from None
+        raise cannot_write(path, error) from None

@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as RichProgress
 
-from sampler_parity.harness.bundle.records.case import CaseResult, DecodeResult
+from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records.decode import DecodeResult
 from sampler_parity.harness.verdicts import ORDER
 
 

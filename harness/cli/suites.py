@@ -13,11 +13,12 @@ import typer
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle import bundle
-from sampler_parity.harness.bundle.records.case import BackendInfo, Footer
+from sampler_parity.harness.bundle.info import BackendInfo
+from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.summary import summarize
 from sampler_parity.harness.cli.progress import Progress
 from sampler_parity.harness.distribution.decisions import unmet
-from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.errors import InputError, cannot_write
 from sampler_parity.harness.run import cases as run
 from sampler_parity.harness.run import distribution, skip_ratio, timing
 from sampler_parity.harness.run.cluster import Cluster, labels
@@ -191,7 +192,7 @@ def _finish(folder: Path, json: Path | None) -> None:
         try:
             json.write_text(summarize(finished).model_dump_json(indent=2) + "\n")
         except OSError as error:
-            raise InputError(json, f"cannot write: {error.strerror}") from None
+            raise cannot_write(json, error) from None
     for line in summary_lines(finished):
         print(line)
     print(f"bundle   {folder}")

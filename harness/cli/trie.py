@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.harness.errors import InputError, Unsupported, cannot_write
 
 if TYPE_CHECKING:
     from sampler_parity.harness.bundle.records.skip_ratio import Measured
@@ -62,7 +62,7 @@ def trie_bench(
     try:
         output.write_text(text + "\n")
     except OSError as error:
-        raise InputError(output, f"cannot write: {error.strerror}") from None
+        raise cannot_write(output, error) from None
     print(_line(result))
 
 

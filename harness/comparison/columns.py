@@ -11,7 +11,9 @@ from collections.abc import Iterator
 
 from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.case import BackendInfo, CaseResult, DecodeResult
+from sampler_parity.harness.bundle.info import BackendInfo
+from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records.decode import DecodeResult
 from sampler_parity.harness.comparison.facts import facts
 from sampler_parity.harness.comparison.figures import Figure, change_across, figures_of
 from sampler_parity.harness.comparison.kept_rows import kept_rows

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 
-from sampler_parity.harness.bundle.records.case import BackendInfo, Machine, RunInfo
+from sampler_parity.harness.bundle.info import BackendInfo, Machine, RunInfo
 from sampler_parity.harness.comparison.records import Fact
 
 _MACHINE: dict[str, Callable[[RunInfo], str]] = {

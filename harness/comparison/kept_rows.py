@@ -4,9 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from sampler_parity.harness.bundle.records.case import DecodeResult
+from sampler_parity.harness.bundle.artifacts import row_file
+from sampler_parity.harness.bundle.records.decode import DecodeResult
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.parity.devices import Rows, logits_name
+from sampler_parity.harness.parity.devices import Rows
 
 Kept = tuple[Path, DecodeResult, str]
 """A bundle's folder, a prompt in it, and a backend."""
@@ -23,7 +24,7 @@ def kept_rows(a: Kept, b: Kept) -> tuple[Rows, Rows]:
 
 def _row(folder: Path, decoded: DecodeResult, backend: str) -> Rows:
     """The kept row, as float32[1, n_vocab]. Raises InputError."""
-    path = folder / "artifacts" / logits_name(decoded.id, backend)
+    path = folder / "artifacts" / row_file(decoded.id, backend)
     try:
         row = np.load(path, allow_pickle=False)
     except (OSError, ValueError):

@@ -1,12 +1,13 @@
 """What a comparison of bundles says; reports/schemas/compare.schema.json is made of it."""
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
-from sampler_parity.harness.bundle.records.case import RunInfo
+from sampler_parity.harness.bundle.info import RunInfo
+from sampler_parity.harness.strict import STRICT
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
 
 class Column(_Part):

@@ -9,7 +9,7 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.bundle.records.distribution import (
+from sampler_parity.harness.bundle.records.calibration import (
     CalibrationResult,
     Claim,
     Curve,

@@ -3,7 +3,8 @@
 import time
 from dataclasses import replace
 
-from sampler_parity.harness.bundle.records.distribution import CalibrationResult, Claim, Decision
+from sampler_parity.harness.bundle.records.calibration import CalibrationResult, Claim
+from sampler_parity.harness.bundle.records.distribution import Decision
 from sampler_parity.harness.distribution.calibration import CELLS
 from sampler_parity.harness.distribution.cell import Planned, coupled_disagreements, plan_cell
 from sampler_parity.harness.distribution.draws import Source

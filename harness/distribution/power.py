@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.bundle.records.distribution import Curve
+from sampler_parity.harness.bundle.records.calibration import Curve
 from sampler_parity.harness.statistics import coupled, simulate, tv, wrong
 from sampler_parity.harness.statistics.independence import repeat_rate
 from sampler_parity.harness.statistics.plan import Errors

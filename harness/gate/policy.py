@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from sampler_parity.harness.bundle.records.distribution import Decision, Kind
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.strict import STRICT
 from sampler_parity.harness.verdicts import Verdict
 
 # Patterns are those of a shell: * is anything, ? one character.
@@ -23,7 +24,7 @@ Pattern = str
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(**STRICT, strict=True)
 
 
 class Rule(_Strict):

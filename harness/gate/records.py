@@ -1,15 +1,16 @@
 """What the gate says: written by `gate --json`, described by harness/schemas/gate.schema.json."""
 
-import json
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
+
+from sampler_parity.harness.strict import STRICT
 
 State = Literal["met", "failed", "unjudged"]
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
 
 class Finding(_Record):
@@ -71,10 +72,3 @@ def state_of(findings: list[Finding]) -> State:
     """What fails weighs more than what cannot be judged."""
     states = {finding.state for finding in findings}
     return "failed" if "failed" in states else "unjudged" if states else "met"
-
-
-def schema_text() -> str:
-    """Text of harness/schemas/gate.schema.json."""
-    schema = GateResult.model_json_schema(mode="serialization")
-    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
-    return json.dumps(schema, indent=2, sort_keys=True) + "\n"

@@ -12,10 +12,7 @@ from fnmatch import fnmatchcase
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
-from sampler_parity.harness.bundle.records.distribution import (
-    CellOnBackend,
-    DistributionResult,
-)
+from sampler_parity.harness.bundle.records.distribution import CellOnBackend, DistributionResult
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.distribution.decisions import decisions
 from sampler_parity.harness.gate.policy import ParityRule, Policy, Rule

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.case import TimingResult
 from sampler_parity.harness.bundle.records.skip_ratio import SkipRatioResult
+from sampler_parity.harness.bundle.records.timing import TimingResult
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.gate.policy import Policy, SpeedRule
 from sampler_parity.harness.gate.records import Finding, RuleOutcome, State

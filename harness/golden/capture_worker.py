@@ -22,8 +22,9 @@ from pydantic import BaseModel, ConfigDict
 
 from sampler_parity.harness.backends.llama_cpp.decode import Context, Model
 from sampler_parity.harness.backends.llama_cpp.libllama import Libllama, default_folder
-from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.errors import InputError, cannot_write
 from sampler_parity.harness.inputs import fixtures
+from sampler_parity.harness.strict import STRICT
 
 DType = Literal["float32", "float16"]
 _F16_MAX = 65504.0
@@ -39,7 +40,7 @@ class Prompt(BaseModel):
 class Job(BaseModel):
     """What the child is asked for. command and llama_cpp are only recorded."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
     model: Path
     model_sha256: str
@@ -191,7 +192,7 @@ def main() -> None:
     except InputError as error:
         say(error=str(error))
     except OSError as error:
-        say(error=str(InputError(job.out, f"cannot write: {error.strerror}")))
+        say(error=str(cannot_write(job.out, error)))
     finally:
         rows_path(job.out).unlink(missing_ok=True)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.chains import complete
@@ -24,6 +24,7 @@ from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.strict import STRICT
 from sampler_parity.reference import Candidates, ChainError, UndefinedInputError, build_chain
 
 STEPS = 40
@@ -35,7 +36,7 @@ class Recorded(BaseModel):
     accept: token ids, taken in turns; empty for the selected token.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
     id: str
     chain: p.ChainSpec

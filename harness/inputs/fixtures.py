@@ -18,7 +18,7 @@ import gguf
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.errors import InputError, cannot_write
 from sampler_parity.harness.inputs.gguf import BoundedReader
 from sampler_parity.harness.inputs.manifest import read_manifest
 
@@ -92,7 +92,7 @@ def write(path: Path, facts: Facts, tensors: Tensors) -> None:
         os.replace(part, path)
     except OSError as error:
         part.unlink(missing_ok=True)
-        raise InputError(path, f"cannot write: {error.strerror}", "choose another -o") from None
+        raise cannot_write(path, error, "choose another -o") from None
 
 
 def _content(facts: Facts, tensors: Tensors) -> str:

@@ -6,10 +6,11 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.models import n_vocab_of
+from sampler_parity.harness.strict import STRICT
 from sampler_parity.reference import floats
 
 Row = NDArray[np.float32]
@@ -62,7 +63,7 @@ FAMILIES: dict[str, Callable[[np.random.Generator, int], NDArray[Any]]] = {
 
 
 class _Source(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
 
 class Literals(_Source):

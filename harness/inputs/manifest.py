@@ -15,9 +15,10 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from sampler_parity.harness.bundle import machine
-from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.errors import InputError, cannot_write
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.strict import STRICT, first_mistake
 
 _HEADER = (
     "# Written by `sampler-parity capture` and `sampler-parity golden regenerate`; see README.md.\n"
@@ -38,7 +39,7 @@ class Configuration:
 class Provenance(BaseModel):
     """What every entry of the manifest says. Paths are relative to the manifest's folder."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+    model_config = ConfigDict(**STRICT, strict=True)
 
     file: str
     sha256: str = Field(pattern="^[0-9a-f]{64}$")
@@ -105,9 +106,7 @@ def read_manifest(folder: Path) -> dict[str, LogitsEntry | ResultsEntry]:
     except FileNotFoundError:
         raise InputError(path, "missing", "run `sampler-parity golden regenerate`") from None
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise InputError(path, f"malformed: {place}: {first['msg']}", restore) from None
+        raise InputError(path, f"malformed: {first_mistake(error)}", restore) from None
     except (ValueError, KeyError, AttributeError, OSError) as error:
         raise InputError(path, f"malformed: {error}", restore) from None
 
@@ -125,7 +124,7 @@ def write_manifest(folder: Path, entries: dict[str, LogitsEntry | ResultsEntry])
         part.write_text("\n".join([_HEADER, *blocks]), encoding="utf-8")
         part.replace(path)
     except OSError as error:
-        raise InputError(path, f"cannot write: {error.strerror}") from None
+        raise cannot_write(path, error) from None
 
 
 def _toml(value: str | int | date) -> str:

@@ -20,7 +20,7 @@ import gguf
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.errors import InputError, cannot_write
 from sampler_parity.harness.inputs.fixtures import digest
 from sampler_parity.harness.inputs.vocabularies import cache_folder
 from sampler_parity.reference.vocab import _CHAR_OF, TokenType
@@ -66,7 +66,7 @@ def random_128256_path() -> Path:
         finally:
             made.unlink(missing_ok=True)
     except OSError as error:
-        raise InputError(path, f"cannot write: {error.strerror}", "free space") from None
+        raise cannot_write(path, error, "free space") from None
     return path
 
 

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.mutants import MUTANTS, Mutant
@@ -32,6 +32,7 @@ from sampler_parity.harness.mutants.parts import PARTS, Part
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.strict import STRICT
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.harness.verdicts import Verdict
@@ -47,7 +48,7 @@ SUITES = [
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
 
 class MutantResult(_Record):

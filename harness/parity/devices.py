@@ -12,8 +12,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.bundle.records.case import CaseResult, DecodeResult, LogitsFigures
-from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.bundle.artifacts import row_file, write_row
+from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records.decode import DecodeResult, LogitsFigures
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.logits import Computed, LiteralRows
 from sampler_parity.harness.inputs.models import model_path
@@ -77,7 +78,7 @@ def measure(
         first = rows if i == 0 else first
         found[backend.name] = figures(first, rows)
         if logits.keep and artifacts is not None:
-            _keep(artifacts, case.id, backend.name, rows[-1])
+            write_row(artifacts / row_file(case.id, backend.name), rows[-1])
     return DecodeResult(
         id=case.id,
         model_sha256=_model_digest(model_path(logits.computed)),
@@ -128,19 +129,3 @@ def divergence(a: Rows, b: Rows) -> NDArray[np.float64]:
 def _log_softmax(rows: Rows) -> NDArray[np.float64]:
     shifted = rows.astype(np.float64) - rows.max(axis=1, keepdims=True)
     return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
-
-
-def logits_name(case: str, backend: str) -> str:
-    """The file of a kept row: float32[n_vocab], the logits after the whole prompt."""
-    return "".join(c if c.isalnum() or c in "-_." else "_" for c in f"{case}.{backend}") + ".npy"
-
-
-def _keep(folder: Path, case: str, backend: str, row: Rows) -> None:
-    path = folder / logits_name(case, backend)
-    try:
-        np.save(path, row)
-    except OSError as error:
-        path.unlink(missing_ok=True)
-        raise InputError(
-            path, f"cannot write: {error.strerror}", "free space, then run with --resume"
-        ) from None

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from sampler_parity.harness.bundle.artifacts import stage_file, write_arrays
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
-from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import Computed, Decoded
 from sampler_parity.harness.parity.classify import Difference, classify, identical
 from sampler_parity.harness.parity.devices import merged, on_rows, rows_of
@@ -160,26 +160,15 @@ def _compare_run(
 
 def _save(folder: Path, case: str, backend: str, want: Candidates, got: Got) -> None:
     """The arrays of a stage that differs, as artifacts/CASE.BACKEND.npz."""
-    path = folder / artifact_name(case, backend)
-    try:
-        np.savez_compressed(
-            path,
-            ids=want.ids,
-            logits=want.logits,
-            p=want.p,
-            got_ids=got.ids,
-            got_logits=got.logits,
-            got_p=got.p,
-        )
-    except OSError as error:
-        path.unlink(missing_ok=True)
-        raise InputError(
-            path, f"cannot write: {error.strerror}", "free space, then run with --resume"
-        ) from None
-
-
-def artifact_name(case: str, backend: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_." else "_" for c in f"{case}.{backend}") + ".npz"
+    write_arrays(
+        folder / stage_file(case, backend),
+        ids=want.ids,
+        logits=want.logits,
+        p=want.p,
+        got_ids=got.ids,
+        got_logits=got.logits,
+        got_p=got.p,
+    )
 
 
 def _place(step: int, stage: str, index: int, difference: Difference) -> dict[str, Any]:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import yaml
 
+from sampler_parity.harness.bundle.artifacts import stage_file
 from sampler_parity.harness.bundle.bundle import Bundle, read
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.parity.execute import artifact_name
 
 ROWS_AROUND = 4
 
@@ -38,7 +38,7 @@ def _on_backend(
 ) -> Iterator[str]:
     info = bundle.info
     yield from difference_lines(case, backend, info.backends[backend].version, result)
-    artifact = bundle.folder / "artifacts" / artifact_name(case.id, backend)
+    artifact = bundle.folder / "artifacts" / stage_file(case.id, backend)
     if artifact.exists():
         yield from _side_by_side(artifact, int(result.values.get("rank", 0)))
     command = replay(case.suite or "parity", case.id, info.seed, {backend: info.backends[backend]})

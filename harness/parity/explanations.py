@@ -8,10 +8,11 @@ import tomllib
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.strict import STRICT, first_mistake
 from sampler_parity.harness.suite.file import suites_folder
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference import ALL_SAMPLERS
@@ -25,7 +26,7 @@ EXPLAINABLE: tuple[Verdict, ...] = (
 class Explanation(BaseModel):
     """stage: the first one that differs. Other verdicts at it are other facts: not explained."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
     backend: str
     stage: str
@@ -34,7 +35,7 @@ class Explanation(BaseModel):
 
 
 class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
     explanation: list[Explanation]
 
@@ -55,9 +56,7 @@ def read_explanations(path: Path) -> dict[Key, str]:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(path, f"not TOML: {error}", "mend the syntax there") from None
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(str(part) for part in first["loc"])
-        raise InputError(path, f"{place}: {first['msg']}") from None
+        raise InputError(path, first_mistake(error)) from None
     found: dict[Key, str] = {}
     for one in read.explanation:
         _check(path, one)

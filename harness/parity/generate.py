@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.harness.bundle.artifacts import generation_file, write_arrays
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult, Parted
-from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import Decoded
 from sampler_parity.harness.inputs.models import model_path
@@ -153,12 +153,6 @@ def _diverged(
     )
 
 
-def generation_name(case: str, backend: str) -> str:
-    """The file of a generation that diverged: prompt, tokens up to there, and the logits."""
-    name = "".join(c if c.isalnum() or c in "-_." else "_" for c in f"{case}.{backend}")
-    return f"{name}.generation.npz"
-
-
 def _save(
     folder: Path,
     case: str,
@@ -167,12 +161,9 @@ def _save(
     reply: p.GenerateReply,
     row: NDArray[np.float32],
 ) -> None:
-    path = folder / generation_name(case, backend)
-    tokens = np.array(reply.tokens, np.int32)
-    try:
-        np.savez_compressed(path, prompt=np.array(request.prompt, np.int32), tokens=tokens, row=row)
-    except OSError as error:
-        path.unlink(missing_ok=True)
-        raise InputError(
-            path, f"cannot write: {error.strerror}", "free space, then run with --resume"
-        ) from None
+    write_arrays(
+        folder / generation_file(case, backend),
+        prompt=np.array(request.prompt, np.int32),
+        tokens=np.array(reply.tokens, np.int32),
+        row=row,
+    )

@@ -12,13 +12,15 @@ import json
 import math
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, Field, TypeAdapter
+
+from sampler_parity.harness.strict import STRICT
 
 PROTOCOL_VERSION = 1
 
 
 class Message(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
 
 ChainSpec = list[dict[str, dict[str, Any]]]

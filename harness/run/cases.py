@@ -14,13 +14,12 @@ from typing import Any
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle import machine
+from sampler_parity.harness.bundle.artifacts import write_content
 from sampler_parity.harness.bundle.bundle import BundleWriter
-from sampler_parity.harness.bundle.records.case import (
-    CaseResult,
-    ChangeResult,
-    DecodeResult,
-    RunInfo,
-)
+from sampler_parity.harness.bundle.info import RunInfo
+from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records.change import ChangeResult
+from sampler_parity.harness.bundle.records.decode import DecodeResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import Computed
 from sampler_parity.harness.parity.devices import measure, on_rows, rows_of
@@ -184,14 +183,7 @@ def _kept(sent: tuple[list[Result], dict[str, bytes]], writer: BundleWriter) -> 
     """The results that came from elsewhere, with their artifacts put into the bundle."""
     results, files = sent
     for name, content in files.items():
-        path = writer.folder / "artifacts" / name
-        try:
-            path.write_bytes(content)
-        except OSError as error:
-            path.unlink(missing_ok=True)
-            raise InputError(
-                path, f"cannot write: {error.strerror}", "free space, then run with --resume"
-            ) from None
+        write_content(writer.folder / "artifacts" / name, content)
     return results
 
 

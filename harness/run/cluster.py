@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from sampler_parity.harness.backends.registry import device_of
 from sampler_parity.harness.bundle import machine
-from sampler_parity.harness.bundle.records.case import Machine, RunInfo
+from sampler_parity.harness.bundle.info import Machine, RunInfo
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.run.cases import describe
 

@@ -2,11 +2,12 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.inputs.logits import Computed, Decoded, Logits
 from sampler_parity.harness.protocol.messages import ChainSpec, Step
+from sampler_parity.harness.strict import STRICT
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference.registry import ROWS
 
@@ -22,7 +23,7 @@ class Expect(BaseModel):
     masked, allowed: ids whose logit is -inf, is not.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
     probs: list[float] | None = None
     ids: list[int] | None = None
@@ -42,7 +43,7 @@ class Relation(BaseModel):
     permuted: the same logits given to other ids, by this seed, keep the corresponding ids.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
     kind: Literal["same_as", "differs_from", "permuted"]
     chain: ChainSpec = []
@@ -52,7 +53,7 @@ class Relation(BaseModel):
 class Case(BaseModel):
     """accept: the token of each row in place of the one that the chain selects."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
     id: str = Field(pattern=r"^[A-Za-z0-9_.+/=,:\-]+$")
     description: str = Field(max_length=70)

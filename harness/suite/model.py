@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Tag, ValidationError
+from pydantic import BaseModel, Discriminator, Tag, ValidationError
 
 from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.harness.strict import STRICT
 from sampler_parity.harness.suite.blocks.decode import Decodings
 from sampler_parity.harness.suite.blocks.distribution import (
     Coupled,
@@ -54,7 +55,7 @@ class Suite(BaseModel):
     that measure tokens a second. sizes: for every block of grid that times and has none.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
     name: str
     sampler: str | None = None

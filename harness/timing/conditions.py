@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from sampler_parity.harness.bundle.records.case import Conditions
+from sampler_parity.harness.bundle.records.timing import Conditions
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
 

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 import scipy
 
-from sampler_parity.harness.bundle.records.case import TimingResult
+from sampler_parity.harness.bundle.records.timing import TimingResult
 from sampler_parity.harness.timing.verdict import rounds_of
 
 DRIFT_P = 0.001

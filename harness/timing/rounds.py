@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.bundle.records.case import Conditions, TimingResult
+from sampler_parity.harness.bundle.records.timing import Conditions, TimingResult
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.vocabularies import vocab_path
 from sampler_parity.harness.protocol import ask

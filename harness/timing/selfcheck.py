@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.bundle.records.case import TimingResult
+from sampler_parity.harness.bundle.records.timing import TimingResult
 from sampler_parity.harness.bundle.records.timing_check import DetectionCurve, TimingCheckResult
 from sampler_parity.harness.inputs.logits import Generated
 from sampler_parity.harness.protocol.process import BackendProcess

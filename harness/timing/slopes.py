@@ -13,7 +13,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from sampler_parity.harness.bundle.records.case import TimingResult
+from sampler_parity.harness.bundle.records.timing import TimingResult
 
 Over = Literal["n_vocab", "last_n"]
 

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.bundle.records.case import BackendInfo
+from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.cli import engines
 from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.cli.engines import runs

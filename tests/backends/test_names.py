@@ -11,7 +11,7 @@ from sampler_parity.harness.backends import names, registry
 from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
 from sampler_parity.harness.backends.names import BackendName
 from sampler_parity.harness.bundle.bundle import read_finished
-from sampler_parity.harness.bundle.records.case import BackendInfo
+from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.errors import InputError

@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle import bundle
-from sampler_parity.harness.bundle.records.case import CaseResult, Footer
+from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.errors import InputError
 from tests.support.report_bundles import case, got, run_info
 

@@ -9,10 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from sampler_parity.harness.bundle.bundle import read_finished
-from sampler_parity.harness.bundle.records.distribution import (
-    CellOnBackend,
-    DistributionResult,
-)
+from sampler_parity.harness.bundle.records.distribution import CellOnBackend, DistributionResult
 from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.distribution.cell import execute_cell
 from sampler_parity.harness.distribution.decisions import decisions

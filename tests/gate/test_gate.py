@@ -16,8 +16,9 @@ from sampler_parity.harness.bundle.records.skip_ratio import Check
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.gate.gate import gate
 from sampler_parity.harness.gate.policy import read_policy
-from sampler_parity.harness.gate.records import schema_text
+from sampler_parity.harness.gate.records import GateResult
 from sampler_parity.harness.gate.words import markdown, terminal_lines, verdict_line
+from sampler_parity.harness.strict import schema_text
 from tests.support.gate_bundles import (
     TODAY,
     both,
@@ -312,10 +313,11 @@ def test_markdown_escapes_what_an_adapter_says(tmp_path: Path) -> None:
 
 def test_committed_schema_is_the_one_of_the_model() -> None:
     committed = files("sampler_parity.harness") / "schemas" / "gate.schema.json"
-    assert committed.read_text() == schema_text(), (
+    assert committed.read_text() == schema_text(GateResult), (
         'write it again: python -c "'
-        "from sampler_parity.harness.gate.records import schema_text; "
-        "open('harness/schemas/gate.schema.json', 'w').write(schema_text())\""
+        "from sampler_parity.harness.gate.records import GateResult; "
+        "from sampler_parity.harness.strict import schema_text; "
+        "open('harness/schemas/gate.schema.json', 'w').write(schema_text(GateResult))\""
     )
 
 

@@ -19,13 +19,11 @@ from sampler_parity.harness.backends.llama_cpp.build_files import device_files
 from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
 from sampler_parity.harness.backends.llama_cpp.worker import NativeChain, Worker
 from sampler_parity.harness.bundle import bundle
-from sampler_parity.harness.bundle.records.case import (
-    BackendInfo,
-    DecodeResult,
-    Footer,
-    LogitsFigures,
-    Parted,
-)
+from sampler_parity.harness.bundle.artifacts import row_file
+from sampler_parity.harness.bundle.info import BackendInfo
+from sampler_parity.harness.bundle.records.case import Parted
+from sampler_parity.harness.bundle.records.decode import DecodeResult, LogitsFigures
+from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import Computed
 from sampler_parity.harness.parity import devices
@@ -244,7 +242,7 @@ def test_figures_of_a_device_are_against_the_first(
     assert other.difference == pytest.approx(0.25)
     assert first.sha256 != other.sha256
     assert 0 < (other.kl_mean or 0) == pytest.approx((other.kl_max or 0) / len(HELLO))
-    kept = [np.load(tmp_path / devices.logits_name("x", name)) for name in ("first", "other")]
+    kept = [np.load(tmp_path / row_file("x", name)) for name in ("first", "other")]
     assert np.flatnonzero(kept[0] != kept[1]).tolist() == [7]
 
 
@@ -383,7 +381,7 @@ def decoded(folder: Path, name: str, shift: float, **change: Any) -> bundle.Bund
         writer.append(DecodeResult.model_validate(facts | change))
         for backend, row in rows.items() if prompt == "a" else ():
             np.save(
-                folder / name / "artifacts" / devices.logits_name(f"x/logits-{prompt}", backend),
+                folder / name / "artifacts" / row_file(f"x/logits-{prompt}", backend),
                 row,
             )
     part = Parted(step=4, token=1, first_token=2, margin=0.125, difference=0.25)
@@ -449,6 +447,6 @@ def test_a_kept_row_that_is_damaged_is_refused(
     tmp_path: Path, damage: Callable[[Path], Any], message: str
 ) -> None:
     both = [decoded(tmp_path, "one", 0.5), decoded(tmp_path, "two", 0.25)]
-    damage(tmp_path / "two" / "artifacts" / devices.logits_name("x/logits-a", "second"))
+    damage(tmp_path / "two" / "artifacts" / row_file("x/logits-a", "second"))
     with pytest.raises(InputError, match=message):
         report_of(both)

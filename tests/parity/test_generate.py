@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from sampler_parity.harness.backends.llama_cpp.worker import NativeChain, Worker
+from sampler_parity.harness.bundle.artifacts import generation_file
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs import fixtures, models
 from sampler_parity.harness.inputs.logits import Decoded
 from sampler_parity.harness.parity.execute import execute
-from sampler_parity.harness.parity.generate import generation_name, request_of
+from sampler_parity.harness.parity.generate import request_of
 from sampler_parity.harness.parity.shrink import shrink
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
@@ -169,7 +170,7 @@ def test_token_that_differs_is_placed_and_its_logits_are_saved(
     found = result.backends["llama.cpp"]
     assert (found.verdict, found.step, result.steps) == ("diverged", 4, 5)
     assert (found.values["got"], found.values["expected"]) == (other[4], right.tokens[4])
-    saved = np.load(tmp_path / generation_name("tiny", "llama.cpp"))
+    saved = np.load(tmp_path / generation_file("tiny", "llama.cpp"))
     assert saved["prompt"].tolist() == HELLO
     assert saved["tokens"].tolist() == other
     assert saved["row"].tolist() == wrong.tolist()

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.case import BackendInfo
+from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.parity.explanations import Key, explanations_file, read_explanations
 from sampler_parity.reports.pages.parity.build import report_of

@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.case import Conditions, TimingResult
 from sampler_parity.harness.bundle.records.throughput import (
     Generation,
     ThroughputOnBackend,
     ThroughputResult,
 )
+from sampler_parity.harness.bundle.records.timing import Conditions, TimingResult
 from sampler_parity.harness.bundle.records.timing_check import DetectionCurve, TimingCheckResult
 from sampler_parity.reports.pages.throughput.build import checked, report_of
 from sampler_parity.reports.pages.throughput.html import html

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sampler_parity.harness.bundle.records.case import BackendInfo
+from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.reports.pages.parity.model import Difference
 from sampler_parity.reports.pages.parity.words import other_values, place, side_by_side

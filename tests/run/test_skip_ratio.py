@@ -10,7 +10,7 @@ import pytest
 
 from sampler_parity.harness.backends.llama_cpp.token_trie import FlatTrie
 from sampler_parity.harness.bundle import bundle
-from sampler_parity.harness.bundle.records.case import Footer
+from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.records.skip_ratio import (
     Check,
     Law,

@@ -8,9 +8,12 @@ from typing import Any
 from pydantic import BaseModel
 
 from sampler_parity.harness.bundle.bundle import Bundle, create, read_finished
-from sampler_parity.harness.bundle.records.case import CaseResult, Footer, RunInfo, TimingResult
+from sampler_parity.harness.bundle.info import RunInfo
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.records.distribution import CellOnBackend, DistributionResult
+from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.records.skip_ratio import Check, SkipRatioResult
+from sampler_parity.harness.bundle.records.timing import TimingResult
 from sampler_parity.harness.gate.gate import gate
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.gate.records import Finding, GateResult

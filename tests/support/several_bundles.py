@@ -7,19 +7,17 @@ from typing import Any
 
 import numpy as np
 
+from sampler_parity.harness.bundle.artifacts import row_file
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.case import (
-    BackendResult,
-    CaseResult,
-    DecodeResult,
-    TimingResult,
-)
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records.decode import DecodeResult
 from sampler_parity.harness.bundle.records.distribution import (
     CellOnBackend,
     Decision,
     DistributionResult,
 )
-from sampler_parity.harness.parity.devices import Rows, figures, logits_name
+from sampler_parity.harness.bundle.records.timing import TimingResult
+from sampler_parity.harness.parity.devices import Rows, figures
 from sampler_parity.harness.verdicts import Verdict
 from tests.support.report_bundles import MACHINE, case, got, read_back, run_info
 
@@ -75,7 +73,7 @@ def decoded_on(folder: Path, backend: str, last: list[float]) -> DecodeResult:
     """A prompt of one token, its logits kept in the folder's artifacts."""
     (folder / "artifacts").mkdir(parents=True, exist_ok=True)
     row: Rows = np.array([last], np.float32)
-    np.save(folder / "artifacts" / logits_name("logits/a", backend), row[0])
+    np.save(folder / "artifacts" / row_file("logits/a", backend), row[0])
     return DecodeResult(
         id="logits/a",
         model_sha256="m",

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.bundle.bundle import Bundle, create, read_finished
-from sampler_parity.harness.bundle.records.case import Footer
+from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.records.skip_ratio import (
     Law,
     Measured,

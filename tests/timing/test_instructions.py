@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from sampler_parity.harness.bundle.records.case import TimingResult
+from sampler_parity.harness.bundle.records.timing import TimingResult
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.inputs.logits import Generated
 from sampler_parity.harness.suite.blocks.timing import TimedChain

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sampler_parity.harness.bundle.records.case import Conditions, TimingResult
+from sampler_parity.harness.bundle.records.timing import Conditions, TimingResult
 from sampler_parity.harness.timing.notices import notices
 from sampler_parity.harness.timing.slopes import slopes
 

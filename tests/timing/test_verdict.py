@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sampler_parity.harness.bundle.records.case import TimingResult
+from sampler_parity.harness.bundle.records.timing import TimingResult
 from sampler_parity.harness.timing.verdict import (
     compare_backends,
     compare_rounds,

@@ -16,7 +16,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from sampler_parity.harness.backends.llama_cpp.build_files import (
     GPUS,
@@ -31,6 +31,7 @@ from sampler_parity.harness.backends.llama_cpp.signatures import order
 from sampler_parity.harness.backends.names import split_device
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.vocabularies import cache_folder
+from sampler_parity.harness.strict import STRICT
 
 _PLATFORMS = {
     ("Linux", 62): "linux-x64",
@@ -48,7 +49,7 @@ _PROBE_TIMEOUT_S = 60.0
 class Build(BaseModel):
     """build.json. sha256: of the npm package, or of the libllama of a folder."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
     name: str
     folder: str

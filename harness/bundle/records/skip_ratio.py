@@ -4,13 +4,15 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from sampler_parity.harness.strict import STRICT
+
 Mode = Literal["strict-guided", "strict-trie-ffi"]
 Interval = tuple[float, float]
 DECODE_MS = (0.2, 1, 5, 20, 100, 500)  # of a forward pass, from a toy to a large model
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="strings")
+    model_config = ConfigDict(**STRICT, ser_json_inf_nan="strings")
 
 
 class Way(_Record):

@@ -4,7 +4,8 @@ smallest of them on the newest release that has it."""
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
-from sampler_parity.harness.bundle.records.case import CaseResult, ChangeResult
+from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records.change import ChangeResult
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.parity.shrink import short, shrink
 from sampler_parity.harness.protocol.interface import Backend

@@ -2,13 +2,14 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.bundle.records.distribution import Decision, Kind
 from sampler_parity.harness.inputs.logits import Logits
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.statistics.independence import LAGS
+from sampler_parity.harness.strict import STRICT
 from sampler_parity.harness.suite.case import Case
 
 
@@ -19,7 +20,7 @@ class _Cell(BaseModel):
     probabilities behind.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
     id: str = Field(pattern=r"^[A-Za-z0-9_.+/=,:\-]+$")
     description: str = Field(max_length=70)

@@ -4,15 +4,16 @@ The engine is used as a generator with a fixed seed, so that a fuzz case has an 
 other, and can be replayed; a case that differs is shrunk by harness/parity/shrink.py.
 """
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
+from sampler_parity.harness.strict import STRICT
 from sampler_parity.harness.suite.case import Case
 
 
 class Fuzz(BaseModel):
     """A [[fuzz]] block: `quick` cases in the quick profile, and as many more as make `count`."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
     id: str
     description: str

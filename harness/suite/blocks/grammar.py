@@ -9,11 +9,12 @@ import zlib
 from collections.abc import Iterator
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.harness.strict import STRICT
 from sampler_parity.harness.suite.blocks.random_grammars import allows, usable_grammar, walk
 from sampler_parity.harness.suite.case import Case, Script
 from sampler_parity.harness.verdicts import Verdict
@@ -40,7 +41,7 @@ class Grammars(BaseModel):
     grammar_lazy_patterns. requires: of a backend, in place of what is required of it everywhere.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
     id: str = Field(pattern=r"^[a-z0-9_\-]+$")
     description: str = Field(max_length=70)
@@ -132,7 +133,7 @@ class Grammars(BaseModel):
 class RandomGrammars(BaseModel):
     """count random grammars, `quick` of them in the quick profile, with a walk through each."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
     id: str = Field(pattern=r"^[a-z0-9_\-]+$")
     description: str = Field(max_length=70)

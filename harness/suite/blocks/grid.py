@@ -5,8 +5,9 @@ import itertools
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
+from sampler_parity.harness.strict import STRICT
 from sampler_parity.harness.suite.case import Script
 
 Family = Literal[
@@ -20,7 +21,7 @@ _NEVER_REPLACED = "seq_breakers"  # a breaker may be the text "V"
 
 
 class Block(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
 
 class Subset(Block):

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.logits import Logits
 from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.harness.strict import STRICT
 from sampler_parity.harness.suite.blocks.grid import Axes, Block, Family, Subset, fill, points
 from sampler_parity.harness.suite.case import Case, Relation, Script
 
@@ -37,7 +38,7 @@ class Grid(BaseModel):
     """What matrix and pairs share. Logits: families x sizes x seeds, or logits by name, or rows of
     a golden fixture."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
     id: str = Field(pattern=r"^[a-z0-9_\-]+$")
     description: str = Field(max_length=70)

@@ -9,10 +9,11 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from sampler_parity.harness.inputs.logits import Generated, Logits
 from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.strict import STRICT
 from sampler_parity.harness.suite.blocks.grid import Axes, Family, Subset, fill, points
 
 Steady = Literal["n_vocab", "last_n"]
@@ -25,7 +26,7 @@ class TimedChain(BaseModel):
     instead: by backend, the same job in the words of another engine.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
     id: str
     sampler: str
@@ -58,7 +59,7 @@ class TimedGrid(BaseModel):
     """sizes: V, by default those of the suite. last_n: how many tokens were accepted before, also
     "$last_n" in the chain. masked: shares of -inf. steady: what the cost must not depend on."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
     id: str
     sampler: str

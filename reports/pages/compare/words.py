@@ -1,6 +1,6 @@
 """Columns, verdicts and figures of a comparison, in words."""
 
-from sampler_parity.harness.bundle.records.case import RunInfo
+from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.comparison.records import Column, Ratio, Speed, Verdicts
 from sampler_parity.reports.pages.compare.model import Comparison

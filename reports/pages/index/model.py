@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from sampler_parity.harness.bundle.records.case import Machine
+from sampler_parity.harness.bundle.info import Machine
 from sampler_parity.harness.strict import Strict
 
 

@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult, RunInfo
+from sampler_parity.harness.bundle.info import RunInfo
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.verdicts import ORDER, Verdict

@@ -8,12 +8,9 @@ are equal to the bit, and by the rows that the bundles keep.
 from collections.abc import Iterator
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.case import (
-    BackendInfo,
-    CaseResult,
-    DecodeResult,
-    LogitsFigures,
-)
+from sampler_parity.harness.bundle.info import BackendInfo
+from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records.decode import DecodeResult, LogitsFigures
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.comparison.kept_rows import kept_rows
 from sampler_parity.harness.parity.devices import divergence, largest_difference

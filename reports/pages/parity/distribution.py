@@ -1,12 +1,9 @@
 """Distribution tests in a report: the rows, and the lines for the terminal."""
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.case import RunInfo
-from sampler_parity.harness.bundle.records.distribution import (
-    CalibrationResult,
-    CellOnBackend,
-    DistributionResult,
-)
+from sampler_parity.harness.bundle.info import RunInfo
+from sampler_parity.harness.bundle.records.calibration import CalibrationResult
+from sampler_parity.harness.bundle.records.distribution import CellOnBackend, DistributionResult
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.distribution.decisions import decisions
 from sampler_parity.harness.statistics.plan import PARTS

@@ -1,6 +1,7 @@
 """What a report says of distribution tests; part of the report's model."""
 
-from sampler_parity.harness.bundle.records.distribution import CalibrationResult, Decision, Kind
+from sampler_parity.harness.bundle.records.calibration import CalibrationResult
+from sampler_parity.harness.bundle.records.distribution import Decision, Kind
 from sampler_parity.harness.strict import Strict
 
 

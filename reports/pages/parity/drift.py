@@ -3,7 +3,9 @@
 from collections import Counter
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.case import CaseResult, ChangeResult, RunInfo
+from sampler_parity.harness.bundle.info import RunInfo
+from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records.change import ChangeResult
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.reference.releases import CHANGES, NEWEST, order
 from sampler_parity.reports.pages.parity.model import (

@@ -1,6 +1,6 @@
 """The parity page as Markdown, short enough for a comment on a pull request."""
 
-from sampler_parity.harness.bundle.records.distribution import CalibrationResult
+from sampler_parity.harness.bundle.records.calibration import CalibrationResult
 from sampler_parity.reports.pages.parity.distribution import interval
 from sampler_parity.reports.pages.parity.distribution_model import Distribution
 from sampler_parity.reports.pages.parity.html import counts

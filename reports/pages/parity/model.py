@@ -6,7 +6,8 @@ strings "inf", "-inf" and "nan". reports/schemas/parity.schema.json is made from
 
 from typing import Any, Literal
 
-from sampler_parity.harness.bundle.records.case import BackendResult, RunInfo
+from sampler_parity.harness.bundle.info import RunInfo
+from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reports.pages.parity.distribution_model import Distribution

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-from sampler_parity.harness.bundle.records.distribution import Curve
+from sampler_parity.harness.bundle.records.calibration import Curve
 from sampler_parity.reports.render.chart import INK, picture, plain
 
 _COLOURS = ("#4488cc", "#cc6677", "#44aa77", "#bb8833", "#9966cc")

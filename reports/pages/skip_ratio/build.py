@@ -1,7 +1,7 @@
 """From bundles to what the skip-ratio page says."""
 
 from sampler_parity.harness.bundle.bundle import Bundle as ReadBundle
-from sampler_parity.harness.bundle.records.case import RunInfo
+from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.skip_ratio import Check, Measured, SkipRatioResult
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.trie.model import foretold

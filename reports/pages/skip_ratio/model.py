@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from sampler_parity.harness.bundle.records.case import RunInfo
+from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.skip_ratio import Check, Measured
 from sampler_parity.harness.strict import Strict
 

@@ -5,8 +5,9 @@ from collections import Counter, defaultdict
 import numpy as np
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.case import RunInfo, TimingResult
+from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.throughput import ThroughputResult
+from sampler_parity.harness.bundle.records.timing import TimingResult
 from sampler_parity.harness.timing.notices import notices
 from sampler_parity.harness.timing.slopes import Slope, slopes
 from sampler_parity.harness.timing.verdict import compare_backends, nearest_rank

@@ -7,7 +7,7 @@ time on this backend / time on the baseline of the same record, of paired rounds
 import math
 from typing import Literal
 
-from sampler_parity.harness.bundle.records.case import RunInfo
+from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.timing.verdict import Comparison, TimingVerdict

@@ -1,0 +1,57 @@
+"""The arrays of a bundle, in artifacts/: what each file is called, and how it is written.
+
+    CASE.BACKEND.npz             the stage that differs: ids, logits, p; got_ids, got_logits, got_p
+    CASE.BACKEND.npy             a kept row: float32[n_vocab], the logits after the whole prompt
+    CASE.BACKEND.generation.npz  a generation that differs: prompt, tokens up to there, the logits
+
+A file is there whole or not at all.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.errors import cannot_write
+
+FREE_SPACE = "free space, then run with --resume"
+
+
+def stage_file(case: str, backend: str) -> str:
+    return f"{_stem(case, backend)}.npz"
+
+
+def row_file(case: str, backend: str) -> str:
+    return f"{_stem(case, backend)}.npy"
+
+
+def generation_file(case: str, backend: str) -> str:
+    return f"{_stem(case, backend)}.generation.npz"
+
+
+def _stem(case: str, backend: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_." else "_" for c in f"{case}.{backend}")
+
+
+def write_arrays(path: Path, **arrays: Any) -> None:
+    _write(path, lambda: np.savez_compressed(path, **arrays))
+
+
+def write_row(path: Path, row: NDArray[np.float32]) -> None:
+    _write(path, lambda: np.save(path, row))
+
+
+def write_content(path: Path, content: bytes) -> None:
+    """What was written elsewhere."""
+    _write(path, lambda: path.write_bytes(content))
+
+
+def _write(path: Path, write: Callable[[], object]) -> None:
+    """Raises InputError where the disk is full; then no part of the file is left."""
+    try:
+        write()
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        raise cannot_write(path, error, FREE_SPACE) from None

@@ -1,0 +1,53 @@
+"""run.json: what was run, with what backends, on what machine."""
+
+from typing import Literal
+
+from pydantic import BaseModel, Field
+
+from sampler_parity.harness.strict import STRICT
+
+
+class _Record(BaseModel):
+    model_config = STRICT
+
+
+class BackendInfo(_Record):
+    command: list[str]
+    name: str = ""
+    version: str = ""
+    build: str = ""
+    device: str = ""
+    capabilities: list[str] = []
+    unavailable: str = ""
+    reference: str = Field(default="v0.5.0", description="the release that it is judged by")
+
+
+class Machine(_Record):
+    """libm: the file that is loaded, with the start of its digest. driver: of an NVIDIA GPU."""
+
+    system: str
+    machine: str
+    cpu: str
+    cpu_flags: list[str]
+    cores: int
+    memory_bytes: int
+    libc: str
+    libm: str = ""
+    driver: str = ""
+    python: str
+    packages: dict[str, str]
+
+
+class RunInfo(_Record):
+    """run.json: what was run, with what, on what, when. only: the cases that it was limited to."""
+
+    format: Literal[1] = 1
+    version: str
+    started: str
+    command: list[str]
+    suites: dict[str, str]
+    profile: str
+    seed: int
+    only: list[str] = []
+    backends: dict[str, BackendInfo]
+    machine: Machine

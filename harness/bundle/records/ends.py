@@ -1,0 +1,29 @@
+"""The first and the last line of a bundle: without them it is unfinished."""
+
+from typing import Literal
+
+from pydantic import BaseModel
+
+from sampler_parity.harness.strict import STRICT
+
+
+class _Record(BaseModel):
+    model_config = STRICT
+
+
+class Header(_Record):
+    kind: Literal["header"] = "header"
+    format: Literal[1] = 1
+
+
+class Footer(_Record):
+    """The last line of a finished run; a bundle without it is unfinished. records: how many of
+    each kind there are; empty in bundles of older versions."""
+
+    kind: Literal["footer"] = "footer"
+    cases: int
+    steps: int
+    wall_s: float
+    cells: int = 0
+    skip_ratios: int = 0
+    records: dict[str, int] = {}
