@@ -1,4 +1,4 @@
-# `make parity` and `make test` each do all their set-up: .venv, pinned packages, llama.cpp.
+# `make parity`, `make check` and `make test` each do all their set-up: .venv, pinned packages, llama.cpp.
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -8,7 +8,8 @@ REPORT ?= report
 TSAMPLER := harness/backends/tsampler
 TSAMPLER_SOURCES := $(wildcard $(TSAMPLER)/*.json $(TSAMPLER)/src/*/*.ts)
 
-.PHONY: setup tsampler parity parity-full drift distribution engines test lint selftest clean
+.PHONY: setup tsampler parity parity-full drift distribution engines types lint \
+	check test nightly selftest clean
 
 setup: .venv/ready
 	@$(MAKE) --no-print-directory tsampler || \
@@ -61,17 +62,32 @@ engines: setup
 	$(BIN)/python -m sampler_parity.harness.cli.engines bundles/engines
 	$(BIN)/sampler-parity report bundles/engines/* -o $(REPORT)
 
-lint: setup
+# What `sampler-parity lint` finds is a test, too: beside the others it costs no time of its own.
+lint: types
+	$(BIN)/sampler-parity lint
+
+types: setup
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	$(BIN)/sampler-parity lint
 
 selftest: setup
 	$(BIN)/sampler-parity selftest
 
-test: lint
-	$(BIN)/pytest -n 2
+# worksteal: what is left goes to the process that is done first. check: all but the slow tests.
+PYTEST := $(BIN)/pytest -n 2 --dist worksteal
+
+check: types
+	$(PYTEST) -m "not slow"
+
+test: types
+	$(PYTEST)
+
+# The engines of the extras, which take minutes to install, and the planted faults.
+nightly: setup
+	$(BIN)/python -m pip install -q -c constraints.txt -e ".[transformers,xgrammar,llguidance,dask]"
+	$(PYTEST) tests/backends
+	$(MAKE) --no-print-directory engines selftest
 
 clean:
 	rm -rf .venv bundles report build *.egg-info $(TSAMPLER)/dist $(TSAMPLER)/node_modules

@@ -161,6 +161,9 @@ def test_script_and_pytest_plugin_are_those_of_the_wheel(
 def test_wheel_carries_data_and_no_tests(installed: Installed) -> None:
     names = zipfile.ZipFile(installed.wheel).namelist()
     for needed in (
+        "harness/py.typed",
+        "reference/py.typed",
+        "reports/py.typed",
         "harness/gate/default.toml",
         "harness/schemas/gate.schema.json",
         "suites/parity/top_p.toml",

@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -146,6 +147,29 @@ def test_matrix_hands_every_input_to_the_configuration() -> None:
     assert keys == {key for entry in matrix() for key in entry}
 
 
+def test_our_tests_run_on_every_python_that_we_support() -> None:
+    job = read("tests.yml")["jobs"]["test"]
+    assert job["strategy"]["matrix"]["python"] == ["3.11", "3.12", "3.13", "3.14"]
+    oldest = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["requires-python"]
+    assert oldest == f">={job['strategy']['matrix']['python'][0]}"
+    assert [step["run"] for step in job["steps"] if "run" in step] == ["make test"]
+
+
+def test_every_night_the_extras_run() -> None:
+    nightly = read("nightly.yml")
+    assert [len(entry["cron"].split()) for entry in nightly[True]["schedule"]] == [5]
+    steps = nightly["jobs"]["extras"]["steps"]
+    assert [step["run"] for step in steps if "run" in step] == ["make nightly"]
+
+
+def test_every_target_of_make_that_a_workflow_names_is_one() -> None:
+    made = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
+    named = {
+        name for step in steps() for name in re.findall(r"make ([a-z-]+)", step.get("run", ""))
+    }
+    assert {"setup", "test", "nightly"} <= named <= made
+
+
 def test_own_runner_is_used_only_where_the_repository_says_so() -> None:
     enabled = read("parity.yml")["jobs"]["configurations"]["with"]["enabled"]
     assert enabled == "${{ !matrix.self-hosted || vars.CUDA_RUNNER == 'true' }}"
@@ -167,7 +191,7 @@ def test_every_job_ends_in_time_and_checks_out_without_credentials() -> None:
     jobs = [job for path in FILES for job in yaml.safe_load(path.read_text())["jobs"].values()]
     assert all(0 < job["timeout-minutes"] <= 60 for job in jobs if "steps" in job)
     outs = [step for step in steps() if step.get("uses", "").startswith("actions/checkout@")]
-    assert len(outs) == 2
+    assert len(outs) == 4
     assert all(step["with"]["persist-credentials"] is False for step in outs)
 
 
