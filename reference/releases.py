@@ -3,45 +3,46 @@
 `CHANGES` holds every change of meaning from b3889 to v0.5.0, with the newest release seen without
 it and the oldest seen with it. `build_chain(spec, release="b4753")` builds a chain with the
 meanings of a release. What the samplers of v0.5.0 mean is in reference/samplers; what older ones
-did otherwise, in reference/older.
+did otherwise, in reference/older: a sibling each, named by the last release that it stands for.
 """
 
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from sampler_parity.reference.errors import ChainError
-from sampler_parity.reference.older.dist import OldDist
-from sampler_parity.reference.older.dry import OldDry
-from sampler_parity.reference.older.infill import OldInfill
-from sampler_parity.reference.older.min_p import OldMinP
-from sampler_parity.reference.older.mirostat import OldMirostat, OldMirostatV2
-from sampler_parity.reference.older.penalties import OldPenalties
-from sampler_parity.reference.older.temp import OldTemp, OldTempExt
-from sampler_parity.reference.older.top_k import OldTopK
-from sampler_parity.reference.older.top_n_sigma import OldTopNSigma
-from sampler_parity.reference.older.top_p import OldTopP
-from sampler_parity.reference.older.typical_p import OldTypicalP
-from sampler_parity.reference.older.xtc import OldXtc
+from sampler_parity.reference.older.dist_b9842 import DistB9842
+from sampler_parity.reference.older.dry_b9842 import DryB9842
+from sampler_parity.reference.older.infill_b6673 import InfillB6673
+from sampler_parity.reference.older.min_p_b6133 import MinPB6133
+from sampler_parity.reference.older.mirostat_b9842 import MirostatB9842, MirostatV2B6133
+from sampler_parity.reference.older.penalties_b9842 import PenaltiesB9842
+from sampler_parity.reference.older.temp_b3889 import TempB3889, TempExtB6133
+from sampler_parity.reference.older.top_k_b4980 import TopKB4980
+from sampler_parity.reference.older.top_n_sigma_b8352 import TopNSigmaB8352
+from sampler_parity.reference.older.top_p_b6133 import TopPB6133
+from sampler_parity.reference.older.typical_p_b6133 import TypicalPB6133
+from sampler_parity.reference.older.xtc_b6133 import XtcB6133
 from sampler_parity.reference.registry import ALL_SAMPLERS, Sampler
 
 OLDEST, NEWEST = "b3889", "v0.5.0"
 
-_OLDER: dict[str, type[Sampler]] = {
-    "dist": OldDist,
-    "top_k": OldTopK,
-    "top_p": OldTopP,
-    "min_p": OldMinP,
-    "typical_p": OldTypicalP,
-    "temp": OldTemp,
-    "temp_ext": OldTempExt,
-    "xtc": OldXtc,
-    "top_n_sigma": OldTopNSigma,
-    "mirostat": OldMirostat,
-    "mirostat_v2": OldMirostatV2,
-    "penalties": OldPenalties,
-    "dry": OldDry,
-    "infill": OldInfill,
+_OLDER: dict[str, Callable[..., Sampler]] = {
+    "dist": DistB9842,
+    "top_k": TopKB4980,
+    "top_p": TopPB6133,
+    "min_p": MinPB6133,
+    "typical_p": TypicalPB6133,
+    "temp": TempB3889,
+    "temp_ext": TempExtB6133,
+    "xtc": XtcB6133,
+    "top_n_sigma": TopNSigmaB8352,
+    "mirostat": MirostatB9842,
+    "mirostat_v2": MirostatV2B6133,
+    "penalties": PenaltiesB9842,
+    "dry": DryB9842,
+    "infill": InfillB6673,
 }
 
 _SORTING = (
@@ -270,5 +271,5 @@ def samplers_of(
     for sampler, older in _OLDER.items():
         old = frozenset(name for name in names if sampler in known[name].samplers)
         if old:
-            samplers[sampler] = type(older.__name__, (older,), {"old": old})
+            samplers[sampler] = partial(older, old)
     return samplers

@@ -19,6 +19,7 @@ from sampler_parity.reference import (
     build_chain,
     floats,
 )
+from sampler_parity.reference.older.dist_b9842 import DistB9842
 from sampler_parity.reference.random import Mt19937
 from sampler_parity.reference.releases import NEWEST, changes_of, samplers_of
 from sampler_parity.reference.samplers.dist import Dist
@@ -47,7 +48,7 @@ class ReferenceInstance:
     ) -> NDArray[np.int32]:
         """n tokens by the last stage; at once where it is the reference's own dist."""
         last = self.chain.samplers[-1]
-        if uniforms is not None and isinstance(last, Dist):
+        if uniforms is not None and isinstance(last, Dist | DistB9842):
             last.rng = GivenUniforms(uniforms)
         elif uniforms is not None:
             raise Unsupported(f"{last.name} takes no uniforms")

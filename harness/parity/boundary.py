@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.reference import Candidates
+from sampler_parity.reference.older.dist_b9842 import DistB9842
 from sampler_parity.reference.registry import ROWS, Sampler
 from sampler_parity.reference.samplers.dist import Dist
 
@@ -42,7 +43,11 @@ def within_rounding(
             and _in_order(got, before, most, sampler)
             and _near(got, want, most)
         )
-    if isinstance(sampler, Dist) and np.array_equal(want.ids, got.ids) and got.token is not None:
+    if (
+        isinstance(sampler, Dist | DistB9842)
+        and np.array_equal(want.ids, got.ids)
+        and got.token is not None
+    ):
         exact = in_float64(before)
         sampler.clone().apply(exact)
         return _near(got, want, exact) and _drawn(got, want, sampler)
@@ -123,7 +128,7 @@ def _places(ids: NDArray[np.int32], cand: Candidates) -> NDArray[np.int64]:
     return np.asarray(order[np.searchsorted(cand.ids, ids, sorter=order)])
 
 
-def _drawn(got: Candidates, want: Candidates, sampler: Dist) -> bool:
+def _drawn(got: Candidates, want: Candidates, sampler: Dist | DistB9842) -> bool:
     """Whether the uniform number lies within WIDTH of the token's piece of the unit interval."""
     u = sampler.rng.uniform_double()
     edges = np.cumsum(want.p.astype(np.float64))

@@ -34,23 +34,8 @@ class Dist:
         self.seed = uint32("seed", seed)
         self.rng = Mt19937(self.seed)
 
-    @np.errstate(all="ignore")
     def apply(self, cand: Candidates) -> None:
-        if len(cand) == 0:
-            cand.selected = -1
-            return
-        if len(cand) == 1:
-            self.rng.uniform_double()
-            cand.selected = 0
-            cand.p = np.ones_like(cand.p)
-            return
-        p = cand.weights()
-        running = floats.running_sum(p, np.float64)
-        total = running[-1]
-        u = self.rng.uniform_double()
-        first = int(running.searchsorted(total * u))  # the first i with running[i] >= total * u
-        cand.selected = len(cand) - 1 if np.isnan(total) else first
-        cand.p = np.divide(p, total, out=p, casting="same_kind")
+        draw(cand, self.rng)
 
     def accept(self, token: int) -> None:
         pass
@@ -62,3 +47,23 @@ class Dist:
         twin = Dist(self.seed)
         twin.rng = self.rng.clone()
         return twin
+
+
+@np.errstate(all="ignore")
+def draw(cand: Candidates, rng: Mt19937) -> None:
+    """`llama_sampler_dist_apply`, which the dist of older releases uses too."""
+    if len(cand) == 0:
+        cand.selected = -1
+        return
+    if len(cand) == 1:
+        rng.uniform_double()
+        cand.selected = 0
+        cand.p = np.ones_like(cand.p)
+        return
+    p = cand.weights()
+    running = floats.running_sum(p, np.float64)
+    total = running[-1]
+    u = rng.uniform_double()
+    first = int(running.searchsorted(total * u))  # the first i with running[i] >= total * u
+    cand.selected = len(cand) - 1 if np.isnan(total) else first
+    cand.p = np.divide(p, total, out=p, casting="same_kind")

@@ -17,6 +17,7 @@ Source: llama_sampler_temp_ext_apply, src/llama-sampler.cpp at v0.5.0.
 Suite: suites/parity/temp_ext.toml
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,6 @@ from sampler_parity.reference.samplers.temp import scale
 
 class TempExt:
     name = "temp_ext"
-    _scale = staticmethod(scale)
 
     def __init__(self, temp: Any, delta: Any = 0.0, exponent: Any = 1.0) -> None:
         self.temp = float32("temp", temp)
@@ -40,23 +40,10 @@ class TempExt:
         if self.delta > 0:
             self._apply_dynamic(cand)
         elif self.temp != 1:
-            self._scale(cand, self.temp)
+            scale(cand, self.temp)
 
-    @np.errstate(all="ignore")
     def _apply_dynamic(self, cand: Candidates) -> None:
-        if len(cand) <= 1:
-            return
-        kind = cand.logits.dtype.type
-        temp, delta = kind(self.temp), kind(self.delta)
-        lowest, highest = max(kind(0), temp - delta), temp + delta
-        max_entropy = -floats.log(kind(1) / kind(len(cand)))
-        cand.softmax(sort=True)
-        terms = np.where(cand.p > 0, cand.p * floats.log(cand.p), kind(0))
-        entropy = kind(0) - floats.total(terms)
-        share = floats.power(entropy / max_entropy, kind(self.exponent))
-        self._scale(cand, lowest + (highest - lowest) * share)
-        p = floats.exp(cand.logits.astype(np.float64) - np.float64(cand.logits[0]))
-        cand.p = (p.astype(kind) / floats.total(p)).astype(kind)
+        follow_entropy(cand, self.temp, self.delta, self.exponent)
 
     def accept(self, token: int) -> None:
         pass
@@ -66,3 +53,27 @@ class TempExt:
 
     def clone(self) -> "TempExt":
         return TempExt(self.temp, self.delta, self.exponent)
+
+
+@np.errstate(all="ignore")
+def follow_entropy(
+    cand: Candidates,
+    middle: np.float32,
+    half: np.float32,
+    exponent: np.float32,
+    scale: Callable[[Candidates, floats.Float], None] = scale,
+) -> None:
+    """`llama_sampler_temp_ext_apply` with a range, middle +- half. scale: older releases divide."""
+    if len(cand) <= 1:
+        return
+    kind = cand.logits.dtype.type
+    temp, delta = kind(middle), kind(half)
+    lowest, highest = max(kind(0), temp - delta), temp + delta
+    max_entropy = -floats.log(kind(1) / kind(len(cand)))
+    cand.softmax(sort=True)
+    terms = np.where(cand.p > 0, cand.p * floats.log(cand.p), kind(0))
+    entropy = kind(0) - floats.total(terms)
+    share = floats.power(entropy / max_entropy, kind(exponent))
+    scale(cand, lowest + (highest - lowest) * share)
+    p = floats.exp(cand.logits.astype(np.float64) - np.float64(cand.logits[0]))
+    cand.p = (p.astype(kind) / floats.total(p)).astype(kind)

@@ -18,6 +18,8 @@ Suite: suites/parity/xtc.toml
 
 from typing import Any
 
+import numpy as np
+
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.parameters import float32, size, uint32
 from sampler_parity.reference.random import Mt19937
@@ -38,12 +40,7 @@ class Xtc:
             return
         if self.rng.uniform_float() > self.p:
             return
-        cand.softmax(sort=True)
-        below = ~(cand.p >= self.t)
-        n_top = int(below.argmax()) if below.any() else len(cand)
-        last_top = max(0, n_top - 1)
-        if last_top > 0 and len(cand) - last_top >= self.min_keep:
-            cand.keep(slice(last_top, None))
+        drop_top_choices(cand, self.t, self.min_keep)
 
     def accept(self, token: int) -> None:
         pass
@@ -55,3 +52,13 @@ class Xtc:
         twin = Xtc(self.p, self.t, self.seed, self.min_keep)
         twin.rng = self.rng.clone()
         return twin
+
+
+def drop_top_choices(cand: Candidates, t: np.float32, min_keep: int) -> None:
+    """What `llama_sample_xtc_apply` does where it acts; older releases do it too."""
+    cand.softmax(sort=True)
+    below = ~(cand.p >= t)
+    n_top = int(below.argmax()) if below.any() else len(cand)
+    last_top = max(0, n_top - 1)
+    if last_top > 0 and len(cand) - last_top >= min_keep:
+        cand.keep(slice(last_top, None))

@@ -19,6 +19,7 @@ from sampler_parity.reference import (
     UndefinedInputError,
     build_chain,
 )
+from sampler_parity.reference.older.dist_b9842 import DistB9842
 from sampler_parity.reference.releases import CHANGES, changes_of, order, samplers_of
 from sampler_parity.reference.samplers.dist import Dist
 from tests.support.applied import WORDS, FixedWords, Spec, native_stages
@@ -42,7 +43,7 @@ def left(spec: Spec, logits: Any, *changes: str, **context: Any) -> Candidates:
 def drawn(cand: Candidates, *changes: str, draws: int = 1) -> int | None:
     """The token of the last of several draws, their uniform numbers .135, .835, .969."""
     dist = chain_with([{"dist": {"seed": 0}}], *changes).samplers[0]
-    assert isinstance(dist, Dist)
+    assert isinstance(dist, Dist | DistB9842)
     dist.rng = FixedWords(*WORDS)
     for _ in range(draws - 1):
         dist.apply(Candidates.from_logits([0.0]))
@@ -205,7 +206,7 @@ def test_a_clone_of_mirostat_began_anew(changes: list[str], anew: bool) -> None:
     def draw(chain: Chain) -> tuple[int | None, float]:
         cand = Candidates.from_logits(np.linspace(0, 3, 40))
         chain.apply(cand)
-        return cand.token, float(vars(chain.samplers[0])["mu"])
+        return cand.token, float(vars(getattr(chain.samplers[0], "today", chain.samplers[0]))["mu"])
 
     chain = chain_with([{"mirostat": {"seed": 1, "tau": 3.0}}], *changes, n_vocab=40)
     first = draw(chain)

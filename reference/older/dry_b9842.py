@@ -4,22 +4,25 @@ Source: llama_sampler_init_dry, llama_sampler_dry_accept and _apply, src/llama-s
 src/llama-sampler.cpp.
 """
 
+from copy import copy
 from typing import Any
 
+from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import UndefinedInputError
-from sampler_parity.reference.older.sampler import NONE, Old, in_state
+from sampler_parity.reference.older.meanings import Old
 from sampler_parity.reference.parameters import int32
 from sampler_parity.reference.samplers.dry import MAX_BREAKER_BYTES, Dry
 from sampler_parity.reference.vocab import Vocab
 
 
-class OldDry(Dry):
+class DryB9842:
     """n_ctx_train: the context of the model, in tokens; the harness gives builds 4,096."""
 
-    old: Old = NONE
+    name = "dry"
 
     def __init__(
         self,
+        old: Old,
         dry_multiplier: Any,
         dry_base: Any = 1.75,
         dry_allowed_length: Any = 2,
@@ -30,7 +33,8 @@ class OldDry(Dry):
     ) -> None:
         context = int32("n_ctx_train", n_ctx_train)
         last_n = int32("dry_penalty_last_n", dry_penalty_last_n)
-        super().__init__(
+        self.old = old
+        self.today = Dry(
             dry_multiplier,
             dry_base,
             dry_allowed_length,
@@ -38,7 +42,7 @@ class OldDry(Dry):
             seq_breakers,
             vocab,
         )
-        on = self.dry_multiplier != 0 and self.dry_base >= 1 and last_n != 0
+        on = self.today.dry_multiplier != 0 and self.today.dry_base >= 1 and last_n != 0
         self.no_room = on and last_n < -1 and "dry-context" in self.old
         if on and vocab is not None and vocab.kind == "bpe" and "dry-broken-character" in self.old:
             for breaker in seq_breakers:
@@ -50,17 +54,25 @@ class OldDry(Dry):
             return last_n
         return context if last_n == -1 else min(last_n, context)
 
+    def apply(self, cand: Candidates) -> None:
+        self.today.apply(cand)
+
     def accept(self, token: int) -> None:
         if self.no_room:
             raise UndefinedInputError(
                 "dry with dry_penalty_last_n below -1 takes no token: llama.cpp ends the process"
             )
-        super().accept(token)
+        self.today.accept(token)
 
-    def clone(self) -> "OldDry":
+    def reset(self) -> None:
+        self.today.reset()
+
+    def clone(self) -> "DryB9842":
         if "dry-no-clone" in self.old:
             raise UndefinedInputError("dry is cloned: llama.cpp ends the process")
-        return in_state(self, super().clone())
+        twin = copy(self)
+        twin.today = self.today.clone()
+        return twin
 
 
 def _refuse_broken(breaker: str, vocab: Vocab) -> None:

@@ -4,19 +4,26 @@ Source: llama_sampler_dist_apply and llama_sample_dist, src/llama-sampling.cpp, 
 src/llama-sampler.cpp.
 """
 
+from typing import Any
+
 import numpy as np
 
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import UndefinedInputError
-from sampler_parity.reference.older.sampler import NONE, Old, in_state, sort
-from sampler_parity.reference.random import discrete
-from sampler_parity.reference.samplers.dist import Dist
+from sampler_parity.reference.older.meanings import Old, sort
+from sampler_parity.reference.parameters import uint32
+from sampler_parity.reference.random import Mt19937, discrete
+from sampler_parity.reference.samplers.dist import draw
 
 
-class OldDist(Dist):
-    old: Old = NONE
+class DistB9842:
+    name = "dist"
 
-    @np.errstate(all="ignore")
+    def __init__(self, old: Old, seed: Any) -> None:
+        self.old = old
+        self.seed = uint32("seed", seed)
+        self.rng = Mt19937(self.seed)
+
     def apply(self, cand: Candidates) -> None:
         given_p = "dist-no-softmax" in self.old
         no_draw_for_one = "dist-one-no-draw" in self.old
@@ -30,7 +37,7 @@ class OldDist(Dist):
             cand.selected = 0
             cand.p = np.ones_like(cand.p)
         else:
-            super().apply(cand)
+            draw(cand, self.rng)
 
     def _draw_by_weight(self, cand: Candidates, given_p: bool) -> None:
         """llama_sample_dist; of one candidate std::discrete_distribution draws nothing."""
@@ -40,5 +47,13 @@ class OldDist(Dist):
             cand.softmax(sort=False)
         cand.selected = discrete(self.rng, cand.p)
 
-    def clone(self) -> "OldDist":
-        return in_state(self, super().clone())
+    def accept(self, token: int) -> None:
+        pass
+
+    def reset(self) -> None:
+        self.rng.seed(self.seed)
+
+    def clone(self) -> "DistB9842":
+        twin = DistB9842(self.old, self.seed)
+        twin.rng = self.rng.clone()
+        return twin

@@ -3,16 +3,22 @@
 Source: llama_sampler_top_n_sigma_apply, src/llama-sampling.cpp, later src/llama-sampler.cpp.
 """
 
+from typing import Any
+
 import numpy as np
 
 from sampler_parity.reference import floats
 from sampler_parity.reference.candidates import Candidates
-from sampler_parity.reference.older.sampler import NONE, Old, in_state, sort
-from sampler_parity.reference.samplers.top_n_sigma import TopNSigma
+from sampler_parity.reference.older.meanings import Old, sort
+from sampler_parity.reference.parameters import float32
 
 
-class OldTopNSigma(TopNSigma):
-    old: Old = NONE
+class TopNSigmaB8352:
+    name = "top_n_sigma"
+
+    def __init__(self, old: Old, n: Any) -> None:
+        self.old = old
+        self.n = float32("n", n)
 
     @np.errstate(all="ignore")
     def apply(self, cand: Candidates) -> None:
@@ -32,11 +38,17 @@ class OldTopNSigma(TopNSigma):
             counted = counted[counted != -np.inf]
         if len(counted) == 0:
             return
-        top = floats.largest(np.append(cand.logits[0], counted))
+        top = floats.largest(counted, cand.logits[0])
         mean = floats.total(counted) / kind(len(counted))
-        variance = floats.total_of_squares(counted - mean) / kind(len(counted))
+        variance = floats.total_of_squares(counted, mean) / kind(len(counted))
         threshold = top - kind(self.n) * np.sqrt(variance)
-        cand.logits = np.where(cand.logits < threshold, kind(-np.inf), cand.logits)
+        cand.logits[cand.logits < threshold] = -np.inf
 
-    def clone(self) -> "OldTopNSigma":
-        return in_state(self, super().clone())
+    def accept(self, token: int) -> None:
+        pass
+
+    def reset(self) -> None:
+        pass
+
+    def clone(self) -> "TopNSigmaB8352":
+        return TopNSigmaB8352(self.old, self.n)
