@@ -150,6 +150,14 @@ def resume(folder: Path, info: RunInfo) -> BundleWriter:
     return BundleWriter(folder, old, done)
 
 
+def done_ids(folder: Path) -> set[str]:
+    """The ids of the results that a bundle, finished or not, has; none where there is no bundle."""
+    path = folder / "results.jsonl"
+    if not path.exists():
+        return set()
+    return {r.id for _, r in _records(path, torn_ok=True) if isinstance(r, Result)}
+
+
 def read(folder: Path) -> Bundle:
     """Read a bundle. Raises InputError for one that is missing, torn or malformed.
 

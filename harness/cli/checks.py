@@ -1,18 +1,17 @@
 """What `calibrate` and `timing-selfcheck` do: they write a bundle without a suite."""
 
 import sys
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.bundle import bundle
+from sampler_parity.harness.bundle.bundle import BundleWriter, create
 from sampler_parity.harness.bundle.records.calibration import CalibrationResult
-from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
-from sampler_parity.harness.cli.suites import available
-from sampler_parity.harness.run import cases as run
-from sampler_parity.reports.write import summary_lines
+from sampler_parity.harness.cli.running import say, show
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.run import cases
+from sampler_parity.harness.run.run import absent_of, finish
 
 
 def run_calibration(folder: Path, runs: int, null_runs: int, seed: int, backend: str) -> bool:
@@ -22,7 +21,7 @@ def run_calibration(folder: Path, runs: int, null_runs: int, seed: int, backend:
     writer = _begin(folder, seed, [backend] if backend else [])
     result = calibration.calibrate(seed, runs, null_runs)
     if backend:
-        result = calibration_timed.with_times(result, run.backend(backend, 600.0))
+        result = calibration_timed.with_times(result, cases.backend(backend, 600.0))
     _end(writer, result)
     return all(claim.met for claim in result.claims)
 
@@ -32,22 +31,21 @@ def run_timing_selfcheck(folder: Path, trials: int, seed: int) -> bool:
     from sampler_parity.harness.timing import selfcheck
 
     writer = _begin(folder, seed, [selfcheck.NATIVE])
-    result = selfcheck.selfcheck(trials, seed, partial(print, flush=True))
+    result = selfcheck.selfcheck(trials, seed, say)
     _end(writer, result)
     return result.met
 
 
-def _begin(folder: Path, seed: int, names: list[str]) -> bundle.BundleWriter:
+def _begin(folder: Path, seed: int, names: list[str]) -> BundleWriter:
+    """Raises InputError where a backend does not run here."""
     releases = registry.references(names, None)
     command = ["sampler-parity", *sys.argv[1:]]
-    info = run.describe(version("sampler-parity"), command, {}, "full", seed, releases)
-    if names:
-        available(info.backends, releases)
-    return bundle.create(folder, info)
+    info = cases.describe(version("sampler-parity"), command, {}, "full", seed, releases)
+    for name, reason in absent_of(info.backends, names).items():
+        raise InputError(f"backend {name}", f"does not run here: {reason}")
+    return create(folder, info)
 
 
-def _end(writer: bundle.BundleWriter, result: CalibrationResult | TimingCheckResult) -> None:
-    writer.append(result, Footer(cases=0, steps=0, wall_s=result.wall_s))
-    for line in summary_lines(bundle.read_finished(writer.folder)):
-        print(line)
-    print(f"bundle   {writer.folder}")
+def _end(writer: BundleWriter, result: CalibrationResult | TimingCheckResult) -> None:
+    writer.append(result)
+    show(finish(writer, result.wall_s))

@@ -2,8 +2,8 @@
 
 import sys
 from collections import Counter
+from collections.abc import Callable
 from types import TracebackType
-from typing import Self
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
@@ -29,9 +29,9 @@ class Progress:
         )
         self._task = self._bar.add_task("", total=total)
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> Callable[[list[CaseResult | DecodeResult]], None]:
         self._bar.start()
-        return self
+        return self.update
 
     def __exit__(
         self,

@@ -1,5 +1,6 @@
 """The command `run`."""
 
+import time
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -39,25 +40,30 @@ def run_command(
     instructions: Annotated[
         bool, typer.Option(help="of what is timed, count the instructions, too: slow")
     ] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="list what would run, with counts, and run nothing")
+    ] = False,
 ) -> None:
     """Run suites on backends, compare with the reference, write a bundle."""
-    from sampler_parity.harness.cli.suites import run_suites
+    from sampler_parity.harness.cli import running
+    from sampler_parity.harness.run.plan import Asked, plan_of
 
-    run_suites(
-        suites or ["parity"],
-        backend or ["llama.cpp"],
-        output,
-        resume,
-        jobs,
-        profile,
-        json,
-        case,
-        seed,
-        timeout,
-        rounds,
-        reference,
-        if_available,
-        where,
-        label,
-        instructions,
+    asked = Asked(
+        suites=suites or ["parity"],
+        backends=backend or ["llama.cpp"],
+        profile=profile,
+        only=tuple(case or ()),
+        seed=seed,
+        timeout_s=timeout,
+        rounds=rounds,
+        instructions=instructions,
+        reference=reference,
+        executor=where,
+        labels=tuple(label or ()),
+        jobs=jobs,
     )
+    folder = output or Path("bundles") / time.strftime("%Y%m%d-%H%M%S")
+    if plan:
+        running.show_plan(plan_of(asked), folder, resume)
+    else:
+        running.run_and_report(plan_of(asked), folder, resume, json, if_available)

@@ -128,7 +128,7 @@ def chunks(cases: list[tuple[str, Case]]) -> Iterator[list[tuple[str, Case]]]:
     values = 0
     for suite, case in cases:
         chunk.append((suite, case))
-        values += max(case.draws * 16, case.logits.n * case.steps) * len(case.chain)
+        values += case.cost
         if len(chunk) == _CHUNK_CASES or values > _CHUNK_VALUES:
             yield chunk
             chunk, values = [], 0
@@ -145,16 +145,15 @@ def run_cases(
     timeout_s: float = 60.0,
     apart: bool = False,
 ) -> list[Result]:
-    """Run the cases that the bundle does not have yet; append each chunk as it ends.
+    """Run cases; append each chunk as it ends.
 
     apart: the executor's processes do not see the bundle's folder.
     """
-    todo = [(suite, case) for suite, case in cases if case.id not in writer.done]
     futures: list[Future[Any]] = [
         executor.submit(run_chunk_apart, chunk, names, timeout_s)
         if apart
         else executor.submit(run_chunk, chunk, names, timeout_s, str(writer.folder))
-        for chunk in chunks(todo)
+        for chunk in chunks(cases)
     ]
     results: list[Result] = []
     try:
@@ -194,7 +193,7 @@ def describe(
     profile: str,
     seed: int,
     names: dict[str, str | None],
-    only: list[str] | None = None,
+    only: Sequence[str] = (),
 ) -> RunInfo:
     """run.json of this run; asks every backend what it is. names: see `run_chunk`."""
     return RunInfo(
@@ -204,7 +203,7 @@ def describe(
         suites=suites,
         profile=profile,
         seed=seed,
-        only=only or [],
+        only=list(only),
         backends={
             registry.command_of(name)[0]: registry.inspect(name).model_copy(
                 update={"reference": release or NEWEST}

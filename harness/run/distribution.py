@@ -15,17 +15,16 @@ from sampler_parity.reference import ChainError
 def run_cells(
     cells: list[tuple[str, Cell]],
     names: list[str],
+    budget: Budget,
     executor: Executor,
     writer: BundleWriter,
     seed: int = 0,
     timeout_s: float = 60.0,
-) -> Budget:
-    """Run (suite, cell) pairs that the bundle does not have yet; the budget that they share."""
-    budget = Budget(tests=len(cells) * len(names))
-    todo = [(suite, cell) for suite, cell in cells if cell.id not in writer.done]
+) -> None:
+    """Run (suite, cell) pairs. budget: of the whole run, not of what is left of it."""
     futures = [
         executor.submit(run_cell, suite, cell, names, budget.each, seed, timeout_s)
-        for suite, cell in todo
+        for suite, cell in cells
     ]
     try:
         for future in as_completed(futures):
@@ -34,7 +33,6 @@ def run_cells(
         for future in futures:
             future.cancel()
         raise
-    return budget
 
 
 def run_cell(

@@ -35,11 +35,16 @@ def run_workloads(
         process = _Process()
         try:
             for suite, workload in workloads:
-                blank = _blank(suite, workload, registry.command_of(name)[0], seed)
+                blank = _blank(suite, workload, name, seed)
                 if blank.id not in writer.done:
                     writer.append(_measured(blank, process, workload, name, timeout_s))
         finally:
             process.close()
+
+
+def result_id(workload: Workload, name: str) -> str:
+    """The id of its result on a backend. Raises InputError for an unknown backend."""
+    return f"{workload.id}@{registry.command_of(name)[0]}"
 
 
 def _measured(
@@ -57,12 +62,12 @@ def _measured(
     return blank.model_copy(update=result)
 
 
-def _blank(suite: str, workload: Workload, backend: str, seed: int) -> SkipRatioResult:
+def _blank(suite: str, workload: Workload, name: str, seed: int) -> SkipRatioResult:
     return SkipRatioResult(
-        id=f"{workload.id}@{backend}",
+        id=result_id(workload, name),
         suite=suite,
         workload=workload.id,
-        backend=backend,
+        backend=registry.command_of(name)[0],
         model=workload.model,
         leaves=workload.leaves,
         prompts=workload.prompts,

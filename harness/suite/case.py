@@ -13,6 +13,7 @@ from sampler_parity.reference.registry import ROWS
 
 SELECT = tuple(name for name, row in ROWS.items() if row.kind == "select")
 
+Kind = Literal["stages", "draws", "generation", "on_device", "logits"]
 Script = Literal["plain", "reset", "clone", "interleaved"]
 
 
@@ -97,6 +98,25 @@ class Case(BaseModel):
         given = sorted(k for k in fields if getattr(self, k) != type(self).model_fields[k].default)
         if given:
             raise ValueError(f"{given[0]} does not go with {logits} logits")
+
+    @property
+    def kind(self) -> Kind:
+        """What is done with the case; harness/parity/execute.py has a row for each.
+
+        stages: every stage of every step is compared; draws: many tokens from one state;
+        generation: a backend decodes and samples; on_device: the chain on logits that each backend
+        computes; logits: these logits themselves, which nobody judges.
+        """
+        if isinstance(self.logits, Decoded):
+            return "generation"
+        if isinstance(self.logits, Computed):
+            return "on_device" if self.chain else "logits"
+        return "draws" if self.draws else "stages"
+
+    @property
+    def cost(self) -> int:
+        """About how many values its chain goes through; a draw costs as much as 16 of them."""
+        return max(self.draws * 16, self.logits.n * self.steps) * len(self.chain)
 
     @property
     def samplers(self) -> list[str]:

@@ -14,8 +14,7 @@ from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.cli import engines
 from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.cli.engines import runs
-from sampler_parity.harness.cli.suites import _ruled
-from sampler_parity.harness.suite.file import find_suites, read_suite
+from sampler_parity.harness.run.plan import Asked, plan_of
 
 
 def cli(*arguments: str | Path) -> Result:
@@ -89,8 +88,9 @@ def test_if_available_names_an_engine_that_is_not_here_and_is_no_failure(tmp_pat
 def test_timings_run_with_the_suites_of_llama_cpps_samplers_on_a_build_of_it(
     suite: str, backend: str, expected: bool
 ) -> None:
-    files = [read_suite(path) for path in find_suites([suite])]
-    assert _ruled(files, [backend]) is expected
+    plan = plan_of(Asked([suite], [backend], profile="full"))
+    assert plan.ruled is expected
+    assert not plan_of(Asked([suite], [backend], profile="quick")).ruled
 
 
 def test_make_engines_runs_each_engine_beside_the_reference_and_then_its_draws() -> None:

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.backends.llama_cpp.worker import Worker
-from sampler_parity.harness.run import timing
-from sampler_parity.harness.suite.file import expand, expand_cells, find_suites, read_suite
+from sampler_parity.harness.run.plan import Asked, ids, plan_of
 
 FINDINGS = Path(__file__).parent.parent.parent / "docs" / "findings.md"
 
@@ -47,11 +46,7 @@ def test_dist_clone_draws_the_same_tokens_as_its_original() -> None:
 
 def _ids(suite: str) -> set[str]:
     """All that `run SUITE --case` may name."""
-    paths = find_suites([suite])
-    files = [read_suite(path) for path in paths]
-    found = {case.id for file in files for case in expand(file, "full")}
-    found |= {cell.id for file in files for cell in expand_cells(file, "full")}
-    return found | set(timing.read(files, "full").ids)
+    return set(ids(plan_of(Asked([suite], ["llama.cpp"], profile="full"))))
 
 
 @pytest.mark.slow

@@ -18,9 +18,9 @@ from distributed.scheduler import KilledWorker
 
 from sampler_parity.harness.bundle import bundle, machine
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.cli.suites import _cluster
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.run import cluster
+from sampler_parity.harness.run.plan import Asked, address_of
 from sampler_parity.harness.suite.file import expand
 from tests.support.command_line import COMMAND, ROOT, cli, refused
 from tests.support.suites import SMALL
@@ -194,7 +194,7 @@ def test_label_that_no_worker_has_is_refused_with_the_mend(
 )
 def test_executor_that_is_unknown_is_refused(where: str, label: list[str], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        _cluster(where, ["llama.cpp"], label)
+        address_of(Asked(["parity"], ["llama.cpp"], executor=where, labels=tuple(label)))
 
 
 def test_address_without_a_scheduler_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

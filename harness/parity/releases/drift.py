@@ -80,5 +80,4 @@ def _change_result(
 def _size(result: CaseResult, backend: str, cases: Mapping[str, Case]) -> tuple[int, int, int, str]:
     """Few changes first, no mere draws, few values."""
     case = cases[result.id]
-    values = case.logits.n * case.steps * len(case.chain)
-    return len(result.backends[backend].changes or []), case.draws, values, case.id
+    return len(result.backends[backend].changes or []), case.draws, case.cost, case.id

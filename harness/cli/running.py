@@ -1,0 +1,57 @@
+"""What the commands that write a bundle do beside it: progress, summary, exit status."""
+
+from functools import partial
+from pathlib import Path
+
+import typer
+
+from sampler_parity.harness.bundle.bundle import Bundle, done_ids
+from sampler_parity.harness.bundle.summary import summarize
+from sampler_parity.harness.cli.progress import Progress
+from sampler_parity.harness.errors import InputError, cannot_write
+from sampler_parity.harness.run.plan import Plan, lines
+from sampler_parity.harness.run.run import run
+from sampler_parity.reports.write import summary_lines
+
+say = partial(print, flush=True)
+
+
+def show_plan(plan: Plan, folder: Path, resume: bool) -> None:
+    """Print what would run, of it what is left with `--resume`."""
+    for line in lines(plan, done_ids(folder) if resume else set()):
+        print(line)
+
+
+def run_and_report(
+    plan: Plan, folder: Path, resume: bool, json: Path | None, if_available: bool
+) -> None:
+    """Run, then say what came out: by the exit status, too."""
+    done = run(plan, folder, resume, Progress, say)
+    if done.bundle is None:
+        name, reason = next(iter(done.absent.items()))
+        if not if_available:
+            raise InputError(f"backend {name}", f"does not run here: {reason}")
+        print(f"nothing was run: backend {name} does not run here: {reason}")
+        return
+    if json is not None:
+        write_counts(done.bundle, json)
+    show(done.bundle)
+    if not done.met:
+        raise typer.Exit(1)
+    if done.absent and not if_available:
+        print(f"{len(done.absent)} of the backends do not run here: exit status 2")
+        raise typer.Exit(2)
+
+
+def show(done: Bundle) -> None:
+    """The summary of a bundle, and where it lies."""
+    for line in summary_lines(done):
+        print(line)
+    print(f"bundle   {done.folder}")
+
+
+def write_counts(done: Bundle, path: Path) -> None:
+    try:
+        path.write_text(summarize(done).model_dump_json(indent=2) + "\n")
+    except OSError as error:
+        raise cannot_write(path, error) from None

@@ -1,0 +1,218 @@
+"""What a run will do, before it is done: `run --plan` prints it, harness/run/run.py does it."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from sampler_parity.harness.backends import registry
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.run.skip_ratio import result_id
+from sampler_parity.harness.run.timing import ROUNDS
+from sampler_parity.harness.suite import file as suite
+from sampler_parity.harness.suite.blocks.distribution import Cell
+from sampler_parity.harness.suite.blocks.skip_ratio import Workload
+from sampler_parity.harness.suite.blocks.throughput import Width
+from sampler_parity.harness.suite.blocks.timing import TimedChain
+from sampler_parity.harness.suite.case import Case
+from sampler_parity.reference.releases import NEWEST
+
+T = TypeVar("T")
+Placed = list[tuple[str, T]]  # things to do, each with the suite that it is of
+
+# Seconds of one on one backend: means over the quick profile's suites of each kind, one core of a
+# Xeon. An estimate, and printed as one.
+SECONDS: dict[str, float] = {
+    "stages": 0.01,
+    "draws": 0.01,
+    "generation": 1.0,
+    "on_device": 0.1,
+    "logits": 0.5,
+    "distribution tests": 1.0,
+    "skip ratios": 3.0,
+    "timed chains": 0.2,
+    "widths": 7.0,
+}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The options of `run` that decide what is done."""
+
+    suites: list[str]
+    backends: list[str]
+    profile: suite.Profile = "quick"
+    only: tuple[str, ...] = ()
+    seed: int = 0
+    timeout_s: float = 60.0
+    rounds: int | None = None
+    instructions: bool = False
+    reference: str | None = None
+    executor: str = "local"
+    labels: tuple[str, ...] = ()
+    jobs: int = 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """suites: the digest of each. releases: the backends, and of each the release that it is judged
+    by; None: v0.5.0, as the cases require."""
+
+    asked: Asked
+    suites: dict[str, str]
+    releases: dict[str, str | None]
+    cases: Placed[Case]
+    cells: Placed[Cell]
+    workloads: Placed[Workload]
+    timings: Placed[TimedChain]
+    widths: Placed[Width]
+
+    @property
+    def backends(self) -> list[str]:
+        return list(self.releases)
+
+    @property
+    def ruled(self) -> bool:
+        """Whether the reference is timed, too: beside all of the suites of llama.cpp's samplers, on
+        a build of it. Not on a cluster, whose times mean nothing."""
+        asked = self.asked
+        if asked.profile != "full" or asked.only or asked.executor != "local":
+            return False
+        about = {name.partition("/")[0] for name in self.suites}
+        engine = registry.parse(self.backends[0]).engine
+        return "parity" in about and engine in ("llama.cpp", "llama.cpp/graph")
+
+    @property
+    def rounds(self) -> int:
+        """Of every timed chain."""
+        return self.asked.rounds or ROUNDS[self.asked.profile]
+
+    def on(self, backends: Iterable[str]) -> "Plan":
+        """The same on some of its backends."""
+        return replace(self, releases={name: self.releases[name] for name in backends})
+
+    def left(self, done: set[str]) -> "Plan":
+        """Without what a bundle has already. done: the ids of its results."""
+
+        def whole(workload: Workload) -> bool:
+            return workload.id in done or all(
+                result_id(workload, name) in done for name in self.backends
+            )
+
+        return replace(
+            self,
+            cases=[pair for pair in self.cases if pair[1].id not in done],
+            cells=[pair for pair in self.cells if pair[1].id not in done],
+            workloads=[pair for pair in self.workloads if not whole(pair[1])],
+            timings=[pair for pair in self.timings if pair[1].result_id not in done],
+            widths=[pair for pair in self.widths if pair[1].id not in done],
+        )
+
+    def counts(self) -> dict[str, int]:
+        """How many there are to do of each kind."""
+        counts = Counter[str](case.kind for _, case in self.cases)
+        counts["distribution tests"] = len(self.cells)
+        counts["skip ratios"] = len(self.workloads)
+        counts["timed chains"] = len(self.timings)
+        counts["widths"] = len(self.widths)
+        return {kind: counts[kind] for kind in SECONDS if counts[kind]}
+
+    @property
+    def seconds(self) -> float:
+        """An estimate of its time on one core."""
+        one = sum(count * SECONDS[name] for name, count in self.counts().items())
+        return one * len(self.backends)
+
+
+def plan_of(asked: Asked) -> Plan:
+    """Reads the suites. Raises InputError for what is wrong in them or in the options."""
+    files = [suite.read_suite(path) for path in suite.find_suites(asked.suites)]
+    profile: suite.Profile = "full" if asked.only else asked.profile
+
+    def placed(expanded: Callable[[suite.SuiteFile], list[T]]) -> Placed[T]:
+        return [(suite.suite_id(file.path), item) for file in files for item in expanded(file)]
+
+    plan = Plan(
+        asked=asked,
+        suites={suite.suite_id(file.path): file.sha256 for file in files},
+        releases=registry.references(asked.backends, asked.reference),
+        cases=placed(lambda file: suite.expand(file, profile, asked.seed)),
+        cells=placed(lambda file: suite.expand_cells(file, profile)),
+        workloads=placed(lambda file: suite.expand_workloads(file, profile)),
+        timings=placed(lambda file: suite.expand_timings(file, profile)),
+        widths=placed(lambda file: suite.expand_widths(file, profile)),
+    )
+    plan = _only(plan, asked.only) if asked.only else plan
+    if address_of(asked) and (plan.timings or plan.widths or plan.workloads):
+        problem = "timings and skip-ratio measurements are taken on this machine alone"
+        raise InputError("--executor", problem, "run them without it, to a bundle of their own")
+    return plan
+
+
+def address_of(asked: Asked) -> str:
+    """Of the cluster's scheduler; "" for this machine. Raises InputError."""
+    kind, _, address = asked.executor.partition(":")
+    if kind == "dask" and address:
+        return address
+    if asked.executor != "local":
+        raise InputError(f"--executor {asked.executor}", "unknown", "use local or dask:ADDRESS")
+    if asked.labels:
+        raise InputError("--label", "is of a cluster", "use --executor dask:ADDRESS")
+    return ""
+
+
+def _only(plan: Plan, patterns: tuple[str, ...]) -> Plan:
+    """What `--case` names: ids, or PREFIX*. Raises InputError for one that names nothing."""
+    known = set(ids(plan))
+    for pattern in patterns:
+        if not any(_matches(name, pattern) for name in known):
+            raise InputError(f"--case {pattern}", "no such case", "see the ids in a report")
+    return plan.left({name for name in known if not any(_matches(name, p) for p in patterns)})
+
+
+def ids(plan: Plan) -> Iterator[str]:
+    """All that `--case` may name."""
+    for _, item in (*plan.cases, *plan.cells, *plan.workloads, *plan.widths):
+        yield item.id
+    for _, timed in plan.timings:
+        yield timed.result_id
+
+
+def _matches(name: str, pattern: str) -> bool:
+    return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
+
+
+def lines(plan: Plan, done: set[str]) -> Iterator[str]:
+    """The plan in words. done: the ids that the bundle has already."""
+    asked = plan.asked
+    yield f"plan     profile {asked.profile}, seed {asked.seed}, {asked.executor}"
+    for name, release in plan.releases.items():
+        yield f"backend  {name}, judged by {release or NEWEST}"
+    for name in plan.suites:
+        of = replace(
+            plan,
+            cases=_of(name, plan.cases),
+            cells=_of(name, plan.cells),
+            workloads=_of(name, plan.workloads),
+            timings=_of(name, plan.timings),
+            widths=_of(name, plan.widths),
+        )
+        yield f"suite    {name}: {_said(of)}"
+    left = plan.left(done)
+    if done:
+        yield f"left     {_said(left)}"
+    if plan.ruled:
+        yield "beside   every sampler timed on the first backend and on reference"
+    yield f"total    {_said(plan)}; about {_duration(left.seconds)} on one core, nothing was run"
+
+
+def _of(name: str, pairs: Placed[T]) -> Placed[T]:
+    return [pair for pair in pairs if pair[0] == name]
+
+
+def _said(plan: Plan) -> str:
+    return ", ".join(f"{kind} {n:,}" for kind, n in plan.counts().items()) or "nothing"
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

@@ -1,0 +1,159 @@
+"""A run: what a plan says, on executors, into a bundle.
+
+Cases and distribution tests go to processes or to a cluster; what is timed comes after them, alone
+and on this machine. At the end the bundle is read, once, and closed with its footer.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from multiprocessing import get_context
+from pathlib import Path
+
+from sampler_parity.harness.backends import registry
+from sampler_parity.harness.bundle import bundle
+from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
+from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records.ends import Footer
+from sampler_parity.harness.distribution.decisions import unmet
+from sampler_parity.harness.run import cases, distribution, skip_ratio, timing
+from sampler_parity.harness.run.cluster import Cluster, labels
+from sampler_parity.harness.run.plan import Plan, address_of
+from sampler_parity.harness.statistics.plan import Budget
+from sampler_parity.harness.timing.rounds import rule_chains
+from sampler_parity.reference.releases import NEWEST
+
+Say = Callable[[str], object]
+Seen = Callable[[list[cases.Result]], None]
+Watch = Callable[[int], AbstractContextManager[Seen]]  # of how many cases; is told of those done
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run that ended. bundle: None where nothing runs here. absent: backends that do not, why."""
+
+    bundle: bundle.Bundle | None
+    absent: dict[str, str]
+
+    @property
+    def met(self) -> bool:
+        """Whether something was run, and all of it is as required."""
+        done = self.bundle
+        if done is None:
+            return False
+        measured = done.timings or done.throughputs or done.skip_ratios
+        ok = all(result.ok for result in done.cases)
+        ok = ok and all(result.ok for result in done.skip_ratios)
+        return ok and not unmet(done.cells) and bool(done.cases or done.cells or measured)
+
+
+def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Run:
+    """Do what is planned. Raises InputError where no backend runs here, or the folder will not do.
+
+    resume: go on with the bundle in the folder, if there is one.
+    """
+    start = time.monotonic()
+    with executor_of(plan) as executor:
+        info = _describe(plan, executor)
+        absent = absent_of(info.backends, plan.releases)
+        plan = plan.on(name for name in plan.backends if name not in absent)
+        if not plan.backends:
+            return Run(None, absent)
+        started = resume and (folder / "results.jsonl").exists()
+        writer = (bundle.resume if started else bundle.create)(folder, info)
+        left = plan.left(writer.done)
+        with watch(len(left.cases)) as seen:
+            _judge(plan, left, executor, writer, seen)
+    _measure(plan, left, writer, say)
+    return Run(finish(writer, time.monotonic() - start), absent)
+
+
+def executor_of(plan: Plan) -> Executor:
+    """The cluster of `--executor`, or processes of this machine. Raises InputError."""
+    asked = plan.asked
+    address = address_of(asked)
+    if address:
+        return Cluster(address, labels(asked.backends, list(asked.labels)))
+    return ProcessPoolExecutor(asked.jobs or None, mp_context=get_context("spawn"))
+
+
+def _describe(plan: Plan, executor: Executor) -> RunInfo:
+    describe = executor.describe if isinstance(executor, Cluster) else cases.describe
+    asked = plan.asked
+    return describe(
+        version("sampler-parity"),
+        ["sampler-parity", *sys.argv[1:]],
+        plan.suites,
+        asked.profile,
+        asked.seed,
+        plan.releases,
+        asked.only,
+    )
+
+
+def absent_of(info: dict[str, BackendInfo], names: Iterable[str]) -> dict[str, str]:
+    """The backends that do not run here, and why."""
+    why = {name: info[registry.command_of(name)[0]].unavailable for name in names}
+    return {name: reason for name, reason in why.items() if reason}
+
+
+def _judge(
+    plan: Plan, left: Plan, executor: Executor, writer: bundle.BundleWriter, seen: Seen
+) -> None:
+    """The cases and distribution tests, and what changed between releases."""
+    asked = plan.asked
+    apart = isinstance(executor, Cluster)
+    fresh = cases.run_cases(
+        left.cases, plan.releases, executor, writer, seen, asked.timeout_s, apart
+    )
+    budget = Budget(tests=len(plan.cells) * len(plan.backends))
+    distribution.run_cells(
+        left.cells, plan.backends, budget, executor, writer, asked.seed, asked.timeout_s
+    )
+    old = {name: r for name, r in plan.releases.items() if r not in (None, NEWEST)}
+    if old:
+        judged = [result for result in fresh if isinstance(result, CaseResult)]
+        if writer.done:
+            judged = bundle.read(writer.folder).cases
+        by_id = {case.id: case for _, case in plan.cases}
+        for change in executor.submit(cases.run_changes, judged, by_id, old).result():
+            if change.id not in writer.done:
+                writer.append(change)
+
+
+def _measure(plan: Plan, left: Plan, writer: bundle.BundleWriter, say: Say) -> None:
+    """Skip ratios, times, tokens a second: one after the other."""
+    asked, names = plan.asked, plan.backends
+    skip_ratio.run_workloads(plan.workloads, names, writer, asked.seed)
+    if plan.ruled:
+        pair = list(dict.fromkeys([names[0], "reference"]))
+        rule = [("timing/samplers", c) for c in rule_chains() if c.result_id not in writer.done]
+        if rule:
+            timing.time_chains(rule, pair, timing.ROUNDS["quick"], writer, asked.seed)
+            say(f"timed    {len(rule)} chains on {', '.join(pair)}")
+    if left.timings:
+        timing.time_chains(left.timings, names, plan.rounds, writer, asked.seed, asked.instructions)
+        say(f"timed    {len(left.timings)} chains on {', '.join(names)}")
+    if left.widths:
+        generations = timing.GENERATIONS[asked.profile]
+        timing.decode_widths(left.widths, names, generations, writer, asked.seed)
+        say(f"decoded  {len(left.widths)} settings on {', '.join(names)}")
+
+
+def finish(writer: bundle.BundleWriter, wall_s: float) -> bundle.Bundle:
+    """Close a bundle with its footer; what it holds then."""
+    done = bundle.read(writer.folder)
+    footer = Footer(
+        cases=len(done.cases),
+        steps=sum(result.steps for result in done.cases),
+        wall_s=wall_s,
+        cells=len(done.cells),
+        skip_ratios=len(done.skip_ratios),
+        records=done.counts,
+    )
+    writer.append(footer)
+    return replace(done, footer=footer)

@@ -1,0 +1,72 @@
+"""harness/run/plan.py: what a run will do is known, counted and printed before it is done."""
+
+from pathlib import Path
+
+import pytest
+
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.run.plan import Asked, Plan, ids, lines, plan_of
+from tests.support.command_line import cli
+
+MIXED = ["parity/greedy", "distribution/frequencies", "timing/disabled", "throughput"]
+
+
+def plan(*suites: str, **options: object) -> Plan:
+    return plan_of(Asked(list(suites), ["llama.cpp", "null"], **options))  # type: ignore[arg-type]
+
+
+def test_cells_and_timings_of_a_bundle_are_not_taken_from_the_cases_that_are_left() -> None:
+    whole = plan(*MIXED)
+    cells = {cell.id for _, cell in whole.cells}
+    timed = {chain.result_id for _, chain in whole.timings}
+    assert cells
+    assert timed
+    first = whole.cases[0][1].id
+    left = whole.left(cells | timed | {first})
+    assert len(left.cases) == len(whole.cases) - 1
+    assert (left.cells, left.timings) == ([], [])
+    assert left.widths == whole.widths
+
+
+def test_skip_ratio_is_left_until_every_backend_has_its_result() -> None:
+    whole = plan("skip_ratio")
+    first = whole.workloads[0][1].id
+    assert len(whole.left({f"{first}@null"}).workloads) == len(whole.workloads)
+    both = {f"{first}@null", f"{first}@llama.cpp"}
+    assert len(whole.left(both).workloads) == len(whole.workloads) - 1
+
+
+def test_plan_has_what_case_names_of_every_kind_in_the_full_profile() -> None:
+    (one, *_), (chain, *_) = plan("parity/greedy").cases, plan("timing/disabled").timings
+    named = plan(*MIXED, only=(one[1].id, f"{chain[1].result_id[:-3]}*"))
+    assert [case.id for _, case in named.cases] == [one[1].id]
+    assert chain[1].result_id in set(ids(named))
+    assert (named.cells, named.widths) == ([], [])
+
+
+def test_pattern_that_names_nothing_is_refused() -> None:
+    with pytest.raises(InputError, match=r"--case nothing/\*: no such case"):
+        plan("parity/greedy", only=("nothing/*",))
+
+
+def test_timings_are_refused_on_a_cluster_before_it_is_asked() -> None:
+    with pytest.raises(InputError, match="taken on this machine alone"):
+        plan("timing/disabled", executor="dask:tcp://127.0.0.1:9")
+
+
+def test_lines_state_backends_suites_counts_and_what_is_left() -> None:
+    whole = plan("parity/greedy", "timing/disabled", reference="b4753")
+    said = list(lines(whole, {whole.cases[0][1].id}))
+    n, timed = len(whole.cases), len(whole.timings)
+    assert "backend  llama.cpp, judged by b4753" in said
+    assert f"suite    parity/greedy: stages {n}" in said
+    assert f"left     stages {n - 1}, timed chains {timed}" in said
+    assert said[-1].startswith(f"total    stages {n}, timed chains {timed}; about ")
+
+
+def test_run_with_plan_lists_it_and_runs_nothing(tmp_path: Path) -> None:
+    done = cli("run", "parity/greedy", "--plan", "-o", tmp_path / "b")
+    assert done.returncode == 0, done.stderr
+    assert "suite    parity/greedy: " in done.stdout
+    assert "nothing was run" in done.stdout
+    assert not (tmp_path / "b").exists()
