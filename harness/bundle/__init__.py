@@ -1,1 +1,8 @@
-"""What a run leaves on disk: the bundle, the machine it ran on, and how to replay a case."""
+"""What a run leaves on disk.
+
+record    a line of results.jsonl: harness/bundle/records, a module a kind
+result    a record of something that ran: a case, a timing, a cell, a prompt, a workload
+artifact  an array too large for a line: harness/bundle/artifacts.py
+info      run.json: what was run, with what, on what machine
+summary   the counts of a bundle, as `run --json` writes them
+"""

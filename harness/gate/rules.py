@@ -5,28 +5,47 @@ that never passes.
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from fnmatch import fnmatchcase
+from typing import Literal, TypeVar
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.records.distribution import CellOnBackend, DistributionResult
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.distribution.decisions import decisions
-from sampler_parity.harness.gate.policy import ParityRule, Policy, Rule
+from sampler_parity.harness.gate.policy import (
+    DistributionRule,
+    NotWorseRule,
+    ParityRule,
+    Policy,
+    Rule,
+)
 from sampler_parity.harness.gate.records import Finding, RuleOutcome, State, state_of
 from sampler_parity.harness.verdicts import ORDER
+
+Judged = Finding | Literal["met", "allowed"] | None
+"""What a rule says of one result; None: the rule cannot be applied to it, so it does not count."""
+
+R = TypeVar("R", bound=Rule)
+T = TypeVar("T")
 
 
 @dataclass
 class Tally:
-    """What one rule has found so far."""
+    """What one rule has said so far."""
 
     met: int = 0
     allowed: int = 0
     findings: list[Finding] = field(default_factory=list)
+
+    def add(self, judged: Judged) -> None:
+        if isinstance(judged, Finding):
+            self.findings.append(judged)
+        self.met += judged == "met"
+        self.allowed += judged == "allowed"
 
 
 @dataclass(frozen=True)
@@ -48,40 +67,56 @@ class Excused:
         return False
 
 
-def judge_parity(bundle: Bundle, policy: Policy, excused: Excused) -> list[RuleOutcome]:
-    """Every case on every backend that ran, by the first rule that fits it."""
+def by_first_rule(
+    kind: str,
+    rules: Sequence[R],
+    results: Iterable[T],
+    fits: Callable[[R, T], bool],
+    judge: Callable[[R, T], Judged],
+) -> list[RuleOutcome]:
+    """Every result is judged by the first rule that fits it; the outcome of every rule."""
     tallies: defaultdict[int, Tally] = defaultdict(Tally)
-    for case in bundle.cases:
-        for backend in ran(bundle):
-            i = first_fit(
-                rule.fits((backend, rule.backend), (case.id, rule.case))
-                and any(fnmatchcase(sampler, rule.sampler) for sampler in case.samplers)
-                for rule in policy.parity
-            )
-            if i is not None:
-                _judge_case(bundle, case, backend, policy.parity[i], excused, tallies[i])
-    return outcomes("parity", policy.parity, tallies)
+    for result in results:
+        place = next((i for i, rule in enumerate(rules) if fits(rule, result)), None)
+        if place is not None:
+            tallies[place].add(judge(rules[place], result))
+    return outcomes(kind, rules, tallies)
+
+
+def judge_parity(bundle: Bundle, policy: Policy, excused: Excused) -> list[RuleOutcome]:
+    """Every case on every backend that ran."""
+    return by_first_rule(
+        "parity",
+        policy.parity,
+        ((case, backend) for case in bundle.cases for backend in ran(bundle)),
+        lambda rule, result: _of_case(rule, *result),
+        lambda rule, result: _judge_case(bundle, *result, rule, excused),
+    )
+
+
+def _of_case(rule: ParityRule | NotWorseRule, case: CaseResult, backend: str) -> bool:
+    return rule.fits((backend, rule.backend), (case.id, rule.case)) and any(
+        fnmatchcase(sampler, rule.sampler) for sampler in case.samplers
+    )
 
 
 def _judge_case(
-    bundle: Bundle, case: CaseResult, backend: str, rule: ParityRule, excused: Excused, tally: Tally
-) -> None:
+    bundle: Bundle, case: CaseResult, backend: str, rule: ParityRule, excused: Excused
+) -> Judged:
     command = _replay(bundle, case.suite, case.id, backend)
     got = case.backends.get(backend)
     subject = f"{case.id} on {backend}"
     if got is None or backend not in case.required:
-        tally.findings.append(finding("unjudged", subject, "no result", "a result", command))
-        return
+        return finding("unjudged", subject, "no result", "a result", command)
     allowed = rule.verdicts or case.required[backend]
     limit = " or ".join(allowed)
     trouble = case.refusal or case.unmet or ("" if case.steps else "no step was taken")
     if got.verdict in allowed and not trouble:
-        tally.met += 1
-    elif not trouble and excused.covers(case.id, backend, got.verdict):
-        tally.allowed += 1
-    else:
-        figure = trouble if got.verdict in allowed else _placed(got, case)
-        tally.findings.append(finding("failed", subject, figure, limit, command))
+        return "met"
+    if not trouble and excused.covers(case.id, backend, got.verdict):
+        return "allowed"
+    figure = trouble if got.verdict in allowed else _placed(got, case)
+    return finding("failed", subject, figure, limit, command)
 
 
 def _placed(got: BackendResult, case: CaseResult) -> str:
@@ -100,80 +135,69 @@ def _placed(got: BackendResult, case: CaseResult) -> str:
 def judge_not_worse(
     bundle: Bundle, baseline: Bundle | None, policy: Policy, excused: Excused
 ) -> list[RuleOutcome]:
-    """Every case and backend of the baseline bundle, by the first rule that fits it."""
-    tallies: defaultdict[int, Tally] = defaultdict(Tally)
+    """Every case and backend of the baseline bundle."""
     now = {case.id: case for case in bundle.cases}
-    for old in baseline.cases if baseline else []:
-        for backend, was in old.backends.items():
-            i = first_fit(
-                rule.fits((backend, rule.backend), (old.id, rule.case))
-                and any(fnmatchcase(sampler, rule.sampler) for sampler in old.samplers)
-                for rule in policy.not_worse
-            )
-            if i is not None:
-                _compare(bundle, now.get(old.id), old, backend, was, excused, tallies[i])
-    return outcomes("not_worse", policy.not_worse, tallies)
+    before = baseline.cases if baseline else []
+    return by_first_rule(
+        "not_worse",
+        policy.not_worse,
+        ((old, backend) for old in before for backend in old.backends),
+        lambda rule, result: _of_case(rule, *result),
+        lambda rule, result: _beside(bundle, now.get(result[0].id), *result, excused),
+    )
 
 
-def _compare(
-    bundle: Bundle,
-    case: CaseResult | None,
-    old: CaseResult,
-    backend: str,
-    was: BackendResult,
-    excused: Excused,
-    tally: Tally,
-) -> None:
+def _beside(
+    bundle: Bundle, case: CaseResult | None, old: CaseResult, backend: str, excused: Excused
+) -> Judged:
+    """A verdict beside that of the same case in the baseline bundle."""
+    was = old.backends[backend]
     subject = f"{old.id} on {backend}"
     limit = f"not worse than {was.verdict}"
     got = case.backends.get(backend) if case else None
     if case is None or got is None:
         why = "is in the baseline and not in this bundle"
-        tally.findings.append(
-            finding("unjudged", subject, why, limit, mend="run it, or make the baseline again")
-        )
-    elif ORDER.index(got.verdict) <= ORDER.index(was.verdict):
-        tally.met += 1
-    elif excused.covers(old.id, backend, got.verdict):
-        tally.allowed += 1
-    else:
-        command = _replay(bundle, case.suite, case.id, backend)
-        tally.findings.append(finding("failed", subject, _placed(got, case), limit, command))
+        mend = "run it, or make the baseline again"
+        return finding("unjudged", subject, why, limit, mend=mend)
+    if ORDER.index(got.verdict) <= ORDER.index(was.verdict):
+        return "met"
+    if excused.covers(old.id, backend, got.verdict):
+        return "allowed"
+    command = _replay(bundle, case.suite, case.id, backend)
+    return finding("failed", subject, _placed(got, case), limit, command)
 
 
 def judge_distributions(bundle: Bundle, policy: Policy, excused: Excused) -> list[RuleOutcome]:
-    """Every distribution test on every backend that ran, by the first rule that fits it."""
-    tallies: defaultdict[int, Tally] = defaultdict(Tally)
-    found = decisions(bundle.cells)
-    for cell in bundle.cells:
-        for backend in ran(bundle):
-            i = first_fit(
-                rule.fits((backend, rule.backend), (cell.id, rule.cell), (cell.what, rule.kind))
-                for rule in policy.distribution
-            )
-            if i is None:
-                continue
-            rule, tally = policy.distribution[i], tallies[i]
-            command = _replay(bundle, cell.suite, cell.id, backend)
-            subject = f"{cell.id} on {backend}"
-            if backend not in cell.backends or backend not in cell.required:
-                absent = finding("unjudged", subject, "no result", "a result", command)
-                tally.findings.append(absent)
-                continue
-            decision, _ = found[cell.id, backend]
-            got = cell.backends[backend]
-            if rule.margin is None or cell.margin is None:
-                state, limit = _by_decision(cell, backend, decision)
-            else:
-                state, limit = _by_margin(got, decision, rule.margin)
-            if state == "met":
-                tally.met += 1
-            elif excused.covers(cell.id, backend, decision):
-                tally.allowed += 1
-            else:
-                said = finding(state, subject, _bounded(decision, got), limit, command)
-                tally.findings.append(said)
-    return outcomes("distribution", policy.distribution, tallies)
+    """Every distribution test on every backend that ran."""
+    decided = decisions(bundle.cells)
+
+    def judge(rule: DistributionRule, result: tuple[DistributionResult, str]) -> Judged:
+        cell, backend = result
+        command = _replay(bundle, cell.suite, cell.id, backend)
+        subject = f"{cell.id} on {backend}"
+        if backend not in cell.backends or backend not in cell.required:
+            return finding("unjudged", subject, "no result", "a result", command)
+        decision, _ = decided[cell.id, backend]
+        got = cell.backends[backend]
+        if rule.margin is None or cell.margin is None:
+            state, limit = _by_decision(cell, backend, decision)
+        else:
+            state, limit = _by_margin(got, decision, rule.margin)
+        if state == "met":
+            return "met"
+        if excused.covers(cell.id, backend, decision):
+            return "allowed"
+        return finding(state, subject, _bounded(decision, got), limit, command)
+
+    return by_first_rule(
+        "distribution",
+        policy.distribution,
+        ((cell, backend) for cell in bundle.cells for backend in ran(bundle)),
+        lambda rule, result: rule.fits(
+            (result[1], rule.backend), (result[0].id, rule.cell), (result[0].what, rule.kind)
+        ),
+        judge,
+    )
 
 
 def _by_decision(cell: DistributionResult, backend: str, decision: str) -> tuple[State, str]:
@@ -205,10 +229,6 @@ def _bounded(decision: str, got: CellOnBackend) -> str:
 def ran(bundle: Bundle) -> list[str]:
     """The backends that ran: each of them must have a result of everything."""
     return [name for name, info in bundle.info.backends.items() if not info.unavailable]
-
-
-def first_fit(fits: Iterable[bool]) -> int | None:
-    return next((i for i, fit in enumerate(fits) if fit), None)
 
 
 def finding(

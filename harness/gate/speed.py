@@ -5,7 +5,6 @@ baseline seems to differ from itself), lies on one side of the limit. Otherwise 
 the answer is to measure more, and until then nothing passes.
 """
 
-from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +16,7 @@ from sampler_parity.harness.bundle.records.timing import TimingResult
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.gate.policy import Policy, SpeedRule
 from sampler_parity.harness.gate.records import Finding, RuleOutcome, State
-from sampler_parity.harness.gate.rules import Tally, finding, first_fit, outcomes, ran
+from sampler_parity.harness.gate.rules import Judged, by_first_rule, finding, ran
 from sampler_parity.harness.statistics.bootstrap import bootstrap_interval, ratio_of_medians
 from sampler_parity.harness.timing.verdict import compare_rounds, noise_of, rounds_of
 
@@ -40,38 +39,36 @@ class Ratio:
 
 
 def judge_speed(bundle: Bundle, baseline: Bundle | None, policy: Policy) -> list[RuleOutcome]:
-    """Every timed chain of every backend that ran, by the first rule that fits it."""
-    tallies: defaultdict[int, Tally] = defaultdict(Tally)
+    """Every timed chain of every backend that ran."""
     old = {timing.id: timing for timing in baseline.timings} if baseline else {}
-    for timing in bundle.timings:
-        for backend in ran(bundle):
-            i = first_fit(
-                backend not in (rule.baseline, rule.anchor)
-                and rule.fits((backend, rule.backend), (timing.id, rule.chain))
-                for rule in policy.speed
-            )
-            if i is None:
-                continue
-            rule = policy.speed[i]
-            if rule.baseline is not None:
-                found: Ratio | str = beside(timing, backend, rule.baseline, rule.confidence)
-            elif baseline is not None:
-                other = other_machine(bundle, baseline)
-                found = other or since(timing, old.get(timing.id), backend, rule)
-            else:
-                continue  # the rule has then judged nothing
-            _judge(bundle, timing, backend, rule, found, tallies[i])
-    return outcomes("speed", policy.speed, tallies)
+
+    def judge(rule: SpeedRule, result: tuple[TimingResult, str]) -> Judged:
+        timing, backend = result
+        if rule.baseline is not None:
+            ratio = beside(timing, backend, rule.baseline, rule.confidence)
+        elif baseline is not None:
+            other = other_machine(bundle, baseline)
+            ratio = other or since(timing, old.get(timing.id), backend, rule)
+        else:
+            return None
+        return _judge(bundle, timing, backend, rule, ratio)
+
+    return by_first_rule(
+        "speed",
+        policy.speed,
+        ((timing, backend) for timing in bundle.timings for backend in ran(bundle)),
+        lambda rule, result: (
+            result[1] not in (rule.baseline, rule.anchor)
+            and rule.fits((result[1], rule.backend), (result[0].id, rule.chain))
+        ),
+        judge,
+    )
 
 
 def _judge(
-    bundle: Bundle,
-    timing: TimingResult,
-    backend: str,
-    rule: SpeedRule,
-    found: Ratio | str,
-    tally: Tally,
-) -> None:
+    bundle: Bundle, timing: TimingResult, backend: str, rule: SpeedRule, ratio: Ratio | str
+) -> Judged:
+    """ratio: or why there is none."""
     to = rule.baseline or f"{backend} of the baseline bundle, by {rule.anchor}"
     subject = f"{timing.id} on {backend}"
     limit = f"at most {rule.max_ratio:g} times {to} ({rule.confidence:.0%})"
@@ -80,15 +77,13 @@ def _judge(
         name: info.backends[name] for name in (rule.baseline, backend) if name in info.backends
     }
     command = replay(timing.suite or "timing", timing.id, info.seed, named)
-    if isinstance(found, str):
-        tally.findings.append(finding("unjudged", subject, found, limit, command))
-        return
-    state = state_of(found, rule.max_ratio)
+    if isinstance(ratio, str):
+        return finding("unjudged", subject, ratio, limit, command)
+    state = state_of(ratio, rule.max_ratio)
     if state == "met":
-        tally.met += 1
-    else:
-        mend = MORE if state == "unjudged" else ""
-        tally.findings.append(finding(state, subject, str(found), limit, command, mend))
+        return "met"
+    mend = MORE if state == "unjudged" else ""
+    return finding(state, subject, str(ratio), limit, command, mend)
 
 
 def state_of(found: Ratio, max_ratio: float) -> State:
@@ -154,18 +149,16 @@ def other_machine(bundle: Bundle, baseline: Bundle) -> str:
 
 
 def judge_skip_ratios(bundle: Bundle, policy: Policy) -> list[RuleOutcome]:
-    """Every workload of the token trie, by the first rule that fits it."""
-    tallies: defaultdict[int, Tally] = defaultdict(Tally)
-    for result in bundle.skip_ratios:
-        i = first_fit(
-            rule.fits((result.backend, rule.backend), (result.workload, rule.workload))
-            for rule in policy.skip_ratio
-        )
-        if i is not None:
-            said = _skip_finding(bundle, result, policy.skip_ratio[i].min_skip_ratio)
-            tallies[i].findings += [said] if said else []
-            tallies[i].met += said is None
-    return outcomes("skip_ratio", policy.skip_ratio, tallies)
+    """Every workload of the token trie."""
+    return by_first_rule(
+        "skip_ratio",
+        policy.skip_ratio,
+        bundle.skip_ratios,
+        lambda rule, result: rule.fits(
+            (result.backend, rule.backend), (result.workload, rule.workload)
+        ),
+        lambda rule, result: _skip_finding(bundle, result, rule.min_skip_ratio) or "met",
+    )
 
 
 def _skip_finding(bundle: Bundle, result: SkipRatioResult, least: float) -> Finding | None:

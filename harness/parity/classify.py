@@ -106,7 +106,7 @@ def _first_difference(want: Candidates, got: Got) -> tuple[str, dict[str, Any]]:
             same |= np.isnan(expected) & np.isnan(found)
             same &= (np.signbit(expected) == np.signbit(found)) | np.isnan(expected)
         if not same.all():
-            rank = int((~same).argmin() if same.all() else same.argmin())
+            rank = int(same.argmin())
             values |= {
                 "rank": rank,
                 "id": int(want.ids[rank]),

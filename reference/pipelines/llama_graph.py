@@ -35,7 +35,7 @@ at v0.5.0.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -256,7 +256,6 @@ _GRAPH: Mapping[str, Callable[[Any, Sampled], None]] = {
     "logit_bias": _logit_bias,
 }
 
-GRAPH_SAMPLERS: Sequence[str] = tuple(_GRAPH)
 
 # The parameters with which llama_sampler_init_* makes an empty sampler, which the graph takes too.
 _OFF: Mapping[str, Callable[[Any], bool]] = {

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 
 DEFAULT_KCAP = 256
 TYPICAL_P_KCAP = 512
-BYTES_PER_SLOT = 24
 
 
 def required_kcap(top_k: int | None, typical_p: float | None, n_vocab: int) -> int:
