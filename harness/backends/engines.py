@@ -169,5 +169,12 @@ _FAULTS = {
     "slow": "sampler_parity.harness.mutants.slow",
 }
 
+# Workers that the room of the token trie completes: they measure skip ratios, too.
+_WITH_TRIE = {
+    "llama.cpp": "sampler_parity.harness.trie.llama_cpp",
+    "token_trie": "sampler_parity.harness.trie.token_trie",
+}
+
 # Worker name -> the module that holds its class `Worker`.
-WORKERS = {row.name: f"{_PACKAGE}.{row.module}" for row in ENGINES.values() if row.module} | _FAULTS
+_MODULES = {row.name: f"{_PACKAGE}.{row.module}" for row in ENGINES.values() if row.module}
+WORKERS = _MODULES | _WITH_TRIE | _FAULTS

@@ -9,7 +9,7 @@ import typer
 from sampler_parity.harness.errors import InputError, Unsupported, cannot_write
 
 if TYPE_CHECKING:
-    from sampler_parity.harness.bundle.records.skip_ratio import Measured
+    from sampler_parity.harness.protocol.measured import Measured
 
 Mode = Literal["strict-guided", "strict-trie-ffi"]
 
@@ -39,6 +39,8 @@ def trie_bench(
     model_id: Annotated[str, typer.Option(help="by default the name of the file")] = "",
 ) -> None:
     """Measure what a token trie saves against llama.cpp's grammar."""
+    from sampler_parity.harness.backends.llama_cpp.builds import worker_arguments
+    from sampler_parity.harness.backends.llama_cpp.token_trie import Worker
     from sampler_parity.harness.bundle.machine import describe
     from sampler_parity.harness.protocol.messages import plain
     from sampler_parity.harness.trie.bench import Bench, run
@@ -47,7 +49,8 @@ def trie_bench(
     prompts = _prompts(prompt) if prompt is not None else PROMPTS
     gbnf = _read(grammar) if grammar is not None else ""
     try:
-        bench = Bench(model, descriptor, prompts, gbnf, model_id, build, delay)
+        worker = Worker(*worker_arguments(build)) if build else None
+        bench = Bench(model, descriptor, prompts, gbnf, model_id, worker, delay)
     except Unsupported as error:
         raise InputError(f"--build {build}", str(error), "use a build of v0.5.0") from None
     try:

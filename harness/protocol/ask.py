@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
+from sampler_parity.harness.protocol.measured import Measured
 
 Row = NDArray[np.float32]
 
@@ -27,6 +28,8 @@ _WITHOUT = {
     "decode": "decodes no model",
     "generate": "decodes no model",
     "throughput": "decodes no sequences for timing",
+    "skip_ratio": "has no native chain to put a trie into: use llama.cpp, llama.cpp@BUILD or "
+    "llama.cpp@BUILD:DEVICE",
 }
 
 
@@ -214,6 +217,16 @@ def throughput(backend: Backend, request: p.ThroughputRequest) -> p.ThroughputRe
     if not len(reply.sample_ns) == len(reply.decode_ns) == request.n_tokens:
         raise backend.violation(f"{request.n_tokens} steps were asked for")
     return reply
+
+
+def skip_ratio(backend: Backend, request: p.SkipRatioRequest, timeout_s: float) -> Measured:
+    """What a token trie saves. It takes more than one request's time, so the time is said."""
+    claim(backend, "skip_ratio")
+    measured = backend.ask(request, p.SkipRatioReply, timeout_s).measured
+    spans = request.rounds * len(request.prompts)
+    if (measured.pairs, measured.leaves) != (spans, len(request.leaves)):
+        raise backend.violation(f"{spans} spans among {len(request.leaves)} leaves were asked for")
+    return measured
 
 
 def _put(backend: Backend, rows: Sequence[Row], n: int) -> tuple[p.Rows, int]:

@@ -15,6 +15,7 @@ from sampler_parity.harness.protocol.interface import (
     GraphGenerator,
     Instance,
     Result,
+    SkipRatios,
     Throughput,
     Worker,
 )
@@ -175,6 +176,10 @@ def answer(worker: Worker, scratch: Scratch, request: p.Request) -> p.Reply | p.
             if not isinstance(worker, Throughput):
                 raise Unsupported("decodes no model")
             return worker.throughput(request)
+        if isinstance(request, p.SkipRatioRequest):
+            if not isinstance(worker, SkipRatios):
+                raise Unsupported("has no chain to put a trie into")
+            return worker.skip_ratio(request)
         return worker.hello()
     except Unsupported as error:
         return p.ErrorReply(kind="unsupported", message=str(error))

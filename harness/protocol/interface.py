@@ -105,6 +105,14 @@ class Throughput(Protocol):
         """Raises InputError for a bad model."""
 
 
+@runtime_checkable
+class SkipRatios(Protocol):
+    """A backend into whose chain a token trie can be put."""
+
+    def skip_ratio(self, request: p.SkipRatioRequest) -> p.SkipRatioReply:
+        """Raises InputError for leaves that do not fit the model, Unsupported."""
+
+
 Result = tuple[Any, Any, Any, bool | None, int]
 
 

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, TypeAdapter
 
+from sampler_parity.harness.protocol.measured import Measured
 from sampler_parity.harness.strict import STRICT
 
 PROTOCOL_VERSION = 1
@@ -45,8 +46,8 @@ class HelloReply(Message):
     device: str = "cpu"
     capabilities: list[
         Literal[
-            "run", "draws", "time", "decode", "generate", "throughput", "in_graph", "whole_chain",
-            "uniforms",
+            "run", "draws", "time", "decode", "generate", "throughput", "skip_ratio", "in_graph",
+            "whole_chain", "uniforms",
         ]
     ]  # fmt: skip
     samplers: list[str]
@@ -232,6 +233,27 @@ class ThroughputReply(Message):
     in_graph: int = 0
 
 
+class SkipRatioRequest(Message):
+    """Generate one of the leaves after each prompt, held to them by a token trie and by a grammar.
+
+    Each prompt in each way, rounds times, in an order drawn from the seed; one round more warms up.
+    delay_ms: what every forward pass is made to take longer, as with a larger model.
+    """
+
+    do: Literal["skip_ratio"] = "skip_ratio"
+    model: str = Field(description="path of a GGUF file")
+    leaves: list[str] = Field(min_length=1, description="the texts to choose from")
+    prompts: list[str] = Field(min_length=1)
+    rounds: int = Field(gt=0)
+    seed: int = Field(ge=0)
+    delay_ms: float = Field(default=0, ge=0)
+
+
+class SkipRatioReply(Message):
+    ok: Literal[True] = True
+    measured: Measured
+
+
 class ByeRequest(Message):
     do: Literal["bye"] = "bye"
 
@@ -252,11 +274,19 @@ Request = Annotated[
     | DecodeRequest
     | GenerateRequest
     | ThroughputRequest
+    | SkipRatioRequest
     | ByeRequest,
     Field(discriminator="do"),
 ]
 Reply = (
-    HelloReply | RunReply | DrawsReply | TimeReply | DecodeReply | GenerateReply | ThroughputReply
+    HelloReply
+    | RunReply
+    | DrawsReply
+    | TimeReply
+    | DecodeReply
+    | GenerateReply
+    | ThroughputReply
+    | SkipRatioReply
 )
 
 request_adapter: TypeAdapter[Request] = TypeAdapter(Request)

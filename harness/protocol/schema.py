@@ -25,6 +25,8 @@ def protocol_schema() -> str:
         | p.GenerateReply
         | p.ThroughputRequest
         | p.ThroughputReply
+        | p.SkipRatioRequest
+        | p.SkipRatioReply
         | p.ByeRequest
         | p.ErrorReply
     )

@@ -170,12 +170,19 @@ def run_cases(
 
 
 def run_changes(
-    done: list[CaseResult], cases: dict[str, Case], names: dict[str, str]
+    done: list[CaseResult],
+    cases: dict[str, Case],
+    names: dict[str, str],
+    timeout_s: float = 60.0,
 ) -> list[ChangeResult]:
     """What changed since the releases that these backends were judged by; for an executor, too."""
     releases = {registry.command_of(name)[0]: release for name, release in names.items()}
     full = {registry.command_of(name)[0]: name for name in names}
-    return list(drift.change_results(done, cases, releases, lambda b: backend(full[b], 60)))
+
+    def start(name: str) -> BackendProcess:
+        return backend(full[name], timeout_s)
+
+    return list(drift.change_results(done, cases, releases, start))
 
 
 def _kept(sent: tuple[list[Result], dict[str, bytes]], writer: BundleWriter) -> list[Result]:

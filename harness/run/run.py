@@ -120,7 +120,9 @@ def _judge(
         if writer.done:
             judged = bundle.read(writer.folder).cases
         by_id = {case.id: case for _, case in plan.cases}
-        for change in executor.submit(cases.run_changes, judged, by_id, old).result():
+        for change in executor.submit(
+            cases.run_changes, judged, by_id, old, asked.timeout_s
+        ).result():
             if change.id not in writer.done:
                 writer.append(change)
 
@@ -128,19 +130,29 @@ def _judge(
 def _measure(plan: Plan, left: Plan, writer: bundle.BundleWriter, say: Say) -> None:
     """Skip ratios, times, tokens a second: one after the other."""
     asked, names = plan.asked, plan.backends
-    skip_ratio.run_workloads(plan.workloads, names, writer, asked.seed)
+    skip_ratio.run_workloads(plan.workloads, names, writer, asked.seed, asked.timeout_s)
     if plan.ruled:
         pair = list(dict.fromkeys([names[0], "reference"]))
         rule = [("timing/samplers", c) for c in rule_chains() if c.result_id not in writer.done]
         if rule:
-            timing.time_chains(rule, pair, timing.ROUNDS["quick"], writer, asked.seed)
+            timing.time_chains(
+                rule, pair, timing.ROUNDS["quick"], writer, asked.seed, timeout_s=asked.timeout_s
+            )
             say(f"timed    {len(rule)} chains on {', '.join(pair)}")
     if left.timings:
-        timing.time_chains(left.timings, names, plan.rounds, writer, asked.seed, asked.instructions)
+        timing.time_chains(
+            left.timings,
+            names,
+            plan.rounds,
+            writer,
+            asked.seed,
+            asked.instructions,
+            asked.timeout_s,
+        )
         say(f"timed    {len(left.timings)} chains on {', '.join(names)}")
     if left.widths:
         generations = timing.GENERATIONS[asked.profile]
-        timing.decode_widths(left.widths, names, generations, writer, asked.seed)
+        timing.decode_widths(left.widths, names, generations, writer, asked.seed, asked.timeout_s)
         say(f"decoded  {len(left.widths)} settings on {', '.join(names)}")
 
 

@@ -4,23 +4,21 @@ They come after the cases and alone, because they are timed. What ends the proce
 that workload, and the next gets a new process.
 """
 
-import multiprocessing
 import time
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle.bundle import BundleWriter
-from sampler_parity.harness.bundle.records.skip_ratio import Measured, SkipRatioResult
-from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.harness.bundle.records.skip_ratio import SkipRatioResult
+from sampler_parity.harness.inputs.models import model_path
+from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.interface import Backend, BackendFailure
+from sampler_parity.harness.protocol.measured import Measured
 from sampler_parity.harness.suite.blocks.skip_ratio import Workload
-from sampler_parity.harness.trie.bench import Bench, run
-from sampler_parity.harness.trie.workloads import PROMPTS
+from sampler_parity.harness.trie.workloads import PROMPTS, leaf_texts
 
-TIMEOUT_S = 900.0  # for one workload; at 10,000 leaves a grammar alone takes minutes
-_ENGINES = ("llama.cpp", "token_trie")  # native chains that a trie can be put into
-
-Outcome = tuple[str, str, Measured | None]  # verdict, detail, what was measured
+# At 10,000 leaves a grammar alone takes minutes.
+REQUESTS = 15  # of them a workload may take the time, at most: 900 s where one has 60
 
 
 def run_workloads(
@@ -28,16 +26,19 @@ def run_workloads(
     names: list[str],
     writer: BundleWriter,
     seed: int = 0,
-    timeout_s: float = TIMEOUT_S,
+    timeout_s: float = 60.0,
 ) -> None:
-    """Measure (suite, workload) pairs that the bundle does not have yet, on every backend."""
+    """Measure (suite, workload) pairs that the bundle does not have yet, on every backend.
+
+    timeout_s: of a request; a workload has REQUESTS times as long.
+    """
     for name in names:
-        process = _Process()
+        process = registry.start(name)
         try:
             for suite, workload in workloads:
                 blank = _blank(suite, workload, name, seed)
                 if blank.id not in writer.done:
-                    writer.append(_measured(blank, process, workload, name, timeout_s))
+                    writer.append(_measured(blank, process, workload, REQUESTS * timeout_s))
         finally:
             process.close()
 
@@ -48,15 +49,15 @@ def result_id(workload: Workload, name: str) -> str:
 
 
 def _measured(
-    blank: SkipRatioResult, process: "_Process", workload: Workload, name: str, timeout_s: float
+    blank: SkipRatioResult, process: Backend, workload: Workload, timeout_s: float
 ) -> SkipRatioResult:
     start = time.monotonic()
-    verdict, detail, found = _outcome(process, workload, name, blank.seed, timeout_s)
+    verdict, detail, measured = _outcome(process, workload, blank.seed, timeout_s)
     result = {
         "verdict": verdict,
         "detail": detail,
-        "measured": found,
-        "checks": workload.checks(found) if found else [],
+        "measured": measured,
+        "checks": workload.checks(measured) if measured else [],
         "wall_s": time.monotonic() - start,
     }
     return blank.model_copy(update=result)
@@ -78,60 +79,24 @@ def _blank(suite: str, workload: Workload, name: str, seed: int) -> SkipRatioRes
     )
 
 
-class _Process:
-    """A process to measure in, made again where it died."""
-
-    def __init__(self) -> None:
-        self.pool: ProcessPoolExecutor | None = None
-
-    def measure(self, workload: Workload, build: str, seed: int, timeout_s: float) -> Outcome:
-        if self.pool is None:
-            spawn = multiprocessing.get_context("spawn")
-            self.pool = ProcessPoolExecutor(1, mp_context=spawn)
-        try:
-            return self.pool.submit(measure, workload, build, seed).result(timeout_s)
-        except BrokenProcessPool:
-            self.pool = None
-            return "crashed", "the process that measured died", None
-        except TimeoutError:
-            self.kill()
-            return "timeout", f"not measured within {timeout_s:g} s", None
-
-    def kill(self) -> None:
-        if self.pool is not None:
-            for child in list(self.pool._processes.values()):
-                child.kill()
-            self.close()
-
-    def close(self) -> None:
-        if self.pool is not None:
-            self.pool.shutdown()
-            self.pool = None
-
-
 def _outcome(
-    process: _Process, workload: Workload, name: str, seed: int, timeout_s: float
-) -> Outcome:
-    named = registry.parse(name)
-    if named.engine not in _ENGINES:
-        known = "llama.cpp, llama.cpp@BUILD or llama.cpp@BUILD:DEVICE"
-        return "unsupported", f"has no native chain to put a trie into: use {known}", None
-    return process.measure(workload, named.of, seed, timeout_s)
-
-
-def measure(workload: Workload, build: str, seed: int) -> Outcome:
-    """What the process does. Raises InputError for a workload that does not fit its model; what the
-    build cannot do is a result."""
+    process: Backend, workload: Workload, seed: int, timeout_s: float
+) -> tuple[str, str, Measured | None]:
+    """Verdict, detail, and what was measured."""
+    request = p.SkipRatioRequest(
+        model=str(model_path(workload.model)),
+        leaves=leaf_texts(workload.leaves),
+        prompts=list(PROMPTS[: workload.prompts]),
+        rounds=workload.rounds,
+        seed=seed,
+        delay_ms=workload.delay_ms,
+    )
     try:
-        prompts = PROMPTS[: workload.prompts]
-        bench = Bench(
-            *(workload.model, workload.leaves, prompts), build=build, delay_ms=workload.delay_ms
-        )
-    except Unsupported as error:
-        return "unsupported", str(error), None
-    try:
-        return "measured", "", run(bench, "strict-trie-ffi", workload.rounds, seed)
-    except InputError as error:
-        return "rejected", str(error), None
-    finally:
-        bench.close()
+        measured = ask.skip_ratio(process, request, timeout_s)
+    except BackendFailure as failure:
+        said = {
+            "crashed": f"the process that measured died: {failure}",
+            "timeout": f"not measured within {timeout_s:g} s",
+        }
+        return failure.verdict, said.get(failure.verdict, str(failure)), None
+    return "measured", "", measured.model_copy(update={"model": workload.model})

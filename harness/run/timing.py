@@ -24,6 +24,7 @@ def time_chains(
     writer: BundleWriter,
     seed: int,
     count: bool = False,
+    timeout_s: float = 60.0,
 ) -> None:
     """Time (suite, chain) pairs on every backend, the first as the baseline; append each result.
 
@@ -31,7 +32,7 @@ def time_chains(
     """
     with ExitStack() as stack:
         floor = [] if FLOOR in names else [FLOOR]
-        *backends, again = (_started(stack, name) for name in [*names, *floor, names[0]])
+        *backends, again = (_started(stack, name, timeout_s) for name in [*names, *floor, names[0]])
         under = conditions.pin([*backends, again])
         for suite, chain in chains:
             result = timing.time_chain(chain, backends, rounds, seed, again, under)
@@ -45,20 +46,21 @@ def decode_widths(
     generations: int,
     writer: BundleWriter,
     seed: int,
+    timeout_s: float = 60.0,
 ) -> None:
     """Decode (suite, width) pairs on every backend; append each result.
 
     In new processes: decoding is not pinned.
     """
     with ExitStack() as stack:
-        *backends, again = (_started(stack, name) for name in [*names, names[0]])
+        *backends, again = (_started(stack, name, timeout_s) for name in [*names, names[0]])
         for suite, width in widths:
             result = throughput.measure(width, backends, generations, seed, again)
             writer.append(result.model_copy(update={"suite": suite}))
 
 
-def _started(stack: ExitStack, name: str) -> BackendProcess:
+def _started(stack: ExitStack, name: str, timeout_s: float) -> BackendProcess:
     """Starts on its first request."""
-    process = registry.start(name)
+    process = registry.start(name, timeout_s)
     stack.callback(process.close)
     return process

@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.backends.llama_cpp.builds import worker_arguments
 from sampler_parity.harness.backends.llama_cpp.token_trie import Worker
-from sampler_parity.harness.bundle.records.skip_ratio import (
+from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.harness.inputs.models import model_path
+from sampler_parity.harness.inputs.vocabularies import read_vocab
+from sampler_parity.harness.protocol.measured import (
     Interval,
     Law,
     Measured,
@@ -26,9 +28,6 @@ from sampler_parity.harness.bundle.records.skip_ratio import (
     SetCosts,
     Way,
 )
-from sampler_parity.harness.errors import InputError, Unsupported
-from sampler_parity.harness.inputs.models import model_path
-from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.trie.costs import own_costs, set_costs, trie_left
 from sampler_parity.harness.trie.grammar import Grammar, Span
 from sampler_parity.harness.trie.law import law
@@ -57,7 +56,8 @@ Spans = dict[str, list[list[Span]]]
 class Bench:
     """A model, prompts, the leaves of a payload, and every way to generate one of them.
 
-    build: of llama.cpp, as BUILD or BUILD:DEVICE. delay_ms: what every forward pass takes longer in
+    descriptor: a workload's name, a JSON file, or the texts. worker: llama.cpp; by default the one
+    installed. delay_ms: what every forward pass takes longer in
     what is timed, as with a larger model. Raises InputError for what does not
     fit together, Unsupported for a build that cannot generate.
     """
@@ -65,16 +65,16 @@ class Bench:
     def __init__(
         self,
         model: str,
-        descriptor: str,
+        descriptor: str | list[str],
         prompts: tuple[str, ...] = PROMPTS,
         grammar: str = "",
         model_id: str = "",
-        build: str = "",
+        worker: Worker | None = None,
         delay_ms: float = 0.0,
     ) -> None:
         path = model_path(model)
         model_id = model_id or path.stem
-        self.model, self.worker = model, Worker(*worker_arguments(build) if build else ())
+        self.model, self.worker = model, worker or Worker()
         if "generate" not in self.worker.hello().capabilities:
             raise Unsupported(f"llama.cpp {self.worker.library.release} decodes no model here")
         self.session = Session(self.worker, path, [{"greedy": {}}], model_id=model_id)
@@ -88,7 +88,8 @@ class Bench:
         try:
             self.payload.check(self.session.model.n_vocab, model_id)
         except ChainError as error:
-            raise InputError(descriptor, str(error), "see docs/token-trie.md") from None
+            name = descriptor if isinstance(descriptor, str) else "leaves"
+            raise InputError(name, str(error), "see docs/token-trie.md") from None
         self.leaves = self.payload.descriptors[0].leaves
         texts = [text_of(leaf.tokens, self.vocab) for leaf in self.leaves]
         self.texts = {text.encode() for text in texts}

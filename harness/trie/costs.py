@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sampler_parity.harness.backends.llama_cpp.libllama import Libllama, default_folder
 from sampler_parity.harness.backends.llama_cpp.token_trie import FlatTrie, NativeTrie
 from sampler_parity.harness.backends.llama_cpp.worker import NativeCandidates
-from sampler_parity.harness.bundle.records.skip_ratio import OwnCosts, SetCosts
+from sampler_parity.harness.protocol.measured import OwnCosts, SetCosts
 from sampler_parity.harness.trie.grammar import Grammar
 from sampler_parity.harness.trie.session import Session, Tries, build_tries, payload_of
 from sampler_parity.harness.trie.workloads import leaf_texts

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.harness.backends.llama_cpp.decode import Context
-from sampler_parity.harness.bundle.records.skip_ratio import Law
+from sampler_parity.harness.protocol.measured import Law
 from sampler_parity.reference.trie import Leaf, Node
 from sampler_parity.reference.vocab import Vocab
 

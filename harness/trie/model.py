@@ -6,7 +6,7 @@ A token of the grammar takes one pass, a forced token of the trie none. A pass t
 tokens along is taken to cost as much as one that does not.
 """
 
-from sampler_parity.harness.bundle.records.skip_ratio import DECODE_MS, Measured, Modelled, Way
+from sampler_parity.harness.protocol.measured import DECODE_MS, Measured, Modelled, Way
 
 
 def speed_up(way: Way, grammar: Way, decode_us: tuple[float, float]) -> float:

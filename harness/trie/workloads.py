@@ -73,20 +73,22 @@ def _in_digits(i: int, n: int) -> str:
 
 
 def read_descriptor(
-    given: str, model_id: str, tokenize: Callable[[str], list[int]]
+    source: str | list[str], model_id: str, tokenize: Callable[[str], list[int]]
 ) -> tuple[str, Payload]:
-    """The payload as JSON and as read, of a file or a workload's name. Raises InputError."""
+    """The payload as JSON and as read, of a file, a workload's name or texts. Raises InputError."""
+    name = source if isinstance(source, str) else "leaves"
     try:
-        if given.endswith(".json") or Path(given).is_file():
-            text = Path(given).read_text()
+        if isinstance(source, str) and (source.endswith(".json") or Path(source).is_file()):
+            text = Path(source).read_text()
         else:
-            leaves = {leaf.strip(): tokenize(leaf) for leaf in leaf_texts(given)}
-            text = json.dumps(payload_of(model_id, given, leaves))
+            texts = leaf_texts(source) if isinstance(source, str) else source
+            leaves = {leaf.strip(): tokenize(leaf) for leaf in texts}
+            text = json.dumps(payload_of(model_id, name, leaves))
         return text, read_payload(text)
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(given, f"cannot be read: {error}") from None
+        raise InputError(name, f"cannot be read: {error}") from None
     except ChainError as error:
-        raise InputError(given, str(error), "see docs/token-trie.md") from None
+        raise InputError(name, str(error), "see docs/token-trie.md") from None
 
 
 def text_of(tokens: Iterable[int], vocab: Vocab) -> str:

@@ -1,8 +1,8 @@
 """`run skip_ratio`: suites, what is required, records in the bundle, what cannot be measured."""
 
 import json
-import os
-import time
+import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,25 +11,25 @@ import pytest
 from sampler_parity.harness.backends.llama_cpp.token_trie import FlatTrie
 from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.bundle.records.ends import Footer
-from sampler_parity.harness.bundle.records.skip_ratio import (
-    Check,
-    Law,
-    Modelled,
-    SkipRatioResult,
-    Way,
-)
-from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.bundle.records.skip_ratio import Check, SkipRatioResult
+from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.measured import Law, Modelled, Way
+from sampler_parity.harness.protocol.messages import plain
 from sampler_parity.harness.run import skip_ratio
 from sampler_parity.harness.suite.blocks.skip_ratio import Short, SkipRatios, Workload
 from sampler_parity.harness.suite.file import expand_workloads, find_suites, read_suite
 from sampler_parity.harness.trie import bench as trie_bench
 from sampler_parity.harness.trie.bench import Bench, children_of, run
+from sampler_parity.harness.trie.llama_cpp import Worker
 from sampler_parity.harness.trie.model import foretold, modelled, speed_up
 from sampler_parity.harness.trie.session import Tries
 from sampler_parity.reference.trie import Leaf, build_trie
 from tests.support.command_line import cli, refused
 from tests.support.report_bundles import run_info
 from tests.support.skip_ratios import BLOCK, GRAMMAR, TRIE, measured, result, way, workload
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "adapter.py"
 
 
 def test_the_suites_expand_and_their_quick_part_is_on_the_small_model() -> None:
@@ -180,7 +180,8 @@ def test_backends_without_a_native_chain_are_unsupported_with_the_reason(
     tmp_path: Path, tiny: Path
 ) -> None:
     writer = writer_in(tmp_path)
-    skip_ratio.run_workloads([("s", small(tiny))], ["reference", "a=b c"], writer)
+    names = ["reference", f"a={sys.executable} {EXAMPLE}"]
+    skip_ratio.run_workloads([("s", small(tiny))], names, writer)
     found = records(writer)
     assert [r.verdict for r in found] == ["unsupported"] * 2
     assert [r.id for r in found] == ["x/enum:2-tiny@reference", "x/enum:2-tiny@a"]
@@ -193,34 +194,75 @@ def test_a_build_that_cannot_generate_is_unsupported_with_its_release(
     monkeypatch.setattr(
         "sampler_parity.harness.backends.llama_cpp.worker.Worker._decodes", lambda _: []
     )
-    verdict, detail, found = skip_ratio.measure(small(tiny), "", 0)
-    assert (verdict, found) == ("unsupported", None)
-    assert detail == "llama.cpp v0.5.0 decodes no model here"
+    request = p.SkipRatioRequest(
+        model=str(tiny), leaves=["A", "B"], prompts=["one"], rounds=1, seed=0
+    )
+    with pytest.raises(Unsupported, match=r"llama\.cpp v0\.5\.0 decodes no model here"):
+        Worker().skip_ratio(request)
 
 
-def dies(*_: Any) -> Any:
-    os.abort()
+# An adapter of another author's: it says what it measured, but for what its third argument does to
+# the first request.
+ADAPTER = """
+import json, os, sys, time
+for line in sys.stdin:
+    asked = json.loads(line)
+    if asked["do"] == "hello":
+        reply = {"ok": True, "name": "mine", "version": "1", "samplers": []}
+        reply["capabilities"] = ["skip_ratio"]
+    elif asked["do"] == "bye":
+        break
+    else:
+        if not os.path.exists(sys.argv[2]):
+            open(sys.argv[2], "w").close()
+            exec(sys.argv[3])
+        measured = json.load(open(sys.argv[1]))
+        measured["pairs"] = asked["rounds"] * len(asked["prompts"])
+        measured["leaves"] = len(asked["leaves"])
+        reply = {"ok": True, "measured": measured}
+    print(json.dumps(reply), flush=True)
+"""
 
 
-def sleeps(*_: Any) -> Any:
-    time.sleep(600)
+def adapter(folder: Path, act: str = "pass") -> str:
+    """Its name for -b; act: what it does when it is asked first."""
+    (folder / "adapter.py").write_text(ADAPTER)
+    text = json.dumps(plain(measured(model="theirs").model_dump()))
+    (folder / "measured.json").write_text(text)
+    files = [str(folder / name) for name in ("adapter.py", "measured.json", "asked")]
+    return f"mine={shlex.join([sys.executable, *files, act])}"
+
+
+def test_an_adapter_of_another_author_has_its_skip_ratio_measured(
+    tmp_path: Path, tiny: Path
+) -> None:
+    writer = writer_in(tmp_path)
+    skip_ratio.run_workloads([("s", small(tiny))], [adapter(tmp_path)], writer)
+    (found,) = records(writer)
+    assert (found.id, found.verdict, found.ok) == ("x/enum:2-tiny@mine", "measured", True)
+    assert found.measured == measured(model=str(tiny), pairs=1, leaves=2)
 
 
 @pytest.mark.parametrize(
-    ("fault", "verdict"), [(dies, "crashed"), (sleeps, "timeout")], ids=["dies", "hangs"]
+    ("act", "verdict", "detail"),
+    [
+        ("os.abort()", "crashed", "the process that measured died: signal SIGABRT"),
+        ("time.sleep(600)", "timeout", "not measured within 3 s"),
+        ("asked['rounds'] += 1", "crashed", "1 spans among 2 leaves were asked for"),
+        ("asked['leaves'] = ['A']", "crashed", "1 spans among 2 leaves were asked for"),
+    ],
+    ids=["dies", "hangs", "other-rounds", "other-leaves"],
 )
 @pytest.mark.slow
 def test_a_measurement_that_takes_its_process_down_costs_one_result(
-    tiny: Path, monkeypatch: pytest.MonkeyPatch, fault: Any, verdict: str
+    tmp_path: Path, tiny: Path, act: str, verdict: str, detail: str
 ) -> None:
-    right = skip_ratio.measure
-    process = skip_ratio._Process()
-    monkeypatch.setattr(skip_ratio, "measure", fault)
-    limit_s = 2.0 if fault is sleeps else 120.0
-    assert process.measure(small(tiny), "", 0, limit_s)[0] == verdict
-    monkeypatch.setattr(skip_ratio, "measure", right)
-    assert process.measure(small(tiny), "", 0, 120.0)[0] == "measured"
-    process.close()
+    writer = writer_in(tmp_path)
+    workloads = [("s", small(tiny)), ("s", small(tiny, id="y"))]
+    skip_ratio.run_workloads(workloads, [adapter(tmp_path, act)], writer, timeout_s=0.2)
+    first, second = records(writer)
+    assert (first.verdict, second.verdict) == (verdict, "measured")
+    assert detail in first.detail
 
 
 @pytest.mark.slow

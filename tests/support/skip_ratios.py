@@ -5,14 +5,8 @@ from typing import Any
 
 from sampler_parity.harness.bundle.bundle import Bundle, create, read_finished
 from sampler_parity.harness.bundle.records.ends import Footer
-from sampler_parity.harness.bundle.records.skip_ratio import (
-    Law,
-    Measured,
-    OwnCosts,
-    SetCosts,
-    SkipRatioResult,
-    Way,
-)
+from sampler_parity.harness.bundle.records.skip_ratio import SkipRatioResult
+from sampler_parity.harness.protocol.measured import Law, Measured, OwnCosts, SetCosts, Way
 from sampler_parity.harness.run import skip_ratio
 from sampler_parity.harness.suite.blocks.skip_ratio import SkipRatios, Workload
 from sampler_parity.harness.trie.model import modelled

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from pydantic import Field
 
-from sampler_parity.harness.bundle.records.skip_ratio import Check, Measured
+from sampler_parity.harness.bundle.records.skip_ratio import Check
 from sampler_parity.harness.inputs.models import GOLDEN
+from sampler_parity.harness.protocol.measured import Measured
 from sampler_parity.harness.suite.blocks.grid import Block
 from sampler_parity.harness.trie.workloads import PROMPTS, leaf_texts
 

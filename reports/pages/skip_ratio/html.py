@@ -2,7 +2,7 @@
 
 from markupsafe import Markup
 
-from sampler_parity.harness.bundle.records.skip_ratio import DECODE_MS
+from sampler_parity.harness.protocol.measured import DECODE_MS
 from sampler_parity.reports.pages.skip_ratio.chart import by_decode, by_leaves
 from sampler_parity.reports.pages.skip_ratio.model import SkipRatioReport
 from sampler_parity.reports.pages.skip_ratio.words import (
