@@ -1,0 +1,64 @@
+"""`run --timeout`: it reaches whatever a run asks of a backend."""
+
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+
+from sampler_parity.harness.bundle import bundle
+from sampler_parity.harness.run import cases
+from tests.support.command_line import cli
+
+# Greets, and is silent when it is asked for anything.
+SILENT = """
+import json, sys, time
+for line in sys.stdin:
+    if '"bye"' in line:
+        break
+    if '"hello"' not in line:
+        time.sleep(600)
+    claims = ["run", "draws", "time", "throughput", "skip_ratio"]
+    said = {"name": "silent", "version": "1", "capabilities": claims, "samplers": ["greedy"]}
+    print(json.dumps({"ok": True} | said), flush=True)
+"""
+
+SUITE = """
+name = "s"
+sizes = [16]
+[[grid]]
+id = "greedy"
+sampler = "greedy"
+chain = [{ greedy = {} }]
+[[skip_ratio]]
+id = "x"
+description = "d"
+why = "w"
+models = ["small"]
+leaves = ["enum:2"]
+prompts = 1
+rounds = 1
+"""
+
+
+def test_timings_and_skip_ratios_end_when_the_timeout_says(tmp_path: Path) -> None:
+    (tmp_path / "silent.py").write_text(SILENT)
+    (tmp_path / "timing.toml").write_text(SUITE.partition("[[skip_ratio]]")[0])
+    (tmp_path / "skip.toml").write_text('name = "s"\n[[skip' + SUITE.partition("[[skip")[2])
+    name = f"silent={shlex.join([sys.executable, str(tmp_path / 'silent.py')])}"
+    suites = [tmp_path / "timing.toml", tmp_path / "skip.toml"]
+    cli("run", *suites, "-b", name, "--timeout", "0.1", "-o", tmp_path / "b")
+    done = bundle.read(tmp_path / "b")
+    assert [t.failed["silent"] for t in done.timings] == ["timeout: no reply within 0.1 s"]
+    assert [r.detail for r in done.skip_ratios] == ["not measured within 1.5 s"]
+
+
+def test_the_drift_asks_with_the_timeout_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, float]] = []
+    monkeypatch.setattr(cases, "backend", lambda name, timeout_s: asked.append((name, timeout_s)))
+    monkeypatch.setattr(
+        "sampler_parity.harness.parity.releases.drift.change_results",
+        lambda *arguments: [arguments[-1]("reference@b4753")],
+    )
+    cases.run_changes([], {}, {"reference@b4753": "b4753"}, 7.5)
+    assert asked == [("reference@b4753", 7.5)]
