@@ -1,0 +1,75 @@
+"""Each sampler and each engine has all that CONTRIBUTING.md asks for: what is missing is named."""
+
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+from sampler_parity.harness.backends.engines import ENGINES, WORKERS, Engine
+from sampler_parity.harness.mutants import MUTANTS
+from sampler_parity.reference.registry import ALL_ROWS, ROWS
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+NO_MUTANTS = {"softmax", "tail_free"}  # they left llama.cpp; two lines of reference each
+TESTED_IN = {"softmax": "removed_samplers", "tail_free": "removed_samplers"}
+
+
+def lacking(root: Path) -> list[str]:
+    """One line for each thing that is missing, with the place where it belongs."""
+    return [*_samplers(root), *_engines(root)]
+
+
+def _samplers(root: Path) -> list[str]:
+    files = {path.stem for path in (root / "reference" / "samplers").glob("[!_]*.py")}
+    lines = [
+        f"sampler {name}: no row in reference/registry.py" for name in sorted(files - {*ALL_ROWS})
+    ]
+    about = [tomllib.loads(path.read_text()) for path in (root / "suites").glob("*/*.toml")]
+    suites = {suite.get("sampler") for suite in about}
+    mutants = Counter(mutant.sampler for mutant in MUTANTS.values())
+    for name in ROWS:
+        if name not in suites:
+            lines.append(f"sampler {name}: no suite suites/parity/{name}.toml with its name")
+        if not (root / "tests" / "reference" / f"test_{TESTED_IN.get(name, name)}.py").is_file():
+            lines.append(f"sampler {name}: no test tests/reference/test_{name}.py")
+    return lines + [
+        f"sampler {name}: {mutants[name]} of 3 mutants in harness/mutants/{name}.py"
+        for name in sorted({*ALL_ROWS} - NO_MUTANTS)
+        if mutants[name] < 3
+    ]
+
+
+def _engines(root: Path) -> list[str]:
+    folder = root / "harness" / "backends"
+    lines = []
+    for path in sorted(folder.rglob("*.py")):
+        module = ".".join(path.relative_to(root).with_suffix("").parts)
+        has_worker = "\nclass Worker" in path.read_text()
+        if has_worker and f"sampler_parity.{module}" not in {*WORKERS.values(), *SHARED}:
+            lines.append(f"{path.relative_to(root)}: no row in harness/backends/engines.py")
+    rooms = (path for path in (root / "tests").iterdir() if path.name != "project")
+    tests = "".join(path.read_text() for room in rooms for path in room.rglob("test_*.py"))
+    for name, row in ENGINES.items():
+        if not (folder / _adapter(row)).is_file():
+            lines.append(f"engine {name}: no adapter harness/backends/{_adapter(row)}")
+        lines += [
+            f"engine {name}: no suite {suite}"
+            for suite in (*row.suites, *row.draws)
+            if not (root / "suites" / f"{suite}.toml").is_file()
+            and not any((root / "suites" / suite).glob("*.toml"))
+        ]
+        if f'"{name}"' not in tests:
+            lines.append(f"engine {name}: no test below tests/ names it")
+    return lines
+
+
+# Classes that several workers share, and no backend by themselves.
+SHARED = {"sampler_parity.harness.backends.grammars.engine"}
+
+
+def _adapter(row: Engine) -> str:
+    return row.command[1] if row.command else f"{row.module.replace('.', '/')}.py"
+
+
+def test_every_sampler_and_every_engine_has_all_its_parts() -> None:
+    lines = lacking(ROOT)
+    assert not lines, "\n".join(lines)
