@@ -5,7 +5,6 @@ with is imported as it begins, so that another does not wait for it.
 """
 
 import sys
-from concurrent.futures import BrokenExecutor
 
 import typer
 
@@ -44,6 +43,10 @@ def main() -> None:
     except InputError as error:
         print(f"sampler-parity: {error}", file=sys.stderr)
         sys.exit(2)
-    except BrokenExecutor:
+    except RuntimeError as error:
+        from concurrent.futures import BrokenExecutor  # loads more than all of this room
+
+        if not isinstance(error, BrokenExecutor):
+            raise
         print("sampler-parity: a process of the run died: run with --resume", file=sys.stderr)
         sys.exit(2)

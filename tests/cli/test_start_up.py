@@ -21,7 +21,10 @@ import pytest
         ),
         (
             "sampler_parity.harness.cli.app",
-            ["numba", "scipy.stats", "scipy.special", "matplotlib", "hypothesis"],
+            [
+                *("numba", "scipy", "matplotlib", "hypothesis", "numpy", "pydantic", "logging"),
+                *("rich", "sampler_parity.reference", "sampler_parity.reports"),
+            ],
         ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
