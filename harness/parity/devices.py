@@ -63,10 +63,9 @@ def merged(results: list[CaseResult]) -> CaseResult:
     )
 
 
-def measure(
-    case: Case, logits: Computed, backends: Sequence[Backend], artifacts: Path | None
-) -> DecodeResult:
+def measure(case: Case, backends: Sequence[Backend], artifacts: Path | None) -> DecodeResult:
     """Decode the prompt on every backend and compare with the first. Keeps the last row of each."""
+    logits = case.computed
     found: dict[str, LogitsFigures] = {}
     first: Rows | None = None
     for i, backend in enumerate(backends):

@@ -5,7 +5,7 @@ before still count; the backend is not asked for the rest, where anything could 
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ import numpy as np
 
 from sampler_parity.harness.bundle.artifacts import stage_file, write_arrays
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
-from sampler_parity.harness.inputs.logits import Computed, Decoded
 from sampler_parity.harness.parity.classify import Difference, classify, identical
 from sampler_parity.harness.parity.devices import merged, on_rows, rows_of
 from sampler_parity.harness.parity.draws import draws_on
@@ -24,30 +23,35 @@ from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.ask import Got, Ran
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
-from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.suite.case import Case, Kind
 from sampler_parity.harness.suite.prepared import Prepared, Trace, prepare, state_before
 from sampler_parity.harness.verdicts import Verdict, worst
 from sampler_parity.reference import Candidates
+
+Releases = Mapping[str, str]
+Judge = Callable[[Case, Sequence[Backend], Path | None, Releases], CaseResult]
 
 
 def execute(
     case: Case,
     backends: Sequence[Backend],
     artifacts: Path | None = None,
-    releases: Mapping[str, str] | None = None,
+    releases: Releases | None = None,
 ) -> CaseResult:
     """Run a case everywhere. Never raises for what a backend does; that is a verdict.
 
     artifacts: a folder for the arrays of the first stage that differs. releases: by backend, the
-    release that it is judged by; v0.5.0, as the case requires, for those that are not named.
+    release that it is judged by; v0.5.0, as the case requires, for those that are not named. Not
+    for logits alone, which have no verdict: `measure` of harness/parity/devices.py.
     """
-    if isinstance(case.logits, Decoded):
-        return execute_generate(case, case.logits, backends, artifacts)
-    if isinstance(case.logits, Computed):
-        own = [_on_own_logits(case, case.logits, b, artifacts, releases) for b in backends]
-        return merged(own)
+    return JUDGES[case.kind](case, backends, artifacts, releases or {})
+
+
+def _on_given_logits(
+    case: Case, backends: Sequence[Backend], artifacts: Path | None, releases: Releases
+) -> CaseResult:
     ready = prepare(case)
-    releases, meanings = releases or {}, Meanings(ready)
+    meanings = Meanings(ready)
     start = time.perf_counter()
     wanted = wanted_of(ready)
     reference_s = time.perf_counter() - start
@@ -68,22 +72,24 @@ def execute(
         draws=case.draws,
         reference_s=reference_s,
         refusal=wanted.refusal,
-        unmet="" if case.draws else unmet(case, wanted.trace),
+        unmet="" if case.kind == "draws" else unmet(case, wanted.trace),
         backends={name: result for name, (result, _) in judged.items()},
         required={name: required for name, (_, required) in judged.items()},
     )
 
 
 def _on_own_logits(
-    case: Case,
-    logits: Computed,
-    backend: Backend,
-    artifacts: Path | None,
-    releases: Mapping[str, str] | None,
+    case: Case, backends: Sequence[Backend], artifacts: Path | None, releases: Releases
 ) -> CaseResult:
-    """The case on one backend, on the logits that its own device computes."""
+    """The case on each backend, on the logits that its own device computes."""
+    return merged([_on_device(case, backend, artifacts, releases) for backend in backends])
+
+
+def _on_device(
+    case: Case, backend: Backend, artifacts: Path | None, releases: Releases
+) -> CaseResult:
     try:
-        rows = rows_of(backend, logits)
+        rows = rows_of(backend, case.computed)
     except BackendFailure as failure:
         return CaseResult(
             id=case.id,
@@ -93,6 +99,14 @@ def _on_own_logits(
             required={backend.name: case.required(backend.name)},
         )
     return execute(on_rows(case, rows), [backend], artifacts, releases)
+
+
+JUDGES: dict[Kind, Judge] = {
+    "stages": _on_given_logits,
+    "draws": _on_given_logits,
+    "generation": execute_generate,
+    "on_device": _on_own_logits,
+}
 
 
 def on_backend(

@@ -7,7 +7,7 @@ difference both chains have accepted the same tokens; there the comparison ends,
 import hashlib
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,10 +28,16 @@ from sampler_parity.reference import Candidates, UndefinedInputError, build_chai
 
 
 def execute_generate(
-    case: Case, decoded: Decoded, backends: Sequence[Backend], artifacts: Path | None
+    case: Case,
+    backends: Sequence[Backend],
+    artifacts: Path | None,
+    releases: Mapping[str, str] | None = None,
 ) -> CaseResult:
-    """Generate on every backend. steps: the tokens that were compared, on any of them."""
-    request = request_of(case, decoded)
+    """Generate on every backend. steps: the tokens that were compared, on any of them.
+
+    releases: generations are judged by v0.5.0, whatever is asked for.
+    """
+    request = request_of(case, case.decoded)
     reference_s, steps = 0.0, 0
     first: tuple[list[int], NDArray[np.float32]] | None = None
     results: dict[str, BackendResult] = {}

@@ -77,7 +77,7 @@ def _steps(case: Case) -> Iterator[Case]:
 
 
 def _stages(case: Case) -> Iterator[Case]:
-    decoded = isinstance(case.logits, Decoded)  # whose last stage must select a token
+    decoded = case.kind == "generation"  # whose last stage must select a token
     for i in range(len(case.chain) - decoded):
         if len(case.chain) > 1:
             yield _with(case, chain=case.chain[:i] + case.chain[i + 1 :])

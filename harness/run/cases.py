@@ -21,7 +21,6 @@ from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.records.change import ChangeResult
 from sampler_parity.harness.bundle.records.decode import DecodeResult
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.inputs.logits import Computed
 from sampler_parity.harness.parity.devices import measure, on_rows, rows_of
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.parity.releases import drift
@@ -68,8 +67,8 @@ def run_chunk(
     results: list[Result] = []
     shrunk = 0
     for suite, case in cases:
-        if isinstance(case.logits, Computed) and not case.chain:
-            measured = measure(case, case.logits, backends, artifacts)
+        if case.kind == "logits":
+            measured = measure(case, backends, artifacts)
             results.append(measured.model_copy(update={"suite": suite}))
             continue
         try:
@@ -110,8 +109,8 @@ def counterexample(
         return None
     verdict = result.backends[failing[0].name].verdict
 
-    if isinstance(case.logits, Computed):
-        case = on_rows(case, rows_of(failing[0], case.logits))
+    if case.kind == "on_device":
+        case = on_rows(case, rows_of(failing[0], case.computed))
 
     def fails(smaller: Case) -> bool:
         again = execute(smaller, [failing[0]], None, releases)

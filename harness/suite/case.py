@@ -101,7 +101,7 @@ class Case(BaseModel):
 
     @property
     def kind(self) -> Kind:
-        """What is done with the case; harness/parity/execute.py has a row for each.
+        """What is done with the case: JUDGES of harness/parity/execute.py has what judges it.
 
         stages: every stage of every step is compared; draws: many tokens from one state;
         generation: a backend decodes and samples; on_device: the chain on logits that each backend
@@ -112,6 +112,18 @@ class Case(BaseModel):
         if isinstance(self.logits, Computed):
             return "on_device" if self.chain else "logits"
         return "draws" if self.draws else "stages"
+
+    @property
+    def decoded(self) -> Decoded:
+        """The logits of a generation."""
+        assert isinstance(self.logits, Decoded)
+        return self.logits
+
+    @property
+    def computed(self) -> Computed:
+        """The logits that each backend computes for itself."""
+        assert isinstance(self.logits, Computed)
+        return self.logits
 
     @property
     def cost(self) -> int:

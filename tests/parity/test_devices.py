@@ -233,9 +233,7 @@ def test_figures_of_a_device_are_against_the_first(
 ) -> None:
     case = computed(tiny, [], logits={"keep": True})
     assert isinstance(case.logits, Computed)
-    found = devices.measure(
-        case, case.logits, [inside(name="first"), inside(Other(), name="other")], tmp_path
-    )
+    found = devices.measure(case, [inside(name="first"), inside(Other(), name="other")], tmp_path)
     first, other = found.backends["first"], found.backends["other"]
     assert (found.rows, found.first) == (len(HELLO), "first")
     assert (first.difference, first.kl_max, first.top1) == (0.0, 0.0, len(HELLO))
@@ -258,9 +256,9 @@ def test_a_device_without_logits_is_recorded_with_the_reason(
     lazy = inside(Lazy(), name="lazy")
     lazy.scratch.view(0, len(HELLO) * N_VOCAB, np.float32)[:] = 1  # what an older request left
     reason = "rejected: the logits after token 0 are missing or have a NaN"
-    found = devices.measure(case, case.logits, [inside(name="first"), lazy], None)
+    found = devices.measure(case, [inside(name="first"), lazy], None)
     assert found.backends["lazy"] == LogitsFigures(failed=reason)
-    found = devices.measure(case, case.logits, [lazy, inside(name="first")], None)
+    found = devices.measure(case, [lazy, inside(name="first")], None)
     assert found.backends["first"].difference is None  # there is nothing to compare with
     result = execute(computed(tiny, [{"greedy": {}}]), [lazy])
     assert (result.backends["lazy"].verdict, result.ok) == ("rejected", False)

@@ -40,7 +40,7 @@ class Wanted:
 
 
 def wanted_of(ready: Prepared) -> Wanted:
-    if ready.case.draws:
+    if ready.case.kind == "draws":
         try:
             return Wanted([], reference_draws(ready), "")
         except UndefinedInputError as error:

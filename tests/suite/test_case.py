@@ -1,0 +1,44 @@
+"""harness/suite/case.py: each case is of one kind, and each kind has something that runs it."""
+
+from typing import Any, get_args
+
+import pytest
+
+from sampler_parity.harness.parity.execute import JUDGES
+from sampler_parity.harness.suite.case import Case, Kind
+
+GREEDY: list[dict[str, Any]] = [{"greedy": {}}]
+DECODED = {"decoded": "small", "prompt": [1, 2]}
+COMPUTED = {"computed": "small", "prompt": [1, 2]}
+
+
+def case_of(chain: list[dict[str, Any]], logits: dict[str, Any], **options: Any) -> Case:
+    about = {"id": "c", "description": "d", "why": "w"}
+    return Case.model_validate({**about, "chain": chain, "logits": logits, **options})
+
+
+@pytest.mark.parametrize(
+    ("chain", "logits", "options", "kind"),
+    [
+        (GREEDY, {"values": [1.0, 2.0]}, {}, "stages"),
+        ([], {"values": [1.0, 2.0]}, {}, "stages"),
+        ([{"dist": {"seed": 1}}], {"values": [1.0, 2.0]}, {"draws": 5}, "draws"),
+        (GREEDY, DECODED, {}, "generation"),
+        (GREEDY, COMPUTED, {}, "on_device"),
+        ([], COMPUTED, {}, "logits"),
+    ],
+    ids=["stages", "no-stages", "draws", "generation", "on-device", "logits"],
+)
+def test_kind_of_a_case_follows_from_its_logits_draws_and_chain(
+    chain: list[dict[str, Any]], logits: dict[str, Any], options: dict[str, Any], kind: Kind
+) -> None:
+    assert case_of(chain, logits, **options).kind == kind
+
+
+def test_every_kind_but_logits_alone_has_its_judge() -> None:
+    assert JUDGES.keys() == set(get_args(Kind)) - {"logits"}
+
+
+def test_cost_is_values_through_stages_and_a_draw_costs_sixteen() -> None:
+    assert case_of(GREEDY * 2, {"values": [1.0, 2.0]}, steps=3).cost == 2 * 3 * 2
+    assert case_of([{"dist": {"seed": 1}}], {"values": [1.0]}, draws=5).cost == 80
