@@ -1,0 +1,56 @@
+"""A bundle and a history that release 0.1.0 wrote are read, reported and gated as it did.
+
+tests/support/last_release holds both, with what that release said of them: 2 cases, a distribution
+cell, a timing and a skip ratio on llama.cpp and on a planted fault.
+"""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sampler_parity.harness.bundle import bundle
+from sampler_parity.harness.cli.app import app
+
+WRITTEN = Path(__file__).parent.parent / "support" / "last_release"
+
+
+def said(*arguments: str | Path, status: int) -> str:
+    done = CliRunner().invoke(app, [*map(str, arguments)])
+    assert done.exit_code == status, done.output
+    return done.output
+
+
+def test_every_record_of_the_last_release_is_read() -> None:
+    read = bundle.read_finished(WRITTEN / "bundle")
+    assert (len(read.cases), len(read.cells), len(read.timings), len(read.skip_ratios)) == (
+        *(2, 1, 1, 2),
+    )
+
+
+@pytest.mark.parametrize("page", ["index", "parity", "throughput", "skip-ratio"])
+def test_report_of_the_last_release_reads_as_it_did(page: str, tmp_path: Path) -> None:
+    said("report", WRITTEN / "bundle", "-f", "md", "-o", tmp_path, status=0)
+    expected = (WRITTEN / "report" / f"{page}.md").read_text(encoding="utf-8")
+    assert (tmp_path / f"{page}.md").read_text(encoding="utf-8") == expected
+
+
+def test_gate_judges_the_last_release_as_it_did() -> None:
+    output = said("gate", WRITTEN / "bundle", "--policy", WRITTEN / "gate.toml", status=1)
+    assert output == (WRITTEN / "gate.txt").read_text(encoding="utf-8")
+
+
+def test_explain_shows_the_last_release_as_it_did() -> None:
+    output = said("explain", WRITTEN / "bundle", "top_p/crossing-token-is-kept", status=0)
+    assert output == (WRITTEN / "explain.txt").read_text(encoding="utf-8")
+
+
+def test_history_of_the_last_release_is_shown_and_goes_on(tmp_path: Path) -> None:
+    database = tmp_path / "history.sqlite"
+    shutil.copy(WRITTEN / "history.sqlite", database)
+    shown = (WRITTEN / "history.txt").read_text(encoding="utf-8")
+    assert said("history", "show", "-d", database, status=0) == shown
+    again = said("history", "add", WRITTEN / "bundle", "-d", database, status=0)
+    assert "already" in again
+    assert said("history", "show", "-d", database, status=0) == shown
