@@ -14,8 +14,8 @@ from sampler_parity.harness.suite.prepared import Prepared
 from sampler_parity.reference.random import Mt19937
 from sampler_parity.reference.walk import uniforms
 
-STRIDE = 7919  # between the seeds of two runs, so that their portions share none
-_MOST_DRAWS = 1 << 22  # of one request
+STRIDE = 7919  # between the seeds of two runs, so that their portions share none; a prime
+_MOST_DRAWS = 1 << 22  # of one request: 16 MiB of tokens
 _MOST_WORK = 1 << 30  # draws x tokens of one request: about ten seconds of llama.cpp
 
 

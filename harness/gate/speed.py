@@ -20,7 +20,7 @@ from sampler_parity.harness.gate.rules import Judged, by_first_rule, finding, ra
 from sampler_parity.harness.statistics.bootstrap import bootstrap_interval, ratio_of_medians
 from sampler_parity.harness.timing.verdict import compare_rounds, noise_of, rounds_of
 
-_RESAMPLES = 2000
+_RESAMPLES = 2000  # twice that of reports: a gate may ask for 99%
 MORE = "measure again, with more rounds (docs/gate.md)"
 
 

@@ -45,6 +45,10 @@ def _bimodal(rng: np.random.Generator, n: int) -> NDArray[Any]:
     return np.where(rng.random(n) < 0.5, rng.normal(-6, 1, n), rng.normal(4, 1, n))
 
 
+Family = Literal[
+    "normal", "zipf", "peaked", "flat", "bimodal", "ties", "equal", "masked", "negative", "wide",
+    "huge", "tiny", "one",
+]  # fmt: skip
 FAMILIES: dict[str, Callable[[np.random.Generator, int], NDArray[Any]]] = {
     "normal": lambda rng, n: rng.normal(0, 3, n),
     "zipf": _zipf,
@@ -111,10 +115,7 @@ class LiteralRows(_Source):
 class Generated(_Source):
     """A family at a vocabulary size; every step has other values, made from (seed, step)."""
 
-    family: Literal[
-        "normal", "zipf", "peaked", "flat", "bimodal", "ties", "equal", "masked", "negative",
-        "wide", "huge", "tiny", "one",
-    ]  # fmt: skip
+    family: Family
     n: int = Field(ge=1, le=1 << 20)
     seed: int = Field(default=0, ge=0)
 
@@ -191,7 +192,7 @@ Logits = Annotated[
 
 
 @functools.lru_cache(maxsize=48)
-def _generate(family: str, n: int, seed: int, step: int) -> Row:
+def _generate(family: Family, n: int, seed: int, step: int) -> Row:
     rng = np.random.default_rng([seed, step, n, sorted(FAMILIES).index(family)])
     with np.errstate(over="ignore", under="ignore"):
         row = FAMILIES[family](rng, n).astype(np.float32)

@@ -20,7 +20,7 @@ from sampler_parity.reference.samplers.dist import Dist
 # and in practice about its square root; 1e-5 covers n = 262,144 by either account of rounding.
 WIDTH = 1e-5
 _ABSOLUTE = 1e-6  # as `close` allows it
-_ULPS = 4 * 2.0**-23
+_ULPS = 4 * 2.0**-23  # as `close` allows it
 
 _THRESHOLD = {name: row.threshold for name, row in ROWS.items() if row.boundary}
 

@@ -21,7 +21,10 @@ from sampler_parity.reference.samplers.grammar import Grammar
 
 @dataclass(frozen=True)
 class Tolerance:
-    """What `close` allows: ULPs of float32, or an absolute error, whichever is larger."""
+    """What `close` allows: ULPs of float32, or an absolute error, whichever is larger.
+
+    By judgement: another library's expf, another order of a sum, a division: a unit or two each.
+    """
 
     ulps: int = 4
     absolute: float = 1e-6

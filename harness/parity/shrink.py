@@ -16,7 +16,7 @@ from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.checked import Checked
 from sampler_parity.reference import ChainError
 
-SCREEN_TOKENS = 24
+SCREEN_TOKENS = 24  # lines of a terminal, by convention
 _MOST_TOKENS = 1 << 16  # beyond, logits are not written out as literals
 
 Fails = Callable[[Case], bool]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.statistics import sequential
 
-ULP = 2.0**-23
+ULP = 2.0**-23  # of float32: its 23 bits of fraction
 
 
 def edges(p: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.statistics.tv import radius
 
+# Each small lag, then powers of two and of ten: lengths of buffers after which one is seeded again.
 LAGS = (1, 2, 3, 4, 5, 6, 7, 8, 16, 32, 64, 100, 128, 256, 512, 1000, 1024)
 
 

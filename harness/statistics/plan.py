@@ -18,8 +18,8 @@ import scipy
 
 from sampler_parity.harness.statistics import tv
 
-LOOKS = 7  # at n/64, n/32, ..., n
-MOST_DRAWS = 1 << 40
+LOOKS = 7  # at n/64, n/32, ..., n: a gross fault is decided with 2% of the draws
+MOST_DRAWS = 1 << 40  # a day of draws at ten million a second: a margin that needs more is refused
 PARTS = 3  # of the budget: alarms, upper ends, lower ends
 
 

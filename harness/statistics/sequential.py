@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.statistics.tv import Counts, Probabilities
 
+# Mixtures: every member costs the logarithm of their number once, and one is near any alternative.
 CONCENTRATIONS = (1e1, 1e2, 1e3, 1e4, 1e5, 1e6)
 RATES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.9)
 

@@ -28,7 +28,7 @@ from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.suite.blocks.timing import TimedChain
 
-APPLICATIONS = 16
+APPLICATIONS = 16  # of the second run beyond those of the first: starting and ending cancel
 _TIMEOUT_S = 600
 _PROGRAM = Path(__file__).parent / "count_applications.py"
 

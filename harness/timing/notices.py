@@ -9,11 +9,13 @@ import scipy
 from sampler_parity.harness.bundle.records.timing import TimingResult
 from sampler_parity.harness.timing.verdict import rounds_of
 
-DRIFT_P = 0.001
-DRIFT_LEAST = 0.05  # of the median, between the first and the last third of the rounds
-OUTLIER_MADS = 10  # median absolute deviations above the median
-OUTLIER_SHARE = 0.05
-MHZ_LEAST = 0.02
+DRIFT_P = 0.001  # a false notice in a thousand timings
+# of the median, from the first third of the rounds to the last: the effect that matters in reports
+DRIFT_LEAST = 0.05
+# median absolute deviations above the median: 6.7 standard deviations, 1 normal sample in 10^11
+OUTLIER_MADS = 10
+OUTLIER_SHARE = 0.05  # so many already move a p95
+MHZ_LEAST = 0.02  # less is the noise of reading the frequency, by choice
 BUSY = 1.5  # programs for each processor: ours is one of them
 
 

@@ -21,7 +21,7 @@ from sampler_parity.harness.suite.blocks.timing import TimedChain
 from sampler_parity.harness.suite.file import expand_timings, read_suite, suites_folder
 from sampler_parity.harness.timing import conditions
 
-REPETITIONS = 3
+REPETITIONS = 3  # of a round, by choice; the fastest counts, which an interrupt seldom meets
 RULE_SIZE = 131_072  # the rule on reference : llama.cpp is measured at test_perf's vocabulary size
 
 

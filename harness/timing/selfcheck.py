@@ -22,11 +22,12 @@ from sampler_parity.harness.timing import conditions
 from sampler_parity.harness.timing.rounds import time_chain
 from sampler_parity.harness.timing.verdict import compare_rounds, noise_of, rounds_of
 
+# percent. docs/timing.md has what was noticed of each, after each number of rounds.
 SLOW_DOWNS = (2.0, 5.0, 10.0, 25.0)
 ROUNDS = (10, 20, 40, 80)
-BATCH = 50
-EFFECT = 0.01
-ALARM_RATE = 0.05
+BATCH = 50  # trials with the same processes
+EFFECT = 0.01  # what `slower` must exceed; below the least slow-down
+ALARM_RATE = 0.05  # nominal, of intervals of 95%
 NATIVE = "llama.cpp"
 AGAIN = "again"
 

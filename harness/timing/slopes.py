@@ -17,7 +17,7 @@ from sampler_parity.harness.bundle.records.timing import TimingResult
 
 Over = Literal["n_vocab", "last_n"]
 
-LEAST_POINTS = 3
+LEAST_POINTS = 3  # two always lie on a line
 # a growth over the whole range that is less is what cold memory does to a call that does nothing
 LEAST_GROWTH_NS = 10_000
 

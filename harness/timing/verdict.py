@@ -26,7 +26,7 @@ from sampler_parity.harness.statistics.bootstrap import CONFIDENCE, bootstrap_in
 
 TimingVerdict = Literal["faster", "slower", "same-within", "inconclusive"]
 
-_RESAMPLES = 1000
+_RESAMPLES = 1000  # the ends of a 95% interval then lie on 25 resamples each
 
 
 @dataclass(frozen=True)

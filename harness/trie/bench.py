@@ -28,6 +28,7 @@ from sampler_parity.harness.protocol.measured import (
     SetCosts,
     Way,
 )
+from sampler_parity.harness.statistics.bootstrap import bootstrap_interval
 from sampler_parity.harness.trie.costs import own_costs, set_costs, trie_left
 from sampler_parity.harness.trie.grammar import Grammar, Span
 from sampler_parity.harness.trie.law import law
@@ -160,13 +161,15 @@ def ratio(pairs: list[tuple[Span, Span]], seed: int) -> tuple[float, Interval]:
     tokens = np.array([[len(a.tokens), len(b.tokens)] for a, b in pairs], np.float64)
     ns = np.array([[a.ns, b.ns] for a, b in pairs], np.float64)
 
-    def of(which: Any) -> Any:
+    def of(which: Any, axis: int = -1) -> Any:
         speed = tokens[which].sum(-2) / ns[which].sum(-2)
         return speed[..., 0] / speed[..., 1]
 
-    drawn = np.random.default_rng(seed).integers(len(pairs), size=(RESAMPLES, len(pairs)))
-    low, high = np.quantile(of(drawn), [0.025, 0.975])
-    return float(of(np.arange(len(pairs)))), (float(low), float(high))
+    every = np.arange(len(pairs))
+    value = float(of(every))
+    if len(pairs) < 2:
+        return value, (value, value)
+    return value, bootstrap_interval((every,), of, RESAMPLES, seed=seed)
 
 
 def agreement(got: list[tuple[int, ...]], wanted: list[tuple[int, ...]]) -> float:

@@ -1,9 +1,12 @@
+from typing import get_args
+
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
 from sampler_parity.harness.inputs.logits import (
     FAMILIES,
+    Family,
     Generated,
     LiteralRows,
     Literals,
@@ -58,3 +61,7 @@ def test_literal_rows_take_turns() -> None:
 def test_literals_need_values_or_probs(bad: dict[str, list[float]]) -> None:
     with pytest.raises(ValidationError, match="give either values or probs"):
         Literals(**bad)
+
+
+def test_every_family_that_a_suite_may_name_is_made() -> None:
+    assert set(FAMILIES) == set(get_args(Family))

@@ -3,17 +3,14 @@ are filled into a chain."""
 
 import itertools
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel
 
+from sampler_parity.harness.inputs.logits import Family
 from sampler_parity.harness.strict import STRICT
 from sampler_parity.harness.suite.case import Script
 
-Family = Literal[
-    "normal", "zipf", "peaked", "flat", "bimodal", "ties", "equal", "masked", "negative", "wide",
-    "huge", "tiny", "one",
-]  # fmt: skip
 Axes = dict[str, list[Any]]
 
 _SIZES = {"V": 0, "V+1": 1, "V-1": -1}

@@ -11,10 +11,10 @@ import numpy as np
 from pydantic import BaseModel, Field, model_validator
 
 from sampler_parity.harness.inputs import fixtures
-from sampler_parity.harness.inputs.logits import Logits
+from sampler_parity.harness.inputs.logits import Family, Logits
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.strict import STRICT
-from sampler_parity.harness.suite.blocks.grid import Axes, Block, Family, Subset, fill, points
+from sampler_parity.harness.suite.blocks.grid import Axes, Block, Subset, fill, points
 from sampler_parity.harness.suite.case import Case, Relation, Script
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from sampler_parity.harness.inputs.logits import Generated
-from sampler_parity.harness.suite.blocks.grid import Block, Family, fill
+from sampler_parity.harness.inputs.logits import Family, Generated
+from sampler_parity.harness.suite.blocks.grid import Block, fill
 from sampler_parity.harness.suite.blocks.matrix import History
 from sampler_parity.harness.suite.case import Case, Script
 from sampler_parity.reference.registry import ROWS

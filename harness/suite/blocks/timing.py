@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
-from sampler_parity.harness.inputs.logits import Generated, Logits
+from sampler_parity.harness.inputs.logits import Family, Generated, Logits
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.strict import STRICT
-from sampler_parity.harness.suite.blocks.grid import Axes, Family, Subset, fill, points
+from sampler_parity.harness.suite.blocks.grid import Axes, Subset, fill, points
 
 Steady = Literal["n_vocab", "last_n"]
 

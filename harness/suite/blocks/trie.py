@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from sampler_parity.harness.inputs.logits import Generated
-from sampler_parity.harness.suite.blocks.grid import Block, Family
+from sampler_parity.harness.inputs.logits import Family, Generated
+from sampler_parity.harness.suite.blocks.grid import Block
 from sampler_parity.harness.suite.case import Case, Script
 
 _BEFORE: list[list[dict[str, dict[str, Any]]]] = [
