@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from sampler_parity.harness.backends import registry
+from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
 from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.cli import engines
 from sampler_parity.harness.cli.app import app
@@ -79,7 +80,7 @@ def test_if_available_names_an_engine_that_is_not_here_and_is_no_failure(tmp_pat
     ("suite", "backend", "expected"),
     [
         ("parity/temp", "llama.cpp", True),
-        ("parity/temp", "llama.cpp@v0.5.0", True),
+        ("parity/temp", f"llama.cpp@{default_folder()}", True),
         ("parity/temp", "tsampler", False),
         ("devices", "llama.cpp", False),
         ("draws/tsampler", "tsampler", False),
