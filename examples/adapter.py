@@ -36,8 +36,10 @@ class TopK:
 
     def apply(self, c: Candidates) -> None:
         if self.k > 0:
-            kept = sorted(range(len(c.ids)), key=lambda i: -c.logits[i])[: self.k]
-            c.ids, c.logits, c.p = ([values[i] for i in kept] for values in (c.ids, c.logits, c.p))
+            survivors = sorted(range(len(c.ids)), key=lambda i: -c.logits[i])[: self.k]
+            c.ids, c.logits, c.p = (
+                [values[i] for i in survivors] for values in (c.ids, c.logits, c.p)
+            )
 
 
 class Temp:
@@ -88,7 +90,7 @@ def build(chain: list[dict[str, dict[str, Any]]]) -> list[Any]:
     missing = [name for stage in chain for name in stage if name not in SAMPLERS]
     if missing:
         raise NotImplementedError(f"no sampler {missing[0]}")
-    return [SAMPLERS[name](**given) for stage in chain for name, given in stage.items()]
+    return [SAMPLERS[name](**parameters) for stage in chain for name, parameters in stage.items()]
 
 
 def read_row(scratch: BinaryIO, rows: dict[str, int], index: int) -> Candidates:

@@ -207,7 +207,9 @@ def _float32_literals(case: Case) -> bool:
     """Whether logits and parameters are written as the shortest decimal of a float32 each."""
     if not isinstance(case.logits, Literals) or not case.logits.values:
         return False
-    numbers = [v for stage in case.chain for given in stage.values() for v in given.values()]
+    numbers = [
+        v for stage in case.chain for parameters in stage.values() for v in parameters.values()
+    ]
     numbers += case.logits.values
     return all(float(str(np.float32(v))) == v for v in numbers if isinstance(v, float))
 

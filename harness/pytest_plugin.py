@@ -44,16 +44,16 @@ def pytest_configure(config: pytest.Config) -> None:
     from sampler_parity.harness.errors import InputError
     from sampler_parity.harness.run.cases import backend
 
-    found: dict[str, BackendInfo] = {}
+    infos: dict[str, BackendInfo] = {}
     for name in names:
         try:
-            found[name] = about(backend(name, config.getoption("sampler_timeout")))
+            infos[name] = about(backend(name, config.getoption("sampler_timeout")))
         except (InputError, ValueError) as error:
             raise pytest.UsageError(f"--sampler-backend: {error}") from None
-        if found[name].unavailable:
-            why = found[name].unavailable
+        if infos[name].unavailable:
+            why = infos[name].unavailable
             raise pytest.UsageError(f"--sampler-backend {name}: does not run here: {why}")
-    config.stash[_BACKENDS] = found
+    config.stash[_BACKENDS] = infos
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:

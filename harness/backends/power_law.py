@@ -25,12 +25,12 @@ def softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
 class PowerLaw:
     name = "power_law"
 
-    def __init__(self, given: dict[str, Any]) -> None:
-        self.given = given
+    def __init__(self, parameters: dict[str, Any]) -> None:
+        self.parameters = parameters
         self.reset()
 
     def reset(self) -> None:
-        seed = self.given["seed"]
+        seed = self.parameters["seed"]
         self.random = np.random.RandomState(None if seed == 0xFFFFFFFF else seed)
         self.past = np.empty(0, np.float32)
 
@@ -38,7 +38,7 @@ class PowerLaw:
         pass
 
     def clone(self) -> "PowerLaw":
-        twin = PowerLaw(self.given)
+        twin = PowerLaw(self.parameters)
         twin.past = self.past
         twin.random.set_state(self.random.get_state())
         return twin
@@ -51,25 +51,31 @@ class PowerLaw:
             row.logits = self._moved(before)
             row.p = softmax(row.logits)
         row.selected = self._draw(row.p)
-        self.past = np.append(self.past, before[row.selected])[-self.given["queue_size"] :]
+        self.past = np.append(self.past, before[row.selected])[-self.parameters["queue_size"] :]
 
     def _target(self) -> np.float32:
-        base, size = np.float32(self.given["target"]), int(self.given["queue_size"])
+        base, size = np.float32(self.parameters["target"]), int(self.parameters["queue_size"])
         if self.past.size == 0:
             return base
         without_oldest = self.past[1:] if self.past.size == size else self.past
         total = np.cumsum(without_oldest)[-1] if without_oldest.size else np.float32(0)
-        low, high = np.float32(self.given["min_target"]), np.float32(self.given["max_target"])
+        low, high = (
+            np.float32(self.parameters["min_target"]),
+            np.float32(self.parameters["max_target"]),
+        )
         return np.clip(base * np.float32(size) - total, low, high)
 
     def _moved(self, p: NDArray[np.float32]) -> NDArray[np.float32]:
         away = np.abs(p - self._target())
-        peak, width = np.float32(self.given["peak_logit_value"]), self.given["distribution_width"]
+        peak, width = (
+            np.float32(self.parameters["peak_logit_value"]),
+            self.parameters["distribution_width"],
+        )
         if np.float32(width) <= _EPSILON:
             nearest = np.arange(p.size) == np.argmin(away)
             return np.where(nearest, peak, np.float32(-100))
         ratio = (away / np.float32(width)).astype(np.float64)
-        power = np.power(ratio, np.float64(np.float32(self.given["tail_heaviness"])))
+        power = np.power(ratio, np.float64(np.float32(self.parameters["tail_heaviness"])))
         return peak / (np.float32(1) + power.astype(np.float32))  # type: ignore[no-any-return]
 
     def _draw(self, p: NDArray[np.float32]) -> int:

@@ -89,8 +89,8 @@ class Worker:
     def __init__(self, release: str = NEWEST) -> None:
         self.version = release
         if release != NEWEST:
-            found = samplers_of(changes_of(release))
-            self.samplers = {name: found[name] for name in found if has(name, release)}
+            meant = samplers_of(changes_of(release))
+            self.samplers = {name: meant[name] for name in meant if has(name, release)}
 
     def hello(self) -> HelloReply:
         return HelloReply(

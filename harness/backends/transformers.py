@@ -26,33 +26,33 @@ SAMPLERS = ["greedy", "dist", "top_k", "top_p", "min_p", "typical_p", "temp", "p
 SAMPLERS += ["logit_bias"]
 
 
-def processor_of(name: str, given: dict[str, Any]) -> Processor | None:
+def processor_of(name: str, parameters: dict[str, Any]) -> Processor | None:
     """The class and its arguments; None where `generate` would make none of these parameters.
 
     Raises Unsupported for a sampler or parameter without counterpart.
     """
-    kept = {"min_tokens_to_keep": max(1, given.get("min_keep", 1))}
+    minimum = {"min_tokens_to_keep": max(1, parameters.get("min_keep", 1))}
     if name == "temp":
-        t = float(given["temp"])
+        t = float(parameters["temp"])
         return None if t == 1 else ("TemperatureLogitsWarper", {"temperature": t})
     if name == "top_k":
-        return None if given["k"] == 0 else ("TopKLogitsWarper", {"top_k": given["k"]})
+        return None if parameters["k"] == 0 else ("TopKLogitsWarper", {"top_k": parameters["k"]})
     if name == "top_p":
-        p = float(given["p"])
-        return None if p >= 1 else ("TopPLogitsWarper", {"top_p": p} | kept)
+        p = float(parameters["p"])
+        return None if p >= 1 else ("TopPLogitsWarper", {"top_p": p} | minimum)
     if name == "min_p":
-        return "MinPLogitsWarper", {"min_p": float(given["p"])} | kept
+        return "MinPLogitsWarper", {"min_p": float(parameters["p"])} | minimum
     if name == "typical_p":
-        p = float(given["p"])
-        return None if p >= 1 else ("TypicalLogitsWarper", {"mass": p} | kept)
+        p = float(parameters["p"])
+        return None if p >= 1 else ("TypicalLogitsWarper", {"mass": p} | minimum)
     if name == "penalties":
-        if given["penalty_freq"] != 0 or given["penalty_present"] != 0:
+        if parameters["penalty_freq"] != 0 or parameters["penalty_present"] != 0:
             raise Unsupported("no frequency and no presence penalty")
-        repeat = float(given["penalty_repeat"])
-        off = repeat == 1 or given["penalty_last_n"] <= 0
+        repeat = float(parameters["penalty_repeat"])
+        off = repeat == 1 or parameters["penalty_last_n"] <= 0
         return None if off else ("RepetitionPenaltyLogitsProcessor", {"penalty": repeat})
     if name == "logit_bias":
-        biases = [[[token], float(bias)] for token, bias in given["logit_bias"]]
+        biases = [[[token], float(bias)] for token, bias in parameters["logit_bias"]]
         return ("SequenceBiasLogitsProcessor", {"sequence_bias": biases}) if biases else None
     if name in ("dist", "greedy"):
         return None
@@ -64,12 +64,12 @@ def _libraries() -> tuple[Any, Any]:
     """torch and transformers. Raises Unsupported where they are not installed."""
     try:
         torch = importlib.import_module("torch")
-        found = importlib.import_module("transformers")
+        transformers = importlib.import_module("transformers")
     except ImportError:
         extra = "pip install sampler-parity[transformers]"
         raise Unsupported(f"transformers or torch is not installed: {extra}") from None
     torch.set_num_threads(1)
-    return torch, found
+    return torch, transformers
 
 
 class Row:
@@ -84,16 +84,20 @@ class Row:
 
     def ids(self) -> Any:
         torch, _ = _libraries()
-        kept = torch.nonzero(self.scores[0] != -torch.inf)[:, 0]
-        return kept if self.order is None else kept[self.order[0, kept].argsort(stable=True)]
+        survivors = torch.nonzero(self.scores[0] != -torch.inf)[:, 0]
+        return (
+            survivors
+            if self.order is None
+            else survivors[self.order[0, survivors].argsort(stable=True)]
+        )
 
 
 class Stage:
-    def __init__(self, name: str, given: dict[str, Any]) -> None:
-        self.name, self.given = name, given
+    def __init__(self, name: str, parameters: dict[str, Any]) -> None:
+        self.name, self.parameters = name, parameters
         self.processor: Any = None
         self.generator: Any = None
-        wanted = processor_of(name, given)
+        wanted = processor_of(name, parameters)
         if wanted is not None:
             of_class, arguments = wanted
             try:
@@ -104,7 +108,7 @@ class Stage:
 
     def reset(self) -> None:
         if self.name == "dist":
-            seed = self.given["seed"]
+            seed = self.parameters["seed"]
             self.generator = _libraries()[0].Generator()
             self.generator.manual_seed(seed) if seed != 0xFFFFFFFF else self.generator.seed()
 
@@ -116,7 +120,7 @@ class Stage:
                 row.p = row.scores.softmax(-1)
                 row.token = self.draw(row.p)
             elif self.processor is not None:
-                self._process(row, history[-self.given.get("penalty_last_n", 0) :])
+                self._process(row, history[-self.parameters.get("penalty_last_n", 0) :])
         except (ValueError, RuntimeError, IndexError) as error:
             raise InputError(self.name, str(error)) from None
 
@@ -139,7 +143,9 @@ class Stage:
 class Instance:
     def __init__(self, chain: ChainSpec) -> None:
         self.chain = chain
-        self.stages = [Stage(name, given) for stage in chain for name, given in stage.items()]
+        self.stages = [
+            Stage(name, parameters) for stage in chain for name, parameters in stage.items()
+        ]
         self.history: list[int] = []
 
     def apply(self, stage: int | None, row: Row) -> None:

@@ -164,25 +164,27 @@ def read(folder: Path) -> Bundle:
     Cases, logits and cells stand in the order of their suites and ids, whichever ended first.
     """
     info = read_info(folder)
-    found: dict[str, list[Any]] = defaultdict(list)
+    by_kind: dict[str, list[Any]] = defaultdict(list)
     for _, record in _records(folder / "results.jsonl", torn_ok=False):
-        found[record.kind].append(record)
+        by_kind[record.kind].append(record)
     for kind in ("case", "decode", "distribution"):
-        found[kind].sort(key=lambda result: (result.suite, result.id))
+        by_kind[kind].sort(key=lambda result: (result.suite, result.id))
     return Bundle(
         folder=folder,
         info=info,
-        cases=found["case"],
-        timings=found["timing"],
-        changes=found["change"],
-        decodings=found["decode"],
-        cells=found["distribution"],
-        calibration=found["calibration"],
-        skip_ratios=found["skip_ratio"],
-        throughputs=found["throughput"],
-        timing_checks=found["timing_check"],
-        footer=found["footer"][-1] if found["footer"] else None,
-        counts={kind: len(found[kind]) for kind in found if found[kind] and kind not in _FRAME},
+        cases=by_kind["case"],
+        timings=by_kind["timing"],
+        changes=by_kind["change"],
+        decodings=by_kind["decode"],
+        cells=by_kind["distribution"],
+        calibration=by_kind["calibration"],
+        skip_ratios=by_kind["skip_ratio"],
+        throughputs=by_kind["throughput"],
+        timing_checks=by_kind["timing_check"],
+        footer=by_kind["footer"][-1] if by_kind["footer"] else None,
+        counts={
+            kind: len(by_kind[kind]) for kind in by_kind if by_kind[kind] and kind not in _FRAME
+        },
     )
 
 
@@ -218,10 +220,10 @@ def read_finished(folder: Path) -> Bundle:
 def digest(folder: Path) -> str:
     """Of run.json and results.jsonl. Raises InputError."""
     try:
-        found = [(folder / name).read_bytes() for name in ("run.json", "results.jsonl")]
+        contents = [(folder / name).read_bytes() for name in ("run.json", "results.jsonl")]
     except OSError as error:
         raise InputError(folder, f"cannot be read: {error.strerror}") from None
-    return hashlib.sha256(b"".join(found)).hexdigest()
+    return hashlib.sha256(b"".join(contents)).hexdigest()
 
 
 def read_info(folder: Path) -> RunInfo:

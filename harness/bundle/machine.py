@@ -45,10 +45,10 @@ def _libm() -> str:
     """The math library of this process: its exp, log and pow decide last bits."""
     maps = Path("/proc/self/maps")
     text = maps.read_text() if maps.exists() else ""
-    found = re.search(r"/\S*/libm[.-]\S*$", text, re.MULTILINE)
-    if found is None or not Path(found[0]).is_file():
+    line = re.search(r"/\S*/libm[.-]\S*$", text, re.MULTILINE)
+    if line is None or not Path(line[0]).is_file():
         return ""
-    path = Path(found[0])
+    path = Path(line[0])
     return f"{path.name} sha256 {hashlib.sha256(path.read_bytes()).hexdigest()[:12]}"
 
 

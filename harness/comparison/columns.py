@@ -79,7 +79,7 @@ def compare(bundles: list[Bundle]) -> Compared | None:
     speeds = list(_speeds(sides))
     together = {i for i, _, _ in pairs if columns[i].common}
     together |= {beside.column for beside in logits if beside.prompts}
-    together |= {i for row in speeds for i, found in enumerate(row.ratios) if found is not None}
+    together |= {i for row in speeds for i, ratio in enumerate(row.ratios) if ratio is not None}
     if not together:
         return None
     return Compared(
@@ -135,19 +135,21 @@ def _state(case: CaseResult, backend: str) -> str:
 
 
 def _column(side: _Side, sides: list[_Side]) -> Column:
-    found: dict[str, int] = dict.fromkeys(("common", "differing", "missing", "added", "changed"), 0)
+    counts: dict[str, int] = dict.fromkeys(
+        ("common", "differing", "missing", "added", "changed"), 0
+    )
     if side.base is not None:
-        here, there = side.verdicts(), sides[side.base].verdicts()
-        common = here.keys() & there.keys()
-        mine, theirs = _ids(here.keys() - common), _ids(there.keys() - common)
-        found = {
+        ours, there = side.verdicts(), sides[side.base].verdicts()
+        common = ours.keys() & there.keys()
+        mine, theirs = _ids(ours.keys() - common), _ids(there.keys() - common)
+        counts = {
             "common": len(common),
-            "differing": sum(here[key] != there[key] for key in common),
+            "differing": sum(ours[key] != there[key] for key in common),
             "missing": len(theirs - mine),
             "added": len(mine - theirs),
             "changed": len(mine & theirs),
         }
-    return Column(bundle=side.label, backend=side.name, base=side.base, **found)
+    return Column(bundle=side.label, backend=side.name, base=side.base, **counts)
 
 
 def _ids(keys: set[Key]) -> set[tuple[str, str]]:
@@ -160,21 +162,25 @@ def _verdicts(sides: list[_Side]) -> Iterator[Verdicts]:
     groups: dict[tuple[str, str, tuple[str | None, ...], tuple[str, ...]], list[str]]
     groups = defaultdict(list)
     for key in dict.fromkeys(key for state in states for key in state):
-        found = tuple(state.get(key) for state in states)
-        if any(_apart(i, side.base, found) for i, side in enumerate(sides)):
+        verdicts = tuple(state.get(key) for state in states)
+        if any(_apart(i, side.base, verdicts) for i, side in enumerate(sides)):
             places = tuple(_place(side, key) for side in sides)
             what = "case" if any(key in side.cases for side in sides) else "distribution"
-            groups[what, key[0], found, places].append(key[2])
-    for (what, suite, found, places), cases in sorted(
+            groups[what, key[0], verdicts, places].append(key[2])
+    for (what, suite, verdicts, places), cases in sorted(
         groups.items(), key=lambda item: (-len(item[1]), item[1])
     ):
         yield Verdicts(
-            what=what, suite=suite, verdicts=[*found], places=[*places], cases=sorted(cases)
+            what=what, suite=suite, verdicts=[*verdicts], places=[*places], cases=sorted(cases)
         )
 
 
-def _apart(i: int, base: int | None, found: tuple[str | None, ...]) -> bool:
-    return base is not None and None not in (found[i], found[base]) and found[i] != found[base]
+def _apart(i: int, base: int | None, verdicts: tuple[str | None, ...]) -> bool:
+    return (
+        base is not None
+        and None not in (verdicts[i], verdicts[base])
+        and verdicts[i] != verdicts[base]
+    )
 
 
 def _place(side: _Side, key: Key) -> str:
@@ -183,7 +189,7 @@ def _place(side: _Side, key: Key) -> str:
 
 def _logits(column: int, side: _Side, base: _Side) -> LogitsBeside:
     pairs = [(base.prompts[key], side.prompts[key]) for key in base.prompts if key in side.prompts]
-    kept = [
+    both = [
         kept_rows((base.bundle.folder, a, base.name), (side.bundle.folder, b, side.name))
         for a, b in pairs
         if a.kept and b.kept
@@ -197,10 +203,10 @@ def _logits(column: int, side: _Side, base: _Side) -> LogitsBeside:
         column=column,
         prompts=len(pairs),
         equal=sum(_digest(a, base.name) == _digest(b, side.name) for a, b in pairs),
-        kept=len(kept),
-        top1=sum(int(a.argmax() == b.argmax()) for a, b in kept),
-        difference=max((largest_difference(a, b) for a, b in kept), default=None),
-        kl_max=max((float(divergence(a, b)[0]) for a, b in kept), default=None),
+        kept=len(both),
+        top1=sum(int(a.argmax() == b.argmax()) for a, b in both),
+        difference=max((largest_difference(a, b) for a, b in both), default=None),
+        kl_max=max((float(divergence(a, b)[0]) for a, b in both), default=None),
         texts=len(texts),
         texts_equal=sum(a == b for a, b in texts),
     )
@@ -222,24 +228,25 @@ def _cells(sides: list[_Side]) -> Iterator[Cell]:
         if not any(has[i] and has[s.base] for i, s in enumerate(sides) if s.base is not None):
             continue
         intervals = [
-            _interval(side, key[2]) if here else None for side, here in zip(sides, has, strict=True)
+            _interval(side, key[2]) if tested else None
+            for side, tested in zip(sides, has, strict=True)
         ]
         apart = any(
             _disjoint(intervals[i], intervals[side.base])
             for i, side in enumerate(sides)
             if side.base is not None
         )
-        found = [side.decisions.get(key) for side in sides]
-        row = Cell(id=key[2], suite=key[0], decisions=found, intervals=intervals, apart=apart)
+        decisions = [side.decisions.get(key) for side in sides]
+        row = Cell(id=key[2], suite=key[0], decisions=decisions, intervals=intervals, apart=apart)
         rows.append(row)
     yield from sorted(rows, key=lambda row: (not row.apart, row.suite, row.id))
 
 
 def _interval(side: _Side, cell: str) -> Interval | None:
-    found = side.cells[cell]
-    if found.estimate is None or found.low is None or found.high is None:
+    result = side.cells[cell]
+    if result.estimate is None or result.low is None or result.high is None:
         return None
-    return Interval(estimate=found.estimate, low=found.low, high=found.high)
+    return Interval(estimate=result.estimate, low=result.low, high=result.high)
 
 
 def _disjoint(a: Interval | None, b: Interval | None) -> bool:
@@ -250,20 +257,20 @@ def _speeds(sides: list[_Side]) -> Iterator[Speed]:
     """Every figure that a column and its base have, the largest change first."""
     rows = []
     for key in dict.fromkeys(key for side in sides for key in side.figures):
-        found = [side.figures.get(key) for side in sides]
-        bases = [None if side.base is None else found[side.base] for side in sides]
-        ratios = [_ratio(new, old) for new, old in zip(found, bases, strict=True)]
+        figures = [side.figures.get(key) for side in sides]
+        bases = [None if side.base is None else figures[side.base] for side in sides]
+        ratios = [_ratio(new, old) for new, old in zip(figures, bases, strict=True)]
         if any(ratios):
-            unit = next(figure.unit for figure in found if figure)
-            values = [figure.median if figure else None for figure in found]
+            unit = next(figure.unit for figure in figures if figure)
+            values = [figure.median if figure else None for figure in figures]
             row = Speed(kind=key[0], id=key[1], unit=unit, values=values, ratios=ratios)
             rows.append(row)
     yield from sorted(rows, key=lambda row: (-_change(row), row.id))
 
 
 def _ratio(new: Figure | None, old: Figure | None) -> Ratio | None:
-    found = change_across(new, old) if new and old else None
-    return Ratio(value=found.value, low=found.low, high=found.high) if found else None
+    change = change_across(new, old) if new and old else None
+    return Ratio(value=change.value, low=change.low, high=change.high) if change else None
 
 
 def _change(row: Speed) -> float:

@@ -32,10 +32,10 @@ def facts(columns: list[tuple[RunInfo, BackendInfo]]) -> Iterator[Fact]:
     for name, of_run in _MACHINE.items():
         yield from _fact(name, [of_run(info) for info, _ in columns])
     machines = [info.machine for info, _ in columns]
-    yield from _fact("processor features", [_flags(here, machines[0]) for here in machines])
+    yield from _fact("processor features", [_flags(one, machines[0]) for one in machines])
     for package in sorted({name for machine in machines for name in machine.packages}):
-        found = [machine.packages.get(package, "not installed") for machine in machines]
-        yield from _fact(package, found)
+        versions = [machine.packages.get(package, "not installed") for machine in machines]
+        yield from _fact(package, versions)
 
 
 def _fact(name: str, values: list[str]) -> Iterator[Fact]:
@@ -45,8 +45,8 @@ def _fact(name: str, values: list[str]) -> Iterator[Fact]:
 
 def _flags(machine: Machine, base: Machine) -> str:
     """Their number; where they are not those of the first column, what is more and less."""
-    here, first = set(machine.cpu_flags), set(base.cpu_flags)
-    if here == first:
-        return f"{len(here)} features"
-    signs = [f"+{flag}" for flag in sorted(here - first)]
-    return " ".join([*signs, *(f"-{flag}" for flag in sorted(first - here))])
+    flags, first = set(machine.cpu_flags), set(base.cpu_flags)
+    if flags == first:
+        return f"{len(flags)} features"
+    signs = [f"+{flag}" for flag in sorted(flags - first)]
+    return " ".join([*signs, *(f"-{flag}" for flag in sorted(first - flags))])

@@ -74,11 +74,11 @@ class Change:
 
 def change_in_run(figure: Figure, base: Figure) -> Change | None:
     """Of two figures of one run, whose rounds stood next to each other."""
-    found = ratio_of_rounds(np.array(figure.values), np.array(base.values))
-    if found is None:
+    interval = ratio_of_rounds(np.array(figure.values), np.array(base.values))
+    if interval is None:
         return None
-    wide = not math.isfinite(found.high)
-    return Change(found.ratio, None if wide else found.low, None if wide else found.high)
+    wide = not math.isfinite(interval.high)
+    return Change(interval.ratio, None if wide else interval.low, None if wide else interval.high)
 
 
 def change_across(new: Figure, old: Figure) -> Change | None:

@@ -150,8 +150,8 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _add(connection: sqlite3.Connection, bundle: Bundle, known: str) -> bool:
-    found = connection.execute("SELECT 1 FROM run WHERE digest = ?", (known,)).fetchone()
-    if found:
+    counted = connection.execute("SELECT 1 FROM run WHERE digest = ?", (known,)).fetchone()
+    if counted:
         return False
     info = bundle.info
     met = sum(case.ok for case in bundle.cases)
@@ -189,9 +189,9 @@ def _verdicts(bundle: Bundle) -> Iterator[tuple[str, str, str, str, int, int]]:
 def _figures(
     bundle: Bundle,
 ) -> Iterator[tuple[str, str, str, str, float, float | None, float | None, float | None]]:
-    found = list(figures_of(bundle))
-    by_name = {(figure.kind, figure.id, figure.backend): figure for figure in found}
-    for figure in found:
+    figures = list(figures_of(bundle))
+    by_name = {(figure.kind, figure.id, figure.backend): figure for figure in figures}
+    for figure in figures:
         base = by_name.get((figure.kind, figure.id, figure.baseline))
         change = change_in_run(figure, base) if base and base is not figure else None
         ratio = (change.value, change.low, change.high) if change else (None, None, None)

@@ -105,7 +105,7 @@ def _not_run(subject: str, figure: str, limit: str, mend: str) -> Finding:
 
 def _allowances(policy: Policy, excused: Excused) -> list[RuleOutcome]:
     """A rule for every known divergence that has expired or, where the policy wants, is unused."""
-    found = []
+    outcomes = []
     for i, allowed in enumerate(policy.allow):
         subject = f"{allowed.case} on {allowed.backend}"
         if excused.expired(i):
@@ -125,8 +125,8 @@ def _allowances(policy: Policy, excused: Excused) -> list[RuleOutcome]:
             met=0,
             findings=[said],
         )
-        found.append(outcome)
-    return found
+        outcomes.append(outcome)
+    return outcomes
 
 
 def _notes(bundle: Bundle, baseline: Bundle | None, policy: Policy, excused: Excused) -> list[str]:

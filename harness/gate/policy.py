@@ -222,7 +222,7 @@ def _inside_union(part: str) -> bool:
 
 def _name(kind: str, *patterns: str) -> str:
     """ "parity.tsampler.top_p"; trailing * are left out."""
-    kept = list(patterns)
-    while kept and kept[-1] == "*":
-        kept.pop()
-    return ".".join([kind, *kept])
+    parts = list(patterns)
+    while parts and parts[-1] == "*":
+        parts.pop()
+    return ".".join([kind, *parts])

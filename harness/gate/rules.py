@@ -242,7 +242,7 @@ def finding(
 
 def outcomes(kind: str, rules: Sequence[Rule], tallies: Mapping[int, Tally]) -> list[RuleOutcome]:
     """The outcome of every rule; one that found less than it must is unjudged."""
-    found = []
+    rows = []
     for i, rule in enumerate(rules):
         tally = tallies.get(i, Tally())
         findings = list(tally.findings)
@@ -257,7 +257,7 @@ def outcomes(kind: str, rules: Sequence[Rule], tallies: Mapping[int, Tally]) -> 
                 mend="run the suites and backends that the rule is about",
             )
             findings.append(few)
-        found.append(
+        rows.append(
             RuleOutcome(
                 rule=rule.name,
                 place=f"{kind}[{i + 1}]",
@@ -268,7 +268,7 @@ def outcomes(kind: str, rules: Sequence[Rule], tallies: Mapping[int, Tally]) -> 
                 findings=findings,
             )
         )
-    return found
+    return rows
 
 
 def _replay(bundle: Bundle, suite: str, case: str, backend: str) -> str:

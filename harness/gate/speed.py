@@ -86,16 +86,16 @@ def _judge(
     return finding(state, subject, str(ratio), limit, command, mend)
 
 
-def state_of(found: Ratio, max_ratio: float) -> State:
+def state_of(ratio: Ratio, max_ratio: float) -> State:
     """failed: surely above the limit; met: surely within it; unjudged: the run is too noisy.
 
     Both ends of the interval are moved outwards by the noise.
     """
-    if found.noise is None:
+    if ratio.noise is None:
         return "unjudged"
-    if found.low > max_ratio * (1 + found.noise):
+    if ratio.low > max_ratio * (1 + ratio.noise):
         return "failed"
-    return "met" if found.high * (1 + found.noise) <= max_ratio else "unjudged"
+    return "met" if ratio.high * (1 + ratio.noise) <= max_ratio else "unjudged"
 
 
 def beside(timing: TimingResult, backend: str, baseline: str, confidence: float) -> Ratio | str:

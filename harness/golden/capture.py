@@ -57,7 +57,7 @@ def capture(
     command = ["sampler-parity", "capture", "--model", str(model), "--prompts", str(prompts)]
     command += ["--dtype", dtype] + (["--max-rows", str(max_rows)] if max_rows else [])
     command += ["--threads", str(threads)] if threads != 1 else []
-    here = configuration()
+    configured = configuration()
     job = Job(
         model=model,
         model_sha256=digest_of_model(model),
@@ -68,11 +68,11 @@ def capture(
         max_rows=max_rows,
         threads=threads,
         command=shlex.join([*command, "-o", str(out)]),
-        llama_cpp=here.llama_cpp,
+        llama_cpp=configured.llama_cpp,
     )
     run(job)
     if (out.parent / "manifest.toml").exists():
-        register(out.parent, out.stem, entry_of(job, prompts, here))
+        register(out.parent, out.stem, entry_of(job, prompts, configured))
 
 
 def entry_of(job: Job, prompts: Path, made_on: Configuration) -> LogitsEntry:

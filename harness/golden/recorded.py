@@ -236,8 +236,8 @@ def compare(path: Path, fixture: Fixture, logits: NDArray[Any], model: Path) -> 
         raise InputError(path, problem, "it belongs to another vocabulary")
     if len(rows) and not (rows.min() >= 0 and rows.max() < len(logits)):
         raise InputError(path, f"names row {rows.max()}, the logits have {len(logits)}")
-    found = [_compare_one(path, recorded, fixture, logits, model) for recorded in chains]
-    return [disagreement for disagreement in found if disagreement is not None]
+    disagreements = [_compare_one(path, recorded, fixture, logits, model) for recorded in chains]
+    return [disagreement for disagreement in disagreements if disagreement is not None]
 
 
 def _compare_one(

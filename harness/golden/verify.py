@@ -84,18 +84,18 @@ def _same_file(path: Path, sha256: str, made: Path) -> None:
 
 def _verify_logits(path: Path, fixture: Fixture, entry: LogitsEntry) -> str:
     rows = fixtures.logits_of(path, fixture)
-    found = f"{rows.dtype}{list(rows.shape)}"
+    shape = f"{rows.dtype}{list(rows.shape)}"
     expected = f"{entry.dtype}[{entry.rows}, {entry.n_vocab}]"
-    if found != expected:
+    if shape != expected:
         mend = "run `sampler-parity golden regenerate`"
-        raise InputError(path, f"`logits` is {found}, the manifest says {expected}", mend)
+        raise InputError(path, f"`logits` is {shape}, the manifest says {expected}", mend)
     return f"{entry.rows} rows of {entry.n_vocab} logits, {entry.dtype}"
 
 
 def _verify_results(folder: Path, path: Path, fixture: Fixture, entry: ResultsEntry) -> str:
-    found = _against_reference(folder, path, fixture, entry)
-    if found:
-        raise InputError(path, str(found[0]), "see docs/golden.md, `When verify fails`")
+    disagreements = _against_reference(folder, path, fixture, entry)
+    if disagreements:
+        raise InputError(path, str(disagreements[0]), "see docs/golden.md, `When verify fails`")
     n_chains, n_steps = len(fixture.facts["chains"]), len(fixture.tensors["rows"])
     if (n_chains, n_steps) != (entry.chains, entry.steps):
         problem = f"holds {n_chains} chains of {n_steps} steps, the manifest says otherwise"
@@ -109,12 +109,12 @@ def check_recorded(folder: Path | None = None) -> list[recorded.Disagreement]:
     Needs no llama.cpp. Raises InputError for a fixture that is not in order.
     """
     folder = folder or fixtures.golden_folder()
-    found: list[recorded.Disagreement] = []
+    disagreements: list[recorded.Disagreement] = []
     for name, entry in read_manifest(folder).items():
         if isinstance(entry, ResultsEntry):
             path = fixtures.check(folder, name)
-            found += _against_reference(folder, path, fixtures.read(path), entry)
-    return found
+            disagreements += _against_reference(folder, path, fixtures.read(path), entry)
+    return disagreements
 
 
 def _against_reference(
@@ -135,19 +135,19 @@ def regenerate(folder: Path, out: Path, accept: bool = False) -> list[str]:
     """
     if out.resolve() == folder.resolve():
         raise InputError(out, "is the folder of the fixtures", "name another folder, or accept")
-    here = configuration()
+    configured = configuration()
     out.mkdir(parents=True, exist_ok=True)
     known = (folder / "manifest.toml").exists()
-    wanted = read_manifest(folder) if known else _first_manifest(here)
+    wanted = read_manifest(folder) if known else _first_manifest(configured)
     lines = []
     logits_first = sorted(wanted.items(), key=lambda item: isinstance(item[1], ResultsEntry))
     for name, old in logits_first:
         if isinstance(old, LogitsEntry):
-            new: AnyEntry = _capture_again(folder, out, old, here)
+            new: AnyEntry = _capture_again(folder, out, old, configured)
         else:
             source = out if accept or not known else folder
-            new = _record_again(folder, out, old, source / wanted[old.logits].file, here)
-        same, line = _difference(folder / old.file, out / old.file, old, here)
+            new = _record_again(folder, out, old, source / wanted[old.logits].file, configured)
+        same, line = _difference(folder / old.file, out / old.file, old, configured)
         lines.append(f"{name}: {line}")
         if accept:
             _accept(folder, out, name, new, old if same else None)
@@ -160,16 +160,16 @@ def _accept(folder: Path, out: Path, name: str, new: AnyEntry, same_as: AnyEntry
     shutil.copyfile(out / new.file, part)
     part.replace(folder / new.file)
     if same_as is not None:
-        kept = [*Configuration.__dataclass_fields__, "date"]
-        new = new.model_copy(update={key: getattr(same_as, key) for key in kept})
+        same = [*Configuration.__dataclass_fields__, "date"]
+        new = new.model_copy(update={key: getattr(same_as, key) for key in same})
     register(folder, name, new)
 
 
-def _first_manifest(here: Configuration) -> dict[str, AnyEntry]:
+def _first_manifest(configured: Configuration) -> dict[str, AnyEntry]:
     """What this repository's golden/ is to hold; digests and sizes are not known yet."""
     return {
-        "small": _first_logits("small", "float32", here),
-        "small-f16": _first_logits("small-f16", "float16", here),
+        "small": _first_logits("small", "float32", configured),
+        "small-f16": _first_logits("small-f16", "float16", configured),
         "native-results": ResultsEntry(
             kind="native-results",
             file="native-results.gguf",
@@ -182,12 +182,12 @@ def _first_manifest(here: Configuration) -> dict[str, AnyEntry]:
             chains=0,
             steps=0,
             date=date.today(),
-            **asdict(here),
+            **asdict(configured),
         ),
     }
 
 
-def _first_logits(name: str, dtype: DType, here: Configuration) -> LogitsEntry:
+def _first_logits(name: str, dtype: DType, configured: Configuration) -> LogitsEntry:
     return LogitsEntry(
         kind="logits",
         file=f"{name}.gguf",
@@ -203,11 +203,13 @@ def _first_logits(name: str, dtype: DType, here: Configuration) -> LogitsEntry:
         max_rows=320,
         threads=1,
         date=date.today(),
-        **asdict(here),
+        **asdict(configured),
     )
 
 
-def _capture_again(folder: Path, out: Path, old: LogitsEntry, here: Configuration) -> LogitsEntry:
+def _capture_again(
+    folder: Path, out: Path, old: LogitsEntry, configured: Configuration
+) -> LogitsEntry:
     model, prompts = folder / old.model, folder / old.prompts
     job = Job(
         model=model,
@@ -219,16 +221,16 @@ def _capture_again(folder: Path, out: Path, old: LogitsEntry, here: Configuratio
         max_rows=old.max_rows,
         threads=old.threads,
         command=old.command,
-        llama_cpp=here.llama_cpp,
+        llama_cpp=configured.llama_cpp,
     )
     run(job)
-    return entry_of(job, prompts, here).model_copy(
+    return entry_of(job, prompts, configured).model_copy(
         update={"model": old.model, "prompts": old.prompts}
     )
 
 
 def _record_again(
-    folder: Path, out: Path, old: ResultsEntry, logits: Path, here: Configuration
+    folder: Path, out: Path, old: ResultsEntry, logits: Path, configured: Configuration
 ) -> ResultsEntry:
     model = folder / old.model
     facts, tensors = recorded.record(fixtures.read_logits(logits), model)
@@ -237,7 +239,7 @@ def _record_again(
         "kind": "native-results",
         "model_sha256": digest_of_model(model),
         "logits_sha256": fixtures.digest(logits),
-        "llama_cpp": here.llama_cpp,
+        "llama_cpp": configured.llama_cpp,
         "command": old.command,
     }
     fixtures.write(path, about | facts, tensors)
@@ -253,11 +255,13 @@ def _record_again(
         chains=len(facts["chains"]),
         steps=len(tensors["rows"]),
         date=date.today(),
-        **asdict(here),
+        **asdict(configured),
     )
 
 
-def _difference(old: Path, new: Path, entry: AnyEntry, here: Configuration) -> tuple[bool, str]:
+def _difference(
+    old: Path, new: Path, entry: AnyEntry, configured: Configuration
+) -> tuple[bool, str]:
     """Whether the two files are equal, and what differs in words."""
     made = fixtures.read(new)
     if not old.is_file():
@@ -275,7 +279,7 @@ def _difference(old: Path, new: Path, entry: AnyEntry, here: Configuration) -> t
     ]
     parts += [
         f"{key} here {value!r}, recorded {getattr(entry, key)!r}"
-        for key, value in asdict(here).items()
+        for key, value in asdict(configured).items()
         if value != getattr(entry, key)
     ] or ["the same configuration"]
     return False, "differs: " + "; ".join(part for part in parts if part)

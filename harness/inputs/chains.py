@@ -14,7 +14,9 @@ def complete(chain: ChainSpec, n_vocab: int) -> ChainSpec:
     The chain was checked where it came from: suites are as they are read.
     """
     return [
-        {name: _defaults(name, n_vocab) | given} for stage in chain for name, given in stage.items()
+        {name: _defaults(name, n_vocab) | parameters}
+        for stage in chain
+        for name, parameters in stage.items()
     ]
 
 

@@ -58,13 +58,13 @@ def check(folder: Path, name: str) -> Path:
     path = folder / entry.file
     if not path.is_file():
         raise InputError(path, "missing", "run `sampler-parity golden regenerate`")
-    found = digest(path)
-    if found != entry.sha256:
-        others = [other for other, listed in manifest.items() if listed.sha256 == found]
+    sha256 = digest(path)
+    if sha256 != entry.sha256:
+        others = [other for other, listed in manifest.items() if listed.sha256 == sha256]
         reason = f"it is the file of fixture {others[0]!r}" if others else "altered or truncated"
         raise InputError(
             path,
-            f"SHA-256 is {found[:12]}..., the manifest says {entry.sha256[:12]}...: {reason}",
+            f"SHA-256 is {sha256[:12]}..., the manifest says {entry.sha256[:12]}...: {reason}",
             "restore it, or run `sampler-parity golden regenerate` and review the difference",
         )
     return path

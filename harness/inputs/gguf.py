@@ -39,7 +39,7 @@ class BoundedReader(gguf.GGUFReader):  # type: ignore[misc]
     def _strings(self, at: int, n: int) -> tuple[list[Any], int]:
         """n strings as views of the file, and where they end."""
         data = memoryview(self.data)
-        found: list[Any] = []
+        strings: list[Any] = []
         for _ in range(n):
             if at + _LENGTH.size > len(data):
                 raise ValueError("it ends in the middle of a value")
@@ -47,5 +47,5 @@ class BoundedReader(gguf.GGUFReader):  # type: ignore[misc]
             at += _LENGTH.size + length
             if at > len(data):
                 raise ValueError("it ends in the middle of a value")
-            found.append(data[at - length : at])
-        return found, at
+            strings.append(data[at - length : at])
+        return strings, at

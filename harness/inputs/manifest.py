@@ -92,8 +92,8 @@ def configuration() -> Configuration:
         raise InputError("llama.cpp", f"does not run here: {failure}", "run `make setup`") from None
     finally:
         backend.close()
-    here = machine.describe()
-    return Configuration(hello.version, hello.device.strip(), here.cpu, here.libc, version("gguf"))
+    ours = machine.describe()
+    return Configuration(hello.version, hello.device.strip(), ours.cpu, ours.libc, version("gguf"))
 
 
 def read_manifest(folder: Path) -> dict[str, LogitsEntry | ResultsEntry]:

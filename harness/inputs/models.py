@@ -39,11 +39,11 @@ def model_path(name: str) -> Path:
 
 def check_digest(path: Path, wanted: str) -> None:
     """Raises InputError where a model is another one than the fixture was made with."""
-    found = fixtures.digest(path)
-    if found != wanted:
+    sha256 = fixtures.digest(path)
+    if sha256 != wanted:
         raise InputError(
             path,
-            f"SHA-256 is {found[:12]}..., the manifest says {wanted[:12]}...: another model",
+            f"SHA-256 is {sha256[:12]}..., the manifest says {wanted[:12]}...: another model",
             "restore the one that golden/small.gguf was made with",
         )
 
@@ -61,12 +61,12 @@ def golden_prompts(per_prompt: int) -> dict[str, list[int]]:
     """
     fixture = fixtures.read(fixtures.check(fixtures.golden_folder(), GOLDEN))
     tokens = fixture.tensors["tokens"].tolist()
-    found: dict[tuple[int, ...], str] = {}
+    names: dict[tuple[int, ...], str] = {}
     at = 0
     lengths = fixture.tensors["prompt_tokens"].tolist()
     for name, whole in zip(fixture.facts["prompt_ids"], lengths, strict=True):
         for i in range(1, per_prompt + 1):
             length = max(1, whole * i // per_prompt)
-            found.setdefault(tuple(tokens[at : at + length]), f"{name}.{length}")
+            names.setdefault(tuple(tokens[at : at + length]), f"{name}.{length}")
         at += whole
-    return {name: list(prefix) for prefix, name in found.items()}
+    return {name: list(prefix) for prefix, name in names.items()}

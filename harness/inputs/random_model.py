@@ -70,9 +70,9 @@ def random_128256_path() -> Path:
     return path
 
 
-def _check(path: Path, found: str) -> None:
-    if found != _SHA256:
-        problem = f"comes out with SHA-256 {found[:12]}..., recorded is {_SHA256[:12]}..."
+def _check(path: Path, sha256: str) -> None:
+    if sha256 != _SHA256:
+        problem = f"comes out with SHA-256 {sha256[:12]}..., recorded is {_SHA256[:12]}..."
         raise InputError(path, problem, "install the versions of constraints.txt")
 
 

@@ -86,11 +86,11 @@ def _in_order(got: Candidates, before: Candidates, most: Candidates, sampler: Sa
 
     The key is the logit, which no stage here rounds; of typical_p the distance from the entropy.
     """
-    kept = most.ids[np.isin(most.ids, got.ids)]
+    survivors = most.ids[np.isin(most.ids, got.ids)]
     key, allowed = before.logits.astype(np.float64), 0.0
     if sampler.name == "typical_p":
         key, allowed = _distance(before), WIDTH
-    a, b = (key[_places(ids, before)] for ids in (kept, got.ids))
+    a, b = (key[_places(ids, before)] for ids in (survivors, got.ids))
     return np.allclose(a, b, rtol=allowed, atol=allowed, equal_nan=True)
 
 

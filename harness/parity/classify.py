@@ -103,17 +103,17 @@ def _first_difference(want: Candidates, got: Got) -> tuple[str, dict[str, Any]]:
         ("logits", want.logits[:n], got.logits[:n]),
         ("p", want.p[:n], got.p[:n]),
     )
-    for what, expected, found in checks:
-        same = expected == found
+    for what, expected, actual in checks:
+        same = expected == actual
         if what != "ids":
-            same |= np.isnan(expected) & np.isnan(found)
-            same &= (np.signbit(expected) == np.signbit(found)) | np.isnan(expected)
+            same |= np.isnan(expected) & np.isnan(actual)
+            same &= (np.signbit(expected) == np.signbit(actual)) | np.isnan(expected)
         if not same.all():
             rank = int(same.argmin())
             values |= {
                 "rank": rank,
                 "id": int(want.ids[rank]),
-                "got": found[rank].item(),
+                "got": actual[rank].item(),
                 "expected": expected[rank].item(),
             }
             return what, values

@@ -33,16 +33,16 @@ def rows_of(backend: Backend, logits: Computed) -> Rows:
 
     Raises BackendFailure.
     """
-    kept = _decoded.setdefault(backend.name, {})
+    cache = _decoded.setdefault(backend.name, {})
     key = (logits.computed, tuple(logits.prompt))
-    if key not in kept:
-        while len(kept) >= _PROMPTS_KEPT:
-            del kept[next(iter(kept))]
+    if key not in cache:
+        while len(cache) >= _PROMPTS_KEPT:
+            del cache[next(iter(cache))]
         path = str(model_path(logits.computed))
         rows = ask.decode(backend, path, logits.n, logits.prompt).copy()
         rows.flags.writeable = False
-        kept[key] = rows
-    return kept[key]
+        cache[key] = rows
+    return cache[key]
 
 
 def on_rows(case: Case, rows: Rows) -> Case:
@@ -66,16 +66,16 @@ def merged(results: list[CaseResult]) -> CaseResult:
 def measure(case: Case, backends: Sequence[Backend], artifacts: Path | None) -> DecodeResult:
     """Decode the prompt on every backend and compare with the first. Keeps the last row of each."""
     logits = case.computed
-    found: dict[str, LogitsFigures] = {}
+    figures_by_backend: dict[str, LogitsFigures] = {}
     first: Rows | None = None
     for i, backend in enumerate(backends):
         try:
             rows = rows_of(backend, logits)
         except BackendFailure as failure:
-            found[backend.name] = LogitsFigures(failed=f"{failure.verdict}: {failure}")
+            figures_by_backend[backend.name] = LogitsFigures(failed=f"{failure.verdict}: {failure}")
             continue
         first = rows if i == 0 else first
-        found[backend.name] = figures(first, rows)
+        figures_by_backend[backend.name] = figures(first, rows)
         if logits.keep and artifacts is not None:
             write_row(artifacts / row_file(case.id, backend.name), rows[-1])
     return DecodeResult(
@@ -85,7 +85,7 @@ def measure(case: Case, backends: Sequence[Backend], artifacts: Path | None) -> 
         rows=len(logits.prompt),
         first=backends[0].name,
         kept=logits.keep,
-        backends=found,
+        backends=figures_by_backend,
     )
 
 

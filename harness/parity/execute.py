@@ -207,14 +207,14 @@ def unmet(case: Case, trace: Trace) -> str:
     if not trace:
         return "expected a result, the reference refused the input"
     last = trace[-1][-1]
-    found: dict[str, Any] = {
+    actual: dict[str, Any] = {
         "ids": last.ids.tolist(),
         "n": len(last),
         "first": int(last.ids[0]) if len(last) else None,
         "last": int(last.ids[-1]) if len(last) else None,
         "token": last.token,
     }
-    for name, value in found.items():
+    for name, value in actual.items():
         wanted = getattr(expect, name)
         if wanted is not None and wanted != value:
             return f"{name}: expected {wanted}, got {value}"

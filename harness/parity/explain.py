@@ -19,18 +19,18 @@ ROWS_AROUND = 4
 def explanation(folder: Path, case: str) -> Iterator[str]:
     """Lines for a terminal. Raises InputError for a bundle or case that is not there."""
     bundle = read(folder)
-    found = next((c for c in bundle.cases if c.id == case), None)
-    if found is None:
+    record = next((c for c in bundle.cases if c.id == case), None)
+    if record is None:
         raise InputError(folder, f"has no case {case!r}", "see the ids in its report")
-    for backend, result in found.backends.items():
-        yield from _on_backend(bundle, found, backend, result)
-    if found.refusal:
-        yield f"the reference stopped after {found.steps} steps: {found.refusal}"
-    if found.unmet:
-        yield f"the reference itself misses the published result: {found.unmet}"
-    if found.counterexample is not None:
+    for backend, result in record.backends.items():
+        yield from _on_backend(bundle, record, backend, result)
+    if record.refusal:
+        yield f"the reference stopped after {record.steps} steps: {record.refusal}"
+    if record.unmet:
+        yield f"the reference itself misses the published result: {record.unmet}"
+    if record.counterexample is not None:
         yield "shrunk counterexample:"
-        yield from (f"  {line}" for line in _counterexample(found.counterexample))
+        yield from (f"  {line}" for line in _counterexample(record.counterexample))
 
 
 def _on_backend(

@@ -57,15 +57,15 @@ def read_explanations(path: Path) -> dict[Key, str]:
         raise InputError(path, f"not TOML: {error}", "mend the syntax there") from None
     except ValidationError as error:
         raise InputError(path, first_mistake(error)) from None
-    found: dict[Key, str] = {}
+    reasons: dict[Key, str] = {}
     for one in read.explanation:
         _check(path, one)
         for verdict in one.verdicts:
             key = (one.backend, one.stage, verdict)
-            if key in found:
+            if key in reasons:
                 raise InputError(path, f"{_place(one)}: {verdict} is explained twice", "keep one")
-            found[key] = one.why
-    return found
+            reasons[key] = one.why
+    return reasons
 
 
 def _check(path: Path, one: Explanation) -> None:

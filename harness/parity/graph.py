@@ -124,8 +124,8 @@ def _result(
     }
     n = len(reply.tokens)
     detail = f"{n}/{n} tokens as the graph's specification predicts, {len(causes)} not the CPU's"
-    found = first | {"values": p.plain(values)}
-    return BackendResult(verdict=verdict, ns=reply.ns, detail=detail, **found)
+    place = first | {"values": p.plain(values)}
+    return BackendResult(verdict=verdict, ns=reply.ns, detail=detail, **place)
 
 
 def explain(
@@ -179,12 +179,12 @@ def _check_candidates(data: Sampled, got: Got) -> tuple[float, float, bool]:
 
 def _check_cut(data: Sampled, got: Got) -> bool:
     """Whether other candidates were kept, which must have been close to the cut."""
-    kept, mine = got.ids[got.logits > -np.inf], data.kept
-    others = np.setxor1d(kept, mine, assume_unique=True)
+    survivors, mine = got.ids[got.logits > -np.inf], data.kept
+    others = np.setxor1d(survivors, mine, assume_unique=True)
     foreign = np.setdiff1d(others, list(data.near), assume_unique=True)
     if len(foreign):
         token = int(foreign[0])
-        raise UnexplainedError(f"candidate {token}", token in kept, token in mine)
+        raise UnexplainedError(f"candidate {token}", token in survivors, token in mine)
     return len(others) > 0
 
 
@@ -204,12 +204,12 @@ def cause_of(want: Candidates, data: Sampled, rest: Candidates | None, token: in
         ids, logits, mass = data.ids, data.logits, data.p
     else:
         ids, logits, mass = rest.ids, rest.logits, rest.p
-    kept, stays = logits > -np.inf, want.logits > -np.inf
-    ids, mine = ids[kept], want.ids[stays]
+    survives, stays = logits > -np.inf, want.logits > -np.inf
+    ids, mine = ids[survives], want.ids[stays]
     if len(np.setxor1d(ids, mine, assume_unique=True)):
         return "candidates"
     if mass is not None:
-        difference = _by_id(ids, mass[kept]) - _by_id(mine, want.p[stays])
+        difference = _by_id(ids, mass[survives]) - _by_id(mine, want.p[stays])
         if np.abs(difference).max() > WIDTH:
             return "probabilities"
     return "rounding" if np.array_equal(ids, mine) else "order"

@@ -124,10 +124,10 @@ def _numbers(case: Case) -> Iterator[Case]:
 
 def _parameters(case: Case) -> Iterator[Case]:
     for i, stage in enumerate(case.chain):
-        ((name, given),) = stage.items()
-        for key, value in given.items():
+        ((name, parameters),) = stage.items()
+        for key, value in parameters.items():
             for simple in _simpler(value):
-                changed = {name: given | {key: simple}}
+                changed = {name: parameters | {key: simple}}
                 yield _with(case, chain=[*case.chain[:i], changed, *case.chain[i + 1 :]])
 
 

@@ -56,13 +56,13 @@ class Cluster(Executor):
             )
             for worker in workers
         }
-        found: dict[str, RunInfo] = {worker: future.result() for worker, future in asked.items()}
-        first, info = next(iter(found.items()))
+        infos: dict[str, RunInfo] = {worker: future.result() for worker, future in asked.items()}
+        first, info = next(iter(infos.items()))
         theirs = info.machine.packages["sampler-parity"]
         if theirs != version:
             problem = f"{first} has sampler-parity {theirs}, this is {version}"
             raise InputError(self._where, problem, "install the same on all")
-        for worker, other in found.items():
+        for worker, other in infos.items():
             if apart := differing(_facts(info), _facts(other)):
                 problem = f"{first} and {worker} differ in {', '.join(apart)}"
                 mend = "a bundle holds one configuration: choose workers with --label"
@@ -94,11 +94,11 @@ class Cluster(Executor):
             self._client.wait_for_workers(1, timeout=_CONNECT_S)
         except TimeoutError:
             raise InputError(self._where, "has no worker", "start one: dask worker") from None
-        found = self._client.scheduler_info()["workers"]
-        able = [name for name, about in found.items() if {*self._labels} <= {*about["resources"]}]
+        workers = self._client.scheduler_info()["workers"]
+        able = [name for name, about in workers.items() if {*self._labels} <= {*about["resources"]}]
         if not able:
             wanted = " ".join(f"{label}=1" for label in self._labels)
-            problem = f"none of its {len(found)} workers has {', '.join(self._labels)}"
+            problem = f"none of its {len(workers)} workers has {', '.join(self._labels)}"
             raise InputError(self._where, problem, f"dask worker --resources '{wanted}'")
         return able
 

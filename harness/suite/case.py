@@ -95,9 +95,9 @@ class Case(BaseModel):
         return self
 
     def _refuse(self, logits: str, *fields: str) -> None:
-        given = sorted(k for k in fields if getattr(self, k) != type(self).model_fields[k].default)
-        if given:
-            raise ValueError(f"{given[0]} does not go with {logits} logits")
+        named = sorted(k for k in fields if getattr(self, k) != type(self).model_fields[k].default)
+        if named:
+            raise ValueError(f"{named[0]} does not go with {logits} logits")
 
     @property
     def kind(self) -> Kind:

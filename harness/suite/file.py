@@ -47,8 +47,8 @@ def find_suites(names: list[str]) -> list[Path]:
 
     Raises InputError for a name that is neither a suite, a folder of suites nor a file.
     """
-    found = [path for name in names for path in _find(name)]
-    return list(dict.fromkeys(found))
+    paths = [path for name in names for path in _find(name)]
+    return list(dict.fromkeys(paths))
 
 
 def _find(name: str) -> list[Path]:

@@ -114,12 +114,12 @@ class Bench:
     def leaf_rows(self, prompt: list[int], tokens: tuple[int, ...]) -> list[tuple[int, Row]]:
         """The tokens of a leaf, and the logits before each."""
         self.begin(prompt)
-        found = []
+        rows = []
         pending = self.session.pending
         for token in tokens:
-            found.append((token, self.session.context.decode(pending).copy()))
+            rows.append((token, self.session.context.decode(pending).copy()))
             pending = [token]
-        return found
+        return rows
 
     def close(self) -> None:
         self.session.close()
@@ -143,10 +143,10 @@ def measure(bench: Bench, mode: Mode, rounds: int, seed: int) -> Spans:
                     row[way].append(grammars[way].generate(bench.most))
                 else:
                     row[way].append(bench.trie_span(skip_ahead=way == "trie"))
-        for way, found in row.items():
+        for way, sessions in row.items():
             if turn > 0:
-                spans[way].append(found)
-            if [s.tokens for s in found] != [s.tokens for s in (spans[way] or [found])[0]]:
+                spans[way].append(sessions)
+            if [s.tokens for s in sessions] != [s.tokens for s in (spans[way] or [sessions])[0]]:
                 raise InputError("trie-bench", f"{way} took other tokens in another round")
     return spans
 
@@ -195,11 +195,11 @@ def _result(bench: Bench, mode: Mode, spans: Spans, seed: int) -> Measured:
     left, own = _candidates_left(bench, way, tokens[way])
     exact = children_of(build_trie(bench.leaves), tokens[way]) if way == "trie" else left
     n = bench.session.model.n_vocab
-    skips = [(n - kept) / n for kept in left]
-    texts = {k: [_text(bench, t) for t in found] for k, found in tokens.items()}
+    skips = [(n - passes) / n for passes in left]
+    texts = {k: [_text(bench, t) for t in of_way] for k, of_way in tokens.items()}
     of_spelling = _by_token_grammar(bench) if way == "trie" else tokens["grammar_resample"]
     hello = bench.worker.hello()
-    ways = {name: _way(found) for name, found in flat.items()}
+    ways = {name: _way(of_way) for name, of_way in flat.items()}
     saved = sum(span.saved for span in spans[way][0])
     total = sum(len(span.tokens) for span in spans[way][0])
     return Measured(
@@ -213,7 +213,7 @@ def _result(bench: Bench, mode: Mode, spans: Spans, seed: int) -> Measured:
         forward_passes_saved=saved,
         forward_passes_total=total,
         skip_ratio_exact=statistics.fmean((n - k) / n for k in exact) if way == "trie" else None,
-        skip_ratio_off=sum(kept != k for kept, k in zip(left, exact, strict=True)),
+        skip_ratio_off=sum(passes != k for passes, k in zip(left, exact, strict=True)),
         tokens_per_second_vs_grammar_ci95=vs_first_ci,
         tokens_per_second_vs_resampling=vs_again,
         tokens_per_second_vs_resampling_ci95=vs_again_ci,
@@ -243,11 +243,11 @@ def _text(bench: Bench, tokens: tuple[int, ...]) -> bytes:
 def _by_token_grammar(bench: Bench) -> list[tuple[int, ...]]:
     """What llama.cpp's grammar takes where only the trie's own spelling is let through."""
     grammar = bench.grammar(token_grammar([leaf.tokens for leaf in bench.leaves]), first=True)
-    found = []
+    tokens = []
     for prompt in bench.prompts:
         bench.begin(prompt)
-        found.append(grammar.generate(bench.most).tokens)
-    return found
+        tokens.append(grammar.generate(bench.most).tokens)
+    return tokens
 
 
 def _candidates_left(
@@ -276,13 +276,13 @@ def _candidates_left(
 def children_of(root: Node, leaves: list[tuple[int, ...]]) -> list[int]:
     """Along these leaves, how many tokens can follow at each step, by the reference's trie; 0 where
     a token has left it."""
-    found = []
+    counts = []
     for leaf in leaves:
         node: Node | None = root
         for token in leaf:
-            found.append(len(node.children) if node else 0)
+            counts.append(len(node.children) if node else 0)
             node = node.children.get(token) if node else None
-    return found
+    return counts
 
 
 def _way(spans: list[Span]) -> Way:

@@ -31,7 +31,7 @@ def own_costs(
     session: Session, trie: FlatTrie, grammar: Grammar, steps: list[tuple[int, Row]], times: int
 ) -> OwnCosts:
     """steps: the tokens of a leaf and the logits before each. The three take turns."""
-    found: dict[str, list[int]] = {"masking": [], "compacting": [], "grammar": []}
+    costs: dict[str, list[int]] = {"masking": [], "compacting": [], "grammar": []}
     for _ in range(times):
         samplers = {
             "masking": NativeTrie(session.library, trie, 1, compact=False).pointer,
@@ -41,10 +41,10 @@ def own_costs(
         grammar.reset()
         for token, row in steps:
             for name, sampler in samplers.items():
-                found[name].append(_step_ns(session, sampler, token, row))
+                costs[name].append(_step_ns(session, sampler, token, row))
         for name in ("masking", "compacting"):
             session.library.llama_sampler_free(samplers[name])
-    return OwnCosts(**{name: statistics.median(ns) / 1000 for name, ns in found.items()})
+    return OwnCosts(**{name: statistics.median(ns) / 1000 for name, ns in costs.items()})
 
 
 def trie_left(session: Session, trie: FlatTrie, steps: list[tuple[int, Row]]) -> list[int]:
@@ -75,10 +75,10 @@ def set_costs(session: Session, payload_json: str, times: int) -> SetCosts:
     cached: list[int] = []
     for _ in range(times):
         session.cache = TrieCache(build_tries)
-        for found in (cold, cached):
+        for spent in (cold, cached):
             start = time.perf_counter_ns()
             session.set_token_trie(payload_json, 0)
-            found.append(time.perf_counter_ns() - start)
+            spent.append(time.perf_counter_ns() - start)
             session.clear_token_trie()
     session.cache = before
     return SetCosts(cold=statistics.median(cold) / 1000, cached=statistics.median(cached) / 1000)
@@ -92,10 +92,10 @@ def payload_costs(payload_json: str, times: int) -> tuple[SetCosts, float]:
     parsing: list[int] = []
     for _ in range(times):
         cache = TrieCache(build_tries)
-        for found in (cold, cached):
+        for spent in (cold, cached):
             start = time.process_time_ns()
             cache.acquire(payload_json)
-            found.append(time.process_time_ns() - start)
+            spent.append(time.process_time_ns() - start)
         start = time.process_time_ns()
         json.loads(payload_json)
         parsing.append(time.process_time_ns() - start)
@@ -111,7 +111,7 @@ def threads_us(payload_json: str, threads: int, shared: bool, times: int) -> flo
     one: TrieCache[Tries] = TrieCache(build_tries)
     one.acquire(payload_json)
     ready = threading.Barrier(threads)
-    found: list[float] = []
+    times_us: list[float] = []
 
     def work() -> None:
         cache, guard = one, lock if shared else nullcontext()
@@ -119,14 +119,14 @@ def threads_us(payload_json: str, threads: int, shared: bool, times: int) -> flo
             cache = TrieCache(build_tries)
             cache.acquire(payload_json)
         ready.wait()
-        found.append(_acquire_us(cache, payload_json, guard, times))
+        times_us.append(_acquire_us(cache, payload_json, guard, times))
 
     workers = [threading.Thread(target=work) for _ in range(threads)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    return statistics.median(found)
+    return statistics.median(times_us)
 
 
 def _acquire_us(
@@ -146,9 +146,9 @@ def apply_us(library: Libllama, sizes: tuple[int, ...], compact: bool, times: in
     rows = [NativeCandidates(np.zeros(n, np.float32)) for n in sizes]
     first = rows[0].data[: len(flat.children(0))].copy()
     sampler = NativeTrie(library, flat, 1, compact).pointer
-    found: list[list[int]] = [[] for _ in sizes]
+    per_size: list[list[int]] = [[] for _ in sizes]
     for _ in range(times):
-        for row, n, ns in zip(rows, sizes, found, strict=True):
+        for row, n, ns in zip(rows, sizes, per_size, strict=True):
             array = ctypes.byref(row.array)
             start = time.perf_counter_ns()
             library.llama_sampler_apply(sampler, array)
@@ -158,7 +158,7 @@ def apply_us(library: Libllama, sizes: tuple[int, ...], compact: bool, times: in
             else:
                 row.data["logit"] = 0
     library.llama_sampler_free(sampler)
-    return [statistics.median(ns) / 1000 for ns in found]
+    return [statistics.median(ns) / 1000 for ns in per_size]
 
 
 def main() -> None:

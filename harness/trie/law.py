@@ -28,12 +28,12 @@ MOST_SPELLINGS = 1000  # each costs some forward passes
 
 def pieces_of(vocab: Vocab) -> dict[bytes, list[int]]:
     """The tokens of each text; none of the special ones, which have no text."""
-    found: dict[bytes, list[int]] = defaultdict(list)
+    tokens: dict[bytes, list[int]] = defaultdict(list)
     for token in range(len(vocab)):
         piece = vocab.piece(token)
         if piece:
-            found[piece].append(token)
-    return dict(found)
+            tokens[piece].append(token)
+    return dict(tokens)
 
 
 def spellings(text: bytes, pieces: dict[bytes, list[int]]) -> Iterator[tuple[int, ...]]:
@@ -90,8 +90,8 @@ def divergence(weights: Any, probabilities: Any) -> float:
     q = np.asarray(probabilities, np.float64)
     held = p > 0
     with np.errstate(divide="ignore"):
-        found = float((p[held] * (np.log(p[held]) - np.log(q[held]))).sum())
-    return max(found, 0.0)  # below 0 only by rounding
+        nats = float((p[held] * (np.log(p[held]) - np.log(q[held]))).sum())
+    return max(nats, 0.0)  # below 0 only by rounding
 
 
 @dataclass(frozen=True)

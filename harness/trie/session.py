@@ -127,10 +127,10 @@ class Session:
         key, tries = self.cache.acquire(payload_json)
         try:
             tries.payload.check(self.model.n_vocab, self.model_id)
-            found = tries.by_path[tries.payload.descriptor(path).path]
+            nodes = tries.by_path[tries.payload.descriptor(path).path]
             if mode not in (0, 1):
                 raise InputError("token trie", f"mode {mode!r}", "0 is argmax, 1 is sampled")
-            trie = NativeTrie(self.library, found, mode, compact=True)
+            trie = NativeTrie(self.library, nodes, mode, compact=True)
         except Exception:
             self.cache.release(key)
             raise

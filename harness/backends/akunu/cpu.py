@@ -57,12 +57,12 @@ def penalized(logits: Any, history: list[int], penalty: np.float32) -> Any:
 
 
 class Instance:
-    def __init__(self, given: dict[str, Any]) -> None:
-        self.given = given
+    def __init__(self, parameters: dict[str, Any]) -> None:
+        self.parameters = parameters
         self.reset()
 
     def reset(self) -> None:
-        seed = self.given["seed"]
+        seed = self.parameters["seed"]
         self.history: list[int] = []
         self.random = np.random.RandomState(None if seed == 0xFFFFFFFF else seed)
 
@@ -70,13 +70,13 @@ class Instance:
         self.history.append(token)
 
     def clone(self) -> "Instance":
-        twin = Instance(self.given)
+        twin = Instance(self.parameters)
         twin.history = list(self.history)
         twin.random.set_state(self.random.get_state())
         return twin
 
     def _number(self, name: str) -> np.float32:
-        return np.float32(self.given[name])
+        return np.float32(self.parameters[name])
 
     def _uniforms(self, n: int) -> NDArray[np.float32]:
         words = self.random.randint(0, 2**32, size=n, dtype=np.uint32)
@@ -91,7 +91,7 @@ class Instance:
     def _sample(self, row: Row) -> None:
         check(row.logits)
         one, temperature = np.float32(1), self._number("temperature")
-        f16 = self.given["logits"] == "f16"
+        f16 = self.parameters["logits"] == "f16"
         x: Any = row.logits
         if f16:
             x = np.float32(np.float16(x))
@@ -117,14 +117,14 @@ class Instance:
         """n tokens from one row, filtered once: the filters take no random number."""
         state = self.random.get_state()
         self.apply(None, row)
-        if np.float32(self.given["temperature"]) <= 0:
+        if np.float32(self.parameters["temperature"]) <= 0:
             return np.full(n, row.ids[row.selected], np.int32)
         self.random.set_state(state)
         r = self._uniforms(n) if uniforms is None else uniforms.astype(np.float32)
         return row.ids[_walk(row.p, r)]
 
     def _width(self, n: int) -> int:
-        k = int(self.given["top_k"])
+        k = int(self.parameters["top_k"])
         return k if k > 0 and k < n else min(256, n)
 
     def _kept(self, p: NDArray[np.float32]) -> int:

@@ -14,11 +14,11 @@ class Worker(gumbel.Worker):
         """CuPy's. Raises Unsupported where it is not installed or sees no device."""
         try:
             cupy = importlib.import_module("cupy")
-            found = cupy.cuda.runtime.getDeviceCount()
+            devices = cupy.cuda.runtime.getDeviceCount()
         except ImportError:
             raise Unsupported("CuPy is not installed: pip install sampler-parity[cuda]") from None
         except Exception as error:  # CuPy's own classes, unknown where it is not installed
             raise Unsupported(f"CuPy finds no CUDA device: {error}") from None
-        if not found:
+        if not devices:
             raise Unsupported("CuPy finds no CUDA device")
         return gumbel.Arrays(cupy, cupy.exp, cupy.log, cupy.asnumpy)

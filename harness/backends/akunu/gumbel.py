@@ -38,8 +38,8 @@ NUMPY = Arrays(np, floats.exp, floats.log, np.asarray)
 
 
 class Instance:
-    def __init__(self, given: dict[str, Any], arrays: Arrays) -> None:
-        self.given, self.arrays = given, arrays
+    def __init__(self, parameters: dict[str, Any], arrays: Arrays) -> None:
+        self.parameters, self.arrays = parameters, arrays
         self.reset()
 
     def reset(self) -> None:
@@ -50,7 +50,7 @@ class Instance:
         self.history.append(token)
 
     def clone(self) -> "Instance":
-        twin = Instance(self.given, self.arrays)
+        twin = Instance(self.parameters, self.arrays)
         twin.history, twin.sampled = list(self.history), self.sampled
         return twin
 
@@ -60,21 +60,21 @@ class Instance:
         self.sampled += 1
 
     def _sample(self, row: Row) -> None:
-        xp, temperature = self.arrays.xp, np.float32(self.given["temperature"])
+        xp, temperature = self.arrays.xp, np.float32(self.parameters["temperature"])
         check(row.logits)
         half = np.float32(np.float16(row.logits))
-        x = xp.asarray(penalized(half, self.history, np.float32(self.given["repeat_penalty"])))
+        x = xp.asarray(penalized(half, self.history, np.float32(self.parameters["repeat_penalty"])))
         if temperature > 0:
             x = xp.where(self._stays(x, temperature), x, xp.float32(-np.inf))
             x = x + temperature * self._noise(x.size)
-            if self.given["noise"] == "f16":
+            if self.parameters["noise"] == "f16":
                 x = x.astype(xp.float16).astype(xp.float32)
         row.selected = int(xp.argmax(x))
         row.logits = self.arrays.to_host(x)
 
     def _stays(self, x: Any, temperature: np.float32) -> Any:
         """Which tokens the filters leave; each filter is a smallest value that stays."""
-        xp, k = self.arrays.xp, int(self.given["top_k"])
+        xp, k = self.arrays.xp, int(self.parameters["top_k"])
         k = k if 0 < k < x.size else min(256, x.size)
         scaled = x * (np.float32(1) / temperature)
         p = self.arrays.exp(scaled - scaled.max())
@@ -82,7 +82,7 @@ class Instance:
         if bool((p != p).any()):
             raise UndefinedInputError("a probability is NaN")
         stays = x >= xp.sort(x)[x.size - k]
-        min_p, top_p = np.float32(self.given["min_p"]), np.float32(self.given["top_p"])
+        min_p, top_p = np.float32(self.parameters["min_p"]), np.float32(self.parameters["top_p"])
         if min_p > 0:
             stays = stays & (p >= p.max() * min(min_p, np.float32(1)))
         if top_p < 1:
@@ -93,8 +93,8 @@ class Instance:
 
     def _noise(self, n: int) -> Any:
         xp, log = self.arrays.xp, self.arrays.log
-        position = int(self.given["position"]) + self.sampled
-        seed = (position + int(self.given["seed_offset"])) * 2654435761 & 0xFFFFFFFF
+        position = int(self.parameters["position"]) + self.sampled
+        seed = (position + int(self.parameters["seed_offset"])) * 2654435761 & 0xFFFFFFFF
         state = xp.arange(n, dtype=xp.uint32) + xp.uint32(seed)
         state = state * xp.uint32(747796405) + xp.uint32(2891336453)
         shift = (state >> xp.uint32(28)) + xp.uint32(4)

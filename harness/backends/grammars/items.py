@@ -55,7 +55,7 @@ def _items(alternative: list[Element]) -> Iterator[Item]:
 
 def _ranges(alternative: list[Element], at: int) -> tuple[Ranges, int]:
     """The ranges of the class that begins here, and the place behind it."""
-    found: Ranges = ()
+    ranges: Ranges = ()
     start = at
     while at < len(alternative) and (at == start or alternative[at].kind == Kind.CHAR_ALT):
         low = high = alternative[at].value
@@ -63,8 +63,8 @@ def _ranges(alternative: list[Element], at: int) -> tuple[Ranges, int]:
         if at < len(alternative) and alternative[at].kind == Kind.CHAR_RNG_UPPER:
             high = alternative[at].value
             at += 1
-        found += _range(low, high)
-    return found, at
+        ranges += _range(low, high)
+    return ranges, at
 
 
 def _range(low: int, high: int) -> Ranges:

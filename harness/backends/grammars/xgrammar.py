@@ -20,12 +20,12 @@ _PLACE = re.compile(r"^\[[\d:]+\] \S*/")  # the time, and the folder it was comp
 def library() -> Any:
     """Raises Unsupported where it is not installed."""
     try:
-        found = importlib.import_module("xgrammar")
+        module = importlib.import_module("xgrammar")
     except ImportError:
         extra = "pip install sampler-parity[xgrammar]"
         raise Unsupported(f"xgrammar or torch is not installed: {extra}") from None
     importlib.import_module("torch").set_num_threads(1)
-    return found
+    return module
 
 
 @functools.cache

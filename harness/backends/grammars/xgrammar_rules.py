@@ -36,8 +36,8 @@ def _shown(item: Item) -> str:
         case Token(number, positive):
             return f"{'Token' if positive else 'ExcludeToken'}({number})"
         case Class(ranges, positive):
-            found = _around(ranges) if positive else (*ranges, _SURROGATES)
-            shown = "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in found)
+            included = _around(ranges) if positive else (*ranges, _SURROGATES)
+            shown = "".join(f"\\U{low:08x}-\\U{high:08x}" for low, high in included)
             return f"[{'' if positive else '^'}{shown}]"
 
 

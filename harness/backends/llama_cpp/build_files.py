@@ -25,10 +25,10 @@ def library_file(folder: Path) -> Path:
     """
     stem, suffix = _LIBRARIES.get(platform.system(), ("libllama", "so"))
     plain = folder / f"{stem}.{suffix}"
-    found = [plain] if plain.is_file() else _with_release(folder, stem, suffix)
-    if not found:
+    libraries = [plain] if plain.is_file() else _with_release(folder, stem, suffix)
+    if not libraries:
         raise InputError(folder, f"no {plain.name} here", "name a folder with a libllama build")
-    return found[0]
+    return libraries[0]
 
 
 def needed_libraries(folder: Path) -> list[Path]:
@@ -36,10 +36,10 @@ def needed_libraries(folder: Path) -> list[Path]:
 
     Not the devices' libraries (libggml-cpu-haswell, libggml-vulkan): ggml chooses among those.
     """
-    found: list[Path] = []
+    libraries: list[Path] = []
     for stem in ("libggml-base", "libggml"):
-        found += [*folder.glob(f"{stem}.so"), *_with_release(folder, stem, "so")]
-    return found
+        libraries += [*folder.glob(f"{stem}.so"), *_with_release(folder, stem, "so")]
+    return libraries
 
 
 def _with_release(folder: Path, stem: str, suffix: str) -> list[Path]:
@@ -53,11 +53,11 @@ def device_files(folder: Path) -> dict[str, Path]:
 
     Empty where they are linked.
     """
-    found = {
+    by_device = {
         path.name.split(".")[0].removeprefix("libggml-").removeprefix("cpu-"): path
         for path in sorted(folder.glob("libggml-*.so"))
     }
-    return {name: path for name, path in found.items() if name not in ("base", "cpu")}
+    return {name: path for name, path in by_device.items() if name not in ("base", "cpu")}
 
 
 def check(folder: Path) -> Path:
@@ -77,9 +77,9 @@ def _check_elf(path: Path) -> None:
     if len(data) < 64 or data[:4] != b"\x7fELF":
         raise InputError(path, "is truncated or no shared library", "fetch the build again")
     machine = struct.unpack_from("<H", data, 18)[0]
-    here = HERE.get(platform.machine(), machine)
-    if machine != here:
-        built, wanted = (_MACHINES.get(m, f"machine {m}") for m in (machine, here))
+    ours = HERE.get(platform.machine(), machine)
+    if machine != ours:
+        built, wanted = (_MACHINES.get(m, f"machine {m}") for m in (machine, ours))
         raise InputError(path, f"built for {built}, this processor is {wanted}", "use its package")
     if data[4] == 2:  # 64 bits: the table of sections is the last thing in the file
         start = struct.unpack_from("<Q", data, 40)[0]

@@ -113,9 +113,9 @@ def worker_arguments(name: str) -> list[str]:
     folder, release = resolve(build)
     if release is None and not says_release(library_file(folder)):
         raise InputError(library_file(folder), "does not say its release of llama.cpp", NAME_IT)
-    found = device_files(folder)
-    if device and device not in found and (found or device not in GPUS):
-        known = ", ".join(found) or "its devices are linked: leave the name out"
+    devices = device_files(folder)
+    if device and device not in devices and (devices or device not in GPUS):
+        known = ", ".join(devices) or "its devices are linked: leave the name out"
         raise InputError(f"llama.cpp@{name}", f"the build has no device {device!r}", known)
     return [folder.as_posix(), release or "", device]
 
@@ -133,8 +133,8 @@ def describe() -> list[str]:
         except InputError as error:
             lines.append(f"{name:<14} unusable: {error}")
             continue
-        here, others = _devices(Path(build.folder))
-        lines.append(f"{name:<14} {build.release or 'release unknown':<16} {here}")
+        usable, others = _devices(Path(build.folder))
+        lines.append(f"{name:<14} {build.release or 'release unknown':<16} {usable}")
         lines += [f"{'':<31} not here: {others}"] if others else []
     return lines
 
@@ -151,16 +151,18 @@ def _devices(folder: Path) -> tuple[str, str]:
     ]
     try:
         done = subprocess.run(command, capture_output=True, timeout=_PROBE_TIMEOUT_S, check=True)
-        found: dict[str, tuple[bool, str]] = json.loads(done.stdout)
+        devices: dict[str, tuple[bool, str]] = json.loads(done.stdout)
     except (subprocess.SubprocessError, ValueError) as error:
         return "unknown", f"{', '.join(device_files(folder))} ({error})"
-    here = [f"{name} ({about})" if about else name for name, (runs, about) in found.items() if runs]
+    usable = [
+        f"{name} ({about})" if about else name for name, (runs, about) in devices.items() if runs
+    ]
     reasons: dict[str, list[str]] = {}
-    for name, (runs, about) in found.items():
+    for name, (runs, about) in devices.items():
         if not runs:
             reasons.setdefault(about, []).append(name)
     lines = [f"{', '.join(names)} ({reason})" for reason, names in reasons.items()]
-    return ", ".join(here) or "none", "; ".join(lines)
+    return ", ".join(usable) or "none", "; ".join(lines)
 
 
 def add(what: str, release: str | None = None) -> Build:
@@ -258,10 +260,10 @@ def _unpack(archive: Path, folder: Path) -> Path:
             tar.extractall(folder, filter="data")
     except (tarfile.TarError, EOFError, OSError) as error:
         raise InputError(archive.name, f"cannot be unpacked: {error}", "fetch it again") from None
-    found = [path.parent for path in sorted(folder.glob("**/_nlcBuildMetadata.json"))]
-    if len(found) != 1:
+    folders = [path.parent for path in sorted(folder.glob("**/_nlcBuildMetadata.json"))]
+    if len(folders) != 1:
         raise InputError(archive.name, "holds no build of llama.cpp", "use another package")
-    return found[0]
+    return folders[0]
 
 
 def _register(build: Build, files: Path) -> None:

@@ -120,12 +120,12 @@ class Devices:
         return int(self._function("ggml_backend_reg_dev_get")(kind, 0))
 
     def _file(self, device: str) -> Path:
-        found = device_files(self._folder)
-        if device not in found:
+        files = device_files(self._folder)
+        if device not in files:
             problem = f"has no device {device!r} to load"
-            known = ", ".join(found) or "none: they are linked"
+            known = ", ".join(files) or "none: they are linked"
             raise InputError(self._folder, problem, f"it has {known}")
-        return found[device]
+        return files[device]
 
     def _load(self, path: Path) -> None:
         _open(path)
@@ -168,13 +168,13 @@ def _score(path: Path) -> int:
 def probe(folder: Path) -> dict[str, tuple[bool, str]]:
     """Each device of a folder: whether it runs here, and a GPU's name or the reason why not."""
     libraries = [ctypes.CDLL(str(path), RTLD_GLOBAL) for path in needed_libraries(folder)]
-    found = {}
+    answers = {}
     for device, path in device_files(folder).items():
         try:
-            found[device] = (True, _probe(folder, libraries, device, path))
+            answers[device] = (True, _probe(folder, libraries, device, path))
         except InputError as error:
-            found[device] = (False, str(error.args[1]))
-    return found
+            answers[device] = (False, str(error.args[1]))
+    return answers
 
 
 def _probe(folder: Path, libraries: list[CDLL], device: str, path: Path) -> str:

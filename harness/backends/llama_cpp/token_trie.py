@@ -68,10 +68,10 @@ class FlatTrie:
             for i in range(low, high):
                 if len(rows[i]) > depth:
                     first.setdefault(rows[i][depth], []).append(i)
-            for token, found in first.items():
+            for token, children in first.items():
                 tokens.append(token)
                 node.append(len(nodes))
-                nodes.append((found[0], found[-1] + 1, depth + 1))
+                nodes.append((children[0], children[-1] + 1, depth + 1))
             start.append(len(tokens))
         self.tokens = np.array(tokens, np.int32)
         self.node, self.start = node, start
@@ -122,14 +122,14 @@ class NativeTrie:
             return
         data = candidates_of(array)
         at = _positions(data["id"], self.trie.children(self.node))
-        kept = data[at]
+        allowed = data[at]
         array.selected = -1
-        if self.compact and (kept["logit"] != -np.inf).any():
-            data[: len(kept)] = kept
-            array.size = len(kept)
+        if self.compact and (allowed["logit"] != -np.inf).any():
+            data[: len(allowed)] = allowed
+            array.size = len(allowed)
         else:
             data["logit"] = -np.inf
-            data["logit"][at] = kept["logit"]
+            data["logit"][at] = allowed["logit"]
             array.sorted = False
         if self.mode == 0:
             array.selected = first_largest(candidates_of(array)["logit"])
@@ -212,12 +212,12 @@ class Worker(worker.Worker):
         return hello.model_copy(update={"name": "token_trie", "samplers": samplers})
 
     def _init(self, stage: dict[str, dict[str, Any]], n_vocab: int, vocab: str | None) -> int:
-        ((name, given),) = stage.items()
+        ((name, parameters),) = stage.items()
         if name != "token_trie":
             return super()._init(stage, n_vocab, vocab)
-        if given["mode"] not in (0, 1):
-            raise ChainError(f"mode must be in 0..1, got {given['mode']}")
-        payload = read_payload(given["trie_descriptor_json"])
-        payload.check(given["n_vocab"], given["model_id"])
-        trie = FlatTrie(payload.descriptor(given["path"]).leaves)
-        return NativeTrie(self.library, trie, given["mode"], given["compact"]).pointer
+        if parameters["mode"] not in (0, 1):
+            raise ChainError(f"mode must be in 0..1, got {parameters['mode']}")
+        payload = read_payload(parameters["trie_descriptor_json"])
+        payload.check(parameters["n_vocab"], parameters["model_id"])
+        trie = FlatTrie(payload.descriptor(parameters["path"]).leaves)
+        return NativeTrie(self.library, trie, parameters["mode"], parameters["compact"]).pointer

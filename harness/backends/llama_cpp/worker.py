@@ -140,8 +140,8 @@ class Worker:
 
     def _decodes(self) -> list[Literal["decode", "generate", "throughput"]]:
         """Contexts are made as v0.5.0 makes them; other releases lay out their parameters apart."""
-        here = self.library.release == NEWEST
-        return ["decode", "generate", "throughput"] if here else []
+        newest = self.library.release == NEWEST
+        return ["decode", "generate", "throughput"] if newest else []
 
     def _has(self, sampler: str) -> bool:
         try:
@@ -159,10 +159,10 @@ class Worker:
         return NativeChain(library, stages, native)
 
     def _init(self, stage: dict[str, dict[str, Any]], n_vocab: int, vocab: str | None) -> int:
-        ((name, given),) = stage.items()
+        ((name, parameters),) = stage.items()
         taken = signature(name, self.library.release)
         initialize = self.library.initializer(taken)
-        values = _FIXED | {"n_vocab": n_vocab} | given | _arrays(given)
+        values = _FIXED | {"n_vocab": n_vocab} | parameters | _arrays(parameters)
         if "vocab" in taken.arguments:
             values["vocab"] = self._vocab(vocab) if vocab else None
         if "model" in taken.arguments:
@@ -230,27 +230,27 @@ _FIXED: dict[str, Any] = {
 }
 
 
-def _arrays(given: dict[str, Any]) -> dict[str, Any]:
+def _arrays(parameters: dict[str, Any]) -> dict[str, Any]:
     """The parameters that C takes as an array and its length."""
     arrays: dict[str, Any] = {}
-    if "seq_breakers" in given:
-        breakers = given["seq_breakers"]
+    if "seq_breakers" in parameters:
+        breakers = parameters["seq_breakers"]
         if not all(isinstance(breaker, str) for breaker in breakers):
             raise Unsupported("llama.cpp's C interface takes DRY sequence breakers as strings only")
         strings = (ctypes.c_char_p * len(breakers))(*(b.encode() for b in breakers))
         arrays |= {"seq_breakers": strings, "num_breakers": len(breakers)}
-    if "logit_bias" in given:
-        pairs = [LogitBias(token, bias) for token, bias in given["logit_bias"]]
+    if "logit_bias" in parameters:
+        pairs = [LogitBias(token, bias) for token, bias in parameters["logit_bias"]]
         arrays |= {"logit_bias": (LogitBias * len(pairs))(*pairs), "n_logit_bias": len(pairs)}
     for text in ("grammar_str", "grammar_root"):
-        if text in given:
-            arrays[text] = given[text].encode()
-    if "trigger_patterns" in given:
-        patterns = [pattern.encode() for pattern in given["trigger_patterns"]]
+        if text in parameters:
+            arrays[text] = parameters[text].encode()
+    if "trigger_patterns" in parameters:
+        patterns = [pattern.encode() for pattern in parameters["trigger_patterns"]]
         strings = (ctypes.c_char_p * len(patterns))(*patterns)
         arrays |= {"trigger_patterns": strings, "num_trigger_patterns": len(patterns)}
-    if "trigger_tokens" in given:
-        tokens = given["trigger_tokens"]
+    if "trigger_tokens" in parameters:
+        tokens = parameters["trigger_tokens"]
         array = (ctypes.c_int32 * len(tokens))(*tokens)
         arrays |= {"trigger_tokens": array, "num_trigger_tokens": len(tokens)}
     return arrays

@@ -44,7 +44,7 @@ def _change_result(
     releases: Mapping[str, str],
     start: Start,
 ) -> ChangeResult:
-    found = ChangeResult(
+    blank = ChangeResult(
         id=f"change/{change.name}",
         samplers=list(change.samplers),
         last_old=change.last_old,
@@ -54,7 +54,7 @@ def _change_result(
         cases=dict(Counter(backend for _, backend in shown)),
     )
     if not shown:
-        return found
+        return blank
     newest = max(order(releases[backend]) for _, backend in shown)
     candidates = [pair for pair in shown if order(releases[pair[1]]) == newest]
     result, backend = min(candidates, key=lambda pair: _size(pair[0], pair[1], cases))
@@ -66,7 +66,7 @@ def _change_result(
 
     small = shrink(cases[result.id], fails)
     seen = execute(small, [process]).backends[backend]
-    return found.model_copy(
+    return blank.model_copy(
         update={
             "backend": backend,
             "suite": result.suite,

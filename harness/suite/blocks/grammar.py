@@ -83,7 +83,7 @@ class Grammars(BaseModel):
         for kind, texts in (("accepted", self.accepted), ("rejected", self.rejected)):
             for i, text in enumerate(texts[:_QUICK_TEXTS] if quick else texts):
                 tokens = spell(text, vocab, spelling)
-                kept, refused = self._fitting(vocab, tokens)
+                fitting, refused = self._fitting(vocab, tokens)
                 if (refused is None) != (kind == "accepted"):
                     raise ValueError(f"{kind}[{i}] {text!r} ({name}): the reference disagrees")
                 expect = {
@@ -92,7 +92,7 @@ class Grammars(BaseModel):
                     ]
                 }
                 point = f"{name}-{spelling}-{kind}-{i}"
-                yield from self._scripts(point, name, len(vocab), kept, expect, quick)
+                yield from self._scripts(point, name, len(vocab), fitting, expect, quick)
 
     def _fitting(self, vocab: Vocab, tokens: list[int]) -> tuple[list[int], int | None]:
         """The tokens up to the first one that is masked, and that one; EOS stands behind them."""
@@ -123,11 +123,14 @@ class Grammars(BaseModel):
             raise ValueError(str(error)) from None
 
     def _chain(self) -> ChainSpec:
-        given: dict[str, Any] = {"grammar_str": self.grammar, "grammar_root": self.root}
+        parameters: dict[str, Any] = {"grammar_str": self.grammar, "grammar_root": self.root}
         if not (self.trigger_patterns or self.trigger_tokens):
-            return [{"grammar": given}]
-        given |= {"trigger_patterns": self.trigger_patterns, "trigger_tokens": self.trigger_tokens}
-        return [{"grammar_lazy_patterns": given}]
+            return [{"grammar": parameters}]
+        parameters |= {
+            "trigger_patterns": self.trigger_patterns,
+            "trigger_tokens": self.trigger_tokens,
+        }
+        return [{"grammar_lazy_patterns": parameters}]
 
 
 class RandomGrammars(BaseModel):

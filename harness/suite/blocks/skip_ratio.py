@@ -34,24 +34,26 @@ class Workload(Block):
     speed_up: float | None
     own_share: float | None
 
-    def checks(self, found: Measured) -> list[Check]:
+    def checks(self, measured: Measured) -> list[Check]:
         """The trie takes the tokens that the grammar takes in its spelling, and leaves as many
         candidates as the reference's; further what the block asks for."""
-        exact = -1.0 if found.skip_ratio_exact is None else found.skip_ratio_exact
-        low = found.tokens_per_second_vs_grammar_ci95[0]
+        exact = -1.0 if measured.skip_ratio_exact is None else measured.skip_ratio_exact
+        low = measured.tokens_per_second_vs_grammar_ci95[0]
         checks = [
-            Check(what="token_accuracy", found=found.token_accuracy, relation="=", limit=1.0),
-            Check(what="skip_ratio_mean", found=found.skip_ratio_mean, relation="=", limit=exact),
-            Check(what="skip_ratio_off", found=found.skip_ratio_off, relation="=", limit=0),
+            Check(what="token_accuracy", found=measured.token_accuracy, relation="=", limit=1.0),
+            Check(
+                what="skip_ratio_mean", found=measured.skip_ratio_mean, relation="=", limit=exact
+            ),
+            Check(what="skip_ratio_off", found=measured.skip_ratio_off, relation="=", limit=0),
         ]
         for what, value, limit in (
-            ("text_accuracy", found.text_accuracy, self.text_accuracy),
+            ("text_accuracy", measured.text_accuracy, self.text_accuracy),
             ("tokens_per_second_vs_grammar_ci95.low", low, self.speed_up),
         ):
             if limit is not None:
                 checks.append(Check(what=what, found=value, relation=">=", limit=limit))
         if self.own_share is not None:
-            share = found.own_share
+            share = measured.own_share
             checks.append(Check(what="own_share", found=share, relation="<=", limit=self.own_share))
         return checks
 

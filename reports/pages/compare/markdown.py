@@ -77,7 +77,7 @@ def _logits(report: Comparison, names: list[str]) -> list[str]:
 
 
 def _cells(report: Comparison, names: list[str], shown: int) -> list[str]:
-    found = [row for row in report.cells if row.apart or len({*row.decisions} - {None}) > 1]
+    apart = [row for row in report.cells if row.apart or len({*row.decisions} - {None}) > 1]
     rows = [
         [
             code(row.id),
@@ -86,13 +86,13 @@ def _cells(report: Comparison, names: list[str], shown: int) -> list[str]:
                 for decision, i in zip(row.decisions, row.intervals, strict=True)
             ),
         ]
-        for row in found[:shown]
+        for row in apart[:shown]
     ]
     if not report.cells:
         return []
-    same = f"{len(report.cells) - len(found):,}/{len(report.cells):,} agree."
+    same = f"{len(report.cells) - len(apart):,}/{len(report.cells):,} agree."
     lines = ["", "## Distributions", "", same, ""]
-    return [*lines, *(table(["test", *names], rows) if rows else []), *_rest(len(found), shown)]
+    return [*lines, *(table(["test", *names], rows) if rows else []), *_rest(len(apart), shown)]
 
 
 def _speeds(report: Comparison, names: list[str], shown: int) -> list[str]:

@@ -32,10 +32,10 @@ def terminal_lines(report: Comparison) -> list[str]:
         for g in report.unavailable
     ]
     for row in report.verdicts[:NAMED]:
-        found = ", ".join(
+        verdicts = ", ".join(
             f"{one_line(name(report, i), 60)} {cell(row, i)}" for i in range(len(report.columns))
         )
-        lines += [f"  {len(row.cases):,} cases as {one_line(row.cases[0])}: {one_line(found)}"]
+        lines += [f"  {len(row.cases):,} cases as {one_line(row.cases[0])}: {one_line(verdicts)}"]
         lines += [f"    replay: {command(report, row)}"]
     if len(report.verdicts) > NAMED:
         lines.append(f"  ... and {len(report.verdicts) - NAMED:,} more kinds of difference")
@@ -49,7 +49,7 @@ def terminal_lines(report: Comparison) -> list[str]:
         for row, i in surely[:NAMED]
     ]
     if report.speeds:
-        pairs = sum(found is not None for row in report.speeds for found in row.ratios)
+        pairs = sum(verdicts is not None for row in report.speeds for verdicts in row.ratios)
         lines.append(f"speed    {len(surely):,}/{pairs:,} figures surely differ from the base's")
     if differing := [fact.name for fact in report.facts if fact.differs]:
         lines.append(f"facts    differ in {', '.join(differing)}")

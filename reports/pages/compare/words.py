@@ -62,23 +62,28 @@ def command(report: Comparison, row: Verdicts) -> str:
 
 
 def value(row: Speed, i: int) -> str:
-    found = row.values[i]
-    if found is None:
+    number = row.values[i]
+    if number is None:
         return "none"
-    return duration(found) if row.unit == "ns" else f"{figure(found)} {row.unit}"
+    return duration(number) if row.unit == "ns" else f"{figure(number)} {row.unit}"
 
 
-def ratio(found: Ratio | None) -> str:
-    if found is None:
+def ratio(change: Ratio | None) -> str:
+    if change is None:
         return ""
-    if found.low is None or found.high is None:
-        return f"{found.value:.3g} ×"
-    return f"{found.value:.3g} × [{found.low:.3g}, {found.high:.3g}]"
+    if change.low is None or change.high is None:
+        return f"{change.value:.3g} ×"
+    return f"{change.value:.3g} × [{change.low:.3g}, {change.high:.3g}]"
 
 
 def ratio_class(row: Speed, i: int) -> str:
     """good: surely better than the base; bad: surely worse; else nothing."""
-    found = row.ratios[i]
-    if found is None or found.low is None or found.high is None or found.low <= 1 <= found.high:
+    change = row.ratios[i]
+    if (
+        change is None
+        or change.low is None
+        or change.high is None
+        or change.low <= 1 <= change.high
+    ):
         return ""
-    return "good" if (found.value < 1) == (row.unit == "ns") else "bad"
+    return "good" if (change.value < 1) == (row.unit == "ns") else "bad"

@@ -22,14 +22,14 @@ def report_of(database: Path) -> History:
         counted[row.backend, row.sampler][place[row.run]] = row
     measured: dict[tuple[str, str, str, str], list[Measured | None]]
     measured = defaultdict(lambda: [None] * len(runs))
-    for found in history.measured(database):
-        measured[found.kind, found.id, found.backend, found.unit][place[found.run]] = found
+    for figure in history.measured(database):
+        measured[figure.kind, figure.id, figure.backend, figure.unit][place[figure.run]] = figure
     report = History(
         runs=runs,
         samplers=[SamplerTrend(backend=b, sampler=s, runs=r) for (b, s), r in counted.items()],
         figures=[
-            FigureTrend(kind=kind, id=name, backend=backend, unit=unit, runs=found)
-            for (kind, name, backend, unit), found in measured.items()
+            FigureTrend(kind=kind, id=name, backend=backend, unit=unit, runs=figure)
+            for (kind, name, backend, unit), figure in measured.items()
         ],
     )
     return History.model_validate(visible(report.model_dump()))
@@ -39,22 +39,22 @@ def identical_lines(report: History) -> list[Line]:
     """By backend the share of cases by sampler that are identical to the reference."""
     shares: dict[str, list[tuple[int, int]]] = defaultdict(lambda: [(0, 0)] * len(report.runs))
     for row in report.samplers:
-        for i, found in enumerate(row.runs):
-            if found is not None:
+        for i, runs in enumerate(row.runs):
+            if runs is not None:
                 same, all_ = shares[row.backend][i]
-                shares[row.backend][i] = same + found.identical, all_ + found.cases
+                shares[row.backend][i] = same + runs.identical, all_ + runs.cases
     lines = [
-        Line(name, [same / all_ if all_ else None for same, all_ in found])
-        for name, found in shares.items()
+        Line(name, [same / all_ if all_ else None for same, all_ in runs])
+        for name, runs in shares.items()
     ]
     return sorted(lines, key=lambda line: min(y for y in line.values if y is not None))[:LINES]
 
 
 def ratio_lines(report: History) -> list[Line]:
     """The ratios to the baseline that changed most at the end."""
-    rows = [row for row in report.figures if any(found.ratio for found in row.known)]
+    rows = [row for row in report.figures if any(figure.ratio for figure in row.known)]
     rows.sort(key=lambda row: max(row.change, 1 / row.change), reverse=True)
     return [
-        Line(f"{row.backend} {row.id}", [found.ratio if found else None for found in row.runs])
+        Line(f"{row.backend} {row.id}", [figure.ratio if figure else None for figure in row.runs])
         for row in rows[:LINES]
     ]

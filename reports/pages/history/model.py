@@ -23,7 +23,7 @@ class FigureTrend(Strict):
 
     @property
     def known(self) -> list[Measured]:
-        return [found for found in self.runs if found is not None]
+        return [run for run in self.runs if run is not None]
 
     @property
     def change(self) -> float:

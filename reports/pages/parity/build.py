@@ -68,10 +68,10 @@ def section(bundle: Bundle) -> Section:
     cases = [CaseResult.model_validate(visible(c.model_dump())) for c in bundle.cases]
     _check_names(bundle.folder, info, cases)
     names = list(info.backends)
-    here = [name for name, backend in info.backends.items() if not backend.unavailable]
+    running = [name for name, backend in info.backends.items() if not backend.unavailable]
     differences = _differences(info, cases)
     problems = [problem for case in cases for problem in _problems(info, case)]
-    met = sum(_whole(case, here) for case in cases)
+    met = sum(_whole(case, running) for case in cases)
     drawn = distribution(bundle, info)
     tested = {row.suite for row in drawn.rows} if drawn else set()
     return Section(
@@ -182,13 +182,13 @@ def _badness(tallies: Iterable[Tally]) -> tuple[int, int]:
 
 
 def _differences(info: RunInfo, cases: list[CaseResult]) -> list[Difference]:
-    found = [
+    differences = [
         _difference(info, case, name, result)
         for case in cases
         for name, result in case.backends.items()
         if result.verdict != "identical" or "identical" not in case.required[name]
     ]
-    return sorted(found, key=_rank)
+    return sorted(differences, key=_rank)
 
 
 def _rank(difference: Difference) -> tuple[bool, int, bool, str, str]:
@@ -228,8 +228,8 @@ def _difference(info: RunInfo, case: CaseResult, name: str, result: BackendResul
 
 def _problems(info: RunInfo, case: CaseResult) -> list[Problem]:
     command = replay(case.suite, case.id, info.seed, info.backends)
-    here = [name for name, backend in info.backends.items() if not backend.unavailable]
-    missing = [name for name in here if name not in case.backends]
+    running = [name for name, backend in info.backends.items() if not backend.unavailable]
+    missing = [name for name in running if name not in case.backends]
     none = [] if case.steps or case.refusal else ["no step was taken"]
     kinds: list[tuple[str, list[str]]] = [
         ("refused", [case.refusal] if case.refusal else []),
@@ -254,8 +254,8 @@ def _problems(info: RunInfo, case: CaseResult) -> list[Problem]:
 
 
 def _no_backend(info: RunInfo) -> list[str]:
-    here = any(not backend.unavailable for backend in info.backends.values())
-    return [] if here else ["no backend of the run runs here"]
+    any_runs = any(not backend.unavailable for backend in info.backends.values())
+    return [] if any_runs else ["no backend of the run runs here"]
 
 
 def _slowest(cases: list[CaseResult]) -> list[SlowCase]:

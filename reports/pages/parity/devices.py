@@ -59,8 +59,8 @@ def _texts(bundle: Bundle) -> list[CaseResult]:
 
 
 def _configuration(name: str, bundle: Bundle, backend: str, info: BackendInfo) -> Configuration:
-    found = [(d, d.backends[backend]) for d in bundle.decodings if backend in d.backends]
-    has = [(d, figures) for d, figures in found if figures.difference is not None]
+    decodings = [(d, d.backends[backend]) for d in bundle.decodings if backend in d.backends]
+    has = [(d, figures) for d, figures in decodings if figures.difference is not None]
     rows = sum(decoded.rows for decoded, _ in has)
     texts = [case.backends[backend] for case in _texts(bundle) if backend in case.backends]
     steps = [text.parted.step for text in texts if text.parted is not None]
@@ -72,7 +72,7 @@ def _configuration(name: str, bundle: Bundle, backend: str, info: BackendInfo) -
         machine=visible(bundle.info.machine.cpu),
         unavailable=visible(info.unavailable),
         first=visible(_first(bundle)),
-        prompts=len(found),
+        prompts=len(decodings),
         compared=len(has),
         equal=sum(figures.sha256 == d.backends[d.first].sha256 for d, figures in has),
         rows=rows,
@@ -80,7 +80,7 @@ def _configuration(name: str, bundle: Bundle, backend: str, info: BackendInfo) -
         difference=max((figures.difference or 0.0 for _, figures in has), default=None),
         kl_max=max((figures.kl_max or 0.0 for _, figures in has), default=None),
         kl_mean=sum(means) / rows if rows else None,
-        failed=visible(next((figures.failed for _, figures in found if figures.failed), "")),
+        failed=visible(next((figures.failed for _, figures in decodings if figures.failed), "")),
         texts=sum(bool(text.text_sha256) for text in texts),
         parted=len(steps),
         earliest=min(steps, default=None),
@@ -117,7 +117,7 @@ def _across(base: tuple[str, Bundle], name: str, bundle: Bundle) -> Iterator[Acr
             and _has(wanted[key], _first(first))
             and _has(other, backend)
         ]
-        kept = [
+        both = [
             kept_rows((first.folder, a, _first(first)), (bundle.folder, b, backend))
             for a, b in pairs
             if a.kept and b.kept
@@ -130,10 +130,10 @@ def _across(base: tuple[str, Bundle], name: str, bundle: Bundle) -> Iterator[Acr
             equal=sum(
                 a.backends[_first(first)].sha256 == b.backends[backend].sha256 for a, b in pairs
             ),
-            kept=len(kept),
-            top1=sum(int(a.argmax() == b.argmax()) for a, b in kept),
-            difference=max((largest_difference(a, b) for a, b in kept), default=None),
-            kl_max=max((float(divergence(a, b)[0]) for a, b in kept), default=None),
+            kept=len(both),
+            top1=sum(int(a.argmax() == b.argmax()) for a, b in both),
+            difference=max((largest_difference(a, b) for a, b in both), default=None),
+            kl_max=max((float(divergence(a, b)[0]) for a, b in both), default=None),
         )
 
 

@@ -24,13 +24,14 @@ def distribution(bundle: Bundle, info: RunInfo) -> Distribution | None:
         for cell in cells
         for name, result in cell.backends.items()
     ]
-    found = bundle.calibration[-1] if bundle.calibration else None
+    calibration = bundle.calibration[-1] if bundle.calibration else None
     return Distribution(
         budget=PARTS * max((cell.alpha for cell in cells), default=0.0) * len(rows),
         pairs=len(rows),
         met=sum(row.met for row in rows),
         rows=sorted(rows, key=lambda row: (row.met, row.decision == "equivalent", row.holm)),
-        calibration=found and CalibrationResult.model_validate(visible(found.model_dump())),
+        calibration=calibration
+        and CalibrationResult.model_validate(visible(calibration.model_dump())),
     )
 
 

@@ -54,18 +54,18 @@ def shown(section: Section) -> Shown:
         for i, difference in enumerate(section.failures)
         if i < FULL or difference.counterexample is not None
     ]
-    kept = set(map(id, full))
-    return Shown(full, [d for d in section.failures if id(d) not in kept])
+    in_full = set(map(id, full))
+    return Shown(full, [d for d in section.failures if id(d) not in in_full])
 
 
 def counts(tally: Tally) -> list[tuple[str, str]]:
     """(verdict, "n/N" or "n"): identical first as n/N, then the others, the worst first."""
-    found = [("identical", f"{tally.verdicts.get('identical', 0):,}/{tally.cases:,}")]
+    parts = [("identical", f"{tally.verdicts.get('identical', 0):,}/{tally.cases:,}")]
     others = [v for v in ORDER if v != "identical" and v in tally.verdicts]
-    found += [(verdict, f"{tally.verdicts[verdict]:,}") for verdict in reversed(others)]
+    parts += [(verdict, f"{tally.verdicts[verdict]:,}") for verdict in reversed(others)]
     if tally.not_run:
-        found.append(("not run", f"{tally.not_run:,}"))
-    return found
+        parts.append(("not run", f"{tally.not_run:,}"))
+    return parts
 
 
 def cell_class(tally: Tally) -> str:

@@ -101,11 +101,11 @@ def _implementations(matrix: ParityMatrix) -> list[str]:
         lines += [f"**FAILED: {matrix.unexplained:,} results are not explained.**", ""]
     lines += [*table(["sampler", *map(code, matrix.backends)], rows), ""]
     for at, name in enumerate(matrix.backends):
-        found = [d for row in matrix.rows for d in row.cells[at].differences]
+        differences = [d for row in matrix.rows for d in row.cells[at].differences]
         said = [
             f"- {code(name)}{f' at {code(d.stage)}' if d.stage else ''}, {d.verdict}: "
             f"{safe(d.why) if d.why else '**not explained**'}"
-            for d in found
+            for d in differences
         ]
         lines += dict.fromkeys(said)
     return [*lines, ""]

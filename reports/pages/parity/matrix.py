@@ -41,10 +41,10 @@ def matrix(bundles: list[Bundle], explained: dict[Key, str] | None = None) -> Pa
     if explained is None:
         explained = read_explanations(explanations_file())
     names = sorted(results, key=_column)
-    found = {
+    tried = {
         sampler for pairs in results.values() for case, _ in pairs for sampler in case.samplers
     }
-    samplers = [s for s in ALL_SAMPLERS if s in found] + sorted(found - ALL_SAMPLERS.keys())
+    samplers = [s for s in ALL_SAMPLERS if s in tried] + sorted(tried - ALL_SAMPLERS.keys())
     rows = [
         MatrixRow(
             sampler=visible(sampler),
@@ -60,13 +60,13 @@ def matrix(bundles: list[Bundle], explained: dict[Key, str] | None = None) -> Pa
 
 
 def _results(bundles: list[Bundle]) -> Results:
-    found: Results = defaultdict(list)
+    results: Results = defaultdict(list)
     for bundle in bundles:
         for case in bundle.cases:
             for name, result in case.backends.items():
                 if bundle.info.backends[name].reference == NEWEST:
-                    found[name].append((case, result))
-    return found
+                    results[name].append((case, result))
+    return results
 
 
 def _column(name: str) -> tuple[int, str]:

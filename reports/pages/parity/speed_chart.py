@@ -23,7 +23,7 @@ class Mark(NamedTuple):
 
 def marks(timings: list[Timing]) -> list[Mark]:
     """The reference's ratio to llama.cpp and the ratio that the rule allows, where both exist."""
-    found = []
+    marked = []
     for row in timings:
         native = next((b.median_ns for b in row.backends if b.name == "llama.cpp"), 0.0)
         for backend in row.backends:
@@ -33,8 +33,8 @@ def marks(timings: list[Timing]) -> list[Mark]:
                 low = r.value if r.low is None else r.low
                 high = r.value if r.high is None else r.high
                 label = f"{one_line(row.sampler, 24)} V={row.n_vocab:,}"
-                found.append(Mark(label, r.value, low, high, limit))
-    return found
+                marked.append(Mark(label, r.value, low, high, limit))
+    return marked
 
 
 def ratios(timings: list[Timing], salt: str) -> str:

@@ -26,14 +26,14 @@ def report_of(bundles: list[ReadBundle]) -> SkipRatioReport | None:
                 rows.append(_row(name, info, result, base.measured if base else None))
     if not rows:
         return None
-    here = [abs(r.deviation) for r in rows if r.deviation is not None and not r.delay_ms]
+    deviations = [abs(r.deviation) for r in rows if r.deviation is not None and not r.delay_ms]
     longer = [abs(r.deviation) for r in rows if r.deviation is not None and r.delay_ms]
     return SkipRatioReport(
         ok=all(row.ok for row in rows),
         bundles=parts,
         rows=sorted(rows, key=lambda row: row.ok),
-        points=len(here),
-        points_deviation=max(here, default=None),
+        points=len(deviations),
+        points_deviation=max(deviations, default=None),
         foretold=len(longer),
         foretold_deviation=max(longer, default=None),
     )
@@ -43,18 +43,18 @@ def _key(result: SkipRatioResult) -> tuple[str, str, str, float]:
     return result.backend, result.model, result.leaves, result.delay_ms
 
 
-def _row(bundle_name: str, info: RunInfo, given: SkipRatioResult, base: Measured | None) -> Row:
+def _row(bundle_name: str, info: RunInfo, raw: SkipRatioResult, base: Measured | None) -> Row:
     """base: the same without a delay."""
-    result = SkipRatioResult.model_validate(visible(given.model_dump()))
-    found = result.measured
+    result = SkipRatioResult.model_validate(visible(raw.model_dump()))
+    measured = result.measured
     failed = [_unmet(check) for check in result.checks if not check.met]
-    if found is None:
+    if measured is None:
         failed.append(f"{result.verdict}: {result.detail}")
     elif not result.checks:
         failed.append("nothing was required")
-    modelled = found.modelled.here if found else None
-    if found and result.delay_ms:
-        modelled = foretold(base, found) if base else None
+    modelled = measured.modelled.here if measured else None
+    if measured and result.delay_ms:
+        modelled = foretold(base, measured) if base else None
     known = {name: about for name, about in info.backends.items() if name == result.backend}
     return Row(
         bundle=bundle_name,
@@ -68,10 +68,12 @@ def _row(bundle_name: str, info: RunInfo, given: SkipRatioResult, base: Measured
         ok=result.ok,
         verdict=result.verdict,
         failed=failed,
-        measured=found,
+        measured=measured,
         checks=result.checks,
         modelled=modelled,
-        deviation=modelled / found.tokens_per_second_vs_grammar - 1 if found and modelled else None,
+        deviation=modelled / measured.tokens_per_second_vs_grammar - 1
+        if measured and modelled
+        else None,
         replay=replay(result.suite, result.workload, result.seed, known),
     )
 

@@ -40,15 +40,15 @@ def _over_leaves(figure: "Figure", rows: list[Row]) -> None:
         lines.setdefault(f"V={_vocab(row):,} {row.backend}", []).append(row)
     for i, (label, line) in enumerate(lines.items()):
         style: dict[str, Any] = {"color": COLOURS[i % 6], "marker": MARKS[i % 6], "markersize": 4}
-        found = [row.measured for row in line if row.measured]
-        found.sort(key=lambda m: m.leaves)
-        leaves = [m.leaves for m in found]
+        points = [row.measured for row in line if row.measured]
+        points.sort(key=lambda m: m.leaves)
+        leaves = [m.leaves for m in points]
         left.plot(
-            leaves, [1 - m.skip_ratio_mean for m in found], label=one_line(label, 40), **style
+            leaves, [1 - m.skip_ratio_mean for m in points], label=one_line(label, 40), **style
         )
-        value = [m.tokens_per_second_vs_grammar for m in found]
-        low = [m.tokens_per_second_vs_grammar_ci95[0] for m in found]
-        high = [m.tokens_per_second_vs_grammar_ci95[1] for m in found]
+        value = [m.tokens_per_second_vs_grammar for m in points]
+        low = [m.tokens_per_second_vs_grammar_ci95[0] for m in points]
+        high = [m.tokens_per_second_vs_grammar_ci95[1] for m in points]
         bars = [
             [max(0.0, v - x) for v, x in zip(value, low, strict=True)],
             [max(0.0, x - v) for v, x in zip(value, high, strict=True)],
@@ -69,15 +69,15 @@ def _over_decode(figure: "Figure", rows: list[Row]) -> None:
     for i, (label, line) in enumerate(list(lines.items())[:LINES]):
         colour, mark = COLOURS[i % 6], MARKS[i % 6]
         for row in line:
-            found = row.measured
-            assert found is not None
-            by_ms = found.modelled.by_decode_ms or {}
+            measured = row.measured
+            assert measured is not None
+            by_ms = measured.modelled.by_decode_ms or {}
             if not row.delay_ms:
                 times = [float(ms) for ms in by_ms]
                 axes.plot(times, list(by_ms.values()), color=colour, label=one_line(label, 40))
-            here_ms = (found.ways["grammar_first"].decode_us_mean or 0.0) / 1000
-            low, high = found.tokens_per_second_vs_grammar_ci95
-            value = found.tokens_per_second_vs_grammar
+            here_ms = (measured.ways["grammar_first"].decode_us_mean or 0.0) / 1000
+            low, high = measured.tokens_per_second_vs_grammar_ci95
+            value = measured.tokens_per_second_vs_grammar
             bars = [[max(0.0, value - low)], [max(0.0, high - value)]]
             axes.errorbar([here_ms], [value], yerr=bars, color=colour, marker=mark, capsize=2)
     _axes(axes, "tokens/s over grammar first")

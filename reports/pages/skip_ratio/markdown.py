@@ -29,25 +29,25 @@ def markdown(report: SkipRatioReport) -> str:
 
 
 def _cells(row: Row) -> list[str]:
-    found = row.measured
-    assert found is not None
-    own, law = found.own_us_per_step, found.law
+    measured = row.measured
+    assert measured is not None
+    own, law = measured.own_us_per_step, measured.law
     speed = with_interval(
-        found.tokens_per_second_vs_grammar, found.tokens_per_second_vs_grammar_ci95
+        measured.tokens_per_second_vs_grammar, measured.tokens_per_second_vs_grammar_ci95
     )
     again = with_interval(
-        found.tokens_per_second_vs_resampling, found.tokens_per_second_vs_resampling_ci95
+        measured.tokens_per_second_vs_resampling, measured.tokens_per_second_vs_resampling_ci95
     )
     return [
         code(row.workload),
         code(row.backend),
-        f"{found.n_vocab:,}",
-        percent(found.skip_ratio_mean),
-        f"{found.forward_passes_saved:,}/{found.forward_passes_total:,}",
-        f"{found.tokens_per_second:,.0f}",
+        f"{measured.n_vocab:,}",
+        percent(measured.skip_ratio_mean),
+        f"{measured.forward_passes_saved:,}/{measured.forward_passes_total:,}",
+        f"{measured.tokens_per_second:,.0f}",
         speed,
         again,
-        f"{figure(found.token_accuracy)}, {figure(found.text_accuracy)}",
+        f"{figure(measured.token_accuracy)}, {figure(measured.text_accuracy)}",
         f"{figure(own.compacting)}, {figure(own.grammar)}",
         f"{figure(law.kl_trie)}, {figure(law.kl_grammar)}",
         figure(row.modelled),

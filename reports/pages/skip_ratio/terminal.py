@@ -30,14 +30,14 @@ def terminal_lines(report: SkipRatioReport) -> list[str]:
 
 
 def _line(row: Row) -> str:
-    found = row.measured
-    assert found is not None
+    measured = row.measured
+    assert measured is not None
     speed = with_interval(
-        found.tokens_per_second_vs_grammar, found.tokens_per_second_vs_grammar_ci95
+        measured.tokens_per_second_vs_grammar, measured.tokens_per_second_vs_grammar_ci95
     )
     return (
-        f"skip     {leaves_of(row)} {one_line(row.model)} V={found.n_vocab:,}"
-        f"   skip ratio {percent(found.skip_ratio_mean)}"
-        f"   {found.forward_passes_saved:,}/{found.forward_passes_total:,} passes saved"
+        f"skip     {leaves_of(row)} {one_line(row.model)} V={measured.n_vocab:,}"
+        f"   skip ratio {percent(measured.skip_ratio_mean)}"
+        f"   {measured.forward_passes_saved:,}/{measured.forward_passes_total:,} passes saved"
         f"   {speed} x grammar first"
     )

@@ -107,13 +107,13 @@ def _slope_row(slope: Slope) -> SlopeRow:
 
 def _remarks(timings: list[TimingResult], wide: list[ThroughputResult]) -> list[Remark]:
     """What disturbed a timing, and what did not run; a text that several share stands once."""
-    found = [(notice.text, t.id) for t in timings for notice in notices(t)]
+    remarks = [(notice.text, t.id) for t in timings for notice in notices(t)]
     for t in timings:
-        found += [(f"{name}: {why}", t.id) for name, why in (t.failed | t.uncounted).items()]
+        remarks += [(f"{name}: {why}", t.id) for name, why in (t.failed | t.uncounted).items()]
     for w in wide:
-        found += [(f"{name}: {b.failed}", w.id) for name, b in w.backends.items() if b.failed]
+        remarks += [(f"{name}: {b.failed}", w.id) for name, b in w.backends.items() if b.failed]
     places: dict[str, list[str]] = defaultdict(list)
-    for text, i in found:
+    for text, i in remarks:
         places[text].append(i)
     return [Remark(id=ids[0], more=len(ids) - 1, text=text) for text, ids in places.items()]
 

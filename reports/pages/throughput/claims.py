@@ -14,11 +14,11 @@ _DECODE_NS = 40e6
 
 def claims(timings: list[TimedRow], widths: list[WidthRow], busy: bool) -> list[Claim]:
     """None where tsampler was not timed. busy: other programs ran, so no time is judged."""
-    found = _claims(timings, widths)
+    stated = _claims(timings, widths)
     if not busy:
-        return found
+        return stated
     said = "; not judged, because other programs ran"
-    return [c.model_copy(update={"seen": c.seen + said, "holds": None}) for c in found]
+    return [c.model_copy(update={"seen": c.seen + said, "holds": None}) for c in stated]
 
 
 def _claims(timings: list[TimedRow], widths: list[WidthRow]) -> list[Claim]:
@@ -27,7 +27,7 @@ def _claims(timings: list[TimedRow], widths: list[WidthRow]) -> list[Claim]:
         return []
     ours, native = medians[TSAMPLER], medians.get("llama.cpp")
     share = ours / _DECODE_NS
-    found = [
+    of_timings = [
         _within("tsampler takes 3 to 5 ms a token at V = 65,536", ours, 3e6, 5e6),
         _within("llama.cpp's native chain takes 0.1 to 0.3 ms there", native, 1e5, 3e5),
         Claim(
@@ -37,7 +37,7 @@ def _claims(timings: list[TimedRow], widths: list[WidthRow]) -> list[Claim]:
         ),
     ]
     measured = [w for w in widths if w.sequences == 1 and not w.in_graph]
-    return found + [
+    return of_timings + [
         Claim(
             claim=f"the same, beside decoding {row.model} as measured here",
             seen=f"{ours / row.decode_ns:.1%} of {duration(row.decode_ns)}",

@@ -25,17 +25,17 @@ class Compared(Strict):
     why: str
 
 
-def compared(found: Comparison) -> Compared:
+def compared(comparison: Comparison) -> Compared:
     def finite(value: float) -> float | None:
         return value if math.isfinite(value) else None
 
     return Compared(
-        verdict=found.verdict,
-        ratio=finite(found.ratio),
-        low=finite(found.low),
-        high=finite(found.high),
-        noise=found.noise,
-        why=found.why,
+        verdict=comparison.verdict,
+        ratio=finite(comparison.ratio),
+        low=finite(comparison.low),
+        high=finite(comparison.high),
+        noise=comparison.noise,
+        why=comparison.why,
     )
 
 

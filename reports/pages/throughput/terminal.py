@@ -35,8 +35,8 @@ def _verdicts(section: ThroughputSection) -> list[str]:
             by_backend.setdefault(row.backend, Counter())[row.compared.verdict] += 1
     return [
         f"speed    {one_line(name, 80)}   "
-        + "   ".join(f"{n:,} {verdict}" for verdict, n in found.items())
-        for name, found in by_backend.items()
+        + "   ".join(f"{n:,} {verdict}" for verdict, n in verdicts.items())
+        for name, verdicts in by_backend.items()
     ]
 
 

@@ -58,12 +58,14 @@ def _decoded(rounds: list[Generation]) -> Rounds:
 
 def _rate(ns: Rounds, tokens: int) -> Rate:
     """Of rounds that made so many tokens each."""
-    found = ratio_of_rounds(np.full(len(ns), 1e9 * tokens), ns)
-    if found is None:
+    interval = ratio_of_rounds(np.full(len(ns), 1e9 * tokens), ns)
+    if interval is None:
         return Rate(value=0.0, low=None, high=None)
-    wide = not math.isfinite(found.high)
+    wide = not math.isfinite(interval.high)
     return Rate(
-        value=found.ratio, low=None if wide else found.low, high=None if wide else found.high
+        value=interval.ratio,
+        low=None if wide else interval.low,
+        high=None if wide else interval.high,
     )
 
 

@@ -15,20 +15,20 @@ def more(remark: Remark) -> str:
     return f" and {remark.more:,} more" if remark.more else ""
 
 
-def ratio(found: Compared | None) -> str:
+def ratio(compared: Compared | None) -> str:
     """ "1.23 [1.20, 1.26]"; "" on the baseline."""
-    if found is None or found.ratio is None:
-        return "" if found is None else "none"
-    if found.low is None or found.high is None:
-        return f"{found.ratio:.3g}"
-    return f"{found.ratio:.3g} [{found.low:.3g}, {found.high:.3g}]"
+    if compared is None or compared.ratio is None:
+        return "" if compared is None else "none"
+    if compared.low is None or compared.high is None:
+        return f"{compared.ratio:.3g}"
+    return f"{compared.ratio:.3g} [{compared.low:.3g}, {compared.high:.3g}]"
 
 
-def rate(found: Rate) -> str:
-    text = f"{found.value:,.0f}"
-    if found.low is None or found.high is None:
+def rate(tokens_per_s: Rate) -> str:
+    text = f"{tokens_per_s.value:,.0f}"
+    if tokens_per_s.low is None or tokens_per_s.high is None:
         return text
-    return f"{text} [{found.low:,.0f}, {found.high:,.0f}]"
+    return f"{text} [{tokens_per_s.low:,.0f}, {tokens_per_s.high:,.0f}]"
 
 
 def share(value: float | None) -> str:
