@@ -22,10 +22,10 @@ from sampler_parity.harness.distribution.cell import execute_cell
 from sampler_parity.harness.mutants.in_process import InProcess
 from sampler_parity.harness.statistics.plan import Budget
 from sampler_parity.harness.suite.file import expand_cells, find_suites, read_suite
-from sampler_parity.harness.trie.costs import apply_us
 from sampler_parity.reference import ChainError, UndefinedInputError, build_chain
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.trie import Leaf, build_trie
+from studies.trie_costs import apply_us
 from tests.support.tiny_model import write_tiny_model
 from tests.support.tries import SEED, payload
 
