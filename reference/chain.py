@@ -95,12 +95,12 @@ def parameters_of(make: Callable[..., Sampler]) -> Mapping[str, inspect.Paramete
     return inspect.signature(make).parameters
 
 
-def _build(make: Callable[..., Sampler], given: Any, context: Mapping[str, Any]) -> Sampler:
-    if not isinstance(given, Mapping):
-        raise ChainError(f"parameters must be a table, got {given!r}")
+def _build(make: Callable[..., Sampler], parameters: Any, context: Mapping[str, Any]) -> Sampler:
+    if not isinstance(parameters, Mapping):
+        raise ChainError(f"parameters must be a table, got {parameters!r}")
     known = parameters_of(make)
-    values = {key: context[key] for key in known if context.get(key) is not None} | dict(given)
-    for key in given:
+    values = {key: context[key] for key in known if context.get(key) is not None} | dict(parameters)
+    for key in parameters:
         if key not in known or key == "vocab":
             allowed = ", ".join(k for k in known if k != "vocab") or "none"
             raise ChainError(f"unknown parameter {key!r}; known: {allowed}")

@@ -66,20 +66,20 @@ def spread(cand: Candidates, p: Law, n: int) -> Law:
     return law
 
 
-def ideal_law(row: NDArray[np.float32], given: dict[str, float]) -> Law:
+def ideal_law(row: NDArray[np.float32], parameters: dict[str, float]) -> Law:
     """Of akunu without rounding."""
     cand = Candidates.from_logits(row, dtype=np.float64)
-    Akunu(seed=0, **given).apply(cand)
+    Akunu(seed=0, **parameters).apply(cand)
     return spread(cand, cand.p, len(row))
 
 
-def llama_cpp_law(row: NDArray[np.float32], given: dict[str, float]) -> Law:
+def llama_cpp_law(row: NDArray[np.float32], parameters: dict[str, float]) -> Law:
     """Of llama.cpp's chain with the same parameters, without rounding."""
     stages: list[dict[str, dict[str, Any]]] = [
-        {"top_k": {"k": given.get("top_k", 0)}},
-        {"top_p": {"p": given.get("top_p", 1.0)}},
-        {"min_p": {"p": given.get("min_p", 0.0)}},
-        {"temp": {"temp": given["temperature"]}},
+        {"top_k": {"k": parameters.get("top_k", 0)}},
+        {"top_p": {"p": parameters.get("top_p", 1.0)}},
+        {"min_p": {"p": parameters.get("min_p", 0.0)}},
+        {"temp": {"temp": parameters["temperature"]}},
     ]
     cand = Candidates.from_logits(row, dtype=np.float64)
     build_chain(stages).apply(cand)
@@ -89,9 +89,10 @@ def llama_cpp_law(row: NDArray[np.float32], given: dict[str, float]) -> Law:
 def order() -> list[str]:
     """Akunu's order against llama.cpp's with the same parameters, on the golden model's logits."""
     lines = []
-    for name, given in SAMPLED.items():
+    for name, parameters in SAMPLED.items():
         away = [
-            tv(ideal_law(golden_row(i), given), llama_cpp_law(golden_row(i), given)) for i in ROWS
+            tv(ideal_law(golden_row(i), parameters), llama_cpp_law(golden_row(i), parameters))
+            for i in ROWS
         ]
         lines.append(f"{name:<14} TV mean {np.mean(away):.4f}  largest {max(away):.4f}")
     return lines
@@ -133,12 +134,12 @@ def _seconds(work: Callable[[], object]) -> float:
 def cpu() -> list[str]:
     """The float32 walk with float32 uniforms against the law without rounding."""
     away = []
-    for given in SAMPLED.values():
+    for parameters in SAMPLED.values():
         for i in ROWS:
             cand = Candidates.from_logits(golden_row(i))
-            Akunu(seed=0, **given).apply(cand)
+            Akunu(seed=0, **parameters).apply(cand)
             law = cpu_law(cand.p)
-            away.append(tv(spread(cand, law, 4096), ideal_law(golden_row(i), given)))
+            away.append(tv(spread(cand, law, 4096), ideal_law(golden_row(i), parameters)))
     lines = [f"golden rows and presets: TV mean {np.mean(away):.1e}  largest {max(away):.1e}"]
     rng = np.random.default_rng(0)
     hit = []
@@ -181,24 +182,24 @@ def noise16() -> list[str]:
     return lines
 
 
-def gumbel_law_of(row: NDArray[np.float32], given: dict[str, float]) -> Law:
+def gumbel_law_of(row: NDArray[np.float32], parameters: dict[str, float]) -> Law:
     """Of the float16 path behind its filters."""
-    sampler, logits = AkunuGumbel(seed_offset=0, **given), row.copy()
+    sampler, logits = AkunuGumbel(seed_offset=0, **parameters), row.copy()
     with np.errstate(all="ignore"):
         sampler._filter(logits)
-    return gumbel_law(logits, given["temperature"])
+    return gumbel_law(logits, parameters["temperature"])
 
 
 def paths() -> list[str]:
     """The two paths on the golden model's logits, behind the same filters."""
     lines = []
-    for name, given in SAMPLED.items():
+    for name, parameters in SAMPLED.items():
         away = []
         for i in ROWS:
             cand = Candidates.from_logits(golden_row(i))
-            Akunu(seed=0, **given).apply(cand)
+            Akunu(seed=0, **parameters).apply(cand)
             away.append(
-                tv(gumbel_law_of(golden_row(i), given), spread(cand, cpu_law(cand.p), 4096))
+                tv(gumbel_law_of(golden_row(i), parameters), spread(cand, cpu_law(cand.p), 4096))
             )
         lines.append(f"{name:<14} TV mean {np.mean(away):.5f}  largest {max(away):.5f}")
     return lines
@@ -272,13 +273,14 @@ def filters() -> list[str]:
     laws = {t: [softmax(row, t) for row in rows] for t in (0.5, 1.0, 2.0)}
     nats = {t: [float(-(p * np.log(np.maximum(p, 1e-300))).sum()) for p in laws[t]] for t in laws}
     rising = sum(a < b < c for a, b, c in zip(nats[0.5], nats[1.0], nats[2.0], strict=True))
-    kept = [int((p >= 0.05 * p.max()).sum()) for p in laws[1.0]]
-    rank = float(scipy.stats.spearmanr([p.max() for p in laws[1.0]], kept).statistic)
+    survivors = [int((p >= 0.05 * p.max()).sum()) for p in laws[1.0]]
+    rank = float(scipy.stats.spearmanr([p.max() for p in laws[1.0]], survivors).statistic)
     with np.errstate(over="ignore"):
         overflows = np.isinf(floats.exp(np.array([88.72, 88.73], np.float32))).tolist()
     return [
         f"entropy rises from T = 0.5 to 1 to 2 in {rising}/{len(rows)} rows",
-        f"min_p 0.05 keeps {min(kept)} to {max(kept)} tokens; rank correlation with the largest p"
+        f"min_p 0.05 keeps {min(survivors)} to {max(survivors)} tokens;"
+        " rank correlation with the largest p"
         f" {rank:.2f}",
         f"expf(88.72) and expf(88.73) are infinite: {overflows}",
         f"float16 logits of 128,000 tokens: {2 * 128_000:,} bytes",

@@ -49,8 +49,8 @@ def main() -> int:
     chains = read_suite(suites_folder() / "generate" / "generation.toml").suite.chains
     costs = {name: measure(worker, name, chains, tokens) for name in (GOLDEN, RANDOM)}
     print(table(costs[GOLDEN], costs[RANDOM]))
-    for name, found in costs.items():
-        drawn = [e for chain, cost in found.items() if chain != "greedy" for e in cost.entropies]
+    for name, by_chain in costs.items():
+        drawn = [e for chain, cost in by_chain.items() if chain != "greedy" for e in cost.entropies]
         tenths = statistics.quantiles(drawn, n=10)
         print(
             f"\n{name}: entropy of the logits {statistics.mean(drawn):.2f} nats on average,"
@@ -66,11 +66,11 @@ def measure(
     path = model_path(name)
     model = Model(worker.library, path)
     prompt = prompt or PROMPTS[name]
-    found = {}
+    costs = {}
     for chain, stages in chains.items():
         spec = complete(fill(stages, {"prompt": 1}, model.n_vocab), model.n_vocab)
-        found[chain] = _generate(worker, model, path, spec, prompt, tokens)
-    return found
+        costs[chain] = _generate(worker, model, path, spec, prompt, tokens)
+    return costs
 
 
 def _generate(

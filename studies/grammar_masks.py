@@ -86,15 +86,15 @@ def case_of(workload: str, vocab: str) -> Case:
 def measure(case: Case, backends: Sequence[Backend], rounds: int, seed: int) -> dict[str, Costs]:
     ready, order = prepare(case), random.Random(seed)
     judged = execute(case, [backend for backend in backends if backend.name != "null"]).backends
-    found = {b.name: Costs(failed=_unfit(judged.get(b.name))) for b in backends}
-    running = [backend for backend in backends if not found[backend.name].failed]
+    costs = {b.name: Costs(failed=_unfit(judged.get(b.name))) for b in backends}
+    running = [backend for backend in backends if not costs[backend.name].failed]
     for turn in range(rounds + 1):
         for backend in order.sample(running, len(running)):
             step_us, setup_ms = _once(ready, backend)
             if turn > 0:  # the first round warms up
-                found[backend.name].step_us.append(step_us)
-                found[backend.name].setup_ms.append(setup_ms)
-    return found
+                costs[backend.name].step_us.append(step_us)
+                costs[backend.name].setup_ms.append(setup_ms)
+    return costs
 
 
 def _unfit(result: BackendResult | None) -> str:
@@ -114,11 +114,11 @@ def _once(ready: Prepared, backend: Backend) -> tuple[float, float]:
     return ran.ns / len(steps) / 1e3, setup_ns / 1e6
 
 
-def rows(case: Case, found: dict[str, Costs]) -> list[str]:
+def rows(case: Case, costs_by_backend: dict[str, Costs]) -> list[str]:
     """Of a workload on a vocabulary: the lines of the table."""
     lines = []
-    native = found["llama.cpp"].step_us if "llama.cpp" in found else []
-    for name, costs in found.items():
+    native = costs_by_backend["llama.cpp"].step_us if "llama.cpp" in costs_by_backend else []
+    for name, costs in costs_by_backend.items():
         if costs.failed:
             lines.append(f"| {case.logits.n:,} | {name} | not timed: {costs.failed[:90]} | | | |")
             continue
@@ -135,9 +135,9 @@ def main() -> None:
     parser.add_argument("--vocab", action="append")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
+    options = parser.parse_args()
     try:
-        report(given.backend or BACKENDS, given.vocab or VOCABS, given.rounds, given.seed)
+        report(options.backend or BACKENDS, options.vocab or VOCABS, options.rounds, options.seed)
     except (InputError, BackendFailure) as error:
         sys.exit(str(error))
 
@@ -151,15 +151,15 @@ def report(names: list[str], vocabs: list[str], rounds: int, seed: int) -> None:
         except BackendFailure as failure:
             print(f"{backend.name}: unavailable: {failure}")
             backends.remove(backend)
-    here = machine.describe()
-    print(f"{here.cpu}, {here.cores} cores; {rounds} rounds, seed {seed}")
+    ours = machine.describe()
+    print(f"{ours.cpu}, {ours.cores} cores; {rounds} rounds, seed {seed}")
     try:
         for workload in WORKLOADS:
             print(f"\n{workload}\n\n{_HEAD}")
             for vocab in vocabs:
                 case = case_of(workload, path_of(vocab))
-                found = measure(case, backends, rounds, seed)
-                print("\n".join(rows(case, found)), flush=True)
+                costs = measure(case, backends, rounds, seed)
+                print("\n".join(rows(case, costs)), flush=True)
     finally:
         for backend in backends:
             backend.close()

@@ -32,9 +32,9 @@ def golden(index: int) -> NDArray[np.float32]:
     return np.asarray(fixtures.load("small")[index % 320], np.float32)
 
 
-def reshaped(logits: NDArray[Any], given: dict[str, float], filters: bool) -> tuple[Law, Law]:
+def reshaped(logits: NDArray[Any], parameters: dict[str, float], filters: bool) -> tuple[Law, Law]:
     """Of the candidates, without a history: the original probabilities and the new ones."""
-    return _around(logits, PowerLaw(seed=0, **given), filters)
+    return _around(logits, PowerLaw(seed=0, **parameters), filters)
 
 
 def _around(logits: NDArray[Any], sampler: Any, filters: bool) -> tuple[Law, Law]:
@@ -51,14 +51,14 @@ def example() -> list[str]:
     """The documented example: target .10, width .05."""
     lines = [f"documented: {DOCUMENTED}"]
     for peak, heaviness in itertools.product((5.0, 10.0, 15.0), (2.0, 4.0)):
-        given = {
+        parameters = {
             "target": 0.1,
             "distribution_width": 0.05,
             "tail_heaviness": heaviness,
             "queue_size": 10,
             "peak_logit_value": peak,
         }
-        _, p = reshaped(EXAMPLE, given, filters=False)
+        _, p = reshaped(EXAMPLE, parameters, filters=False)
         lines.append(f"peak {peak:>4}, heaviness {heaviness}: {[float(f'{x:.3g}') for x in p]}")
     return [*lines, "B lies 3 widths from the target and D one: no parameters give B more than D"]
 
@@ -81,18 +81,23 @@ def tail() -> list[str]:
     """The share of the draws that goes to tokens of original probability below 1e-4."""
     zipf = FAMILIES["zipf"](np.random.default_rng(0), 128256)
     lines = []
-    for name, given in PRESETS.items():
+    for name, parameters in PRESETS.items():
         shares = {}
         for filters in (False, True):
-            laws = [reshaped(golden(i), given, filters) for i in ROWS]
+            laws = [reshaped(golden(i), parameters, filters) for i in ROWS]
             shares[filters] = np.mean([new[old < 1e-4].sum() for old, new in laws])
-        old, new = reshaped(zipf, given, filters=False)
+        old, new = reshaped(zipf, parameters, filters=False)
         lines.append(
             f"{name:<17} V = 4,096: {shares[False]:.4f}  behind min_p .02: {shares[True]:.4f}"
             f"  zipf, V = 128,256: {new[old < 1e-4].sum():.4f}"
         )
-    given = {"target": 0.08, "distribution_width": 0.05, "tail_heaviness": 3.0, "queue_size": 10}
-    _, new = reshaped(np.log(np.array([0.4, 0.08, 0.0001, 0.5199])), given, filters=False)
+    parameters = {
+        "target": 0.08,
+        "distribution_width": 0.05,
+        "tail_heaviness": 3.0,
+        "queue_size": 10,
+    }
+    _, new = reshaped(np.log(np.array([0.4, 0.08, 0.0001, 0.5199])), parameters, filters=False)
     lines.append(
         f"quickly .40, swiftly .08, xyzabc .0001, target .08, width .05: {new[0]:.4f},"
         f" {new[1]:.4f}, {new[2]:.4f}"
@@ -104,7 +109,7 @@ def entropy() -> list[str]:
     """Mean entropy in nats, chance of the most likely token, by target; width .1, heaviness 3."""
     lines = []
     for target in (0.02, 0.1, 0.3, 0.6, 0.8):
-        given = {
+        parameters = {
             "target": target,
             "distribution_width": 0.1,
             "tail_heaviness": 3.0,
@@ -112,7 +117,7 @@ def entropy() -> list[str]:
         }
         text = f"target {target:<4}"
         for filters in (False, True):
-            laws = [reshaped(golden(i), given, filters) for i in ROWS]
+            laws = [reshaped(golden(i), parameters, filters) for i in ROWS]
             nats = np.mean([-(p * np.log(np.maximum(p, 1e-300))).sum() for _, p in laws])
             first = np.mean([p[old.argmax()] for old, p in laws])
             text += f"  {'behind min_p .02' if filters else 'alone'}: {nats:.2f} nats, {first:.3f}"
@@ -138,8 +143,8 @@ def parameters() -> list[str]:
     }.items():
         settings |= {f"{name} {value:g}": base | {name: value} for value in values}
     lines = []
-    for name, given in settings.items():
-        laws = [reshaped(golden(i), given, filters=True) for i in ROWS]
+    for name, setting in settings.items():
+        laws = [reshaped(golden(i), setting, filters=True) for i in ROWS]
         nats = [-(p * np.log(np.maximum(p, 1e-300))).sum() for _, p in laws]
         first = np.mean([p[old.argmax()] for old, p in laws])
         picked = np.mean([(old * p).sum() for old, p in laws])
@@ -175,17 +180,18 @@ def _adapted(sampler: AdaptiveP) -> float:
 def tracking() -> list[str]:
     """Targets over 640 steps behind min_p .02, and adaptive_p's with decay 1 - 1 / queue_size."""
     lines = []
-    for name, given in PRESETS.items():
-        mine = PowerLaw(seed=1, **given)
+    for name, parameters in PRESETS.items():
+        mine = PowerLaw(seed=1, **parameters)
         at, picked = _run(mine, lambda s=mine: float(s.computed_target()), 640)  # type: ignore[misc]
         filled = at[mine.queue_size :]
         low, high = float(mine.min_target), float(mine.max_target)
         pinned = np.mean((filled <= low) | (filled >= high))
         start = int(np.argmax(at[1:] < high)) if (at[1:] < high).any() else 639
-        other = AdaptiveP(given["target"], seed=1, decay=1 - 1 / given["queue_size"])
+        other = AdaptiveP(parameters["target"], seed=1, decay=1 - 1 / parameters["queue_size"])
         there, chosen = _run(other, lambda s=other: _adapted(s), 640)  # type: ignore[misc]
         lines += [
-            f"{name:<17} target {given['target']:.2f}  power_law: selected p {picked.mean():.3f},"
+            f"{name:<17} target {parameters['target']:.2f}"
+            f"  power_law: selected p {picked.mean():.3f},"
             f" at {high:g} for the first {start} draws, later at a bound {pinned:.0%},"
             f" spread {filled.std():.3f}",
             f"{'':<17}              adaptive_p: selected p {chosen.mean():.3f},"
@@ -204,13 +210,13 @@ def adaptive() -> list[str]:
     lines = []
     for filters in (True, False):
         wanted = {i: _around(golden(i), AdaptiveP(0.3, seed=0), filters)[1] for i in ROWS}
-        found = []
+        distances = []
         for values in itertools.product(*grid.values()):
-            given = {"target": 0.3, "queue_size": 10} | dict(zip(grid, values, strict=True))
-            away = [tv(reshaped(golden(i), given, filters)[1], wanted[i]) for i in ROWS]
-            found.append((float(np.mean(away)), max(away), values))
-        mean, largest, values = min(found)
-        same = next(f for f in found if f[2] == (0.3, 2.0, 5.0))
+            parameters = {"target": 0.3, "queue_size": 10} | dict(zip(grid, values, strict=True))
+            away = [tv(reshaped(golden(i), parameters, filters)[1], wanted[i]) for i in ROWS]
+            distances.append((float(np.mean(away)), max(away), values))
+        mean, largest, values = min(distances)
+        same = next(f for f in distances if f[2] == (0.3, 2.0, 5.0))
         lines += [
             f"{'behind min_p .02' if filters else 'alone'}: best width {values[0]}, heaviness"
             f" {values[1]}, peak {values[2]}: TV mean {mean:.3f}  largest {largest:.3f}",

@@ -57,11 +57,11 @@ def compare(name: str, pairs: list[tuple[Candidates, Candidates]], n: int) -> No
         for (a, b), same in zip(pairs, survivors, strict=True)
     ]
     tv = [abs(masses(a, n) - masses(b, n)).sum() / 2 for a, b in pairs]
-    kept = [np.mean([len(pair[i]) for pair in pairs]) for i in (0, 1)]
+    sizes = [np.mean([len(pair[i]) for pair in pairs]) for i in (0, 1)]
     print(
         f"  {name:<58} same tokens {sum(survivors)}/{len(pairs)}, same order and logits "
         f"{sum(bits)}/{len(pairs)}, total variation median {np.median(tv):.2g}, max {max(tv):.2g}, "
-        f"tokens kept {kept[0]:.1f} and {kept[1]:.1f}"
+        f"tokens kept {sizes[0]:.1f} and {sizes[1]:.1f}"
     )
 
 
@@ -161,10 +161,12 @@ def penalties() -> None:
         (1.1, 0.3, 0.2),
         (1.25, 0.375, 0.625),
     ):
-        given = {"penalty_repeat": repeat, "penalty_freq": freq, "penalty_present": present}
+        parameters = {"penalty_repeat": repeat, "penalty_freq": freq, "penalty_present": present}
         results = []
         for prefix in ("tsampler_", ""):
-            chain = build_chain([{f"{prefix}penalties": {"penalty_last_n": len(row), **given}}])
+            chain = build_chain(
+                [{f"{prefix}penalties": {"penalty_last_n": len(row), **parameters}}]
+            )
             for token in range(len(row)):
                 chain.accept(token)
             cand = Candidates.from_logits(row)

@@ -65,12 +65,12 @@ def parsed(path: Path) -> ast.AST:
 
 def modules(root: Path) -> dict[str, Path]:
     """The modules of the product, by name without the namespace."""
-    found = {}
+    paths = {}
     for folder in ("reference", "harness", "reports"):
         for path in sources(root, folder):
             parts = path.relative_to(root).with_suffix("").parts
-            found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
+            paths[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return paths
 
 
 def imports(path: Path, known: dict[str, Path]) -> Iterator[Import]:
@@ -120,7 +120,7 @@ def circles(root: Path) -> list[str]:
     """Files that import each other, directly or by way of others: the shortest way round."""
     known = modules(root)
     graph = {m: {i.module for i in imports(path, known)} - {m} for m, path in known.items()}
-    found = set()
+    rounds = set()
     for start in graph:
         ways = [[start]]
         seen = {start}
@@ -129,13 +129,13 @@ def circles(root: Path) -> list[str]:
             for module in sorted(graph.get(way[-1], ())):
                 if module == start:
                     turn = way.index(min(way))
-                    found.add(" -> ".join([*way[turn:], *way[:turn], way[turn]]))
+                    rounds.add(" -> ".join([*way[turn:], *way[:turn], way[turn]]))
                     ways = []
                     break
                 if module not in seen:
                     seen.add(module)
                     ways.append([*way, module])
-    return sorted(found)
+    return sorted(rounds)
 
 
 def test_imports_go_down() -> None:
@@ -206,9 +206,9 @@ def test_planted_upward_import_is_named_with_file_and_line(
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
     (tmp_path / "harness/bundle/bundle.py").write_text(f"import os\n{line}\n")
-    (found,) = upward(tmp_path)
-    assert found.startswith("harness/bundle/bundle.py:")
-    assert f"imports {said}, which is above it" in found
+    (problem,) = upward(tmp_path)
+    assert problem.startswith("harness/bundle/bundle.py:")
+    assert f"imports {said}, which is above it" in problem
 
 
 def test_planted_circle_is_named(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_planted_circle_is_named(tmp_path: Path) -> None:
     for name, other in ("gate", "rules"), ("rules", "words"), ("words", "gate"):
         text = f"from sampler_parity.harness.gate.{other} import x\n"
         (tmp_path / f"harness/gate/{name}.py").write_text(text)
-    (found,) = circles(tmp_path)
-    assert found.split(" -> ") == [
+    (circle,) = circles(tmp_path)
+    assert circle.split(" -> ") == [
         *("harness.gate.gate", "harness.gate.rules", "harness.gate.words", "harness.gate.gate"),
     ]

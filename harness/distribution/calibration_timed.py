@@ -44,10 +44,10 @@ def _claim(
     """The backend runs `chain`, which is judged by the law of the planned one."""
     source = Source(replace(planned.ready, chain=chain), backend, 0, planned.ready.case.logits.n)
     start = time.perf_counter()
-    found = coupled_disagreements(planned, source)
+    outcome = coupled_disagreements(planned, source)
     seconds = time.perf_counter() - start
     return Claim(
         text=f"{text} at V = 128,256 on {backend.name}, one core, within {LIMIT_S:g} s",
-        seen=f"{found.decision} after {found.draws:,} draws and {seconds:.1f} s",
-        met=found.decision == wanted and seconds <= LIMIT_S,
+        seen=f"{outcome.decision} after {outcome.draws:,} draws and {seconds:.1f} s",
+        met=outcome.decision == wanted and seconds <= LIMIT_S,
     )

@@ -279,7 +279,7 @@ def injected(planned: Planned, source: Source) -> CellOnBackend:
     cell = planned.cell
     assert isinstance(cell, Injected)
     u = np.array(cell.uniforms, np.float64)
-    tokens = source.draw(len(u), given=u)
+    tokens = source.draw(len(u), uniforms=u)
     bad = planned.bins.of_token[tokens] < 0
     if bad.any():
         shown = ", ".join(f"u = {x!r}" for x in u[bad].tolist())

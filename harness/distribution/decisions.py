@@ -15,9 +15,9 @@ def decisions(
     reject more, which are added here.
     """
     pairs = [(r.id, name) for r in results for name in r.backends]
-    found = [cell for r in results for cell in r.backends.values()]
+    cells = [cell for r in results for cell in r.backends.values()]
     total = max((r.alpha for r in results), default=0.0) * len(pairs)
-    adjusted = holm(np.array([cell.p_value for cell in found], np.float64))
+    adjusted = holm(np.array([cell.p_value for cell in cells], np.float64))
     return {
         pair: (
             "different"
@@ -25,7 +25,7 @@ def decisions(
             else cell.decision,
             float(p),
         )
-        for pair, cell, p in zip(pairs, found, adjusted, strict=True)
+        for pair, cell, p in zip(pairs, cells, adjusted, strict=True)
     }
 
 

@@ -33,7 +33,7 @@ class Source:
         self._seeds: list[tuple[int, int]] = []
 
     def draw(
-        self, n: int, seed: int | None = None, given: NDArray[np.float64] | None = None
+        self, n: int, seed: int | None = None, uniforms: NDArray[np.float64] | None = None
     ) -> NDArray[np.int32]:
         """n tokens. seed: this instead of the next one. given: uniforms to draw with.
 
@@ -45,7 +45,7 @@ class Source:
             size = min(self._portion, n - start)
             moved = self._next if seed is None else self._first + seed
             self._next += seed is None
-            parts.append(self._ask(size, moved, given))
+            parts.append(self._ask(size, moved, uniforms))
         return np.concatenate(parts)
 
     def uniforms(self, n: int) -> NDArray[np.float64]:
@@ -53,7 +53,7 @@ class Source:
         assert sum(size for _, size in self._seeds) == n
         return np.concatenate([uniforms(Mt19937(s), size) for s, size in self._seeds])
 
-    def _ask(self, n: int, moved: int, given: NDArray[np.float64] | None) -> NDArray[np.int32]:
+    def _ask(self, n: int, moved: int, uniforms: NDArray[np.float64] | None) -> NDArray[np.int32]:
         backend, chain = self.backend, _moved(self.ready.chain, moved)
         self._seeds.append((chain[-1][next(iter(chain[-1]))].get("seed", 0), n))
         drawn = ask.draws(
@@ -62,7 +62,7 @@ class Source:
             self.ready.rows[0],
             n,
             filters_once=law.filters_once(chain),
-            uniforms=given,
+            uniforms=uniforms,
         )
         self.ns += drawn.ns
         if ((drawn.tokens < 0) | (drawn.tokens >= self.ready.case.logits.n)).any():
@@ -84,4 +84,4 @@ def _moved(chain: p.ChainSpec, by: int) -> p.ChainSpec:
             moved["seed_offset"] = (moved["seed_offset"] + by * _MOST_DRAWS) % (1 << 32)
         return moved
 
-    return [{name: move(given) for name, given in stage.items()} for stage in chain]
+    return [{name: move(settings) for name, settings in stage.items()} for stage in chain]

@@ -43,8 +43,8 @@ def exact(ready: Prepared) -> NDArray[np.float64]:
             raise Unsupported(f"a chain that ends in {name} has no fixed law")
         cand = Candidates.from_logits(ready.rows[0])
         built.apply(cand)
-        kept = cand.p.astype(np.float64)
-        p[cand.ids] += weight * kept / kept.sum()
+        weights = cand.p.astype(np.float64)
+        p[cand.ids] += weight * weights / weights.sum()
     if not np.isfinite(p).all():
         raise Unsupported("the reference's probabilities are not numbers")
     return np.asarray(p / p.sum())

@@ -221,8 +221,8 @@ class FrozenStream(Steps):
     """The generator is copied for every draw and never written back."""
 
     def uniform(self) -> Any:
-        kept: Mt19937 = self.rng.clone()
-        return kept.uniform_float()
+        frozen: Mt19937 = self.rng.clone()
+        return frozen.uniform_float()
 
 
 MUTANTS = [

@@ -120,9 +120,9 @@ class FiltersIgnoreTemperature(Steps):
     """The filters see the probabilities at temperature 1."""
 
     def _filter(self, logits: NDArray[Any]) -> None:
-        kept, self.temperature = self.temperature, np.float32(1)
+        temperature, self.temperature = self.temperature, np.float32(1)
         super()._filter(logits)
-        self.temperature = kept
+        self.temperature = temperature
 
 
 class CutByRank(Steps):

@@ -19,9 +19,12 @@ class WrongPenalties(Worker):
 
     def _init(self, stage: dict[str, dict[str, Any]], n_vocab: int, vocab: str | None) -> int:
         if "penalties" in stage:
-            given = stage["penalties"]
-            freq, present = given.get("penalty_freq", 0.0), given.get("penalty_present", 0.0)
-            stage = {"penalties": given | {"penalty_freq": present, "penalty_present": freq}}
+            parameters = stage["penalties"]
+            freq, present = (
+                parameters.get("penalty_freq", 0.0),
+                parameters.get("penalty_present", 0.0),
+            )
+            stage = {"penalties": parameters | {"penalty_freq": present, "penalty_present": freq}}
         return super()._init(stage, n_vocab, vocab)
 
 

@@ -34,19 +34,19 @@ class FrozenStream(Dist):
     """The generator is copied for every draw and never written back."""
 
     def apply(self, cand: Candidates) -> None:
-        kept = self.rng.clone()
+        before = self.rng.clone()
         super().apply(cand)
-        self.rng = kept
+        self.rng = before
 
 
 class SingletonDrawsNothing(Dist):
     """A single candidate uses up no draw, as before v0.5.0."""
 
     def apply(self, cand: Candidates) -> None:
-        kept = self.rng.clone()
+        before = self.rng.clone()
         super().apply(cand)
         if len(cand) == 1:
-            self.rng = kept
+            self.rng = before
 
 
 class SeedIgnored(Dist):

@@ -88,22 +88,22 @@ class LatestMatchOnly(Steps):
     """The latest earlier copy counts, not the longest."""
 
     def longest(self, latest_first: list[int], repeats: list[int]) -> dict[int, int]:
-        found: dict[int, int] = {}
+        lengths: dict[int, int] = {}
         for distance in range(1, len(latest_first)):
             if self.long_enough(repeats[distance]):
-                found.setdefault(latest_first[distance - 1], repeats[distance])
-        return found
+                lengths.setdefault(latest_first[distance - 1], repeats[distance])
+        return lengths
 
 
 class OldestMatchOnly(Steps):
     """The oldest earlier copy counts, not the longest."""
 
     def longest(self, latest_first: list[int], repeats: list[int]) -> dict[int, int]:
-        found: dict[int, int] = {}
+        lengths: dict[int, int] = {}
         for distance in range(1, len(latest_first)):
             if self.long_enough(repeats[distance]):
-                found[latest_first[distance - 1]] = repeats[distance]
-        return found
+                lengths[latest_first[distance - 1]] = repeats[distance]
+        return lengths
 
 
 class PenalizesEachMatch(Steps):

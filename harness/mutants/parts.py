@@ -41,8 +41,8 @@ def check_models(cache: type[TrieCache[str]]) -> str:
     tries = cache(lambda payload: payload.model_id)
     models = ["a", "b", "a"]
     texts = [json.dumps({"modelId": model, "descriptors": descriptors}) for model in models]
-    found = [tries.acquire(text)[1] for text in texts]
-    return "" if found == models else f"the tries of models {models} are those of {found}"
+    answered = [tries.acquire(text)[1] for text in texts]
+    return "" if answered == models else f"the tries of models {models} are those of {answered}"
 
 
 class ResampledWithoutGrammar(CommonSampler):

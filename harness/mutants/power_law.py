@@ -60,10 +60,10 @@ class LengthForQueueSize(Steps):
     """While the history is short its length stands for queue_size in the formula."""
 
     def computed_target(self, kind: Any = np.float32) -> Any:
-        kept = self.queue_size
+        size = self.queue_size
         self.queue_size = max(1, len(self.history))
         target = super().computed_target(kind)
-        self.queue_size = kept
+        self.queue_size = size
         return target
 
 
@@ -82,12 +82,12 @@ class NewestLeftOut(Steps):
     """The sum leaves out the newest instead of the oldest."""
 
     def computed_target(self, kind: Any = np.float32) -> Any:
-        kept = self.history
-        if len(kept) == self.queue_size:
-            turned = list(kept)
+        history = self.history
+        if len(history) == self.queue_size:
+            turned = list(history)
             self.history = deque([turned[-1], *turned[:-1]], maxlen=self.queue_size)
         target = super().computed_target(kind)
-        self.history = kept
+        self.history = history
         return target
 
 

@@ -110,9 +110,9 @@ class SelfTestReport(_Record):
 
     @property
     def survivors(self) -> list[str]:
-        found: list[MutantResult | PartResult | AdapterResult]
-        found = [*self.mutants, *self.parts, *self.adapters]
-        return [fault.name for fault in found if not fault.caught]
+        faults: list[MutantResult | PartResult | AdapterResult]
+        faults = [*self.mutants, *self.parts, *self.adapters]
+        return [fault.name for fault in faults if not fault.caught]
 
     @property
     def passed(self) -> bool:
@@ -284,12 +284,12 @@ def run_selftest(
             broken[trial.result().name] = trial.result()
             say(line_of(trial.result()))
         baseline = functools.reduce(_added, (c.result() for c in checks), BaselineResult())
-    found = _run_mutants(mutants, jobs, processes, say)
+    results = _run_mutants(mutants, jobs, processes, say)
     tried = [try_part(PARTS[name]) for name in parts]
     for part in tried:
         say(line_of(part))
     whole = SelfTestReport(
-        mutants=[found[name] for name in mutants],
+        mutants=[results[name] for name in mutants],
         adapters=[broken[name] for name in adapters],
         parts=tried,
         baseline=baseline,
@@ -304,17 +304,17 @@ def _run_mutants(
     names: list[str], jobs: int, processes: bool, say: Callable[[str], object]
 ) -> dict[str, MutantResult]:
     """A mutant that takes its process down (and so the pool) is run again as a backend process."""
-    found: dict[str, MutantResult] = {}
+    results: dict[str, MutantResult] = {}
     with _pool(jobs) as pool:
         for future in as_completed([pool.submit(_one_mutant, n, processes) for n in names]):
             with contextlib.suppress(BrokenExecutor):
-                found[future.result().name] = future.result()
+                results[future.result().name] = future.result()
                 say(line_of(future.result()))
     for name in names:
-        if name not in found:
-            found[name] = _one_mutant(name, processes=True)
-            say(line_of(found[name]))
-    return found
+        if name not in results:
+            results[name] = _one_mutant(name, processes=True)
+            say(line_of(results[name]))
+    return results
 
 
 def _pool(jobs: int) -> ProcessPoolExecutor:

@@ -60,10 +60,10 @@ class ChildOfAnyParent(TokenTrie):
     """A token leads to the first node that it leads to from anywhere."""
 
     def accept(self, token: int) -> None:
-        found = _any_parent(self.root, token)
-        if found is not None and token in self.node.children:
-            self.node = found
-            self.active = self.active and bool(found.children)
+        child = _any_parent(self.root, token)
+        if child is not None and token in self.node.children:
+            self.node = child
+            self.active = self.active and bool(child.children)
         else:
             super().accept(token)
 

@@ -98,10 +98,10 @@ class OneIsNotOff(TopP):
 
     def apply(self, cand: Candidates) -> None:
         if self.p >= 1:
-            kept = TopP(0.5, self.min_keep)
-            kept.p = self.p
+            always_on = TopP(0.5, self.min_keep)
+            always_on.p = self.p
             cand.softmax(sort=True)
-            cand.keep(slice(kept._cut(cand.p)))
+            cand.keep(slice(always_on._cut(cand.p)))
         else:
             super().apply(cand)
 

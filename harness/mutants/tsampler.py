@@ -47,9 +47,9 @@ def probabilities_of_the_vocabulary(k: Any) -> Filter:
     """p stays that of the whole vocabulary."""
 
     def change(cand: Candidates) -> None:
-        kept = cand.copy()
-        filters.top_k(kept, k)
-        cand.keep(kept.ids)
+        survivors = cand.copy()
+        filters.top_k(survivors, k)
+        cand.keep(survivors.ids)
 
     return _filter("top_k", change)
 

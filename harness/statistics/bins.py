@@ -15,8 +15,8 @@ class Bins:
 
     def counts(self, tokens: NDArray[np.int32]) -> NDArray[np.int64]:
         """int64[K]; tokens that are impossible are not counted, see `impossible`."""
-        found = self.of_token[tokens]
-        return np.bincount(found[found >= 0], minlength=len(self.p))
+        bins = self.of_token[tokens]
+        return np.bincount(bins[bins >= 0], minlength=len(self.p))
 
     def impossible(self, tokens: NDArray[np.int32]) -> NDArray[np.int32]:
         """The tokens drawn that have probability 0."""
@@ -42,5 +42,5 @@ def by_rank(p: NDArray[np.float64], n: int) -> Bins:
     of_token = np.empty(len(p), np.int64)
     of_token[order] = at
     mass = np.bincount(of_token, weights=p)
-    kept = by_token(mass / mass.sum())
-    return Bins(kept.p, np.where(p > 0, kept.of_token[of_token], -1))
+    positive = by_token(mass / mass.sum())
+    return Bins(positive.p, np.where(p > 0, positive.of_token[of_token], -1))

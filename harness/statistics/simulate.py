@@ -84,11 +84,11 @@ def disagreements(
 def lags(tokens: NDArray[np.int32], rate: float, alpha: float) -> NDArray[np.bool_]:
     """bool[runs]: is any lag an alarm, corrected for the number of lags? tokens: [runs, n]."""
     usable = [lag for lag in independence.LAGS if 4 * lag <= tokens.shape[-1]]
-    found = np.zeros(len(tokens), bool)
+    alarms = np.zeros(len(tokens), bool)
     for lag in usable:
         matched, n = independence.matches(*independence.pairs(tokens, lag))
-        found |= independence.p_value(matched, n, rate) <= alpha / len(usable)
-    return found
+        alarms |= independence.p_value(matched, n, rate) <= alpha / len(usable)
+    return alarms
 
 
 class _State:

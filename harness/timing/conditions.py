@@ -50,12 +50,12 @@ def _from_cpuinfo(cpu: int) -> float | None:
         text = Path("/proc/cpuinfo").read_text()
     except OSError:
         return None
-    here = False
+    ours = False
     for line in text.splitlines():
         key, _, value = line.partition(":")
         if key.strip() == "processor":
-            here = value.strip() == str(cpu)
-        elif here and key.strip() == "cpu MHz":
+            ours = value.strip() == str(cpu)
+        elif ours and key.strip() == "cpu MHz":
             return float(value)
     return None
 

@@ -22,7 +22,7 @@ class TokenDataArray(ctypes.Structure):
 def main() -> None:
     with open(sys.argv[1]) as file:
         job = json.load(file)
-    kept = [ctypes.CDLL(path, ctypes.RTLD_GLOBAL) for path in job["needed"]]
+    libraries = [ctypes.CDLL(path, ctypes.RTLD_GLOBAL) for path in job["needed"]]
     library = ctypes.CDLL(job["library"])
     stages = [_stage(library, symbol, arguments) for symbol, arguments in job["stages"]]
     for stage in stages:
@@ -36,7 +36,7 @@ def main() -> None:
     for array in arrays[: job["applications"]]:
         for stage in stages:
             library.llama_sampler_apply(stage, ctypes.byref(array))
-    assert kept is not None  # the libraries stay loaded
+    assert libraries is not None  # the libraries stay loaded
 
 
 def _stage(library: Any, symbol: str, arguments: list[tuple[str, Any]]) -> ctypes.c_void_p:

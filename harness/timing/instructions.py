@@ -35,14 +35,14 @@ _PROGRAM = Path(__file__).parent / "count_applications.py"
 
 def counted(result: TimingResult, timed: TimedChain) -> TimingResult:
     """The result with the instructions of its native backends, and why others have none."""
-    found: dict[str, int] = {}
+    counts: dict[str, int] = {}
     missing: dict[str, str] = {}
     for name in result.ns:
         try:
-            found[name] = count(name, timed)
+            counts[name] = count(name, timed)
         except (InputError, Unsupported) as error:
             missing[name] = f"instructions not counted: {error}"
-    return result.model_copy(update={"instructions": found, "uncounted": missing})
+    return result.model_copy(update={"instructions": counts, "uncounted": missing})
 
 
 def count(backend: str, timed: TimedChain) -> int:
@@ -50,7 +50,9 @@ def count(backend: str, timed: TimedChain) -> int:
     tool = counter()
     folder, release = _build(backend)
     chain = complete(timed.instead.get(backend, timed.chain), timed.logits.n)
-    stages = [_stage(name, given, release) for stage in chain for name, given in stage.items()]
+    stages = [
+        _stage(name, parameters, release) for stage in chain for name, parameters in stage.items()
+    ]
     with tempfile.TemporaryDirectory() as made:
         row = timed.row()
         data = np.zeros(len(row), TOKEN_DATA)
@@ -98,11 +100,11 @@ def _run(tool: tuple[str, ...], folder: Path, job: dict[str, Any]) -> int:
         env={"PATH": os.environ.get("PATH", ""), "PYTHONHASHSEED": "0"},  # the same hashes
         check=False,
     )
-    found = re.search(r"Collected : (\d+)|^(\d+),", done.stderr, re.MULTILINE)
-    if done.returncode != 0 or found is None:
+    match = re.search(r"Collected : (\d+)|^(\d+),", done.stderr, re.MULTILINE)
+    if done.returncode != 0 or match is None:
         last = next(iter(done.stderr.strip().splitlines()[-1:]), "no word")
         raise Unsupported(f"{tool[0]} ended with status {done.returncode}: {last}")
-    return int(found[1] or found[2])
+    return int(match[1] or match[2])
 
 
 def _build(backend: str) -> tuple[Path, str]:
@@ -116,12 +118,14 @@ def _build(backend: str) -> tuple[Path, str]:
     return Path(folder), release or NEWEST
 
 
-def _stage(name: str, given: dict[str, Any], release: str) -> tuple[str, list[tuple[str, Any]]]:
+def _stage(
+    name: str, parameters: dict[str, Any], release: str
+) -> tuple[str, list[tuple[str, Any]]]:
     taken = signature(name, release)
     kinds = [ARGUMENTS[argument].__name__ for argument in taken.arguments]
     simple = {"c_int", "c_uint", "c_float", "c_ulong", "c_bool"}
-    if not simple.issuperset(kinds) or not set(taken.arguments) <= given.keys():
+    if not simple.issuperset(kinds) or not set(taken.arguments) <= parameters.keys():
         raise Unsupported(f"{name} takes a vocabulary or arrays")
     return taken.symbol, [
-        (kind, given[argument]) for kind, argument in zip(kinds, taken.arguments, strict=True)
+        (kind, parameters[argument]) for kind, argument in zip(kinds, taken.arguments, strict=True)
     ]

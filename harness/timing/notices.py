@@ -27,23 +27,23 @@ class Notice:
 
 def notices(result: TimingResult) -> list[Notice]:
     """What a reader of the figures has to know. Ratios of paired rounds survive most of it."""
-    found = [*_drifts(result), *_outliers(result)]
+    remarks = [*_drifts(result), *_outliers(result)]
     under = result.conditions
     if under.mhz and max(under.mhz) > (1 + MHZ_LEAST) * min(under.mhz):
         span = f"{min(under.mhz):,.0f} to {max(under.mhz):,.0f} MHz"
-        found.append(Notice("frequency", f"the processor ran at {span}"))
+        remarks.append(Notice("frequency", f"the processor ran at {span}"))
     if under.load is not None and under.load > BUSY:
-        found.append(Notice("busy", "other programs ran: times are too long, ratios are not"))
+        remarks.append(Notice("busy", "other programs ran: times are too long, ratios are not"))
     if under.unpinned:
-        found.append(Notice("unpinned", under.unpinned))
+        remarks.append(Notice("unpinned", under.unpinned))
     if under.no_mhz:
-        found.append(Notice("no frequency", under.no_mhz))
-    return found
+        remarks.append(Notice("no frequency", under.no_mhz))
+    return remarks
 
 
 def _drifts(result: TimingResult) -> list[Notice]:
     """A trend of the rounds (Kendall's tau) that moves the median by DRIFT_LEAST or more."""
-    found = []
+    remarks = []
     for name, ns in result.ns.items():
         rounds = rounds_of(ns, result.repetitions)
         third = len(rounds) // 3
@@ -53,12 +53,12 @@ def _drifts(result: TimingResult) -> list[Notice]:
         change = float(np.median(rounds[-third:]) / np.median(rounds[:third]) - 1)
         if trend.pvalue < DRIFT_P and abs(change) >= DRIFT_LEAST:
             text = f"{name} drifts by {change:+.0%} over {len(rounds)} rounds"
-            found.append(Notice("drift", text))
-    return found
+            remarks.append(Notice("drift", text))
+    return remarks
 
 
 def _outliers(result: TimingResult) -> list[Notice]:
-    found = []
+    remarks = []
     for name, ns in result.ns.items():
         samples = np.array(ns, float)
         middle = float(np.median(samples))
@@ -67,5 +67,5 @@ def _outliers(result: TimingResult) -> list[Notice]:
         n = int((samples > middle + OUTLIER_MADS * max(deviation, 0.01 * middle)).sum())
         if n > OUTLIER_SHARE * len(samples):
             text = f"{name}: {n}/{len(samples)} samples are far above its median"
-            found.append(Notice("outliers", text))
-    return found
+            remarks.append(Notice("outliers", text))
+    return remarks

@@ -105,12 +105,12 @@ def _count(counts: dict[tuple[float, int], _Count], result: TimingResult, effect
         samples = n * result.repetitions
         for percent in (0.0, *SLOW_DOWNS):
             ours = rounds[slow_name(percent)][:n]
-            found = compare_rounds(ours, baseline, noise, effect)
+            comparison = compare_rounds(ours, baseline, noise, effect)
             count = counts[percent, n]
-            count.slower += found.verdict == "slower"
-            count.faster += found.verdict == "faster"
-            count.inconclusive += found.verdict == "inconclusive"
-            count.off_one += found.low > 1 or found.high < 1
+            count.slower += comparison.verdict == "slower"
+            count.faster += comparison.verdict == "faster"
+            count.inconclusive += comparison.verdict == "inconclusive"
+            count.off_one += comparison.low > 1 or comparison.high < 1
             spent = [
                 sum(result.ns[name][:samples]) + sum(result.setup_ns[name][:samples])
                 for name in (NATIVE, AGAIN, slow_name(percent))
@@ -120,14 +120,14 @@ def _count(counts: dict[tuple[float, int], _Count], result: TimingResult, effect
 
 
 def _curve(percent: float, counts: dict[tuple[float, int], _Count], trials: int) -> DetectionCurve:
-    found = [counts[percent, n] for n in ROUNDS]
+    per_length = [counts[percent, n] for n in ROUNDS]
     return DetectionCurve(
         percent=percent,
         rounds=list(ROUNDS),
-        seconds=[float(np.median(count.seconds)) for count in found],
-        slower=[count.slower for count in found],
-        faster=[count.faster for count in found],
-        inconclusive=[count.inconclusive for count in found],
-        off_one=[count.off_one for count in found],
+        seconds=[float(np.median(count.seconds)) for count in per_length],
+        slower=[count.slower for count in per_length],
+        faster=[count.faster for count in per_length],
+        inconclusive=[count.inconclusive for count in per_length],
+        off_one=[count.off_one for count in per_length],
         trials=trials,
     )

@@ -57,12 +57,12 @@ def slopes(results: list[TimingResult]) -> list[Slope]:
             if ns and result.group:
                 lines[result.group, backend, "n_vocab", result.last_n].append(result)
                 lines[result.group, backend, "last_n", result.n_vocab].append(result)
-    found = [
+    fitted = [
         _slope(group, backend, over, other, members)
         for (group, backend, over, other), members in lines.items()
         if len({getattr(m, over) for m in members}) >= LEAST_POINTS
     ]
-    return sorted(found, key=lambda s: (not s.finding, s.group, s.backend, s.over, s.other))
+    return sorted(fitted, key=lambda s: (not s.finding, s.group, s.backend, s.over, s.other))
 
 
 def _slope(group: str, backend: str, over: Over, other: int, members: list[TimingResult]) -> Slope:

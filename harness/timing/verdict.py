@@ -89,10 +89,10 @@ def ratio_of_rounds(
 
 def noise_of(first: ArrayLike, again: ArrayLike) -> float | None:
     """By how much a backend may seem slower or faster than itself; 0.03 is 3%. None: unknown."""
-    found = ratio_of_rounds(again, first)
-    if found is None or not math.isfinite(found.high):
+    interval = ratio_of_rounds(again, first)
+    if interval is None or not math.isfinite(interval.high):
         return None
-    return max(found.high - 1, 1 / found.low - 1, 0.0)
+    return max(interval.high - 1, 1 / interval.low - 1, 0.0)
 
 
 def compare_rounds(
@@ -103,28 +103,30 @@ def compare_rounds(
     confidence: float = CONFIDENCE,
 ) -> Comparison:
     """The verdict on two backends. ours, baseline: ns of each round, paired; effect: 0.05 is 5%."""
-    found = ratio_of_rounds(ours, baseline, confidence)
+    interval = ratio_of_rounds(ours, baseline, confidence)
     n = int(np.asarray(ours).shape[0])
-    if found is None:
+    if interval is None:
         nothing = "the rounds do not pair, or one took no time"
         return Comparison("inconclusive", math.nan, -math.inf, math.inf, noise, effect, n, nothing)
-    verdict, why = _judge(found, noise, effect)
-    if not math.isfinite(found.high):
+    verdict, why = _judge(interval, noise, effect)
+    if not math.isfinite(interval.high):
         why = f"{n} rounds; an interval takes {least_rounds(confidence)}"
-    return Comparison(verdict, found.ratio, found.low, found.high, noise, effect, n, why)
+    return Comparison(verdict, interval.ratio, interval.low, interval.high, noise, effect, n, why)
 
 
-def _judge(found: RatioInterval, noise: float | None, effect: float) -> tuple[TimingVerdict, str]:
+def _judge(
+    interval: RatioInterval, noise: float | None, effect: float
+) -> tuple[TimingVerdict, str]:
     if noise is None:
         return "inconclusive", "the noise of this run was not measured (no A/A rounds)"
     margin = max(effect, noise)
-    if found.low > 1 + margin:
+    if interval.low > 1 + margin:
         return "slower", f"slower by more than {margin:.1%}"
-    if found.high < 1 / (1 + margin):
+    if interval.high < 1 / (1 + margin):
         return "faster", f"faster by more than {margin:.1%}"
     if noise > effect:
         return "inconclusive", f"the A/A noise of this run, {noise:.1%}, is above {effect:.1%}"
-    if found.low >= 1 / (1 + effect) and found.high <= 1 + effect:
+    if interval.low >= 1 / (1 + effect) and interval.high <= 1 + effect:
         return "same-within", f"within {effect:.1%}"
     return "inconclusive", f"the interval reaches over {effect:.1%}: take more rounds"
 

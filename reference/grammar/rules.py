@@ -89,7 +89,7 @@ class Rules:
     def _begins(self, empty: set[int]) -> list[list[tuple[int, bool]]]:
         """By rule, the rules that it can begin with, given those that can be empty, and whether
         something follows there."""
-        found: list[list[tuple[int, bool]]] = []
+        begins: list[list[tuple[int, bool]]] = []
         for rule in range(len(self.elements)):
             edges: dict[tuple[int, bool], None] = {}
             for alternative in self.alternatives(rule):
@@ -99,8 +99,8 @@ class Rules:
                     edges[element.value, i + 1 < len(alternative)] = None
                     if element.value not in empty:
                         break
-            found.append(list(edges))
-        return found
+            begins.append(list(edges))
+        return begins
 
 
 def _all_in(alternative: list[Element], empty: set[int]) -> bool:
@@ -139,14 +139,14 @@ def _grows(edges: list[list[tuple[int, bool]]]) -> int | None:
     left = {rule: set(edges[rule]) for rule in range(len(edges))}
     while True:  # what neither lies on a cycle nor between two
         targets = {to for out in left.values() for to, _ in out}
-        kept = {
+        growing = {
             rule: {(to, more) for to, more in out if to in left}
             for rule, out in left.items()
             if out and rule in targets
         }
-        if kept == left:
+        if growing == left:
             break
-        left = kept
+        left = growing
     for rule, out in left.items():
         for to, more in out:
             if more and _reaches(left, to, rule):

@@ -71,18 +71,18 @@ class Machine:
 
     def accept_token(self, state: State, token: int, decoded: Decoded) -> State:
         """The state after a token, by its id or its characters; without stacks if it fits none."""
-        found: list[Stack] = []
+        advanced: list[Stack] = []
         by_characters: list[Stack] = []
         for stack in state.stacks:
             if stack and self.elements[stack[-1]].kind in TOKENS:
                 if self._is_token(stack[-1], token):
-                    found += self._advance(self._rest(stack, stack[-1] + 1))
+                    advanced += self._advance(self._rest(stack, stack[-1] + 1))
             elif stack:
                 by_characters.append(stack)
         reached = self.state_of(by_characters)
         for code_point in decoded.code_points:
             reached = self.after(reached, code_point)
-        return self.state_of([*found, *reached.stacks])
+        return self.state_of([*advanced, *reached.stacks])
 
     def state_of(self, stacks: Iterable[Stack]) -> State:
         key = tuple(dict.fromkeys(stacks))
@@ -97,14 +97,14 @@ class Machine:
     def after(self, state: State, code_point: int) -> State:
         """The state after a character."""
         if code_point not in state.next:
-            found: list[Stack] = []
+            advanced: list[Stack] = []
             for stack in state.stacks:
                 if not stack or self.elements[stack[-1]].kind in TOKENS:
                     continue
                 matches, behind = self._match(stack[-1], code_point)
                 if matches:
-                    found += self._advance(self._rest(stack, behind))
-            state.next[code_point] = self.state_of(found)
+                    advanced += self._advance(self._rest(stack, behind))
+            state.next[code_point] = self.state_of(advanced)
         return state.next[code_point]
 
     def _expects(self, state: State, token: int) -> bool:
@@ -127,8 +127,8 @@ class Machine:
         """Whether a character is in the class at a position, and the position behind the class."""
         positive = self.elements[position].kind != Kind.CHAR_NOT
         ranges = self.ranges(position)
-        found = any(low <= code_point <= high for low, high, _ in ranges)
-        return found == positive, ranges[-1][2]
+        inside = any(low <= code_point <= high for low, high, _ in ranges)
+        return inside == positive, ranges[-1][2]
 
     def _match_partial(self, position: int, partial: Partial) -> bool:
         """Whether a begun character can be in the class. Of [^...] it can only if every character
@@ -137,8 +137,8 @@ class Machine:
             return False  # no UTF-8, or overlong
         positive = self.elements[position].kind != Kind.CHAR_NOT
         first, last = completions(partial)
-        found = any(low <= last and first <= high for low, high, _ in self.ranges(position))
-        return found == positive
+        inside = any(low <= last and first <= high for low, high, _ in self.ranges(position))
+        return inside == positive
 
     def ranges(self, position: int) -> list[tuple[int, int, int]]:
         """low, high and the position behind, of each character or range of a class."""
@@ -160,18 +160,18 @@ class Machine:
 
     def _alternatives(self, rule: int) -> list[Stack]:
         """Of each alternative of a rule a stack that begins with it."""
-        position, found = self.starts[rule], []
+        position, positions = self.starts[rule], []
         while True:
-            found.append(self._rest((position,), position))
+            positions.append(self._rest((position,), position))
             while self.elements[position].kind not in _ENDS:
                 position += 1
             if self.elements[position].kind == Kind.END:
-                return found
+                return positions
             position += 1
 
     def _advance(self, stack: Stack) -> list[Stack]:
         """The stacks that a stack stands for once rules are replaced by their alternatives."""
-        found: list[Stack] = []
+        stacks: list[Stack] = []
         todo, seen = [stack], set()
         while todo:
             current = todo.pop()
@@ -181,12 +181,12 @@ class Machine:
             if len(seen) > MAX_STACKS:
                 raise _too_many()
             if not current or self.elements[current[-1]].kind != Kind.RULE_REF:
-                found.append(current)
+                stacks.append(current)
                 continue
             rest = self._rest(current, current[-1] + 1)
             rule = self.elements[current[-1]].value
             todo += [rest + alternative for alternative in self._alternatives(rule)]
-        return found
+        return stacks
 
 
 def _too_many() -> UndefinedInputError:

@@ -52,11 +52,11 @@ def _fits(machine: Machine, ways: Ways, token: int, piece: bytes) -> bool:
 
 def _accepted(machine: Machine, ways: Ways, token: int, piece: bytes) -> Ways:
     """By its id, and by its text if it has one."""
-    found: Ways = []
+    reached: Ways = []
     for state, begun in ways:
         if not begun:
             asked = machine.state_of(_expecting(machine, state, tokens=True))
-            found.append((machine.accept_token(asked, token, _NO_TEXT), b""))
+            reached.append((machine.accept_token(asked, token, _NO_TEXT), b""))
         decoder = codecs.getincrementaldecoder("utf-8")()
         try:
             characters = decoder.decode(begun + piece) if piece else None
@@ -65,8 +65,8 @@ def _accepted(machine: Machine, ways: Ways, token: int, piece: bytes) -> Ways:
         if characters is not None:
             for character in characters:
                 state = machine.after(state, ord(character))
-            found.append((state, decoder.getstate()[0]))
-    return [(state, begun) for state, begun in found if state.stacks]
+            reached.append((state, decoder.getstate()[0]))
+    return [(state, begun) for state, begun in reached if state.stacks]
 
 
 def _expecting(machine: Machine, state: State, tokens: bool) -> list[Stack]:

@@ -99,8 +99,8 @@ class AkunuGumbel:
         gone = logits < np.sort(logits)[-effective_k(self.top_k, len(logits))]
         if self.min_p > 0:
             gone |= p < p.max() * p.dtype.type(min(float(self.min_p), 1.0))
-        kept = np.sort(p[~gone])[::-1]
-        gone |= p < kept[top_p_cut(kept, self.top_p) - 1]
+        survivors = np.sort(p[~gone])[::-1]
+        gone |= p < survivors[top_p_cut(survivors, self.top_p) - 1]
         logits[gone] = -np.inf
 
     def accept(self, token: int) -> None:

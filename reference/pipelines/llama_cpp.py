@@ -268,8 +268,8 @@ class CommonSampler:
         twin = CommonSampler.__new__(CommonSampler)
         twin.params, twin.vocab, twin._cand = self.params, self.vocab, None
         twin.chain, twin.prev = self.chain.clone(), self.prev.copy()
-        found = [s for s in twin.chain.samplers if isinstance(s, TokenTrie)]
-        twin.trie = found[0] if found else None
+        tries = [s for s in twin.chain.samplers if isinstance(s, TokenTrie)]
+        twin.trie = tries[0] if tries else None
         twin.grammar = None if self.grammar is None else self.grammar.clone()
         twin.budget = None if self.budget is None else self.budget.clone()
         return twin

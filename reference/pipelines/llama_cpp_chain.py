@@ -177,10 +177,10 @@ def _check(params: SamplingParams) -> None:
 
 
 def _mirostat(params: SamplingParams, n_vocab: int) -> dict[str, dict[str, Any]]:
-    given = {"seed": params.seed, "tau": params.mirostat_tau, "eta": params.mirostat_eta}
+    parameters = {"seed": params.seed, "tau": params.mirostat_tau, "eta": params.mirostat_eta}
     if params.mirostat == 1:
-        return {"mirostat": {"n_vocab": n_vocab, **given, "m": MIROSTAT_M}}
-    return {"mirostat_v2": given}
+        return {"mirostat": {"n_vocab": n_vocab, **parameters, "m": MIROSTAT_M}}
+    return {"mirostat_v2": parameters}
 
 
 def _stage(name: str, params: SamplingParams, n_ctx: int | None) -> dict[str, dict[str, Any]]:

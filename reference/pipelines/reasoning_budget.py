@@ -157,8 +157,8 @@ class SequenceMatcher:
     """Says after each token which of the sequences, the longest, has just been completed."""
 
     def __init__(self, sequences: Sequence[Sequence[int]]) -> None:
-        given = [tuple(int32("token", token) for token in sequence) for sequence in sequences]
-        self.sequences = list(dict.fromkeys(sequence for sequence in given if sequence))
+        checked = [tuple(int32("token", token) for token in sequence) for sequence in sequences]
+        self.sequences = list(dict.fromkeys(sequence for sequence in checked if sequence))
         self.longest = max(map(len, self.sequences), default=0)
         self.seen: Tokens = ()  # since the last match, as far as it can matter
 

@@ -30,8 +30,8 @@ def test_akunu_takes_temperature_softmax_filters_and_draw_in_this_order() -> Non
 
 def test_akunu_penalizes_every_occurrence() -> None:
     """8 / 2 / 2 = 2; -1 * 2 = -2."""
-    given = {"seed": 1, "temperature": 1.0, "repeat_penalty": 2.0, "top_k": 3}
-    cand = applied("akunu", given, [8.0, -1.0, 2.0, 0.0], history=[0, 0, 1])
+    parameters = {"seed": 1, "temperature": 1.0, "repeat_penalty": 2.0, "top_k": 3}
+    cand = applied("akunu", parameters, [8.0, -1.0, 2.0, 0.0], history=[0, 0, 1])
     assert dict(zip(cand.ids.tolist(), cand.logits.tolist(), strict=True)) == {0: 2, 2: 2, 3: 0}
 
 
@@ -40,16 +40,20 @@ def test_akunu_passes_over_tokens_outside_the_vocabulary() -> None:
     assert cand.logits.tolist() == [1.0, 3.0]
 
 
-@pytest.mark.parametrize(("top_k", "kept"), [(-1, 256), (0, 256), (299, 299), (300, 256), (1, 1)])
-def test_akunu_caps_top_k_at_256_where_it_says_no_limit(top_k: int, kept: int) -> None:
+@pytest.mark.parametrize(
+    ("top_k", "survivors"), [(-1, 256), (0, 256), (299, 299), (300, 256), (1, 1)]
+)
+def test_akunu_caps_top_k_at_256_where_it_says_no_limit(top_k: int, survivors: int) -> None:
     logits = np.arange(300) / 100
-    assert len(applied("akunu", {"seed": 1, "temperature": 1.0, "top_k": top_k}, logits)) == kept
+    assert (
+        len(applied("akunu", {"seed": 1, "temperature": 1.0, "top_k": top_k}, logits)) == survivors
+    )
 
 
 def test_akunu_top_p_sums_the_mass_in_the_whole_vocabulary() -> None:
     """Of 1/2 1/4 1/8 1/8 top_k keeps 3/4: top_p .8 removes nothing more."""
-    given = {"seed": 1, "temperature": 1.0, "top_k": 2, "top_p": 0.8}
-    assert len(applied("akunu", given, logs(0.5, 0.25, 0.125, 0.125))) == 2
+    parameters = {"seed": 1, "temperature": 1.0, "top_k": 2, "top_p": 0.8}
+    assert len(applied("akunu", parameters, logs(0.5, 0.25, 0.125, 0.125))) == 2
 
 
 @pytest.mark.parametrize(
@@ -81,8 +85,8 @@ def test_akunu_can_draw_a_banned_token() -> None:
 
 
 def test_akunu_f32_neither_rounds_nor_penalizes() -> None:
-    given = {"seed": 1, "repeat_penalty": 2.0, "temperature": 1.0, "logits": "f32"}
-    cand = applied("akunu", given, [1.0001, 1.0], history=[0, 0])
+    parameters = {"seed": 1, "repeat_penalty": 2.0, "temperature": 1.0, "logits": "f32"}
+    cand = applied("akunu", parameters, [1.0001, 1.0], history=[0, 0])
     assert cand.logits.tolist() == [np.float32(1.0001), 1.0]
 
 
@@ -195,7 +199,7 @@ def test_akunu_backend_draws_many_as_one_by_one() -> None:
         reference.apply(cand)
         single.append(cand.token)
     assert many.tolist() == single
-    given = worker.build(chain, 100, None).draw(
+    drawn = worker.build(chain, 100, None).draw(
         worker.candidates(logits), 2, np.array([0.0, np.nextafter(1.0, 0.0)])
     )
-    assert given[0] == logits.argmax()
+    assert drawn[0] == logits.argmax()

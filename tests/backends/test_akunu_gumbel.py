@@ -71,8 +71,8 @@ def test_element_seed_multiplies_position_and_offset_together() -> None:
 
 
 def test_akunu_gumbel_adds_scaled_noise_in_half_precision() -> None:
-    given = {"seed_offset": 9, "temperature": 0.5}
-    cand = applied("akunu_gumbel", given, [1.0, 2.0, 3.0])
+    parameters = {"seed_offset": 9, "temperature": 0.5}
+    cand = applied("akunu_gumbel", parameters, [1.0, 2.0, 3.0])
     noise = [-math.log(-math.log(u)) for u in pcg_floats(9 * KNUTH % MODULUS, 3).tolist()]
     exact = np.array([1.0, 2.0, 3.0]) + 0.5 * np.array(noise)
     assert cand.logits.tolist() == exact.astype(np.float16).tolist()
@@ -80,8 +80,8 @@ def test_akunu_gumbel_adds_scaled_noise_in_half_precision() -> None:
 
 
 def test_akunu_gumbel_keeps_float32_where_asked_to() -> None:
-    given = {"seed_offset": 9, "temperature": 0.5, "noise": "f32"}
-    cand = applied("akunu_gumbel", given, [1.0, 2.0, 3.0])
+    parameters = {"seed_offset": 9, "temperature": 0.5, "noise": "f32"}
+    cand = applied("akunu_gumbel", parameters, [1.0, 2.0, 3.0])
     assert (cand.logits != cand.logits.astype(np.float16)).any()
 
 
@@ -113,11 +113,11 @@ def test_akunu_gumbel_never_draws_what_is_19_temperatures_below() -> None:
 
 def test_akunu_gumbel_filters_at_the_temperature_and_keeps_ties() -> None:
     """At T = 2: p / p_max = 1, e^-1, e^-1.5, e^-2 = .135: min_p .2 keeps three."""
-    given = {"seed_offset": 1, "temperature": 2.0, "min_p": 0.2}
-    cand = applied("akunu_gumbel", given, [4.0, 2.0, 1.0, 0.0])
+    parameters = {"seed_offset": 1, "temperature": 2.0, "min_p": 0.2}
+    cand = applied("akunu_gumbel", parameters, [4.0, 2.0, 1.0, 0.0])
     assert np.isfinite(cand.logits).tolist() == [True, True, True, False]
-    given = {"seed_offset": 1, "temperature": 1.0, "top_k": 2}
-    cand = applied("akunu_gumbel", given, [1.0, 1.0, 1.0, 0.0])
+    parameters = {"seed_offset": 1, "temperature": 1.0, "top_k": 2}
+    cand = applied("akunu_gumbel", parameters, [1.0, 1.0, 1.0, 0.0])
     assert np.isfinite(cand.logits).tolist() == [True, True, True, False]
 
 

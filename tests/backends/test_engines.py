@@ -25,8 +25,8 @@ def cli(*arguments: str | Path) -> Result:
 def matrix_of(bundle: Path, folder: Path) -> dict[str, Any]:
     done = cli("report", bundle, "-f", "json", "-o", folder)
     assert done.exit_code == 0, done.output
-    found: dict[str, Any] = json.loads((folder / "parity.json").read_text())["matrix"]
-    return found
+    matrix: dict[str, Any] = json.loads((folder / "parity.json").read_text())["matrix"]
+    return matrix
 
 
 @pytest.mark.slow

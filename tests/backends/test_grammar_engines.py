@@ -69,8 +69,8 @@ def left(name: str, grammar: str, *before: int, root: str = "root") -> list[int]
         sampler.accept(token)
     cand = Candidates.from_logits(np.zeros(len(VOCAB), np.float32))
     sampler.apply(cand)
-    kept: list[int] = cand.ids[cand.logits == 0].tolist()
-    return kept
+    allowed: list[int] = cand.ids[cand.logits == 0].tolist()
+    return allowed
 
 
 @pytest.mark.parametrize("backend", ENGINES, indirect=True)
@@ -241,13 +241,13 @@ def test_masks_are_timed_where_they_are_right_and_nowhere_else() -> None:
     backends = [start(name) for name in ("llama.cpp", "llguidance/rules", "null")]
     wrong = start("mutant/grammar/not-advanced")
     try:
-        found = measure(case, [*backends, wrong], rounds=1, seed=0)
+        costs = measure(case, [*backends, wrong], rounds=1, seed=0)
     finally:
         for process in [*backends, wrong]:
             process.close()
-    assert found[wrong.name].failed.startswith("diverged")
+    assert costs[wrong.name].failed.startswith("diverged")
     for process in backends:
-        assert len(found[process.name].step_us) == len(found[process.name].setup_ms) == 1
-    lines = rows(case, found)
+        assert len(costs[process.name].step_us) == len(costs[process.name].setup_ms) == 1
+    lines = rows(case, costs)
     assert len(lines) == 4
     assert "not timed: diverged" in lines[3]

@@ -37,8 +37,8 @@ def test_power_law_moves_logits_by_the_distance_in_widths() -> None:
 )
 def test_power_law_never_gives_the_farther_token_more(peak: float, heaviness: float) -> None:
     """The documented example gives .25, three widths away, more than .05, one width away."""
-    given = EXAMPLE | {"tail_heaviness": heaviness, "peak_logit_value": peak, "seed": 1}
-    p = applied("power_law", given, logs(0.6, 0.25, 0.1, 0.05)).p
+    parameters = EXAMPLE | {"tail_heaviness": heaviness, "peak_logit_value": peak, "seed": 1}
+    p = applied("power_law", parameters, logs(0.6, 0.25, 0.1, 0.05)).p
     assert p[1] <= p[3]
 
 
@@ -80,8 +80,8 @@ def test_power_law_remembers_the_original_probability_at_the_draw() -> None:
 
 @pytest.mark.parametrize("width", [0.0, 2.0**-23])
 def test_power_law_without_a_width_takes_the_first_of_the_nearest(width: float) -> None:
-    given = EXAMPLE | {"distribution_width": width, "seed": 1, "target": 0.25}
-    cand = applied("power_law", given, [0.0, 0.0, 0.0, 0.0])
+    parameters = EXAMPLE | {"distribution_width": width, "seed": 1, "target": 0.25}
+    cand = applied("power_law", parameters, [0.0, 0.0, 0.0, 0.0])
     assert cand.logits.tolist() == [10.0, -100.0, -100.0, -100.0]
     assert cand.p.tolist() == [1.0, 0.0, 0.0, 0.0]
 

@@ -59,8 +59,8 @@ def test_llama_cpp_knows_it_by_its_name(libllama: Libllama) -> None:
 
 def test_the_seed_masks_and_walks(libllama: Libllama) -> None:
     trie = NativeTrie(libllama, FlatTrie(LEAVES), 0, compact=False)
-    found = apply(libllama, trie.pointer, [100, 200, 999], [5.0, 4.0, 6.0])
-    assert (logits_of(found), found.array.selected) == ([5.0, 4.0, -INF], 0)
+    left = apply(libllama, trie.pointer, [100, 200, 999], [5.0, 4.0, 6.0])
+    assert (logits_of(left), left.array.selected) == ([5.0, 4.0, -INF], 0)
     libllama.llama_sampler_accept(trie.pointer, 100)
     assert logits_of(apply(libllama, trie.pointer, [101, 7], [1.0, 2.0])) == [1.0, -INF]
     libllama.llama_sampler_accept(trie.pointer, 101)
@@ -106,7 +106,7 @@ def test_it_warns_and_resets_after_500_tokens(
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("changes", "message"),
     [
         ({"trie_descriptor_json": "{"}, "no JSON"),
         ({"trie_descriptor_json": payload([1, 2], [1])}, "is a prefix of"),
@@ -117,7 +117,7 @@ def test_it_warns_and_resets_after_500_tokens(
     ids=["json", "prefix", "vocabulary", "model", "mode"],
 )
 def test_bad_input_is_refused_and_never_reaches_llama_cpp(
-    given: dict[str, object], message: str
+    changes: dict[str, object], message: str
 ) -> None:
     before = set(_living)
     stage = {
@@ -127,7 +127,7 @@ def test_bad_input_is_refused_and_never_reaches_llama_cpp(
         "compact": False,
         "model_id": "",
         "n_vocab": 50,
-        **given,
+        **changes,
     }
     with pytest.raises(ChainError, match=message):
         Worker().build([{"token_trie": stage}], 50, None)
@@ -139,12 +139,12 @@ LEAF_LISTS = st.lists(
 )
 
 
-def without_prefixes(found: list[tuple[int, ...]]) -> tuple[Leaf, ...]:
-    kept: list[tuple[int, ...]] = []
-    for leaf in found:
-        if not any(leaf[: len(o)] == o[: len(leaf)] for o in kept):
-            kept.append(leaf)
-    return tuple(Leaf(str(i), leaf) for i, leaf in enumerate(kept))
+def without_prefixes(spellings: list[tuple[int, ...]]) -> tuple[Leaf, ...]:
+    apart: list[tuple[int, ...]] = []
+    for leaf in spellings:
+        if not any(leaf[: len(o)] == o[: len(leaf)] for o in apart):
+            apart.append(leaf)
+    return tuple(Leaf(str(i), leaf) for i, leaf in enumerate(apart))
 
 
 @given(LEAF_LISTS.map(without_prefixes))
@@ -210,8 +210,8 @@ def test_greedy_after_a_masked_out_trie_goes_on_without_a_crash(libllama: Liblla
     for compact in (False, True):
         trie = NativeTrie(libllama, FlatTrie(LEAVES), 1, compact)
         chain = chain_of(libllama, trie.pointer, Worker()._init({"greedy": {}}, 3, None))
-        found = apply(libllama, chain, [1, 2, 3], [1.0, 3.0, 2.0])
-        assert (found.array.selected, logits_of(found)) == (0, [-INF] * 3)
+        left = apply(libllama, chain, [1, 2, 3], [1.0, 3.0, 2.0])
+        assert (left.array.selected, logits_of(left)) == (0, [-INF] * 3)
         libllama.llama_sampler_free(chain)
 
 
@@ -265,10 +265,10 @@ def test_the_law_cells_see_other_tokens_and_not_another_order(name: str, decisio
     cell = next(c for c in expand_cells(read_suite(path), "quick") if c.id == "law/second-node")
     backend = InProcess(name)
     try:
-        found = execute_cell(cell, [backend], Budget(1).each, seed=0)
+        result = execute_cell(cell, [backend], Budget(1).each, seed=0)
     finally:
         backend.close()
-    assert found.backends[backend.name].decision == decision
+    assert result.backends[backend.name].decision == decision
 
 
 @pytest.mark.parametrize(

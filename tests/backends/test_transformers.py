@@ -33,7 +33,7 @@ def backend() -> Iterator[BackendProcess]:
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "wanted"),
+    ("name", "parameters", "wanted"),
     [
         ("temp", {"temp": 0.8}, ("TemperatureLogitsWarper", {"temperature": 0.8})),
         ("temp", {"temp": 1}, None),
@@ -66,14 +66,16 @@ def backend() -> Iterator[BackendProcess]:
     ],
 )
 def test_parameters_become_those_of_a_processor(
-    name: str, given: dict[str, Any], wanted: Any
+    name: str, parameters: dict[str, Any], wanted: Any
 ) -> None:
-    assert processor_of(name, given) == wanted
+    assert processor_of(name, parameters) == wanted
 
 
 def penalties(last_n: int = 64, repeat: float = 1.1, freq: float = 0, present: float = 0) -> Any:
-    given = {"penalty_last_n": last_n, "penalty_repeat": repeat}
-    return processor_of("penalties", given | {"penalty_freq": freq, "penalty_present": present})
+    parameters = {"penalty_last_n": last_n, "penalty_repeat": repeat}
+    return processor_of(
+        "penalties", parameters | {"penalty_freq": freq, "penalty_present": present}
+    )
 
 
 def test_of_the_penalties_only_repetition_has_a_counterpart() -> None:
@@ -89,13 +91,13 @@ def test_of_the_penalties_only_repetition_has_a_counterpart() -> None:
 def test_every_sampler_of_the_list_is_mapped_and_no_other() -> None:
     for case in CASES:
         for stage in prepare(case).chain:
-            ((name, given),) = stage.items()
-            supported = name in SAMPLERS and not given.get("penalty_freq")
+            ((name, parameters),) = stage.items()
+            supported = name in SAMPLERS and not parameters.get("penalty_freq")
             if supported:
-                processor_of(name, given)
+                processor_of(name, parameters)
             else:
                 with pytest.raises(Unsupported):
-                    processor_of(name, given)
+                    processor_of(name, parameters)
 
 
 @pytest.mark.skipif(INSTALLED, reason="the extra is installed")
@@ -111,9 +113,9 @@ def test_every_case_has_its_required_verdict_and_every_difference_its_line(
     wrong = [(r.id, r.backends["transformers"].verdict) for r in results if not r.ok]
     assert wrong == []
     bundle: Bundle = bundle_of(tmp_path / "b", run_info("transformers"), results)
-    found = matrix([bundle])
-    assert found is not None
-    assert found.unexplained == 0
+    parity = matrix([bundle])
+    assert parity is not None
+    assert parity.unexplained == 0
 
 
 @extra

@@ -70,11 +70,13 @@ class Installed:
 
     def run(self, *command: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
         """Nothing of the checkout is found: not by folder, not by PYTHONPATH, not in a cache."""
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYTEST"))}
+        environment = {
+            k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYTEST"))
+        }
         return subprocess.run(
             [*map(str, command)],
             cwd=folder,
-            env=kept | {"XDG_CACHE_HOME": str(folder / "cache")},
+            env=environment | {"XDG_CACHE_HOME": str(folder / "cache")},
             capture_output=True,
             text=True,
             timeout=600,
@@ -105,11 +107,11 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
 
 
 def commands_of(group: Any, prefix: str = "") -> set[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     for name, command in group.commands.items():
         inner = hasattr(command, "commands")
-        found |= commands_of(command, f"{name} ") if inner else {prefix + name}
-    return found
+        names |= commands_of(command, f"{name} ") if inner else {prefix + name}
+    return names
 
 
 def test_every_command_is_tried() -> None:

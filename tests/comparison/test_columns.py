@@ -21,35 +21,35 @@ from tests.support.several_bundles import (
 
 
 def compared(*bundles: Bundle) -> Compared:
-    found = compare(list(bundles))
-    assert found is not None
-    return found
+    comparison = compare(list(bundles))
+    assert comparison is not None
+    return comparison
 
 
-def fact(found: Compared, name: str) -> list[str]:
-    return next(f.values for f in found.facts if f.name == name)
+def fact(comparison: Compared, name: str) -> list[str]:
+    return next(f.values for f in comparison.facts if f.name == name)
 
 
 def test_bundles_with_the_same_verdicts_are_ok(tmp_path: Path) -> None:
     one = bundle_on(tmp_path / "a", {"x": "identical", "y": "reordered"})
     two = bundle_on(tmp_path / "b", {"y": "reordered", "x": "identical"})
-    found = compared(one, two)
-    assert found.ok
-    assert [(c.bundle, c.base, c.common, c.differing) for c in found.columns] == [
+    comparison = compared(one, two)
+    assert comparison.ok
+    assert [(c.bundle, c.base, c.common, c.differing) for c in comparison.columns] == [
         ("a", None, 0, 0),
         ("b", 0, 2, 0),
     ]
-    assert found.verdicts == []
+    assert comparison.verdicts == []
 
 
 def test_one_other_verdict_is_found_with_its_stage_and_cases(tmp_path: Path) -> None:
     one = bundle_on(tmp_path / "a", {"x": "identical", "y": "identical", "z": "identical"})
     worse = got("reordered", stage="top_p")
     two = bundle_on(tmp_path / "b", {"x": worse, "y": "identical", "z": worse})
-    found = compared(one, two)
-    assert not found.ok
-    assert found.columns[1].differing == 2
-    (row,) = found.verdicts
+    comparison = compared(one, two)
+    assert not comparison.ok
+    assert comparison.columns[1].differing == 2
+    (row,) = comparison.verdicts
     assert (row.verdicts, row.places, row.cases) == (
         ["identical", "reordered"],
         ["", "top_p"],
@@ -70,9 +70,9 @@ def test_a_reference_that_fails_on_one_machine_alone_is_a_difference(
 def test_cases_of_one_bundle_alone_are_counted_and_not_compared(tmp_path: Path) -> None:
     one = bundle_on(tmp_path / "a", {"x": "identical", "old": "identical"})
     two = bundle_on(tmp_path / "b", {"x": "identical", "new": "crashed", "newer": "crashed"})
-    found = compared(one, two)
-    assert found.ok
-    column = found.columns[1]
+    comparison = compared(one, two)
+    assert comparison.ok
+    column = comparison.columns[1]
     assert (column.common, column.missing, column.added, column.changed) == (1, 1, 2, 0)
 
 
@@ -100,9 +100,9 @@ def test_implementations_are_compared_with_themselves(tmp_path: Path) -> None:
     cases = [case("x", {name: got() for name in names[:2]} | {"tsampler": got("diverged")})]
     one = read_back(tmp_path / "a", run_info(*names), cases, [])
     two = read_back(tmp_path / "b", run_info(*names), cases, [])
-    found = compared(one, two)
-    assert found.ok
-    assert [column.base for column in found.columns] == [None, 0, None, 0, 0, 2]
+    comparison = compared(one, two)
+    assert comparison.ok
+    assert [column.base for column in comparison.columns] == [None, 0, None, 0, 0, 2]
 
 
 def test_a_backend_that_did_not_run_is_named_and_no_column(tmp_path: Path) -> None:
@@ -111,9 +111,11 @@ def test_a_backend_that_did_not_run_is_named_and_no_column(tmp_path: Path) -> No
     gone = info.backends["mine"].model_copy(update={"unavailable": "no GPU"})
     info = info.model_copy(update={"backends": info.backends | {"mine": gone}})
     two = read_back(tmp_path / "b", info, [case("x", {"llama.cpp": got()})], [])
-    found = compared(one, two)
-    assert len(found.columns) == 2
-    assert [(g.bundle, g.backend, g.why) for g in found.unavailable] == [("b", "mine", "no GPU")]
+    comparison = compared(one, two)
+    assert len(comparison.columns) == 2
+    assert [(g.bundle, g.backend, g.why) for g in comparison.unavailable] == [
+        ("b", "mine", "no GPU")
+    ]
 
 
 def test_decisions_of_distribution_tests_count_as_verdicts(tmp_path: Path) -> None:
@@ -122,10 +124,10 @@ def test_decisions_of_distribution_tests_count_as_verdicts(tmp_path: Path) -> No
     other = bundle_on(tmp_path / "c", {}, (cell_on("llama.cpp", "different", 0.2, 0.3),))
     assert compared(one, same).ok
     assert not compared(one, same).cells[0].apart
-    found = compared(one, other)
-    assert not found.ok
-    assert found.cells[0].apart
-    assert found.verdicts[0].what == "distribution"
+    comparison = compared(one, other)
+    assert not comparison.ok
+    assert comparison.cells[0].apart
+    assert comparison.verdicts[0].what == "distribution"
 
 
 def test_logits_are_compared_by_digest_and_by_kept_rows(tmp_path: Path) -> None:
@@ -180,11 +182,11 @@ def test_speed_is_a_ratio_of_medians_with_an_interval(tmp_path: Path) -> None:
 def test_facts_that_may_explain_a_difference_are_named(tmp_path: Path) -> None:
     one = bundle_on(tmp_path / "a", {"x": "identical"}, cpu_flags=["avx", "fma"], libm="libm a")
     two = bundle_on(tmp_path / "b", {"x": "identical"}, cpu_flags=["avx", "sve"], libm="libm b")
-    found = compared(one, two)
-    assert fact(found, "processor features") == ["2 features", "+sve -fma"]
-    assert fact(found, "math library") == ["libm a", "libm b"]
-    assert {f.name for f in found.facts if f.differs} == {"processor features", "math library"}
-    assert "GPU driver" not in {f.name for f in found.facts}
+    comparison = compared(one, two)
+    assert fact(comparison, "processor features") == ["2 features", "+sve -fma"]
+    assert fact(comparison, "math library") == ["libm a", "libm b"]
+    assert {f.name for f in comparison.facts if f.differs} == {"processor features", "math library"}
+    assert "GPU driver" not in {f.name for f in comparison.facts}
 
 
 def test_bundles_of_the_same_name_are_told_apart(tmp_path: Path) -> None:

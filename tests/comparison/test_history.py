@@ -23,7 +23,7 @@ from tests.support.several_bundles import bundle_on, cell_on, timing_on
 
 def three_dates(folder: Path) -> list[Path]:
     """Identical, then one case reordered (and so failed), then identical again; given unordered."""
-    found = []
+    folders = []
     days: list[tuple[int, Verdict]] = [(2, "reordered"), (1, "identical"), (3, "identical")]
     for day, verdict in days:
         bundle = bundle_on(
@@ -35,8 +35,8 @@ def three_dates(folder: Path) -> list[Path]:
             ),
             started=f"2026-01-0{day}T00:00:00+00:00",
         )
-        found.append(bundle.folder)
-    return found
+        folders.append(bundle.folder)
+    return folders
 
 
 def cli(*arguments: str | Path) -> Result:
@@ -154,7 +154,7 @@ def test_commands_add_and_show_write_the_trend(tmp_path: Path) -> None:
     assert "1/2 identical, 1 failed" in page.text
     assert len(page.all("svg")) == 1  # of identical cases; nothing has a ratio
     read = History.model_validate_json((tmp_path / "out" / "history.json").read_text())
-    assert [found and found.met for found in read.samplers[0].runs] == [2, 1, 2]
+    assert [point and point.met for point in read.samplers[0].runs] == [2, 1, 2]
     assert "1/2 identical, 1 failed" in (tmp_path / "out" / "history.md").read_text()
 
 

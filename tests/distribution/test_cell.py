@@ -177,12 +177,12 @@ def test_a_token_of_probability_zero_is_different_at_once(plant: Plant) -> None:
 
 def test_a_law_at_the_margin_is_caught_before_all_draws_are_spent(plant: Plant) -> None:
     result = execute_cell(frequency(logits=PROBS), [plant(drawn([0.55, 0.2, 0.25, 0.0]))], ERRORS)
-    found = result.backends["planted"]
-    assert found.decision == "different"
-    assert found.draws < result.planned
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low <= 0.05 <= found.high
+    outcome = result.backends["planted"]
+    assert outcome.decision == "different"
+    assert outcome.draws < result.planned
+    assert outcome.low is not None
+    assert outcome.high is not None
+    assert outcome.low <= 0.05 <= outcome.high
 
 
 def test_too_few_draws_are_undecided(plant: Plant) -> None:

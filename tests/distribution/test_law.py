@@ -47,11 +47,11 @@ def likely(count: int) -> tuple[int, ...]:
     return tuple(np.argsort(-ready([{"dist": {"seed": 1}}]).rows[0])[:count].tolist())
 
 
-def one_by_one(given: Prepared, n: int) -> list[int]:
+def one_by_one(prepared: Prepared, n: int) -> list[int]:
     """Every stage applied at every draw."""
-    chain, tokens = given.build(), []
+    chain, tokens = prepared.build(), []
     for _ in range(n):
-        cand = Candidates.from_logits(given.rows[0])
+        cand = Candidates.from_logits(prepared.rows[0])
         chain.apply(cand)
         assert cand.token is not None
         tokens.append(cand.token)
@@ -60,17 +60,17 @@ def one_by_one(given: Prepared, n: int) -> list[int]:
 
 @pytest.mark.parametrize("count", range(len(FILTERS) + 1))
 def test_filters_applied_once_give_the_draws_of_filters_applied_every_time(count: int) -> None:
-    given = ready([*FILTERS[:count], {"dist": {"seed": 7}}], history=likely(3))
-    assert law.filters_once(given.chain)
-    got = law.walk(given).tokens(uniforms(Mt19937(7), 200))
-    assert got.tolist() == one_by_one(given, 200)
+    prepared = ready([*FILTERS[:count], {"dist": {"seed": 7}}], history=likely(3))
+    assert law.filters_once(prepared.chain)
+    got = law.walk(prepared).tokens(uniforms(Mt19937(7), 200))
+    assert got.tolist() == one_by_one(prepared, 200)
 
 
 def test_filters_applied_once_on_llama_cpp(native: BackendProcess) -> None:
     from sampler_parity.harness.distribution.draws import Source
 
-    given = ready([*FILTERS, {"dist": {"seed": 7}}], history=likely(3))
-    assert Source(given, native, 0).draw(500).tolist() == one_by_one(given, 500)
+    prepared = ready([*FILTERS, {"dist": {"seed": 7}}], history=likely(3))
+    assert Source(prepared, native, 0).draw(500).tolist() == one_by_one(prepared, 500)
 
 
 def test_a_stage_that_acts_by_chance_is_not_applied_once() -> None:
@@ -86,12 +86,12 @@ def test_uniforms_are_those_of_the_generator() -> None:
 
 
 def test_law_is_the_softmax_of_what_survives() -> None:
-    given = ready([{"top_k": {"k": 3}}, {"dist": {"seed": 1}}])
-    logits = given.rows[0].astype(np.float64)
-    kept = np.argsort(-logits)[:3]
+    prepared = ready([{"top_k": {"k": 3}}, {"dist": {"seed": 1}}])
+    logits = prepared.rows[0].astype(np.float64)
+    survivors = np.argsort(-logits)[:3]
     want = np.zeros(64)
-    want[kept] = np.exp(logits[kept]) / np.exp(logits[kept]).sum()
-    assert law.exact(given) == pytest.approx(want, abs=1e-7)
+    want[survivors] = np.exp(logits[survivors]) / np.exp(logits[survivors]).sum()
+    assert law.exact(prepared) == pytest.approx(want, abs=1e-7)
 
 
 def test_law_of_xtc_is_a_mixture_of_both_ways() -> None:
@@ -103,9 +103,9 @@ def test_law_of_xtc_is_a_mixture_of_both_ways() -> None:
 
 
 def test_law_of_adaptive_p_is_what_it_draws_from() -> None:
-    given = ready([{"adaptive_p": {"target": 0.3, "decay": 0.9, "seed": 2}}], n=8)
-    counts = np.bincount(one_by_one(given, 3000), minlength=8)
-    assert tv.p_value(counts, law.exact(given)) > 1e-3
+    prepared = ready([{"adaptive_p": {"target": 0.3, "decay": 0.9, "seed": 2}}], n=8)
+    counts = np.bincount(one_by_one(prepared, 3000), minlength=8)
+    assert tv.p_value(counts, law.exact(prepared)) > 1e-3
     assert tv.p_value(counts, np.full(8, 1 / 8)) < 1e-9
 
 

@@ -57,12 +57,12 @@ def test_divergence_fails_with_stage_limit_and_replay(tmp_path: Path) -> None:
     stages = ["penalties", "top_k", "top_p", "temp", "dist"]
     wrong = case("top_p/a", {"mine": diverged(), "llama.cpp": got()}, samplers=stages)
     result = judged(finished(tmp_path / "b", [wrong, both("b")]), '[[parity]]\nbackend = "mine"')
-    ((rule, state, found),) = findings(result)
+    ((rule, state, finding),) = findings(result)
     assert (rule, state, result.exit_status) == ("parity.mine", "failed", 1)
-    assert found.subject == "top_p/a on mine"
-    assert found.figure == "diverged at stage 3 of 5 (top_p): p"
-    assert found.limit == "identical"
-    assert found.replay == "sampler-parity run parity/top_p --case top_p/a -b mine"
+    assert finding.subject == "top_p/a on mine"
+    assert finding.figure == "diverged at stage 3 of 5 (top_p): p"
+    assert finding.limit == "identical"
+    assert finding.replay == "sampler-parity run parity/top_p --case top_p/a -b mine"
 
 
 @pytest.mark.parametrize(
@@ -93,16 +93,16 @@ def test_first_rule_that_fits_judges(tmp_path: Path) -> None:
     fine = finished(tmp_path / "fine", [case("a", near, samplers=["typical_p"]), both("b")])
     assert judged(fine, policy).exit_status == 0
     wrong = finished(tmp_path / "wrong", [case("a", near, samplers=["top_p"]), both("b")])
-    found = [(rule, state) for rule, state, _ in findings(judged(wrong, policy))]
-    assert found == [("parity.*.typical_p", "unjudged"), ("parity", "failed")]
+    states = [(rule, state) for rule, state, _ in findings(judged(wrong, policy))]
+    assert states == [("parity.*.typical_p", "unjudged"), ("parity", "failed")]
 
 
 def test_rule_that_finds_nothing_is_not_judged(tmp_path: Path) -> None:
     bundle = finished(tmp_path / "b", [both("a")])
     result = judged(bundle, '[[parity]]\nsampler = "min_p"\n[[parity]]')
-    ((rule, state, found),) = findings(result)
+    ((rule, state, finding),) = findings(result)
     assert (rule, state, result.exit_status) == ("parity.*.min_p", "unjudged", 2)
-    assert found.figure == "0 results that the rule can judge"
+    assert finding.figure == "0 results that the rule can judge"
 
 
 def test_fewer_cases_than_asked_are_not_judged(tmp_path: Path) -> None:
@@ -119,8 +119,8 @@ def test_failure_weighs_more_than_what_cannot_be_judged(tmp_path: Path) -> None:
 
 def test_result_taken_out_of_a_case_is_not_judged(tmp_path: Path) -> None:
     bundle = finished(tmp_path / "b", [both("a"), case("b", {"llama.cpp": got()})])
-    ((_, state, found),) = findings(judged(bundle, "[[parity]]"))
-    assert (state, found.subject, found.figure) == ("unjudged", "b on mine", "no result")
+    ((_, state, finding),) = findings(judged(bundle, "[[parity]]"))
+    assert (state, finding.subject, finding.figure) == ("unjudged", "b on mine", "no result")
 
 
 def without(kind: str) -> Callable[[list[str]], list[str]]:
@@ -143,7 +143,7 @@ def test_bundle_with_a_line_taken_out_is_refused(tmp_path: Path, kind: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("found", "checks", "least", "exit_status"),
+    ("skip_ratio", "checks", "least", "exit_status"),
     [
         (0.5, [RIGHT], 0.4, 0),
         (0.3, [RIGHT], 0.4, 1),
@@ -154,9 +154,9 @@ def test_bundle_with_a_line_taken_out_is_refused(tmp_path: Path, kind: str) -> N
     ids=["enough", "too-little", "a-check-missed", "nothing-checked", "crashed"],
 )
 def test_skip_ratio_and_its_checks_decide(
-    tmp_path: Path, found: float | None, checks: list[Check], least: float, exit_status: int
+    tmp_path: Path, skip_ratio: float | None, checks: list[Check], least: float, exit_status: int
 ) -> None:
-    bundle = finished(tmp_path / "b", [saved("w@mine", found, checks)])
+    bundle = finished(tmp_path / "b", [saved("w@mine", skip_ratio, checks)])
     policy = f'[[skip_ratio]]\nworkload = "w"\nmin_skip_ratio = {least}'
     assert judged(bundle, policy).exit_status == exit_status
 
@@ -170,8 +170,8 @@ def test_workload_that_was_not_measured_is_not_judged(tmp_path: Path) -> None:
 def test_run_of_single_cases_is_not_judged_unless_the_policy_says_so(tmp_path: Path) -> None:
     info = run_info("mine", "llama.cpp").model_copy(update={"only": ["top_p/a*"]})
     bundle = finished(tmp_path / "b", [both("a")], info)
-    ((rule, _, found),) = findings(judged(bundle, "[[parity]]"))
-    assert (rule, found.figure) == ("run", "only top_p/a*")
+    ((rule, _, finding),) = findings(judged(bundle, "[[parity]]"))
+    assert (rule, finding.figure) == ("run", "only top_p/a*")
     assert judged(bundle, "partial = true\n[[parity]]").exit_status == 0
 
 
@@ -180,8 +180,8 @@ def test_backend_that_did_not_run_is_not_judged_unless_it_is_optional(tmp_path: 
     gone = info.backends["mine"].model_copy(update={"unavailable": "no such device"})
     info = info.model_copy(update={"backends": info.backends | {"mine": gone}})
     bundle = finished(tmp_path / "b", [case("a", {"llama.cpp": got()})], info)
-    ((_, state, found),) = findings(judged(bundle, "[[parity]]"))
-    assert (state, found.figure) == ("unjudged", "did not run: no such device")
+    ((_, state, finding),) = findings(judged(bundle, "[[parity]]"))
+    assert (state, finding.figure) == ("unjudged", "did not run: no such device")
     assert judged(bundle, 'optional_backends = ["mi*"]\n[[parity]]').exit_status == 0
 
 
@@ -227,8 +227,8 @@ def test_verdict_worse_than_in_the_last_release_fails(tmp_path: Path) -> None:
     now = case("a", {"mine": got("reordered"), "llama.cpp": got()}, required=both_pass)
     bundle = finished(tmp_path / "b", [now, both("b")])
     policy = "[[parity]]\n[[not_worse]]"
-    ((rule, state, found),) = findings(judged(bundle, policy, last))
-    assert (rule, state, found.limit) == ("not_worse", "failed", "not worse than identical")
+    ((rule, state, finding),) = findings(judged(bundle, policy, last))
+    assert (rule, state, finding.limit) == ("not_worse", "failed", "not worse than identical")
     assert judged(last, policy, bundle).exit_status == 0
     assert judged(bundle, policy).exit_status == 2
 
@@ -236,8 +236,8 @@ def test_verdict_worse_than_in_the_last_release_fails(tmp_path: Path) -> None:
 def test_case_that_the_last_release_had_must_still_be_there(tmp_path: Path) -> None:
     last = finished(tmp_path / "last", [both("a"), both("b")])
     bundle = finished(tmp_path / "b", [both("a")])
-    found = findings(judged(bundle, "[[not_worse]]", last))
-    assert [(state, f.subject) for _, state, f in found] == [
+    judgements = findings(judged(bundle, "[[not_worse]]", last))
+    assert [(state, f.subject) for _, state, f in judgements] == [
         ("unjudged", "b on mine"),
         ("unjudged", "b on llama.cpp"),
     ]

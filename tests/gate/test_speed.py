@@ -35,21 +35,21 @@ def test_ratio_decides_only_outside_its_interval_and_the_noise(
 
 def test_slow_down_fails_with_ratio_interval_limit_and_replay(tmp_path: Path) -> None:
     bundle = finished(tmp_path / "b", [timed("timing/top_p", 1.1)])
-    ((rule, state, found),) = findings(judged(bundle, BESIDE))
+    ((rule, state, finding),) = findings(judged(bundle, BESIDE))
     assert (rule, state) == ("speed.mine", "failed")
-    assert found.subject == "timing/top_p on mine"
-    assert found.figure.startswith("1.1")
-    assert found.limit == "at most 1.05 times llama.cpp (99%)"
-    assert found.replay == (
+    assert finding.subject == "timing/top_p on mine"
+    assert finding.figure.startswith("1.1")
+    assert finding.limit == "at most 1.05 times llama.cpp (99%)"
+    assert finding.replay == (
         "sampler-parity run timing/samplers --case timing/top_p -b llama.cpp -b mine"
     )
 
 
 def test_inconclusive_asks_for_more_rounds(tmp_path: Path) -> None:
     bundle = finished(tmp_path / "b", [timed("t", 1.0, again=1.08)])
-    ((_, state, found),) = findings(judged(bundle, BESIDE))
+    ((_, state, finding),) = findings(judged(bundle, BESIDE))
     assert state == "unjudged"
-    assert found.mend.startswith("measure again, with more rounds")
+    assert finding.mend.startswith("measure again, with more rounds")
 
 
 def changed(record: TimingResult, **fields: object) -> TimingResult:
@@ -96,9 +96,9 @@ def test_times_of_another_machine_are_not_compared(tmp_path: Path) -> None:
     info = run_info("mine", "llama.cpp")
     other = info.machine.model_copy(update={"cpu": "Another CPU"})
     bundle = finished(tmp_path / "b", [timed("t", 1.0)], info.model_copy(update={"machine": other}))
-    ((_, state, found),) = findings(judged(bundle, SINCE, last))
+    ((_, state, finding),) = findings(judged(bundle, SINCE, last))
     assert state == "unjudged"
-    assert found.figure == (
+    assert finding.figure == (
         "the baseline was timed on another machine: cpu Test CPU, here Another CPU"
     )
 
@@ -106,8 +106,8 @@ def test_times_of_another_machine_are_not_compared(tmp_path: Path) -> None:
 def test_chain_that_the_baseline_bundle_lacks_is_not_judged(tmp_path: Path) -> None:
     last = finished(tmp_path / "last", [timed("old", 1.0)])
     bundle = finished(tmp_path / "b", [timed("new", 1.0)])
-    ((_, _, found),) = findings(judged(bundle, SINCE, last))
-    assert found.figure == "was not timed in the baseline bundle"
+    ((_, _, finding),) = findings(judged(bundle, SINCE, last))
+    assert finding.figure == "was not timed in the baseline bundle"
 
 
 def test_limit_below_one_asks_to_be_faster() -> None:

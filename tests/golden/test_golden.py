@@ -247,8 +247,8 @@ def test_verify_refuses_a_recording_that_the_reference_does_not_meet(
 ) -> None:
     rewrite(folder, "native-results", change)
     assert f"native-results.gguf: {says}" in refusal(folder)
-    (found,) = verify.check_recorded(folder)
-    assert says in str(found)
+    (disagreement,) = verify.check_recorded(folder)
+    assert says in str(disagreement)
 
 
 @pytest.mark.parametrize(
@@ -303,11 +303,11 @@ def test_regenerate_says_what_differs_and_keeps_the_old(folder: Path, tmp_path: 
     relist(folder, "small", cpu="Another Processor", libc="glibc 2.0")
     old = (folder / "small.gguf").read_bytes()
     line = verify.regenerate(folder, tmp_path / "out")[0]
-    here = configuration()
+    configured = configuration()
     assert line == (
         "small: differs: logits: 2/92 rows differ, by at most 0.25;"
-        f" cpu here {here.cpu!r}, recorded 'Another Processor';"
-        f" libc here {here.libc!r}, recorded 'glibc 2.0'"
+        f" cpu here {configured.cpu!r}, recorded 'Another Processor';"
+        f" libc here {configured.libc!r}, recorded 'glibc 2.0'"
     )
     assert (folder / "small.gguf").read_bytes() == old
 
@@ -409,13 +409,13 @@ def test_repository_recording_depends_on_every_stage(chain: recorded.Recorded, s
     fixture = fixtures.read(path)
     without = [chain.model_copy(update={"chain": chain.chain[:stage] + chain.chain[stage + 1 :]})]
     facts = fixture.facts | {"chains": [without[0].model_dump_json()]}
-    found = recorded.compare(
+    disagreements = recorded.compare(
         path,
         fixtures.Fixture(facts, fixture.tensors),
         fixtures.load(entry.logits),
         folder / entry.model,
     )
-    assert len(found) == 1
+    assert len(disagreements) == 1
 
 
 def test_repository_recording_holds_the_chains_of_the_code() -> None:
@@ -427,8 +427,8 @@ def test_repository_recording_holds_the_chains_of_the_code() -> None:
 def test_repository_fixtures_are_made_again_byte_for_byte(tmp_path: Path) -> None:
     entry = read_manifest(fixtures.golden_folder())["small"]
     assert isinstance(entry, LogitsEntry)
-    here = configuration()
-    differing = [key for key, value in vars(here).items() if value != getattr(entry, key)]
+    configured = configuration()
+    differing = [key for key, value in vars(configured).items() if value != getattr(entry, key)]
     if differing:
         pytest.skip(f"another configuration: {', '.join(differing)}")
     lines = verify.regenerate(fixtures.golden_folder(), tmp_path / "out")

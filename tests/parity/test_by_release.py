@@ -111,17 +111,17 @@ def test_a_change_is_recorded_with_the_smallest_case_that_needs_it(old: BackendP
         "same": of(("top_k", {"k": 5}), id="same"),
     }
     results = [execute(case, [old], None, {OLD: "b4753"}) for case in cases.values()]
-    found = {
+    changes = {
         change.id: change
         for change in change_results(results, cases, {OLD: "b4753"}, lambda name: old)
     }
-    change = found["change/top-k-0-sorts"]
+    change = changes["change/top-k-0-sorts"]
     assert (change.cases, change.case, change.backend) == ({OLD: 2}, "small", OLD)
     assert change.result is not None
     assert (change.result.verdict, change.result.stage) == ("diverged", "top_k")
     assert change.counterexample is not None
     assert len(change.counterexample["logits"]["rows"][0]) == 1  # `sorted` is set
-    assert not any(other.startswith("change/dist") for other in found)
+    assert not any(other.startswith("change/dist") for other in changes)
 
 
 def test_an_unknown_release_is_refused_before_anything_runs() -> None:
@@ -131,5 +131,5 @@ def test_an_unknown_release_is_refused_before_anything_runs() -> None:
 
 def test_only_a_build_of_llama_cpp_has_a_release_of_its_own() -> None:
     names = ["mine=node a.js", "null", "llama.cpp", OLD]
-    found = list(registry.references(names, "own").values())
-    assert found == [None, None, "v0.5.0", "b4753"]
+    releases = list(registry.references(names, "own").values())
+    assert releases == [None, None, "v0.5.0", "b4753"]

@@ -41,12 +41,12 @@ TEMP = Temp(0.5)
 
 
 def verdict(
-    found: Got,
+    left: Got,
     sampler: Sampler = TEMP,
     want: Candidates = WANT,
     before: Candidates | None = None,
 ) -> str:
-    return classify(want, found, before or want, sampler).verdict
+    return classify(want, left, before or want, sampler).verdict
 
 
 def test_identical_needs_every_array_the_flag_and_the_selection() -> None:
@@ -99,8 +99,8 @@ def test_boundary_is_a_cut_within_rounding_of_p() -> None:
     sampler.apply(want)
     other = 3 if len(want) == 2 else 2
     p = np.array([0.5, 0.3, 0.2], np.float32)[:other]
-    found = Got(before.ids[:other], before.logits[:other], p, True, -1)
-    assert classify(want, found, before, sampler).verdict == "boundary"
+    left = Got(before.ids[:other], before.logits[:other], p, True, -1)
+    assert classify(want, left, before, sampler).verdict == "boundary"
 
 
 BEFORE = candidates([0, 1, 2, 3], np.log([0.4, 0.3, 0.15, 0.15]).tolist(), [0.0] * 4)
@@ -162,8 +162,8 @@ def test_a_draw_of_the_same_token_with_other_p_is_diverged() -> None:
     before = candidates([0, 1], [0.0, 1.0], [0.0, 0.0])
     want = before.copy()
     Dist(1).apply(want)
-    found = got(want, p=np.array([0.5, 0.5], np.float32))
-    assert classify(want, found, before, Dist(1)).verdict == "diverged"
+    left = got(want, p=np.array([0.5, 0.5], np.float32))
+    assert classify(want, left, before, Dist(1)).verdict == "diverged"
 
 
 def test_a_cut_one_token_beyond_rounding_is_diverged() -> None:
@@ -171,9 +171,9 @@ def test_a_cut_one_token_beyond_rounding_is_diverged() -> None:
     sampler = TopP(0.7)
     want = before.copy()
     sampler.apply(want)
-    found = Got(before.ids, before.logits, np.array([0.5, 0.3, 0.2], np.float32), True, -1)
+    left = Got(before.ids, before.logits, np.array([0.5, 0.3, 0.2], np.float32), True, -1)
     assert len(want) == 2
-    assert classify(want, found, before, sampler).verdict == "diverged"
+    assert classify(want, left, before, sampler).verdict == "diverged"
 
 
 def test_a_drawn_token_far_from_the_uniform_number_is_diverged() -> None:
@@ -181,8 +181,8 @@ def test_a_drawn_token_far_from_the_uniform_number_is_diverged() -> None:
     sampler = Dist(1)
     want = before.copy()
     Dist(1).apply(want)
-    found = got(want, selected=1 - want.selected)
-    assert classify(want, found, before, sampler).verdict == "diverged"
+    left = got(want, selected=1 - want.selected)
+    assert classify(want, left, before, sampler).verdict == "diverged"
 
 
 def test_first_difference_names_rank_id_and_values() -> None:

@@ -64,8 +64,8 @@ class Other(Worker):
 
 def computed(model: Path, chain: p.ChainSpec, **other: Any) -> Case:
     logits = {"computed": str(model), "prompt": HELLO} | other.pop("logits", {})
-    given = {"id": "x", "description": "x", "why": "To test.", "chain": chain, "logits": logits}
-    return Case.model_validate(given | other)
+    fields = {"id": "x", "description": "x", "why": "To test.", "chain": chain, "logits": logits}
+    return Case.model_validate(fields | other)
 
 
 def folder_with_variant(folder: Path, variant: str, score: int) -> Path:
@@ -101,8 +101,8 @@ def test_a_device_of_a_build_that_links_its_devices_is_refused() -> None:
     name = f"llama.cpp@{default_folder()}"
     with pytest.raises(InputError, match="no device 'haswell' - its devices are linked"):
         registry.command_of(f"{name}:haswell")
-    found = registry.inspect(f"{name}:vulkan").unavailable
-    assert "has no device 'vulkan' to load - it has none: they are linked" in found
+    why = registry.inspect(f"{name}:vulkan").unavailable
+    assert "has no device 'vulkan' to load - it has none: they are linked" in why
 
 
 def test_a_folder_with_a_colon_is_no_folder_with_a_device(tmp_path: Path) -> None:
@@ -138,12 +138,12 @@ def test_every_variant_of_a_build_runs_here_or_says_what_is_missing() -> None:
         build.folder,
     ]
     asked = subprocess.run(command, capture_output=True, check=True)  # a process holds one ggml
-    found = {name: tuple(answer) for name, answer in json.loads(asked.stdout).items()}
-    assert {"x64", "sandybridge", "haswell", "skylakex", "cascadelake"} <= set(found)
-    assert found.keys() == device_files(Path(build.folder)).keys()
-    assert found["x64"] == (True, "")
-    assert all(runs or "this processor lacks" in about for runs, about in found.values())
-    assert not any("what it needs" in about for _, about in found.values())
+    variants = {name: tuple(answer) for name, answer in json.loads(asked.stdout).items()}
+    assert {"x64", "sandybridge", "haswell", "skylakex", "cascadelake"} <= set(variants)
+    assert variants.keys() == device_files(Path(build.folder)).keys()
+    assert variants["x64"] == (True, "")
+    assert all(runs or "this processor lacks" in about for runs, about in variants.values())
+    assert not any("what it needs" in about for _, about in variants.values())
 
 
 @pytest.mark.slow
@@ -233,15 +233,15 @@ def test_figures_of_a_device_are_against_the_first(
 ) -> None:
     case = computed(tiny, [], logits={"keep": True})
     assert isinstance(case.logits, Computed)
-    found = devices.measure(case, [inside(name="first"), inside(Other(), name="other")], tmp_path)
-    first, other = found.backends["first"], found.backends["other"]
-    assert (found.rows, found.first) == (len(HELLO), "first")
+    figures = devices.measure(case, [inside(name="first"), inside(Other(), name="other")], tmp_path)
+    first, other = figures.backends["first"], figures.backends["other"]
+    assert (figures.rows, figures.first) == (len(HELLO), "first")
     assert (first.difference, first.kl_max, first.top1) == (0.0, 0.0, len(HELLO))
     assert other.difference == pytest.approx(0.25)
     assert first.sha256 != other.sha256
     assert 0 < (other.kl_mean or 0) == pytest.approx((other.kl_max or 0) / len(HELLO))
-    kept = [np.load(tmp_path / row_file("x", name)) for name in ("first", "other")]
-    assert np.flatnonzero(kept[0] != kept[1]).tolist() == [7]
+    saved = [np.load(tmp_path / row_file("x", name)) for name in ("first", "other")]
+    assert np.flatnonzero(saved[0] != saved[1]).tolist() == [7]
 
 
 def test_a_device_without_logits_is_recorded_with_the_reason(
@@ -256,10 +256,10 @@ def test_a_device_without_logits_is_recorded_with_the_reason(
     lazy = inside(Lazy(), name="lazy")
     lazy.scratch.view(0, len(HELLO) * N_VOCAB, np.float32)[:] = 1  # what an older request left
     reason = "rejected: the logits after token 0 are missing or have a NaN"
-    found = devices.measure(case, [inside(name="first"), lazy], None)
-    assert found.backends["lazy"] == LogitsFigures(failed=reason)
-    found = devices.measure(case, [lazy, inside(name="first")], None)
-    assert found.backends["first"].difference is None  # there is nothing to compare with
+    figures = devices.measure(case, [inside(name="first"), lazy], None)
+    assert figures.backends["lazy"] == LogitsFigures(failed=reason)
+    figures = devices.measure(case, [lazy, inside(name="first")], None)
+    assert figures.backends["first"].difference is None  # there is nothing to compare with
     result = execute(computed(tiny, [{"greedy": {}}]), [lazy])
     assert (result.backends["lazy"].verdict, result.ok) == ("rejected", False)
 
@@ -390,20 +390,20 @@ def decoded(folder: Path, name: str, shift: float, **change: Any) -> bundle.Bund
 
 
 def test_the_report_has_a_row_for_every_configuration(tmp_path: Path) -> None:
-    found = report_of([decoded(tmp_path, "one", 0.5)])
-    assert found.ok
-    assert found.devices is not None
-    first, second, gpu = found.devices.configurations
+    report = report_of([decoded(tmp_path, "one", 0.5)])
+    assert report.ok
+    assert report.devices is not None
+    first, second, gpu = report.devices.configurations
     assert (first.equal, first.compared, first.difference, first.parted) == (2, 2, 0.0, 0)
     assert (second.equal, second.rows, second.top1) == (0, 8, 6)
     assert (second.difference, second.kl_max, second.kl_mean) == (1.0, 0.5, 0.25)
     assert (second.texts, second.parted, second.earliest) == (1, 1, 4)
     assert (gpu.unavailable, gpu.prompts) == ("no driver", 0)
-    (text,) = found.devices.parted
+    (text,) = report.devices.parted
     assert (text.case, text.token, text.verdict) == ("text", 1, "identical")
     assert text.replay.endswith("--case text -b first -b second")
-    assert found.devices.across == []
-    for shown in (html(found), markdown(found)):
+    assert report.devices.across == []
+    for shown in (html(report), markdown(report)):
         assert "Hardware configurations" in shown
         assert "no driver" in shown
 
@@ -411,9 +411,9 @@ def test_the_report_has_a_row_for_every_configuration(tmp_path: Path) -> None:
 def test_bundles_of_several_machines_are_compared_by_the_rows_that_they_keep(
     tmp_path: Path,
 ) -> None:
-    found = report_of([decoded(tmp_path, "one", 0.5), decoded(tmp_path, "two", 0.25)])
-    assert found.devices is not None
-    first, second, _ = found.devices.across
+    report = report_of([decoded(tmp_path, "one", 0.5), decoded(tmp_path, "two", 0.25)])
+    assert report.devices is not None
+    first, second, _ = report.devices.across
     assert (first.base, first.bundle, first.backend) == ("one first", "two", "first")
     assert (first.prompts, first.equal, first.kept, first.difference) == (2, 2, 1, 0.0)
     # the logits of "second" are 0.5, 0.25, 0.25, 0.25; those of "first" all 0
@@ -421,14 +421,14 @@ def test_bundles_of_several_machines_are_compared_by_the_rows_that_they_keep(
     q = np.exp([0.5, 0.25, 0.25, 0.25])
     wanted = float((0.25 * np.log(0.25 / (q / q.sum()))).sum())
     assert second.kl_max == pytest.approx(wanted)
-    assert "Across bundles" in html(found)
+    assert "Across bundles" in html(report)
 
 
 def test_bundles_of_other_models_have_nothing_in_common(tmp_path: Path) -> None:
     other = decoded(tmp_path, "two", 0.25, model_sha256="another")
-    found = report_of([decoded(tmp_path, "one", 0.5), other])
-    assert found.devices is not None
-    assert [(a.prompts, a.difference) for a in found.devices.across] == [(0, None)] * 3
+    report = report_of([decoded(tmp_path, "one", 0.5), other])
+    assert report.devices is not None
+    assert [(a.prompts, a.difference) for a in report.devices.across] == [(0, None)] * 3
 
 
 @pytest.mark.parametrize(

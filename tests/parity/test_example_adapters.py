@@ -79,8 +79,8 @@ def test_the_python_example_with_a_fault_is_diverged(tmp_path: Path) -> None:
 
 def test_the_python_example_draws_the_tokens_of_llama_cpp() -> None:
     path = find_suites(["parity/dist"])[0]
-    found = [c for c in expand(path, "quick") if c.samplers == ["dist"] and c.logits.n < 2000]
-    cases = [case for case in found if np.isfinite(case.logits.row(0)).all()]
+    candidates = [c for c in expand(path, "quick") if c.samplers == ["dist"] and c.logits.n < 2000]
+    cases = [case for case in candidates if np.isfinite(case.logits.row(0)).all()]
     backend = BackendProcess("mine", [sys.executable, str(PYTHON)])
     try:
         results = [execute(case, [backend]).backends["mine"] for case in cases[:40]]

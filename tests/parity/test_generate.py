@@ -137,8 +137,8 @@ def test_quick_suite_catches_a_fault_of_generation_on_the_chains_that_it_concern
 ) -> None:
     monkeypatch.setattr("sampler_parity.harness.backends.llama_cpp.worker.NativeChain", fault)
     cases = [case for case in expand(SUITE, "quick") if case.id.endswith(QUICK)]
-    found = {c.id.removeprefix("generation/golden/"): result_of(c, inside()) for c in cases}
-    diverged = {i.removesuffix(QUICK): r for i, r in found.items() if r.verdict == "diverged"}
+    results = {c.id.removeprefix("generation/golden/"): result_of(c, inside()) for c in cases}
+    diverged = {i.removesuffix(QUICK): r for i, r in results.items() if r.verdict == "diverged"}
     assert set(diverged) == chains, {i: r.step for i, r in diverged.items()}
     assert {(r.stage, r.what) for r in diverged.values()} == {("token", "token")}
     assert all(r.values["got"] != r.values["expected"] for r in diverged.values())
@@ -167,9 +167,9 @@ def test_token_that_differs_is_placed_and_its_logits_are_saved(
     wrong = rows[4].copy()
     backend = inside(edit=lambda reply: reply.model_copy(update={"tokens": other}))
     result = execute(case, [backend], tmp_path)
-    found = result.backends["llama.cpp"]
-    assert (found.verdict, found.step, result.steps) == ("diverged", 4, 5)
-    assert (found.values["got"], found.values["expected"]) == (other[4], right.tokens[4])
+    outcome = result.backends["llama.cpp"]
+    assert (outcome.verdict, outcome.step, result.steps) == ("diverged", 4, 5)
+    assert (outcome.values["got"], outcome.values["expected"]) == (other[4], right.tokens[4])
     saved = np.load(tmp_path / generation_file("tiny", "llama.cpp"))
     assert saved["prompt"].tolist() == HELLO
     assert saved["tokens"].tolist() == other
@@ -189,8 +189,8 @@ def test_reply_that_does_not_fit_the_request_is_a_crash(
     tokens: list[int], message: str, tiny: Path, inside: Any, worker: Worker
 ) -> None:
     backend = inside(edit=lambda reply: reply.model_copy(update={"tokens": tokens}))
-    found = result_of(case_of(tiny, [{"greedy": {}}], tokens=3), backend)
-    assert (found.verdict, found.detail) == ("crashed", message)
+    outcome = result_of(case_of(tiny, [{"greedy": {}}], tokens=3), backend)
+    assert (outcome.verdict, outcome.detail) == ("crashed", message)
 
 
 def test_row_that_the_backend_leaves_out_is_seen(tiny: Path, inside: Any) -> None:
@@ -202,9 +202,9 @@ def test_row_that_the_backend_leaves_out_is_seen(tiny: Path, inside: Any) -> Non
 
     backend = inside(Lazy())
     generated(case_of(tiny, [{"greedy": {}}]), inside())
-    found = result_of(case_of(tiny, [{"greedy": {}}]), backend)
-    assert found.verdict == "rejected"
-    assert found.detail == "the logits of step 0 are missing or have a NaN"
+    outcome = result_of(case_of(tiny, [{"greedy": {}}]), backend)
+    assert outcome.verdict == "rejected"
+    assert outcome.detail == "the logits of step 0 are missing or have a NaN"
 
 
 def test_backend_that_decodes_nothing_is_unsupported(tiny: Path) -> None:
@@ -212,12 +212,12 @@ def test_backend_that_decodes_nothing_is_unsupported(tiny: Path) -> None:
 
     backend = Inside(Reference())
     try:
-        found = execute(case_of(tiny, [{"greedy": {}}]), [backend])
+        outcome = execute(case_of(tiny, [{"greedy": {}}]), [backend])
     finally:
         backend.close()
-    assert found.backends["llama.cpp"].verdict == "unsupported"
-    assert found.backends["llama.cpp"].detail == "decodes no model"
-    assert (found.steps, found.ok) == (0, False)
+    assert outcome.backends["llama.cpp"].verdict == "unsupported"
+    assert outcome.backends["llama.cpp"].detail == "decodes no model"
+    assert (outcome.steps, outcome.ok) == (0, False)
 
 
 def test_build_of_another_release_does_not_claim_to_generate(
@@ -234,9 +234,9 @@ def test_model_without_weights_of_the_right_size_is_rejected(
 ) -> None:
     path = tmp_path / "short.gguf"
     write_tiny_model(path, n_embedded=N_VOCAB - 1)
-    found = result_of(case_of(path, [{"greedy": {}}]), native)
-    assert found.verdict == "rejected"
-    assert found.detail == f"{path}: llama.cpp cannot load this model - check the GGUF file"
+    outcome = result_of(case_of(path, [{"greedy": {}}]), native)
+    assert outcome.verdict == "rejected"
+    assert outcome.detail == f"{path}: llama.cpp cannot load this model - check the GGUF file"
 
 
 def test_model_whose_weights_are_cut_off_is_rejected(
@@ -260,9 +260,9 @@ def test_request_for_another_vocabulary_is_rejected(tiny: Path, native: BackendP
 
 
 def test_generation_beyond_the_trained_context_is_rejected(tiny: Path, inside: Any) -> None:
-    found = result_of(case_of(tiny, [{"greedy": {}}], tokens=64), inside())
-    assert found.verdict == "rejected"
-    assert "was trained on 64 tokens, 87 are asked for" in found.detail
+    outcome = result_of(case_of(tiny, [{"greedy": {}}], tokens=64), inside())
+    assert outcome.verdict == "rejected"
+    assert "was trained on 64 tokens, 87 are asked for" in outcome.detail
 
 
 def test_golden_model_that_was_swapped_is_refused(
@@ -278,10 +278,10 @@ def test_golden_model_that_was_swapped_is_refused(
 
 
 def test_golden_prompts_are_distinct_prefixes_of_the_recorded_tokens() -> None:
-    found = models.golden_prompts(2)
-    assert found["docs-01.12"] == found["docs-01.25"][:12]
-    assert found["docs-01.25"][:4] == [4090, 1660, 953, 82]
-    assert len({tuple(prompt) for prompt in found.values()}) == len(found)
+    prompts = models.golden_prompts(2)
+    assert prompts["docs-01.12"] == prompts["docs-01.25"][:12]
+    assert prompts["docs-01.25"][:4] == [4090, 1660, 953, 82]
+    assert len({tuple(prompt) for prompt in prompts.values()}) == len(prompts)
 
 
 @pytest.mark.parametrize(

@@ -55,4 +55,4 @@ def test_every_case_that_the_findings_name_exists() -> None:
     assert {suite for suite, _ in named} >= {"parity/findings", "graph/findings"}
     ids = {suite: _ids(suite) for suite, _ in named}
     for suite, pattern in named:
-        assert any(fnmatchcase(found, pattern) for found in ids[suite]), f"{suite} {pattern}"
+        assert any(fnmatchcase(name, pattern) for name in ids[suite]), f"{suite} {pattern}"

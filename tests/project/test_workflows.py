@@ -47,20 +47,20 @@ def read(name: str) -> dict[Any, Any]:
 
 
 def matrix() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = read("parity.yml")["jobs"]["configurations"]["strategy"][
+    configurations: list[dict[str, Any]] = read("parity.yml")["jobs"]["configurations"]["strategy"][
         "matrix"
     ]["include"]
-    return found
+    return configurations
 
 
 def steps() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = [
+    every: list[dict[str, Any]] = [
         step
         for path in FILES
         for job in yaml.safe_load(path.read_text())["jobs"].values()
         for step in job.get("steps", [])
     ]
-    return found + list(ACTION["runs"]["steps"])
+    return every + list(ACTION["runs"]["steps"])
 
 
 def commands(script: str) -> list[list[str]]:
@@ -141,9 +141,9 @@ def test_backends_of_the_matrix_are_builds_that_it_fetches() -> None:
 
 def test_matrix_hands_every_input_to_the_configuration() -> None:
     inputs = read("configuration.yml")[True]["workflow_call"]["inputs"]  # YAML reads `on` as true
-    given = read("parity.yml")["jobs"]["configurations"]["with"]
-    assert set(given) == set(inputs)
-    keys = set(re.findall(r"matrix\.([a-z-]+)", json.dumps(given)))
+    handed = read("parity.yml")["jobs"]["configurations"]["with"]
+    assert set(handed) == set(inputs)
+    keys = set(re.findall(r"matrix\.([a-z-]+)", json.dumps(handed)))
     assert keys == {key for entry in matrix() for key in entry}
 
 
@@ -240,13 +240,13 @@ def run_step(folder: Path, name: str, **env: str) -> tuple[int, list[str]]:
     stub.write_text(STUB)
     stub.chmod(0o755)
     script = next(s["run"] for s in ACTION["runs"]["steps"] if s.get("name") == name)
-    given = {"FAILING": "", "STATUS": "0", "BUNDLE": "b", "REPORT": "report"} | env
+    environment = {"FAILING": "", "STATUS": "0", "BUNDLE": "b", "REPORT": "report"} | env
     files = {"GITHUB_STEP_SUMMARY": str(folder / "summary"), "GITHUB_OUTPUT": str(folder / "out")}
     path = f"{folder / 'bin'}:{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],
         cwd=folder,
-        env=given | files | {"PATH": path},
+        env=environment | files | {"PATH": path},
         check=False,
         timeout=30,
     )

@@ -190,14 +190,14 @@ def test_reset_leaves_grammar_and_budget(driver: Driver) -> None:
 
 
 def test_history_holds_32_tokens_or_n_prev() -> None:
-    for n_prev, kept in (0, 32), (32, 32), (40, 40):
+    for n_prev, size in (0, 32), (32, 32), (40, 40):
         sampler = CommonSampler(SamplingParams(n_prev=n_prev), 300, read_vocab(BPE))
         for token in range(65, 115):
             sampler.accept(token, False)
-        assert len(sampler.prev) == kept
+        assert len(sampler.prev) == size
         assert sampler.last == 114
         assert sampler.prev_str(3) == b"pqr"
-        assert sampler.prev_str(99) == bytes(range(115 - kept, 115))
+        assert sampler.prev_str(99) == bytes(range(115 - size, 115))
         assert sampler.prev_str(0) == sampler.prev_str(-1) == b""
 
 

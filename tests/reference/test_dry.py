@@ -54,8 +54,8 @@ def test_dry_leaves_the_published_probabilities(
 
 def _penalties(history: Sequence[int], n: int = 10, **parameters: Any) -> dict[int, float]:
     """Token -> what was subtracted from its logit 0; multiplier .5, base 2 unless given."""
-    given = {"dry_multiplier": 0.5, "dry_base": 2.0, **parameters}
-    cand = applied("dry", given, np.zeros(n), history=history)
+    settings = {"dry_multiplier": 0.5, "dry_base": 2.0, **parameters}
+    cand = applied("dry", settings, np.zeros(n), history=history)
     return {i: -logit for i, logit in enumerate(cand.logits.tolist()) if logit}
 
 
@@ -114,8 +114,8 @@ def test_dry_with_base_one_does_not_grow() -> None:
 def test_dry_caps_the_exponent_at_the_range_of_float() -> None:
     """log(FLT_MAX) / log(1.75) = 158.5: 1.75**158 = 2.5e38, though the length is 299."""
     history = [1] * 300
-    found = _penalties(history, dry_multiplier=1.0, dry_base=1.75, dry_penalty_last_n=400)
-    assert found == {1: pytest.approx(1.75**158, rel=1e-6)}
+    penalties = _penalties(history, dry_multiplier=1.0, dry_base=1.75, dry_penalty_last_n=400)
+    assert penalties == {1: pytest.approx(1.75**158, rel=1e-6)}
 
 
 @pytest.mark.parametrize(
@@ -134,8 +134,8 @@ def test_dry_caps_the_exponent_at_the_range_of_float() -> None:
 def test_dry_does_not_look_beyond_a_breaker(
     history: list[int], breakers: list[list[int]], allowed: int, expected: dict[int, float]
 ) -> None:
-    found = _penalties(history, dry_allowed_length=allowed, seq_breakers=breakers)
-    assert found == expected
+    penalties = _penalties(history, dry_allowed_length=allowed, seq_breakers=breakers)
+    assert penalties == expected
 
 
 def test_dry_finds_string_breakers_in_tokens() -> None:
@@ -203,12 +203,12 @@ def test_dry_forgets_on_reset_and_copies_history_and_breakers_into_a_clone() -> 
     twin = sampler.clone()
     twin.accept(2)
     sampler.reset()
-    found = []
+    logits = []
     for each in (sampler, twin):
         cand = Candidates.from_logits(np.zeros(5))
         each.apply(cand)
-        found.append(cand.logits.tolist())
-    assert found == [[0.0] * 5, [0.0, 0.0, 0.0, -0.5, 0.0]]
+        logits.append(cand.logits.tolist())
+    assert logits == [[0.0] * 5, [0.0, 0.0, 0.0, -0.5, 0.0]]
     assert twin.breakers == {4: {()}}
 
 
@@ -226,14 +226,14 @@ def test_dry_finds_string_breakers_as_natively(
     text = 'hello the world: "hello the world"\n*hello ééé the\n hello the' * 2
     history = words.tokenize(text.encode())
     for allowed in (0, 2, 5):
-        given: dict[str, Any] = {
+        parameters: dict[str, Any] = {
             "dry_multiplier": 0.8,
             "dry_allowed_length": allowed,
             "dry_penalty_last_n": 200,
             "seq_breakers": breakers,
         }
         assert_as_native(
-            native, [{"dry": given}], np.zeros(len(words)), history=history, vocab=kind
+            native, [{"dry": parameters}], np.zeros(len(words)), history=history, vocab=kind
         )
 
 

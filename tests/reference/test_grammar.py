@@ -246,7 +246,7 @@ def test_spelling_gives_the_text_back(spelling: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("parameters", "message"),
     [
         ({}, "missing parameter 'grammar_str'"),
         ({"grammar_str": 1}, "grammar_str must be a string, got 1"),
@@ -254,8 +254,8 @@ def test_spelling_gives_the_text_back(spelling: str) -> None:
         ({"grammar_str": "root ::= [a]", "vocab": 1}, "unknown parameter 'vocab'"),
     ],
 )
-def test_bad_parameters_are_refused(given: dict[str, object], message: str) -> None:
+def test_bad_parameters_are_refused(parameters: dict[str, object], message: str) -> None:
     with pytest.raises(ChainError, match=message):
-        build_chain([{"grammar": given}], vocab=VOCAB)
+        build_chain([{"grammar": parameters}], vocab=VOCAB)
     with pytest.raises(ChainError, match="needs a vocabulary"):
         build_chain([{"grammar": {"grammar_str": "root ::= [a]"}}])

@@ -85,13 +85,13 @@ def test_random_patterns_trigger_where_std_regex_does() -> None:
     for _ in range(150):
         text = "".join(rng.choice("ab \n") for _ in range(rng.randint(1, 6)))
         rest = [f'"{text[i:]}" "{i}"'.replace("\n", "\\n") for i in range(len(text) + 1)]
-        given = {
+        parameters = {
             "grammar_str": "root ::= " + " | ".join(rest[:-1]),
             "grammar_root": "root",
             "trigger_patterns": [_random_pattern(rng)],
             "trigger_tokens": [],
         }
-        spec = [{"grammar_lazy_patterns": given}]
+        spec = [{"grammar_lazy_patterns": parameters}]
         reference = build_chain(spec, vocab=VOCAB)
         native = worker.build(spec, len(VOCAB), path)
         # as one replay: the pattern must not be found before the text is whole
@@ -104,7 +104,7 @@ def test_random_patterns_trigger_where_std_regex_does() -> None:
             reference.accept(token)
             native.accept(token)
             left = allowed(reference, len(VOCAB))
-            assert native_allowed(worker, native, len(VOCAB)) == left, (given, text)
+            assert native_allowed(worker, native, len(VOCAB)) == left, (parameters, text)
             awake += len(left) < len(VOCAB)
     assert awake > 100
 
@@ -120,7 +120,7 @@ def test_reset_sleeps_again_and_a_clone_stays_awake() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("parameters", "message"),
     [
         ({"trigger_patterns": "a"}, "trigger_patterns must be a list of strings, got 'a'"),
         ({"trigger_patterns": [1]}, "trigger_patterns must be a list of strings"),
@@ -129,7 +129,7 @@ def test_reset_sleeps_again_and_a_clone_stays_awake() -> None:
         ({"trigger_tokens": ["a"]}, "trigger_tokens must be an integer"),
     ],
 )
-def test_bad_triggers_are_refused(given: dict[str, object], message: str) -> None:
-    stage = {"grammar_str": "root ::= [a]", **given}
+def test_bad_triggers_are_refused(parameters: dict[str, object], message: str) -> None:
+    stage = {"grammar_str": "root ::= [a]", **parameters}
     with pytest.raises(ChainError, match=message):
         build_chain([{"grammar_lazy_patterns": stage}], vocab=VOCAB)

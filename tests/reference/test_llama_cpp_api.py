@@ -146,13 +146,13 @@ def test_a_large_negative_bias_keeps_a_token_from_being_sampled() -> None:
 
 def test_penalties_apply_repetition_first_and_presence_once() -> None:
     """6 / 2 = 3, then minus 2 * .25 + 1 = 1.5; the other order would be (6 - 1.5) / 2 = 2.25."""
-    given = {
+    parameters = {
         "penalty_last_n": 64,
         "penalty_repeat": 2.0,
         "penalty_freq": 0.25,
         "penalty_present": 1.0,
     }
-    assert applied("penalties", given, [6.0], history=[0, 0]).logits.tolist() == [1.5]
+    assert applied("penalties", parameters, [6.0], history=[0, 0]).logits.tolist() == [1.5]
 
 
 def test_temp_of_zero_leaves_the_highest_logit_and_masks_the_rest() -> None:

@@ -27,8 +27,8 @@ def test_penalties_leave_the_published_probabilities(
 ) -> None:
     """llama.cpp's test_penalties over five equals; the window is as long as the history."""
     names = ("penalty_repeat", "penalty_freq", "penalty_present")
-    given = {"penalty_last_n": len(history), **dict(zip(names, parameters, strict=True))}
-    chain = chain_of(("penalties", given), ("dist", {"seed": 0}))
+    settings = {"penalty_last_n": len(history), **dict(zip(names, parameters, strict=True))}
+    chain = chain_of(("penalties", settings), ("dist", {"seed": 0}))
     for token in history:
         chain.accept(token)
     cand = Candidates.from_logits(logs(*[0.2] * 5))
@@ -39,8 +39,8 @@ def test_penalties_leave_the_published_probabilities(
 def _penalized(
     logits: Sequence[float], history: Sequence[int], last_n: int = 64, **parameters: Any
 ) -> list[float]:
-    given = {"penalty_last_n": last_n, **parameters}
-    result: list[float] = applied("penalties", given, logits, history=history).logits.tolist()
+    settings = {"penalty_last_n": last_n, **parameters}
+    result: list[float] = applied("penalties", settings, logits, history=history).logits.tolist()
     return result
 
 
@@ -58,8 +58,8 @@ def test_penalties_repeat_once_however_often_a_token_came() -> None:
 
 def test_penalties_subtract_frequency_per_count_and_presence_once() -> None:
     """Bug zoo 40: 3 times: 3 * .5 + .25 = 1.75. The repetition factor comes first: 8 / 2 = 4."""
-    given: dict[str, Any] = {"penalty_repeat": 2.0, "penalty_freq": 0.5, "penalty_present": 0.25}
-    assert _penalized([8.0, 8.0], [0, 0, 0], **given) == [4 - 1.75, 8.0]
+    settings: dict[str, Any] = {"penalty_repeat": 2.0, "penalty_freq": 0.5, "penalty_present": 0.25}
+    assert _penalized([8.0, 8.0], [0, 0, 0], **settings) == [4 - 1.75, 8.0]
 
 
 def test_penalties_below_zero_favour_what_was_seen() -> None:

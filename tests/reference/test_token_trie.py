@@ -144,7 +144,7 @@ def test_the_path_chooses_the_descriptor_and_the_first_is_the_default() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("changes", "message"),
     [
         ({"mode": 2}, r"stage 0 \(token_trie\): mode must be in 0..1, got 2"),
         ({"compact": 1}, "compact must be true or false, got 1"),
@@ -154,6 +154,6 @@ def test_the_path_chooses_the_descriptor_and_the_first_is_the_default() -> None:
     ],
     ids=["mode", "compact", "path", "model", "vocabulary"],
 )
-def test_a_bad_parameter_is_refused(given: dict[str, object], message: str) -> None:
+def test_a_bad_parameter_is_refused(changes: dict[str, object], message: str) -> None:
     with pytest.raises(ChainError, match=message):
-        build_chain([{"token_trie": {"trie_descriptor_json": SEED, **given}}], n_vocab=300)
+        build_chain([{"token_trie": {"trie_descriptor_json": SEED, **changes}}], n_vocab=300)

@@ -26,7 +26,7 @@ def rows(n: int, seed: int = 0) -> list[np.ndarray[tuple[int], np.dtype[np.float
     return [rng.normal(0, 2, N).astype(np.float32) for _ in range(n)]
 
 
-def budgeted(**given: Any) -> CommonSampler:
+def budgeted(**changes: Any) -> CommonSampler:
     """Reasoning between THINK and END, one token of it."""
     params = SamplingParams(
         seed=1,
@@ -34,7 +34,7 @@ def budgeted(**given: Any) -> CommonSampler:
         reasoning_budget_start=(THINK,),
         reasoning_budget_end=((END,),),
         reasoning_budget_forced=(END,),
-        **{**PLAIN, **given},
+        **{**PLAIN, **changes},
     )
     return CommonSampler(params, N)
 

@@ -94,8 +94,8 @@ def test_any_order_of_the_filters_is_the_same_in_typescript(
 @pytest.mark.parametrize("mode", ["fast", "parity"])
 @pytest.mark.parametrize("top_k", [0, 40])
 def test_the_whole_is_its_stages_in_the_documented_order(mode: str, top_k: int) -> None:
-    given: dict[str, Any] = {"typical_p": 0.95, "top_n_sigma": 3.0, "temp": 1.1}
-    whole = build_chain([{"tsampler": {"seed": 4, "mode": mode, "top_k": top_k, **given}}])
+    parameters: dict[str, Any] = {"typical_p": 0.95, "top_n_sigma": 3.0, "temp": 1.1}
+    whole = build_chain([{"tsampler": {"seed": 4, "mode": mode, "top_k": top_k, **parameters}}])
     pool = top_k if top_k else 0 if mode == "parity" else 512
     parts = build_chain(
         [
@@ -129,13 +129,13 @@ def test_what_survives_does_not_depend_on_the_temperature() -> None:
         {"tsampler_top_k": {"k": 0}},
         {"tsampler_top_p": {"p": 0.9}},
     ]
-    kept = [
+    survivors = [
         trace([*before, {"tsampler_temp": {"temp": temp}}], row)[-1].candidates.ids.tolist()
         for temp in (0.1, 1.0, 10.0)
     ]
-    assert kept[0] == kept[1] == kept[2]
+    assert survivors[0] == survivors[1] == survivors[2]
     early = trace([{"tsampler_temp": {"temp": 10.0}}, *before[1:]], row)[-1].candidates
-    assert len(early) > len(kept[0])
+    assert len(early) > len(survivors[0])
 
 
 def test_min_p_and_top_p_keep_the_likeliest_wherever_it_stands() -> None:

@@ -34,9 +34,9 @@ GREEDY_HERE = "llama_cpp_tests/temp-0"  # temperature 0 is sampleWithStrategy's 
 
 def as_tsampler(case: Case) -> Case:
     chain = [
-        {f"tsampler_{name}": {k: v for k, v in given.items() if k != "min_keep"}}
+        {f"tsampler_{name}": {k: v for k, v in parameters.items() if k != "min_keep"}}
         for stage in case.chain
-        for name, given in stage.items()
+        for name, parameters in stage.items()
         if name != "dist"
     ]
     if "penalties" in case.samplers:

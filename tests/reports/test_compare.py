@@ -30,9 +30,9 @@ MOST_BYTES = 5_000_000
 
 
 def comparison(*bundles: Bundle) -> Comparison:
-    found = report_of(list(bundles))
-    assert found is not None
-    return found
+    report = report_of(list(bundles))
+    assert report is not None
+    return report
 
 
 def compare(*arguments: str | Path) -> Result:

@@ -15,7 +15,7 @@ from tests.support.report_bundles import HOSTILE, run_info
 
 
 def cell(name: str, decision: str, p_value: float, **changed: Any) -> DistributionResult:
-    found = {
+    outcome = {
         "decision": decision,
         "draws": 1000,
         "estimate": 0.001,
@@ -37,7 +37,7 @@ def cell(name: str, decision: str, p_value: float, **changed: Any) -> Distributi
             "beta": 1e-4,
             "planned": 2000,
             "smallest_caught": 0.00499,
-            "backends": {"mine": found},
+            "backends": {"mine": outcome},
             "required": {"mine": ["equivalent"]},
             **changed,
         }

@@ -44,11 +44,11 @@ def test_junit_outcome_follows_the_verdict_and_what_is_required(tmp_path: Path) 
         case("absent", {}),
     ]
     root = parsed(bundle_of(tmp_path / "bundle", run_info("x"), cases))
-    found = {
+    outcomes = {
         test.get("name"): [(child.tag, child.get("message")) for child in test]
         for test in root.iter("testcase")
     }
-    assert found == {
+    assert outcomes == {
         "passes": [],
         "diverged": [
             (

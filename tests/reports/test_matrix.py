@@ -33,17 +33,17 @@ def test_backends_of_several_bundles_stand_side_by_side(tmp_path: Path) -> None:
         of(tmp_path / "b", "llama.cpp", got(), samplers=["temp"]),
         of(tmp_path / "c", "tsampler", got()),
     ]
-    found = matrix(bundles, WHY)
-    assert found is not None
-    assert found.backends == ["llama.cpp", "tsampler"]
-    assert [row.sampler for row in found.rows] == ["top_p", "temp"]
-    none, tsampler = found.rows[0].cells
+    parity = matrix(bundles, WHY)
+    assert parity is not None
+    assert parity.backends == ["llama.cpp", "tsampler"]
+    assert [row.sampler for row in parity.rows] == ["top_p", "temp"]
+    none, tsampler = parity.rows[0].cells
     assert (none.cases, none.verdict) == (0, None)
     assert (tsampler.cases, tsampler.identical, tsampler.verdict) == (3, 2, "close")
     assert tsampler.differences == [
         MatrixDifference(stage="top_p", verdict="close", cases=1, why="Sums in <double>.")
     ]
-    assert found.unexplained == 0
+    assert parity.unexplained == 0
 
 
 def test_a_difference_without_its_line_fails_the_report_though_its_case_allows_it(
@@ -66,23 +66,23 @@ def test_an_explained_difference_does_not_fail_the_report(tmp_path: Path) -> Non
 
 
 def test_a_line_for_one_verdict_does_not_cover_another(tmp_path: Path) -> None:
-    found = matrix([of(tmp_path / "a", "tsampler", CLOSE, diverged(stage="top_p"))], WHY)
-    assert found is not None
-    worst, close = found.rows[0].cells[0].differences
+    parity = matrix([of(tmp_path / "a", "tsampler", CLOSE, diverged(stage="top_p"))], WHY)
+    assert parity is not None
+    worst, close = parity.rows[0].cells[0].differences
     assert (worst.verdict, worst.why) == ("diverged", "")
     assert (close.verdict, close.why) == ("close", "Sums in <double>.")
-    assert found.unexplained == 1
+    assert parity.unexplained == 1
 
 
 def test_what_a_backend_refuses_it_explains_itself(tmp_path: Path) -> None:
     said, silent = got("unsupported", detail="no sampler xtc"), got("unsupported")
-    found = matrix([of(tmp_path / "a", "tsampler", said)], {})
-    assert found is not None
-    assert found.rows[0].cells[0].differences[0].why == "no sampler xtc"
-    found = matrix([of(tmp_path / "b", "tsampler", said, silent)], {})
-    assert found is not None
-    assert found.rows[0].cells[0].differences[0].why == ""
-    assert found.unexplained == 1
+    parity = matrix([of(tmp_path / "a", "tsampler", said)], {})
+    assert parity is not None
+    assert parity.rows[0].cells[0].differences[0].why == "no sampler xtc"
+    parity = matrix([of(tmp_path / "b", "tsampler", said, silent)], {})
+    assert parity is not None
+    assert parity.rows[0].cells[0].differences[0].why == ""
+    assert parity.unexplained == 1
 
 
 def test_another_authors_backend_is_shown_and_not_judged_by_our_list(tmp_path: Path) -> None:
@@ -105,9 +105,9 @@ def test_what_is_judged_by_an_old_release_is_left_to_drift(tmp_path: Path) -> No
     info = run_info("tsampler").model_copy(
         update={"backends": run_info("tsampler").backends | {name: facts}}
     )
-    found = matrix([bundle_of(tmp_path / "a", info, [both])], {})
-    assert found is not None
-    assert found.backends == ["tsampler"]
+    parity = matrix([bundle_of(tmp_path / "a", info, [both])], {})
+    assert parity is not None
+    assert parity.backends == ["tsampler"]
 
 
 LINE = '[[explanation]]\nbackend = "tsampler"\nstage = "top_p"\nverdicts = ["close"]\n'

@@ -95,7 +95,7 @@ def test_problems_of_a_page_are_found(tmp_path: Path, old: str, new: str, proble
         text = text.replace("</caption>", "</captio>", 1)
     if old == "<h1":
         text = text.replace("</h1>", "</h3>", 1)
-    assert any(found.startswith(problem) for found in problems(text, tuple(pages)))
+    assert any(named.startswith(problem) for named in problems(text, tuple(pages)))
 
 
 def test_index_says_what_was_checked_and_what_came_of_it(tmp_path: Path) -> None:
@@ -107,16 +107,16 @@ def test_index_says_what_was_checked_and_what_came_of_it(tmp_path: Path) -> None
             case("b", {"llama.cpp": got(), "mine": got()}, samplers=["top_k"]),
         ],
     )
-    found = overview(tmp_path, bad)
-    assert not found.ok
-    assert [(p.stem, p.ok) for p in found.pages] == [("parity", False)]
-    assert found.missing == ["Throughput", "Skip ratio"]
-    assert [(b.name, b.met, b.cases) for b in found.backends] == [
+    index = overview(tmp_path, bad)
+    assert not index.ok
+    assert [(p.stem, p.ok) for p in index.pages] == [("parity", False)]
+    assert index.missing == ["Throughput", "Skip ratio"]
+    assert [(b.name, b.met, b.cases) for b in index.backends] == [
         ("llama.cpp", 2, 2),
         ("mine", 1, 2),
     ]
-    assert found.samplers == ["top_k", "top_p"]
-    assert found.bundles[0].sha256 == digest(bad)
+    assert index.samplers == ["top_k", "top_p"]
+    assert index.bundles[0].sha256 == digest(bad)
     text = Page((tmp_path / "overview" / "index.html").read_text()).text
     for words in (
         "FAILED: 2 cases, 2 steps, 2 samplers, 2 backends.",
@@ -188,8 +188,8 @@ class TestInChromium:
 
 def test_bundles_of_the_index_are_those_given(tmp_path: Path) -> None:
     first, second = two_that_differ(tmp_path)
-    found = overview(tmp_path, first.folder, second.folder)
-    assert [made.name for made in found.bundles] == ["xeon", "mac"]
-    assert json.loads(found.model_dump_json())["kind"] == "index"
+    index = overview(tmp_path, first.folder, second.folder)
+    assert [made.name for made in index.bundles] == ["xeon", "mac"]
+    assert json.loads(index.model_dump_json())["kind"] == "index"
     read: Bundle = read_finished(first.folder)
-    assert found.bundles[0].cases == len(read.cases)
+    assert index.bundles[0].cases == len(read.cases)

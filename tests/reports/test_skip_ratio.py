@@ -20,9 +20,9 @@ from tests.support.skip_ratios import GRAMMAR, TRIE, bundle_with, measured, name
 
 
 def report(folder: Path, *results: SkipRatioResult) -> SkipRatioReport:
-    found = report_of([bundle_with(folder, *results)])
-    assert found is not None
-    return found
+    made = report_of([bundle_with(folder, *results)])
+    assert made is not None
+    return made
 
 
 def test_bundles_without_a_skip_ratio_have_no_page(tmp_path: Path) -> None:
@@ -50,14 +50,14 @@ def test_a_bundle_of_both_has_both_pages_and_lines(tmp_path: Path) -> None:
 
 def test_what_fails_stands_first_with_its_reason_and_replay(tmp_path: Path) -> None:
     wrong = measured(token_accuracy=0.5)
-    found = report(
+    page_of = report(
         tmp_path / "b", named("x/a", measured()), named("x/b", wrong), named("x/c", None)
     )
-    assert (found.ok, [row.ok for row in found.rows]) == (False, [False, False, True])
-    assert found.rows[0].failed == ["token_accuracy is 0.5, required = 1"]
-    assert found.rows[1].failed == ["crashed: "]
-    assert "--case x/b -b llama.cpp" in found.rows[0].replay
-    for text in (html(found), markdown(found)):
+    assert (page_of.ok, [row.ok for row in page_of.rows]) == (False, [False, False, True])
+    assert page_of.rows[0].failed == ["token_accuracy is 0.5, required = 1"]
+    assert page_of.rows[1].failed == ["crashed: "]
+    assert "--case x/b -b llama.cpp" in page_of.rows[0].replay
+    for text in (html(page_of), markdown(page_of)):
         assert "FAILED" in text
         assert "required = 1" in text.replace("&#61;", "=")
     assert "FAILED x/b on llama.cpp" in terminal_lines(report(tmp_path / "c", named("x/b", wrong)))
@@ -69,11 +69,11 @@ def test_the_model_is_held_against_measurements_and_longer_passes(tmp_path: Path
     base = named("x/a", measured(tokens_per_second_vs_grammar=8.0))
     ways = {"trie": TRIE, "grammar_first": way(1.0, 3000.0, 20_000.0)}
     other = named("x/b", measured(tokens_per_second_vs_grammar=2.0, ways=ways), delay_ms=19.1)
-    found = report(tmp_path / "b", base, other)
-    assert [row.modelled for row in found.rows] == pytest.approx([4000 / 550, 23.1 / 10.05])
-    assert (found.points, found.foretold) == (1, 1)
-    assert found.points_deviation == pytest.approx(1 - 4000 / 550 / 8)
-    assert found.foretold_deviation == pytest.approx(23.1 / 10.05 / 2 - 1)
+    page_of = report(tmp_path / "b", base, other)
+    assert [row.modelled for row in page_of.rows] == pytest.approx([4000 / 550, 23.1 / 10.05])
+    assert (page_of.points, page_of.foretold) == (1, 1)
+    assert page_of.points_deviation == pytest.approx(1 - 4000 / 550 / 8)
+    assert page_of.foretold_deviation == pytest.approx(23.1 / 10.05 / 2 - 1)
     alone = report(tmp_path / "c", other)
     assert (alone.rows[0].modelled, alone.points, alone.foretold) == (None, 0, 0)
 
@@ -83,8 +83,8 @@ def test_the_page_is_well_formed_and_every_picture_has_a_name_and_a_table(tmp_pa
         named(f"x/e{n}", measured(leaves=n), leaves=f"enum:{n}", model="random-128256")
         for n in (100, 2)
     ]
-    found = report(tmp_path / "b", named("x/a", measured()), *enums)
-    page = Page(html(found))
+    page_of = report(tmp_path / "b", named("x/a", measured()), *enums)
+    page = Page(html(page_of))
     assert page.open == []
     assert [f["aria-label"] for f in page.all("figure")] == [
         "Chart over the number of leaves",
@@ -99,8 +99,8 @@ def test_the_page_is_well_formed_and_every_picture_has_a_name_and_a_table(tmp_pa
 
 def test_the_overview_says_what_it_comes_to(tmp_path: Path) -> None:
     wrong = measured(token_accuracy=0.5, n_vocab=4096)
-    found = report(tmp_path / "b", named("x/a", measured()), named("x/b", wrong))
-    assert headlines(found) == [
+    page_of = report(tmp_path / "b", named("x/a", measured()), named("x/b", wrong))
+    assert headlines(page_of) == [
         "1/2 measurements as required",
         "30 actions at V = 1,000: 3.6 [3, 4] times the tokens/s of grammar first",
         "30 actions at V = 4,096: 3.6 [3, 4] times the tokens/s of grammar first",
@@ -115,19 +115,19 @@ def test_measurements_without_enumerations_have_one_picture(tmp_path: Path) -> N
 def test_texts_of_others_are_no_markup_and_infinity_is_shown(tmp_path: Path) -> None:
     law = Law(kl_trie=math.inf, kl_grammar=None, spellings=9, beyond_trie=0.5)
     bad = measured(law=law, device=HOSTILE, version=HOSTILE, model=HOSTILE)
-    given = {"leaves": HOSTILE, "model": HOSTILE, "backend": HOSTILE}
-    found = report(
+    names = {"leaves": HOSTILE, "model": HOSTILE, "backend": HOSTILE}
+    page_of = report(
         tmp_path / "b",
-        named(HOSTILE, bad, **given),
+        named(HOSTILE, bad, **names),
         named("x", None, detail=HOSTILE, verdict="rejected"),
     )
-    text = html(found)
+    text = html(page_of)
     assert Page(text).open == []
-    for made in (text, markdown(found)):
+    for made in (text, markdown(page_of)):
         assert "<script>alert" not in made
         assert "\x1b" not in made
         assert "inf" in made
-    assert SkipRatioReport.model_validate_json(found.model_dump_json(indent=1)) == found
+    assert SkipRatioReport.model_validate_json(page_of.model_dump_json(indent=1)) == page_of
 
 
 def test_the_skip_ratio_keeps_the_digits_that_tell_it_from_1() -> None:

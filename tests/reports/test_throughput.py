@@ -103,9 +103,9 @@ def bundle(tmp_path: Path) -> Bundle:
 
 
 def report(bundle: Bundle) -> ThroughputReport:
-    found = report_of([bundle])
-    assert found is not None
-    return found
+    made = report_of([bundle])
+    assert made is not None
+    return made
 
 
 def test_bundle_without_timings_has_no_page(tmp_path: Path) -> None:
@@ -120,10 +120,10 @@ def test_bundle_of_timings_alone_has_no_parity_page(bundle: Bundle) -> None:
 
 def test_backend_is_compared_with_the_first_and_the_floor_with_nothing(bundle: Bundle) -> None:
     rows = {r.backend: r for r in report(bundle).sections[0].timings if r.n_vocab == 65_536}
-    found = rows["tsampler"].compared
-    assert found is not None
-    assert found.verdict == "slower"
-    assert found.ratio == pytest.approx(62.5, rel=1e-3)
+    slower = rows["tsampler"].compared
+    assert slower is not None
+    assert slower.verdict == "slower"
+    assert slower.ratio == pytest.approx(62.5, rel=1e-3)
     assert rows["llama.cpp"].compared is rows["null"].compared is None
     assert (rows["llama.cpp"].setup_ns, rows["tsampler"].setup_ns) == (500.0, None)
 
@@ -145,22 +145,22 @@ def test_claims_of_tsampler_are_judged_on_their_vocabulary(tmp_path: Path) -> No
     """4.1 ms are within 3 to 5 ms and 10% of 40 ms; the native chain is faster than it says."""
     alone = wide().model_copy(update={"sequences": 1})
     one = read_back(tmp_path / "b", run_info("llama.cpp", "tsampler"), [], [timed(), alone])
-    found = report(one).sections[0].claims
-    assert [c.holds for c in found] == [True, False, True, None]
-    assert found[3].seen.endswith("of 9 ms")
+    claims = report(one).sections[0].claims
+    assert [c.holds for c in claims] == [True, False, True, None]
+    assert claims[3].seen.endswith("of 9 ms")
 
 
 def test_no_claim_is_judged_on_a_busy_machine(tmp_path: Path) -> None:
     loaded = timed(conditions=Conditions(cpu=0, load=7.0))
-    found = report(read_back(tmp_path / "b", run_info("llama.cpp", "tsampler"), [], [loaded]))
-    assert [c.holds for c in found.sections[0].claims] == [None, None, None]
+    made = report(read_back(tmp_path / "b", run_info("llama.cpp", "tsampler"), [], [loaded]))
+    assert [c.holds for c in made.sections[0].claims] == [None, None, None]
 
 
 def test_failure_and_disturbance_are_remarks_once(tmp_path: Path) -> None:
     failed = {"akunu/cpu": "unsupported: no sampler dry"}
     records = [timed(n, failed=failed) for n in (10, 20, 30)]
-    found = report(read_back(tmp_path / "b", run_info("llama.cpp"), [], records))
-    assert [(r.text, r.more) for r in found.sections[0].remarks] == [
+    made = report(read_back(tmp_path / "b", run_info("llama.cpp"), [], records))
+    assert [(r.text, r.more) for r in made.sections[0].remarks] == [
         ("akunu/cpu: unsupported: no sampler dry", 2)
     ]
 
@@ -198,16 +198,16 @@ def test_html_escapes_what_others_choose(tmp_path: Path) -> None:
     )
     records = [hostile, hostile.model_copy(update={"id": f"{HOSTILE}2", "n_vocab": 7})]
     named = wide().model_copy(update={"model": HOSTILE, "chain": HOSTILE})
-    found = report(read_back(tmp_path / "b", run_info(HOSTILE), [], [*records, named]))
-    assert "<script" not in html(found)
-    assert "<script" not in markdown(found)
+    made = report(read_back(tmp_path / "b", run_info(HOSTILE), [], [*records, named]))
+    assert "<script" not in html(made)
+    assert "<script" not in markdown(made)
 
 
 @pytest.mark.slow
 def test_markdown_fits_a_comment(tmp_path: Path) -> None:
     many = [timed(1000 + i) for i in range(600)]
-    found = report(read_back(tmp_path / "b", run_info("llama.cpp"), [], many))
-    assert len(markdown(found)) <= MOST_CHARACTERS
+    made = report(read_back(tmp_path / "b", run_info("llama.cpp"), [], many))
+    assert len(markdown(made)) <= MOST_CHARACTERS
 
 
 def test_terminal_says_verdicts_rates_and_alarms(bundle: Bundle) -> None:

@@ -57,12 +57,12 @@ def test_side_by_side_shows_survivors_and_the_first_value_that_differs() -> None
         "expected": "nan",
         "margin": 0.125,
     }
-    found = difference(values=values)
-    assert side_by_side(found) == [
+    shown = difference(values=values)
+    assert side_by_side(shown) == [
         ("survivors", "10395", "10458"),
         ("p at rank 7 (id 4711)", "0.25", "nan"),
     ]
-    assert other_values(found) == [("margin", "0.125")]
+    assert other_values(shown) == [("margin", "0.125")]
 
 
 @pytest.mark.parametrize(

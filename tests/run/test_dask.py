@@ -72,8 +72,8 @@ def _until(true: Any, timeout_s: float = 120) -> None:
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with dask(tmp_path_factory.mktemp("dask") / "cluster") as found:
-        yield found
+    with dask(tmp_path_factory.mktemp("dask") / "cluster") as scheduler:
+        yield scheduler
 
 
 def timeless(read: Bundle) -> list[dict[str, Any]]:
@@ -107,9 +107,9 @@ def test_bundle_of_a_cluster_equals_that_of_a_local_run_but_for_times(
         "-b",
         MUTANT,
     ]
-    here = cli(*arguments, "-o", tmp_path / "here", "-j", "1")
+    one_machine = cli(*arguments, "-o", tmp_path / "here", "-j", "1")
     there = cli(*arguments, "-o", tmp_path / "there", "--executor", f"dask:{address}")
-    assert (here.returncode, there.returncode) == (1, 1), here.stderr + there.stderr
+    assert (one_machine.returncode, there.returncode) == (1, 1), one_machine.stderr + there.stderr
     local = bundle.read_finished(tmp_path / "here")
     remote = bundle.read_finished(tmp_path / "there")
     assert timeless(remote) == timeless(local)
@@ -217,10 +217,10 @@ def test_labels_are_the_devices_of_the_backends(
 
 
 def test_worker_of_another_configuration_refuses_to_compute() -> None:
-    here = machine.describe()
-    larger = here.model_copy(update={"memory_bytes": 1, "cores": 999})
+    ours = machine.describe()
+    larger = ours.model_copy(update={"memory_bytes": 1, "cores": 999})
     assert cluster._alone(larger, max, (1, 2), {}) == 2
-    other = here.model_copy(update={"cpu_flags": ["x"], "libc": "musl"})
+    other = ours.model_copy(update={"cpu_flags": ["x"], "libc": "musl"})
     with pytest.raises(InputError, match="differs in cpu_flags, libc came into the cluster"):
         cluster._alone(other, max, (1, 2), {})
 

@@ -51,8 +51,8 @@ def test_a_block_is_every_leaf_on_every_model_at_every_delay() -> None:
 
 def test_quick_takes_what_it_names() -> None:
     short = Short(leaves=["enum:2"], prompts=1, rounds=2)
-    (found,) = SkipRatios(**BLOCK, quick=short).workloads(quick=True)
-    assert (found.leaves, found.prompts, found.rounds) == ("enum:2", 1, 2)
+    (asked,) = SkipRatios(**BLOCK, quick=short).workloads(quick=True)
+    assert (asked.leaves, asked.prompts, asked.rounds) == ("enum:2", 1, 2)
     assert not list(SkipRatios(**BLOCK, quick=False).workloads(quick=True))
 
 
@@ -98,10 +98,10 @@ def test_a_block_that_is_not_right_is_refused(tmp_path: Path, line: str, message
 )
 def test_what_is_required_is_checked(changes: dict[str, Any], missed: list[str]) -> None:
     asked = workload(text_accuracy=0.5, speed_up=2.0, own_share=0.02)
-    found = measured(**changes)
-    checks = asked.checks(found)
+    outcome = measured(**changes)
+    checks = asked.checks(outcome)
     assert [check.what for check in checks if not check.met] == missed
-    assert result(found, checks=checks).ok == (not missed)
+    assert result(outcome, checks=checks).ok == (not missed)
 
 
 def test_what_was_not_measured_or_not_checked_is_not_ok() -> None:
@@ -112,10 +112,10 @@ def test_what_was_not_measured_or_not_checked_is_not_ok() -> None:
 def test_the_model_by_hand() -> None:
     """1 x (900 + 3100) / (0.5 x (1000 + 100)); with passes of 20 ms 23.1 / (0.5 x 20.1)."""
     assert speed_up(TRIE, GRAMMAR, (1000.0, 900.0)) == pytest.approx(4000 / 550)
-    found = modelled(TRIE, GRAMMAR)
-    assert found.here == pytest.approx(4000 / 550)
-    assert found.by_decode_ms is not None
-    assert found.by_decode_ms["20"] == pytest.approx(23.1 / 10.05)
+    speed = modelled(TRIE, GRAMMAR)
+    assert speed.here == pytest.approx(4000 / 550)
+    assert speed.by_decode_ms is not None
+    assert speed.by_decode_ms["20"] == pytest.approx(23.1 / 10.05)
     longer = measured(ways={"trie": TRIE, "grammar_first": way(1.0, 9999.0, 20_000.0)})
     assert foretold(measured(), longer) == pytest.approx(23.1 / 10.05)
 
@@ -143,10 +143,10 @@ def test_a_sampler_that_leaves_other_tokens_has_another_skip_ratio(
 
     monkeypatch.setattr(trie_bench, "build_tries", wrong)
     bench = Bench(str(tiny), "enum:40", ("one",))
-    found = run(bench, "strict-trie-ffi", rounds=1)
+    outcome = run(bench, "strict-trie-ffi", rounds=1)
     bench.close()
-    assert found.skip_ratio_off == 1
-    assert {c.what for c in workload().checks(found) if not c.met} == {
+    assert outcome.skip_ratio_off == 1
+    assert {c.what for c in workload().checks(outcome) if not c.met} == {
         *("skip_ratio_mean", "skip_ratio_off")
     }
 
@@ -172,8 +172,8 @@ def records(writer: bundle.BundleWriter) -> list[SkipRatioResult]:
 
 
 def small(tiny: Path, **changes: Any) -> Workload:
-    given = {"models": [str(tiny)], "leaves": ["enum:2"], "prompts": 1, "rounds": 1}
-    return workload(**{**given, **changes})
+    fields = {"models": [str(tiny)], "leaves": ["enum:2"], "prompts": 1, "rounds": 1}
+    return workload(**{**fields, **changes})
 
 
 def test_backends_without_a_native_chain_are_unsupported_with_the_reason(
@@ -182,10 +182,10 @@ def test_backends_without_a_native_chain_are_unsupported_with_the_reason(
     writer = writer_in(tmp_path)
     names = ["reference", f"a={sys.executable} {EXAMPLE}"]
     skip_ratio.run_workloads([("s", small(tiny))], names, writer)
-    found = records(writer)
-    assert [r.verdict for r in found] == ["unsupported"] * 2
-    assert [r.id for r in found] == ["x/enum:2-tiny@reference", "x/enum:2-tiny@a"]
-    assert "has no native chain to put a trie into: use llama.cpp" in found[0].detail
+    lines = records(writer)
+    assert [r.verdict for r in lines] == ["unsupported"] * 2
+    assert [r.id for r in lines] == ["x/enum:2-tiny@reference", "x/enum:2-tiny@a"]
+    assert "has no native chain to put a trie into: use llama.cpp" in lines[0].detail
 
 
 def test_a_build_that_cannot_generate_is_unsupported_with_its_release(
@@ -238,9 +238,9 @@ def test_an_adapter_of_another_author_has_its_skip_ratio_measured(
 ) -> None:
     writer = writer_in(tmp_path)
     skip_ratio.run_workloads([("s", small(tiny))], [adapter(tmp_path)], writer)
-    (found,) = records(writer)
-    assert (found.id, found.verdict, found.ok) == ("x/enum:2-tiny@mine", "measured", True)
-    assert found.measured == measured(model=str(tiny), pairs=1, leaves=2)
+    (record,) = records(writer)
+    assert (record.id, record.verdict, record.ok) == ("x/enum:2-tiny@mine", "measured", True)
+    assert record.measured == measured(model=str(tiny), pairs=1, leaves=2)
 
 
 @pytest.mark.parametrize(
@@ -276,8 +276,8 @@ def test_run_writes_a_record_and_fails_for_what_is_missed(tmp_path: Path, tiny: 
     done = cli("run", suite, "-o", tmp_path / "b")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "skip     1/1 as required" in done.stdout
-    (found,) = bundle.read_finished(tmp_path / "b").skip_ratios
-    assert (found.id, found.ok) == ("s/x/enum:2-tiny@llama.cpp", True)
+    (record,) = bundle.read_finished(tmp_path / "b").skip_ratios
+    assert (record.id, record.ok) == ("s/x/enum:2-tiny@llama.cpp", True)
     suite.write_text(text + "speed_up = 1e9\n")
     done = cli("run", suite, "-o", tmp_path / "missed")
     assert done.returncode == 1
@@ -318,6 +318,6 @@ def test_trie_bench_of_a_build_that_is_not_there_says_so(tmp_path: Path) -> None
 
 def test_a_check_is_met_on_its_side_of_the_limit() -> None:
     for relation, met in (("=", [False, True, False]), (">=", [False, True, True])):
-        found = [Check(what="x", found=v, relation=relation, limit=1).met for v in (0.5, 1, 2)]  # type: ignore[arg-type]
-        assert found == met
+        outcomes = [Check(what="x", found=v, relation=relation, limit=1).met for v in (0.5, 1, 2)]  # type: ignore[arg-type]
+        assert outcomes == met
     assert [Check(what="x", found=v, relation="<=", limit=1).met for v in (1, 2)] == [True, False]

@@ -62,9 +62,9 @@ def test_measurements_refuse_an_unknown_section() -> None:
 
 def test_order_of_the_filters_moves_the_law() -> None:
     """Without rounding, at T = 2 other tokens reach min_p .2; at T = 1 the order is no matter."""
-    row, given = akunu.golden_row(0), {"temperature": 2.0, "min_p": 0.2}
-    away = akunu.tv(akunu.ideal_law(row, given), akunu.llama_cpp_law(row, given))
+    row, parameters = akunu.golden_row(0), {"temperature": 2.0, "min_p": 0.2}
+    away = akunu.tv(akunu.ideal_law(row, parameters), akunu.llama_cpp_law(row, parameters))
     assert 0 < away < 1
-    given["temperature"] = 1.0
-    same = akunu.tv(akunu.ideal_law(row, given), akunu.llama_cpp_law(row, given))
+    parameters["temperature"] = 1.0
+    same = akunu.tv(akunu.ideal_law(row, parameters), akunu.llama_cpp_law(row, parameters))
     assert same < 1e-12

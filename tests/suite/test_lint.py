@@ -67,8 +67,8 @@ def test_lint_accepts_a_good_suite(tmp_path: Path) -> None:
 )
 def test_lint_notices(tmp_path: Path, old: str, new: str, message: str) -> None:
     assert old in CASE
-    found = problems_of(tmp_path, top_p=CASE.replace(old, new))
-    assert any(message in problem for problem in found), found
+    problems = problems_of(tmp_path, top_p=CASE.replace(old, new))
+    assert any(message in problem for problem in problems), problems
 
 
 def test_lint_takes_exact_values_on_a_threshold(tmp_path: Path) -> None:
@@ -96,8 +96,8 @@ def test_lint_notices_a_decision_on_the_threshold_of_other_filters(
         case = CASE.replace("top_p = { p = 0.7 }", chain).replace('"top_p"', f'"{sampler}"')
         folder = tmp_path / str(value)
         folder.mkdir()
-        found = problems_of(folder, **{sampler: case.replace("[0.5, 0.3, 0.2]", probs)})
-        assert any("of its threshold" in problem for problem in found) == (value == at), found
+        problems = problems_of(folder, **{sampler: case.replace("[0.5, 0.3, 0.2]", probs)})
+        assert any("of its threshold" in problem for problem in problems) == (value == at), problems
 
 
 @pytest.mark.parametrize("group", ["parity", "removed", "generate", "mine"])
@@ -123,27 +123,29 @@ def test_lint_notices_in_a_timing_suite(tmp_path: Path, old: str, new: str, mess
     path.write_text(TIMED)
     assert [p for p in lint(tmp_path) if "timing/mine" in p] == []
     path.write_text(TIMED.replace(old, new))
-    found = lint(tmp_path)
-    assert any(message in problem for problem in found), found
+    problems = lint(tmp_path)
+    assert any(message in problem for problem in problems), problems
 
 
 def test_lint_notices_a_description_used_twice(tmp_path: Path) -> None:
     other = CASE.replace('sampler = "top_p"', "").replace('id = "a"', 'id = "b"')
-    found = problems_of(tmp_path, top_p=CASE, other=other)
-    assert found == ["parity/other: 'b': the same description as parity/top_p: 'a'"]
+    problems = problems_of(tmp_path, top_p=CASE, other=other)
+    assert problems == ["parity/other: 'b': the same description as parity/top_p: 'a'"]
 
 
 def test_lint_notices_a_sampler_without_a_suite(tmp_path: Path) -> None:
     for group in linter.OF_SAMPLERS:
         shutil.copytree(suites_folder() / group, tmp_path / group)
     (tmp_path / "parity" / "xtc.toml").unlink()
-    found = linter._missing_suites({p: read_suite(p).suite for p in tmp_path.glob("*/*.toml")})
-    assert found == ["sampler xtc: no suite parity/xtc.toml with sampler = 'xtc'"]
+    problems = linter._missing_suites({p: read_suite(p).suite for p in tmp_path.glob("*/*.toml")})
+    assert problems == ["sampler xtc: no suite parity/xtc.toml with sampler = 'xtc'"]
 
 
 def test_lint_notices_an_id_in_two_suites() -> None:
-    found = linter._unique({"top_p/a": ["parity/top_p", "more/top_p"], "top_p/b": ["parity/top_p"]})
-    assert found == ["id 'top_p/a' is in parity/top_p and in more/top_p"]
+    problems = linter._unique(
+        {"top_p/a": ["parity/top_p", "more/top_p"], "top_p/b": ["parity/top_p"]}
+    )
+    assert problems == ["id 'top_p/a' is in parity/top_p and in more/top_p"]
 
 
 def test_lint_notices_a_fixture_that_was_altered(tmp_path: Path) -> None:

@@ -59,8 +59,8 @@ def test_find_suites_lists_a_folder_in_order() -> None:
 
 def test_find_suites_takes_a_name_or_a_path_once(tmp_path: Path) -> None:
     path = written(tmp_path, CASE)
-    found = find_suites(["parity/top_p", str(path), "parity/top_p"])
-    assert [suite_id(p) for p in found] == ["parity/top_p", f"{tmp_path.name}/sample"]
+    paths = find_suites(["parity/top_p", str(path), "parity/top_p"])
+    assert [suite_id(p) for p in paths] == ["parity/top_p", f"{tmp_path.name}/sample"]
 
 
 def test_find_suites_names_what_exists_for_an_unknown_one() -> None:

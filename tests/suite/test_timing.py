@@ -50,11 +50,11 @@ def write(folder: Path, text: str) -> Path:
 
 
 def test_grid_takes_every_size_and_history(tmp_path: Path) -> None:
-    found = chains(write(tmp_path, GRID), "full")
+    timed = chains(write(tmp_path, GRID), "full")
     names = [f"p-r1.5-masked0.5/V{v}-n{n}" for v in (10, 20) for n in (2, 4)]
-    assert [chain.id for chain in found] == names
-    assert found[1].chain == [{"penalties": {"penalty_last_n": 4, "penalty_repeat": 1.5}}]
-    assert (found[1].history, found[1].group) == ([0, 5, 0, 5], "p-r1.5-masked0.5")
+    assert [chain.id for chain in timed] == names
+    assert timed[1].chain == [{"penalties": {"penalty_last_n": 4, "penalty_repeat": 1.5}}]
+    assert (timed[1].history, timed[1].group) == ([0, 5, 0, 5], "p-r1.5-masked0.5")
 
 
 def test_quick_profile_takes_its_part_of_the_grid(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_sizes_asked_for_are_all_timed() -> None:
         for chain in chains(path, "full"):
             if "masked" not in chain.group and not chain.vocab:
                 by_group.setdefault(chain.group, set()).add(chain.logits.n)
-    assert {group for group, found in by_group.items() if not sizes <= found} == set()
+    assert {group for group, timed in by_group.items() if not sizes <= timed} == set()
 
 
 def test_chain_that_the_throughput_suite_lacks_is_named(tmp_path: Path) -> None:

@@ -51,8 +51,8 @@ See = Callable[[str, int], Seen]  # a page and a width, as the fixture `see` loo
 
 
 def chromium() -> str | None:
-    found = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
-    return next(filter(None, found), None)
+    programs = (shutil.which(name) for name in ("chromium", "chromium-browser", "google-chrome"))
+    return next(filter(None, programs), None)
 
 
 def look(program: str, page: str, width: int, folder: Path) -> Seen:

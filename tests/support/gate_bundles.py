@@ -98,7 +98,7 @@ def timed(name: str, ratio: float, spread: float = 0.01, again: float = 1.0) -> 
 
 def saved(name: str, ratio: float | None, checks: Sequence[Check] = ()) -> SkipRatioResult:
     """A workload on mine; None: it crashed."""
-    found = measured(skip_ratio_mean=ratio) if ratio is not None else None
+    outcome = measured(skip_ratio_mean=ratio) if ratio is not None else None
     workload = name.split("@")[0]
     changes: dict[str, Any] = {"id": name, "workload": workload, "backend": "mine"}
-    return result(found, **changes, checks=list(checks))
+    return result(outcome, **changes, checks=list(checks))

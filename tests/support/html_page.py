@@ -54,7 +54,7 @@ def problems(text: str, pages: tuple[str, ...] = ()) -> list[str]:
     scrolling = [a for _, a in page.elements if "scroll" in a.get("class", "").split()]
     levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch(r"h[1-6]", tag)]
     scopes = {a.get("scope") for a in page.all("th")}
-    found = {
+    by_kind = {
         "runs or embeds": page.all("script", "iframe", "object", "embed", "img", "base", "form"),
         "handler": [a for _, at in page.elements for a in at if a.startswith("on")],
         "loads": [a for _, a in page.elements if "src" in a],
@@ -75,4 +75,4 @@ def problems(text: str, pages: tuple[str, ...] = ()) -> list[str]:
             pair for pair in pairwise(levels) if pair[1] - pair[0] > 1 or levels.count(1) != 1
         ],
     }
-    return [f"{name}: {value}" for name, value in found.items() if value]
+    return [f"{name}: {value}" for name, value in by_kind.items() if value]

@@ -38,8 +38,8 @@ def bundle_on(
         update={"machine": MACHINE.model_copy(update=machine), "started": started}
     )
     results = [
-        case(name, {backend: found if isinstance(found, BackendResult) else got(found)})
-        for name, found in cases.items()
+        case(name, {backend: outcome if isinstance(outcome, BackendResult) else got(outcome)})
+        for name, outcome in cases.items()
     ]
     return read_back(folder, info, results, records)
 
@@ -47,7 +47,7 @@ def bundle_on(
 def cell_on(
     backend: str, decision: Decision, low: float, high: float, name: str = "dist/a"
 ) -> DistributionResult:
-    found = CellOnBackend(
+    outcome = CellOnBackend(
         decision=decision, draws=1000, estimate=(low + high) / 2, low=low, high=high
     )
     return DistributionResult(
@@ -60,7 +60,7 @@ def cell_on(
         alpha=1e-6,
         beta=1e-6,
         planned=1000,
-        backends={backend: found},
+        backends={backend: outcome},
         required={backend: ["equivalent"]},
     )
 
@@ -121,7 +121,7 @@ def two_that_differ(folder: Path) -> tuple[Bundle, Bundle]:
 def ten_bundles(folder: Path, cases: int) -> list[Bundle]:
     """Ten machines; from the second on every seventh case parts, in a way of its machine."""
     ways: list[Verdict] = ["reordered", "close", "boundary", "diverged"]
-    found = []
+    bundles = []
     for machine in range(10):
         results = [
             _wide_case(i, ways[(machine + i) % 4] if machine and i % 7 == 0 else "identical")
@@ -143,8 +143,8 @@ def ten_bundles(folder: Path, cases: int) -> list[Bundle]:
             for t in range(100)
         ]
         cells = [cell_on("llama.cpp", "equivalent", 0.0, 0.05, f"dist/{c}") for c in range(50)]
-        found.append(read_back(folder / f"machine-{machine}", info, results, [*timings, *cells]))
-    return found
+        bundles.append(read_back(folder / f"machine-{machine}", info, results, [*timings, *cells]))
+    return bundles
 
 
 def _wide_case(i: int, verdict: Verdict) -> CaseResult:

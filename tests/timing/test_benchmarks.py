@@ -27,8 +27,8 @@ def test_pytest_benchmark_times_the_suites_and_writes_its_json(tmp_path: Path) -
         [*command, *options], capture_output=True, text=True, check=False, env=alone
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    found = {b["params"]["backend"]: b for b in json.loads(out.read_text())["benchmarks"]}
-    assert set(found) == {"null", "reference"}
-    assert {b["group"] for b in found.values()} == {"min_p/V4096"}
-    assert {b["stats"]["rounds"] for b in found.values()} == {5}
-    assert found["reference"]["stats"]["min"] > found["null"]["stats"]["min"]
+    benchmarks = {b["params"]["backend"]: b for b in json.loads(out.read_text())["benchmarks"]}
+    assert set(benchmarks) == {"null", "reference"}
+    assert {b["group"] for b in benchmarks.values()} == {"min_p/V4096"}
+    assert {b["stats"]["rounds"] for b in benchmarks.values()} == {5}
+    assert benchmarks["reference"]["stats"]["min"] > benchmarks["null"]["stats"]["min"]

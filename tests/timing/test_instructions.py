@@ -24,17 +24,17 @@ def test_machine_without_a_tool_says_what_is_missing(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(shutil, "which", lambda _name: None)
     instructions.counter.cache_clear()
     timed = chain_of([{"temp": {"temp": 0.8}}])
-    found = instructions.counted(result_of("llama.cpp"), timed)
+    counted = instructions.counted(result_of("llama.cpp"), timed)
     instructions.counter.cache_clear()
     why = "instructions not counted: perf is not installed, valgrind is not installed"
-    assert (found.instructions, found.uncounted) == ({}, {"llama.cpp": why})
+    assert (counted.instructions, counted.uncounted) == ({}, {"llama.cpp": why})
 
 
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
 def test_what_cannot_be_counted_says_why() -> None:
     timed = chain_of([{"logit_bias": {"logit_bias": [[1, 2.0]]}}])
-    found = instructions.counted(result_of("llama.cpp", "null"), timed)
-    assert found.uncounted == {
+    counted = instructions.counted(result_of("llama.cpp", "null"), timed)
+    assert counted.uncounted == {
         "llama.cpp": "instructions not counted: logit_bias takes a vocabulary or arrays",
         "null": "instructions not counted: only builds of llama.cpp",
     }
@@ -51,5 +51,5 @@ def test_ended_program_is_no_count(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_temperature_takes_some_instructions_for_every_token() -> None:
     """temp divides each logit: more than one instruction a token, and not 50."""
     n = 10_000
-    found = instructions.count("llama.cpp", chain_of([{"temp": {"temp": 0.8}}], n))
-    assert n <= found <= 50 * n
+    count = instructions.count("llama.cpp", chain_of([{"temp": {"temp": 0.8}}], n))
+    assert n <= count <= 50 * n

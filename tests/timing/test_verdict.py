@@ -40,8 +40,8 @@ def test_verdict_of_a_constant_ratio(factor: float, noise: float | None, verdict
 def test_drift_that_both_share_does_not_move_the_ratio() -> None:
     """The machine gets twice as slow over the run; ours takes 1.1 times as long in each round."""
     drift = np.linspace(1, 2, 30)
-    found = compare_rounds(110 * drift, 100 * drift, noise=0.0, effect=0.05)
-    assert (found.verdict, round(found.ratio, 9)) == ("slower", 1.1)
+    comparison = compare_rounds(110 * drift, 100 * drift, noise=0.0, effect=0.05)
+    assert (comparison.verdict, round(comparison.ratio, 9)) == ("slower", 1.1)
 
 
 def test_unpaired_rounds_would_have_hidden_it() -> None:
@@ -53,24 +53,28 @@ def test_unpaired_rounds_would_have_hidden_it() -> None:
 
 def test_interval_that_reaches_over_the_effect_is_inconclusive() -> None:
     noisy = [b * f for b, f in zip(BASE, [1.0, 1.1] * 5, strict=True)]
-    found = compare_rounds(noisy, BASE, noise=0.01, effect=0.05)
-    assert found.verdict == "inconclusive"
-    assert "take more rounds" in found.why
+    comparison = compare_rounds(noisy, BASE, noise=0.01, effect=0.05)
+    assert comparison.verdict == "inconclusive"
+    assert "take more rounds" in comparison.why
 
 
 def test_few_rounds_have_no_interval() -> None:
-    found = compare_rounds([200.0] * 5, [100.0] * 5, noise=0.0, effect=0.05)
-    assert (found.verdict, found.ratio, found.low) == ("inconclusive", 2.0, -math.inf)
-    assert found.why == "5 rounds; an interval takes 6"
+    comparison = compare_rounds([200.0] * 5, [100.0] * 5, noise=0.0, effect=0.05)
+    assert (comparison.verdict, comparison.ratio, comparison.low) == (
+        "inconclusive",
+        2.0,
+        -math.inf,
+    )
+    assert comparison.why == "5 rounds; an interval takes 6"
 
 
 @pytest.mark.parametrize(
     ("ours", "baseline"), [([], []), ([1.0], [1.0, 2.0]), ([1.0, 2.0], [1.0, 0.0])]
 )
 def test_rounds_that_do_not_pair_are_inconclusive(ours: list[float], baseline: list[float]) -> None:
-    found = compare_rounds(ours, baseline, noise=0.0, effect=0.05)
-    assert found.verdict == "inconclusive"
-    assert math.isnan(found.ratio)
+    comparison = compare_rounds(ours, baseline, noise=0.0, effect=0.05)
+    assert comparison.verdict == "inconclusive"
+    assert math.isnan(comparison.ratio)
 
 
 def test_round_counts_as_its_fastest_sample() -> None:
@@ -90,9 +94,9 @@ def test_interval_of_random_rounds_holds_the_true_ratio_19_times_in_20() -> None
     rng = np.random.default_rng(1)
     left_out = 0
     for _ in range(400):
-        found = ratio_of_rounds(rng.lognormal(0, 0.1, 30), rng.lognormal(0, 0.1, 30))
-        assert found is not None
-        left_out += found.low > 1 or found.high < 1
+        interval = ratio_of_rounds(rng.lognormal(0, 0.1, 30), rng.lognormal(0, 0.1, 30))
+        assert interval is not None
+        left_out += interval.low > 1 or interval.high < 1
     assert 7 <= left_out <= 36
 
 
@@ -106,9 +110,9 @@ def test_record_is_compared_with_the_noise_that_it_holds() -> None:
         baseline="a",
         again=[round(1.01 * x) for x in samples],
     )
-    found = compare_backends(result, "b", 0.05)
-    assert (found.verdict, found.ratio) == ("slower", 2.0)
-    assert found.noise == pytest.approx(0.01, abs=1e-3)
+    comparison = compare_backends(result, "b", 0.05)
+    assert (comparison.verdict, comparison.ratio) == ("slower", 2.0)
+    assert comparison.noise == pytest.approx(0.01, abs=1e-3)
     assert compare_backends(result, "not timed", 0.05).verdict == "inconclusive"
     unknown = result.model_copy(update={"again": []})
     assert compare_backends(unknown, "b", 0.05).why.startswith("the noise of this run")

@@ -48,14 +48,14 @@ def test_tokens_per_second_is_of_totals() -> None:
 
 
 def test_the_ratio_of_pairs_that_are_all_alike_has_no_width() -> None:
-    found, (low, high) = ratio([(span(4, 10**6), span(4, 3 * 10**6))] * 5, seed=0)
-    assert (found, low, high) == pytest.approx((3, 3, 3))
+    middle, (low, high) = ratio([(span(4, 10**6), span(4, 3 * 10**6))] * 5, seed=0)
+    assert (middle, low, high) == pytest.approx((3, 3, 3))
 
 
 def test_the_interval_of_a_ratio_holds_what_its_pairs_vary_by() -> None:
     pairs = [(span(4, 10**6), span(4, k * 10**6)) for k in (2, 2, 2, 4, 4, 4)]
-    found, (low, high) = ratio(pairs, seed=0)
-    assert found == pytest.approx(3)
+    middle, (low, high) = ratio(pairs, seed=0)
+    assert middle == pytest.approx(3)
     assert 2 <= low < 2.8
     assert 3.2 < high <= 4
 
@@ -104,8 +104,8 @@ def test_grammars_quote_what_gbnf_would_read_otherwise() -> None:
 
 def test_spellings_are_every_way_to_cut_a_text_into_tokens() -> None:
     pieces = {b"a": [1], b"b": [2], b"ab": [3, 4], b"c": [5]}
-    found = set(spellings(b"abc", pieces))
-    assert found == {(1, 2, 5), (3, 5), (4, 5)}
+    cuts = set(spellings(b"abc", pieces))
+    assert cuts == {(1, 2, 5), (3, 5), (4, 5)}
     assert count_spellings(b"abc", pieces) == 3
 
 
@@ -151,11 +151,11 @@ def test_the_law_of_masks_and_of_the_model_by_hand() -> None:
     """
     context: Any = Rows({4: [0.2, 0.1, 0.3, 0.1, 0.3], 0: [0.3, 0.1, 0.1, 0.4, 0.1]})
     vocab: Any = Letters()
-    found = law.law(context, vocab, [4], (Leaf("ab", (2,)), Leaf("ac", (0, 3))))
-    assert found.kl_trie == pytest.approx(divergence([0.3, 0.08], [0.6, 0.4]), rel=1e-5)
-    assert found.kl_grammar == pytest.approx(divergence([0.32, 0.08], [0.68, 0.32]), rel=1e-5)
-    assert found.spellings == 3
-    assert found.beyond_trie == pytest.approx(1 / 3)
+    known = law.law(context, vocab, [4], (Leaf("ab", (2,)), Leaf("ac", (0, 3))))
+    assert known.kl_trie == pytest.approx(divergence([0.3, 0.08], [0.6, 0.4]), rel=1e-5)
+    assert known.kl_grammar == pytest.approx(divergence([0.32, 0.08], [0.68, 0.32]), rel=1e-5)
+    assert known.spellings == 3
+    assert known.beyond_trie == pytest.approx(1 / 3)
     assert context.length == 0
 
 
@@ -163,8 +163,8 @@ def test_too_many_spellings_are_counted_and_not_walked(monkeypatch: pytest.Monke
     monkeypatch.setattr(law, "MOST_SPELLINGS", 2)
     context: Any = Rows({})
     vocab: Any = Letters()
-    found = law.law(context, vocab, [4], (Leaf("ab", (2,)), Leaf("ac", (0, 3))))
-    assert (found.kl_trie, found.kl_grammar, found.spellings) == (None, None, 3)
+    known = law.law(context, vocab, [4], (Leaf("ab", (2,)), Leaf("ac", (0, 3))))
+    assert (known.kl_trie, known.kl_grammar, known.spellings) == (None, None, 3)
 
 
 def test_special_tokens_spell_nothing() -> None:

@@ -238,8 +238,10 @@ class Strategy:
         self.rng = Xoroshiro128Plus(self.seed)
 
     def clone(self) -> Self:
-        given = {f.name: getattr(self.params, f.name) for f in fields(self.params)}
-        twin = type(self)(self.seed, self.mode, penalty_last_n=self.history.penalty_last_n, **given)
+        parameters = {f.name: getattr(self.params, f.name) for f in fields(self.params)}
+        twin = type(self)(
+            self.seed, self.mode, penalty_last_n=self.history.penalty_last_n, **parameters
+        )
         twin.history, twin.rng = self.history.copy(), self.rng.clone()
         return twin
 

@@ -120,10 +120,10 @@ class Driver:
         return _text(chain).decode(), _text(values).decode()
 
     def outputs(self, outputs: Sequence[Output]) -> None:
-        given: list[object] = [len(outputs)]
+        words: list[object] = [len(outputs)]
         for o in outputs:
-            given += [-1 if o.token is None else o.token, _list(o.ids), _list(o.logits), _list(o.p)]
-        self.ask("outputs", *given)
+            words += [-1 if o.token is None else o.token, _list(o.ids), _list(o.logits), _list(o.p)]
+        self.ask("outputs", *words)
 
     def sample(self, sampler: int, output: Output, grammar_first: bool = False) -> int:
         self.outputs([output])
@@ -148,9 +148,9 @@ class Driver:
         exists, *rest = self.ask("budget_of", sampler)
         return _budget(rest) if exists == "1" else None
 
-    def types(self, command: str, given: object) -> list[tuple[str, int, str]]:
+    def types(self, command: str, argument: object) -> list[tuple[str, int, str]]:
         """Name, number and letter of the samplers: from_names of a list, from_chars of a text."""
-        words = self.ask(command, given)[1:]
+        words = self.ask(command, argument)[1:]
         threes = zip(words[::3], words[1::3], words[2::3], strict=True)
         return [(_text(name).decode(), int(number), letter) for name, number, letter in threes]
 
