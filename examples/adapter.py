@@ -36,10 +36,8 @@ class TopK:
 
     def apply(self, c: Candidates) -> None:
         if self.k > 0:
-            survivors = sorted(range(len(c.ids)), key=lambda i: -c.logits[i])[: self.k]
-            c.ids, c.logits, c.p = (
-                [values[i] for i in survivors] for values in (c.ids, c.logits, c.p)
-            )
+            best = sorted(range(len(c.ids)), key=lambda i: -c.logits[i])[: self.k]
+            c.ids, c.logits, c.p = ([values[i] for i in best] for values in (c.ids, c.logits, c.p))
 
 
 class Temp:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from sampler_parity.harness.backends.llama_cpp.libllama import Libllama, default_folder
@@ -14,6 +15,10 @@ from tests.support.chromium import See, Seen, chromium, look
 from tests.support.inside import Inside
 from tests.support.suites import SMALL
 from tests.support.tiny_model import write_tiny_model
+
+# How long an example takes is no property of a sampler: the first call compiles, machines are busy.
+hypothesis.settings.register_profile("sampler-parity", deadline=None)
+hypothesis.settings.load_profile("sampler-parity")
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ import tomllib
 from collections import Counter
 from pathlib import Path
 
-from sampler_parity.harness.backends.engines import ENGINES, WORKERS, Engine
+from sampler_parity.harness.backends.engines import ENGINES, Engine
 from sampler_parity.harness.mutants import MUTANTS
 from sampler_parity.reference.registry import ALL_ROWS, ROWS
 
@@ -40,11 +40,12 @@ def _samplers(root: Path) -> list[str]:
 
 def _engines(root: Path) -> list[str]:
     folder = root / "harness" / "backends"
+    rows = {f"sampler_parity.harness.backends.{row.module}" for row in ENGINES.values()}
     lines = []
     for path in sorted(folder.rglob("*.py")):
         module = ".".join(path.relative_to(root).with_suffix("").parts)
         has_worker = "\nclass Worker" in path.read_text()
-        if has_worker and f"sampler_parity.{module}" not in {*WORKERS.values(), *SHARED}:
+        if has_worker and f"sampler_parity.{module}" not in rows | SHARED:
             lines.append(f"{path.relative_to(root)}: no row in harness/backends/engines.py")
     rooms = (path for path in (root / "tests").iterdir() if path.name != "project")
     tests = "".join(path.read_text() for room in rooms for path in room.rglob("test_*.py"))
