@@ -131,8 +131,14 @@ def run(
         raise backend.violation("the reply has another number of steps or stages")
     stages = reply.stages if expected else [[] for _ in steps]
     size = backend.scratch.size()
-    if not all(_inside(size, stage) for each in stages for stage in each):
-        raise backend.violation("the reply points outside the scratch file")
+    for stage in (stage for each in stages for stage in each):
+        if not _inside(size, stage):
+            raise backend.violation("the reply points outside the scratch file")
+        if stage.at < out:
+            raise backend.violation(f"a stage lies at byte {stage.at}, before out, {out}")
+        if stage.n > setting.n_vocab:
+            problem = f"a stage has {stage.n} candidates, the vocabulary {setting.n_vocab} tokens"
+            raise backend.violation(problem)
     return Ran(
         reply.tokens, [[_got(backend, stage) for stage in each] for each in stages], reply.ns
     )

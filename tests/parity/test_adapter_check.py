@@ -42,6 +42,29 @@ def test_an_adapter_that_writes_ids_outside_the_vocabulary_is_told() -> None:
     assert any("not distinct ids of the vocabulary" in c.detail for c in failed)
 
 
+@pytest.mark.parametrize(
+    ("edit", "says"),
+    [
+        ("at=0", "a stage lies at byte 0, before out, 32"),
+        ("n=5", "a stage has 5 candidates, the vocabulary 4 tokens"),
+    ],
+)
+def test_an_adapter_that_places_a_stage_where_none_may_lie_is_told(edit: str, says: str) -> None:
+    wrong = (
+        "import sys\n"
+        "from sampler_parity.harness.backends import reference\n"
+        "from sampler_parity.harness.protocol import handlers, serve\n"
+        "write = handlers._write\n"
+        "def misplaced(*arguments):\n"
+        "    stage, end = write(*arguments)\n"
+        f"    return stage.model_copy(update=dict({edit})), end\n"
+        "handlers._write = misplaced\n"
+        "serve.serve(reference.Worker(), sys.stdout)\n"
+    )
+    checks = {check.name: check for check in check_adapter([sys.executable, "-c", wrong])}
+    assert checks["run top_k"] == Check("run top_k", False, f"crashed: {says}")
+
+
 def test_schema_names_every_message() -> None:
     text = protocol_schema()
     for name in ("HelloRequest", "HelloReply", "RunRequest", "RunReply", "ErrorReply"):

@@ -124,6 +124,13 @@ OUTSIDE = "the reply points outside the scratch file"
         ("run", nothing, {"tokens": [1], "stages": [[stage(at=-4)]]}, OUTSIDE),
         ("run", nothing, {"tokens": [1], "stages": [[stage(n=-1)]]}, OUTSIDE),
         ("run", nothing, {"tokens": [1], "stages": [[stage(at=1 << 40)]]}, OUTSIDE),
+        ("run", nothing, {"tokens": [1], "stages": [[stage(at=12)]]}, "at byte 12, before out, 16"),
+        (
+            "run",
+            nothing,
+            {"tokens": [1], "stages": [[stage(n=5)]]},
+            "5 candidates, the vocabulary 4",
+        ),
         ("draws", cuts, {}, "the scratch file was cut"),
         ("time", nothing, {"ns": [1]}, r"2 times were asked for: \[1\]"),
         ("time", nothing, {"ns": [1, -1]}, r"2 times were asked for: \[1, -1\]"),
@@ -173,6 +180,11 @@ def test_a_run_comes_back_as_arrays(canned: Any) -> None:
     ((got,),) = ran.stages
     assert (ran.tokens, ran.ns, got.token, got.ids.tolist()) == ([3], 7, 3, [3, 2])
     assert (got.logits.tolist(), got.p.tolist()) == ([3, 2], [0.75, 0.25])
+
+
+def test_a_stage_may_lie_right_behind_the_rows_and_hold_the_whole_vocabulary(canned: Any) -> None:
+    backend = canned(nothing, {"tokens": [0], "stages": [[stage(at=4 * V, n=V)]]})
+    assert len(ask.run(backend, SETTING, [ROW], STEPS).stages[0][0].ids) == V
 
 
 def test_a_run_of_tokens_only_has_no_stages(canned: Any) -> None:
