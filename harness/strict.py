@@ -9,7 +9,8 @@ import json
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-STRICT = ConfigDict(extra="forbid", frozen=True)
+# What validates is built when it is first needed: a process needs few of the models.
+STRICT = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 class Strict(BaseModel):

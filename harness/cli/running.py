@@ -11,7 +11,6 @@ from sampler_parity.harness.cli.progress import Progress
 from sampler_parity.harness.errors import InputError, cannot_write
 from sampler_parity.harness.run.plan import Plan, lines
 from sampler_parity.harness.run.run import run
-from sampler_parity.reports.write import summary_lines
 
 say = partial(print, flush=True)
 
@@ -45,6 +44,8 @@ def run_and_report(
 
 def show(done: Bundle) -> None:
     """The summary of a bundle, and where it lies."""
+    from sampler_parity.reports.write import summary_lines  # loads every page
+
     for line in summary_lines(done):
         print(line)
     print(f"bundle   {done.folder}")

@@ -14,12 +14,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import gguf
 import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.errors import InputError, cannot_write
-from sampler_parity.harness.inputs.gguf import BoundedReader
 from sampler_parity.harness.inputs.manifest import read_manifest
 
 ARCHITECTURE = "sampler-parity"
@@ -75,6 +73,8 @@ def write(path: Path, facts: Facts, tensors: Tensors) -> None:
 
     Raises InputError if the file cannot be written.
     """
+    import gguf  # slow to load
+
     part = path.with_name(path.name + ".part")
     try:
         part.touch()
@@ -109,6 +109,8 @@ def read(path: Path) -> Fixture:
 
     A GGUF file made by something else has no digest and is taken as it is.
     """
+    from sampler_parity.harness.inputs.gguf import BoundedReader  # slow to load
+
     if not path.is_file():
         raise InputError(path, "no such file", "name a file that `sampler-parity capture` wrote")
     try:

@@ -16,7 +16,6 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-import gguf
 import numpy as np
 from numpy.typing import NDArray
 
@@ -83,6 +82,8 @@ def write_model(
 
     <|bos|> is put before every text. Words and merges as byte-level BPE writes them.
     """
+    import gguf  # slow to load
+
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_context_length(shape.n_context)
     writer.add_embedding_length(shape.width)

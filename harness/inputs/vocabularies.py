@@ -9,16 +9,17 @@ import functools
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import gguf
 import numpy as np
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.fixtures import golden_folder
-from sampler_parity.harness.inputs.gguf import BoundedReader
 from sampler_parity.reference import Vocab
 from sampler_parity.reference.vocab import _CHAR_OF, TokenType
+
+if TYPE_CHECKING:  # it is slow to load, and most runs need no vocabulary
+    import gguf
 
 _MERGED = [
     "he", "hel", "hell", "hello", "Ġw", "Ġwo", "Ġwor", "Ġworl", "Ġworld", "th", "the", "in", "ing",
@@ -120,7 +121,9 @@ def write_spm(path: Path) -> None:
 _WIDTH = 32
 
 
-def _writer(path: Path, model: str, texts: list[str], types: list[TokenType]) -> gguf.GGUFWriter:
+def _writer(path: Path, model: str, texts: list[str], types: list[TokenType]) -> "gguf.GGUFWriter":
+    import gguf
+
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_tokenizer_model(model)
     writer.add_token_list(texts)
@@ -136,7 +139,7 @@ def _writer(path: Path, model: str, texts: list[str], types: list[TokenType]) ->
     return writer
 
 
-def _finish(writer: gguf.GGUFWriter, n_vocab: int) -> None:
+def _finish(writer: "gguf.GGUFWriter", n_vocab: int) -> None:
     """With weights, all 0: up to b4435 `dry` takes the context size from a whole model."""
     square, line = (_WIDTH, _WIDTH), (_WIDTH,)
     shapes = {"token_embd": (n_vocab, _WIDTH), "output_norm": line}
@@ -174,6 +177,8 @@ def vocab_path(name: str) -> Path:
 @functools.cache
 def read_vocab(path: Path) -> Vocab:
     """The reference's vocabulary of a GGUF file. Raises InputError for one not covered."""
+    from sampler_parity.harness.inputs.gguf import BoundedReader
+
     try:
         reader = BoundedReader(path)
     except (ValueError, OSError, LookupError, TypeError, OverflowError) as error:
@@ -205,7 +210,7 @@ def read_vocab(path: Path) -> Vocab:
     )
 
 
-def _value(reader: gguf.GGUFReader, key: str, default: Any = None) -> Any:
+def _value(reader: "gguf.GGUFReader", key: str, default: Any = None) -> Any:
     field = reader.get_field(key)
     if field is None:
         return default

@@ -16,7 +16,7 @@ from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.bundle.artifacts import write_content
 from sampler_parity.harness.bundle.bundle import BundleWriter
-from sampler_parity.harness.bundle.info import RunInfo
+from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
 from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.records.change import ChangeResult
 from sampler_parity.harness.bundle.records.decode import DecodeResult
@@ -200,8 +200,16 @@ def describe(
     seed: int,
     names: dict[str, str | None],
     only: Sequence[str] = (),
+    ready_s: float | None = None,
 ) -> RunInfo:
-    """run.json of this run; asks every backend what it is. names: see `run_chunk`."""
+    """run.json of this run; asks every backend what it is. names: see `run_chunk`.
+
+    ready_s: the backends go on running, for `run_chunk` with that timeout.
+    """
+
+    def about(name: str) -> BackendInfo:
+        return registry.about(backend(name, ready_s)) if ready_s else registry.inspect(name)
+
     return RunInfo(
         version=version,
         started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
@@ -211,7 +219,7 @@ def describe(
         seed=seed,
         only=list(only),
         backends={
-            registry.command_of(name)[0]: registry.inspect(name).model_copy(
+            registry.command_of(name)[0]: about(name).model_copy(
                 update={"reference": release or NEWEST}
             )
             for name, release in names.items()

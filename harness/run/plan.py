@@ -127,14 +127,15 @@ class Plan:
 def plan_of(asked: Asked) -> Plan:
     """Reads the suites. Raises InputError for what is wrong in them or in the options."""
     files = [suite.read_suite(path) for path in suite.find_suites(asked.suites)]
+    named = [(suite.suite_id(file.path), file) for file in files]
     profile: suite.Profile = "full" if asked.only else asked.profile
 
     def placed(expanded: Callable[[suite.SuiteFile], list[T]]) -> Placed[T]:
-        return [(suite.suite_id(file.path), item) for file in files for item in expanded(file)]
+        return [(name, item) for name, file in named for item in expanded(file)]
 
     plan = Plan(
         asked=asked,
-        suites={suite.suite_id(file.path): file.sha256 for file in files},
+        suites={name: file.sha256 for name, file in named},
         releases=registry.references(asked.backends, asked.reference),
         cases=placed(lambda file: suite.expand(file, profile, asked.seed)),
         cells=placed(lambda file: suite.expand_cells(file, profile)),

@@ -82,9 +82,9 @@ def executor_of(plan: Plan) -> Executor:
 
 
 def _describe(plan: Plan, executor: Executor) -> RunInfo:
-    describe = executor.describe if isinstance(executor, Cluster) else cases.describe
+    """Asked where cases will run, if any do: their backends then stand ready there."""
     asked = plan.asked
-    return describe(
+    of_run = (
         version("sampler-parity"),
         ["sampler-parity", *sys.argv[1:]],
         plan.suites,
@@ -93,6 +93,11 @@ def _describe(plan: Plan, executor: Executor) -> RunInfo:
         plan.releases,
         asked.only,
     )
+    if isinstance(executor, Cluster):
+        return executor.describe(*of_run)
+    if plan.cases or plan.cells:
+        return executor.submit(cases.describe, *of_run, asked.timeout_s).result()
+    return cases.describe(*of_run)
 
 
 def absent_of(info: dict[str, BackendInfo], names: Iterable[str]) -> dict[str, str]:
