@@ -131,6 +131,13 @@ def softmax(x: FloatArray, top: Any) -> FloatArray:
 
 
 @jit
+def mask_below(x: FloatArray, threshold: Any) -> None:
+    """x = -inf where x < threshold."""
+    for i in range(len(x)):
+        x[i] = -np.inf if x[i] < threshold else x[i]
+
+
+@jit
 def _total_of_squares(x: FloatArray, mean: Any) -> Any:
     result = x.dtype.type(0)
     for value in x:

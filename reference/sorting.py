@@ -24,6 +24,8 @@ _SMALL = 16  # std::sort leaves runs of at most this length to insertion sort
 
 _ONE = np.uintp(1)  # innermost loops count unsigned: Numba asks of a signed index if it is negative
 
+_BLOCK = 256  # keys that are compared in one go, with vector instructions
+
 N_BUCKETS = 128
 BUCKET_SCALE = 6.4  # 128 buckets over the logits -10..10
 BUCKET_SHIFT = 64.0
@@ -167,21 +169,35 @@ def std_sort(keys: FloatArray) -> Order:
 
 
 @jit
+def _select(keys: FloatArray, first: int, last: int, heap: FloatArray, at: Order) -> None:
+    """The loop of __heap_select over keys[first:last]."""
+    for i in range(first, last):
+        if keys[i] > heap[0]:
+            _sift(heap, at, 0, 0, len(heap), keys[i], np.int32(i))
+
+
+@jit
 def std_partial_sort(keys: FloatArray, n: int) -> Order:
     """The order of the first n after `std::partial_sort(begin, begin + n, end, greater)`.
 
-    What falls out of the heap is never looked at again, so that only the heap is written.
+    What falls out of the heap is never looked at again, so that only the heap is written. A block
+    without a key above the smallest of the heap changes nothing.
     """
     at = np.arange(n, dtype=np.int32)
     if n == 0:
         return at
     heap = keys[:n].copy()
     _make_heap(heap, at, 0, n)
-    smallest = heap[0]
-    for i in range(n, len(keys)):
-        if keys[i] > smallest:
-            _sift(heap, at, 0, 0, n, keys[i], np.int32(i))
-            smallest = heap[0]
+    start = n
+    while start + _BLOCK <= len(keys):
+        smallest = heap[0]
+        larger = np.int32(0)
+        for j in range(_BLOCK):
+            larger += np.int32(keys[np.uintp(start + j)] > smallest)
+        if larger > 0:
+            _select(keys, start, start + _BLOCK, heap, at)
+        start += _BLOCK
+    _select(keys, start, len(keys), heap, at)
     _sort_heap(heap, at, 0, n)
     return at
 

@@ -42,7 +42,7 @@ class TopNSigmaB8352:
         mean = floats.total(counted) / kind(len(counted))
         variance = floats.total_of_squares(counted, mean) / kind(len(counted))
         threshold = top - kind(self.n) * np.sqrt(variance)
-        cand.logits[cand.logits < threshold] = -np.inf
+        floats.mask_below(cand.logits, threshold)
 
     def accept(self, token: int) -> None:
         pass

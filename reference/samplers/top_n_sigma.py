@@ -43,7 +43,7 @@ class TopNSigma:
         mean = floats.total(valid) / kind(len(valid))
         variance = floats.total_of_squares(valid, mean) / kind(len(valid))
         threshold = top - kind(self.n) * np.sqrt(variance)
-        cand.logits[cand.logits < threshold] = -np.inf
+        floats.mask_below(cand.logits, threshold)
 
     def accept(self, token: int) -> None:
         pass
