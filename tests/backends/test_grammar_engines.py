@@ -74,6 +74,7 @@ def left(name: str, grammar: str, *before: int, root: str = "root") -> list[int]
 
 
 @pytest.mark.parametrize("backend", ENGINES, indirect=True)
+@pytest.mark.slow
 def test_known_differences_are_what_the_suite_says(backend: BackendProcess) -> None:
     results = [execute(case, [backend]) for case in OF_ENGINES]
     unmet = {r.id: r.backends[backend.name] for r in results if not r.met(backend.name)}

@@ -107,6 +107,7 @@ def test_a_replay_keeps_the_folder_of_an_adapter(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_two_builds_run_side_by_side_under_names_of_ones_own(tmp_path: Path) -> None:
     build = f"llama.cpp@{default_folder()}"
     backends = ("-b", f"previous={build}", "-b", f"candidate={build}", "--reference", "own")

@@ -160,6 +160,7 @@ def test_script_and_pytest_plugin_are_those_of_the_wheel(
     assert f"replay: sampler-parity run parity/top_p --case {CASE}" in done.stdout
 
 
+@pytest.mark.slow
 def test_wheel_carries_data_and_no_tests(installed: Installed) -> None:
     names = zipfile.ZipFile(installed.wheel).namelist()
     for needed in (
@@ -184,6 +185,7 @@ def test_wheel_carries_data_and_no_tests(installed: Installed) -> None:
     not (ROOT / TSAMPLER / "dist").is_dir() or shutil.which("node") is None,
     reason="tsampler is not compiled (make tsampler), or there is no Node.js",
 )
+@pytest.mark.slow
 def test_tsampler_runs_from_the_wheel(installed: Installed, tmp_path: Path) -> None:
     adapter = installed.packages / "sampler_parity" / TSAMPLER / "adapter.mjs"
     done = installed.run(

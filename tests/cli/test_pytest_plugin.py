@@ -62,6 +62,7 @@ def test_without_the_option_a_suite_is_no_test(suite: pytest.Pytester) -> None:
     result.assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_wrong_backend_fails_with_the_first_stage_and_the_replay(suite: pytest.Pytester) -> None:
     result = suite.runpytest_inprocess(*OPTIONS, "-v", "--sampler-backend", MUTANT, "suites")
     result.assert_outcomes(passed=1, failed=1)

@@ -29,12 +29,14 @@ import pytest
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
+@pytest.mark.slow
 def test_start_up_leaves_libraries_for_later(module: str, unwanted: list[str]) -> None:
     code = f"import sys, {module}; print(*sorted(set({unwanted!r}) & sys.modules.keys()))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == ""
 
 
+@pytest.mark.slow
 def test_start_up_compiled_function_calls_another_and_loads_numba_then() -> None:
     code = (
         "import sys, numpy as np; from sampler_parity.reference import sorting;"

@@ -144,6 +144,7 @@ def test_a_history_of_another_format_is_refused(tmp_path: Path) -> None:
         history.runs(file)
 
 
+@pytest.mark.slow
 def test_commands_add_and_show_write_the_trend(tmp_path: Path) -> None:
     file, bundles = tmp_path / "h.sqlite", three_dates(tmp_path)
     assert cli("add", *bundles, "-d", file).stdout.count("added") == 3

@@ -11,6 +11,7 @@ ERRORS = Budget(calibration.CELLS).each
 LOGITS = np.random.default_rng(1).normal(0, 3, 32)
 
 
+@pytest.mark.slow
 def test_a_small_calibration_holds_all_its_claims() -> None:
     result = calibration.calibrate(seed=3, runs=20, null_runs=50)
     assert [claim.text for claim in result.claims if not claim.met] == []

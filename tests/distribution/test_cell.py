@@ -85,6 +85,7 @@ def mutant_of(fault: str) -> str:
     ],
     ids=["frequency", "frequency by rank", "by chance", "coupled", "tail", "independence"],
 )
+@pytest.mark.slow
 def test_llama_cpp_is_equivalent(cell: Cell, native: BackendProcess) -> None:
     assert result_on(cell, native).decision == "equivalent"
 
@@ -101,10 +102,12 @@ def test_llama_cpp_is_equivalent(cell: Cell, native: BackendProcess) -> None:
     ],
     ids=lambda x: x if isinstance(x, str) else x.kind,
 )
+@pytest.mark.slow
 def test_a_wrong_draw_is_different(fault: str, cell: Cell) -> None:
     assert decision(cell, mutant_of(fault)) == "different"
 
 
+@pytest.mark.slow
 def test_a_walk_in_another_order_has_the_right_law() -> None:
     assert decision(frequency(), mutant_of("WalksInSortedOrder")) == "equivalent"
 

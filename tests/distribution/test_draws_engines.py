@@ -31,6 +31,7 @@ def decision(suite: str, cell: str, mutant: str) -> str:
         ("tsampler", "strategy", "tsampler/temperature-first"),
     ],
 )
+@pytest.mark.slow
 def test_a_faulty_engine_is_different(suite: str, cell: str, mutant: str) -> None:
     assert decision(suite, cell, mutant) == "different"
 

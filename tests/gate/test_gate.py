@@ -328,6 +328,7 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_command_says_pass_fail_and_could_not_judge_by_its_exit_status(tmp_path: Path) -> None:
     wrong = case("a", {"mine": diverged(), "llama.cpp": got()})
     bundle = finished(tmp_path / "b", [wrong]).folder

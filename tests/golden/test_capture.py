@@ -40,6 +40,7 @@ def refusal(model: Path, prompts: Path, out: Path, dtype: str = "float32") -> st
     return str(caught.value)
 
 
+@pytest.mark.slow
 def test_capture_has_a_row_for_each_distinct_prefix(captured: Fixture) -> None:
     # <|bos|> and 11 bytes; of "hello you" the first 1 + 6 tokens are those of "hello there"
     assert captured.tensors["prompt"].tolist() == [0] * 12 + [1] * 3
@@ -60,12 +61,14 @@ def test_capture_has_the_logits_of_the_model(captured: Fixture) -> None:
     assert np.abs(rows[1:] - expected[:-1]).max(axis=1).min() > 3
 
 
+@pytest.mark.slow
 def test_capture_repeats_byte_for_byte(folder: Path, tmp_path: Path) -> None:
     first = (folder / "all.gguf").read_bytes()
     capture(folder / "tiny.gguf", folder / "prompts.txt", folder / "all.gguf")
     assert (folder / "all.gguf").read_bytes() == first
 
 
+@pytest.mark.slow
 def test_capture_in_float16_rounds_the_float32_logits(
     folder: Path, captured: Fixture, tmp_path: Path
 ) -> None:
@@ -77,6 +80,7 @@ def test_capture_in_float16_rounds_the_float32_logits(
     assert half.tensors["logits"].tobytes() == expected.tobytes()
 
 
+@pytest.mark.slow
 def test_capture_shows_its_progress(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -85,6 +89,7 @@ def test_capture_shows_its_progress(
     assert "8/8 tokens" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_capture_is_listed_in_the_manifest_beside_it(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "manifest.toml").write_text("[fixture]\n")
     capture(folder / "tiny.gguf", folder / "prompts.txt", tmp_path / "mine.gguf", max_rows=4)
@@ -149,12 +154,14 @@ def test_prompts_in_text_files_are_lines(tmp_path: Path) -> None:
     assert [(p.id, p.text) for p in prompts] == [("line-1", "one "), ("line-3", " two")]
 
 
+@pytest.mark.slow
 def test_capture_refuses_what_is_no_model(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "text.gguf").write_text("this is no model")
     message = refusal(tmp_path / "text.gguf", folder / "prompts.txt", tmp_path / "o.gguf")
     assert message.endswith("text.gguf: llama.cpp cannot load this model - check the GGUF file")
 
 
+@pytest.mark.slow
 def test_capture_refuses_a_truncated_model(folder: Path, tmp_path: Path) -> None:
     content = (folder / "tiny.gguf").read_bytes()
     (tmp_path / "cut.gguf").write_bytes(content[:-1000])
@@ -167,12 +174,14 @@ def test_capture_refuses_a_missing_model(folder: Path, tmp_path: Path) -> None:
     assert "none.gguf: cannot be read: No such file or directory" in message
 
 
+@pytest.mark.slow
 def test_capture_refuses_a_vocabulary_that_does_not_fit(folder: Path, tmp_path: Path) -> None:
     write_tiny_model(tmp_path / "m.gguf", n_embedded=N_VOCAB - 20)
     message = refusal(tmp_path / "m.gguf", folder / "prompts.txt", tmp_path / "o.gguf")
     assert "m.gguf: llama.cpp cannot load this model" in message
 
 
+@pytest.mark.slow
 def test_capture_survives_a_model_that_llama_cpp_dies_of(folder: Path, tmp_path: Path) -> None:
     write_tiny_model(tmp_path / "m.gguf", heads=32)  # heads of one value: no pair to rotate
     message = refusal(tmp_path / "m.gguf", folder / "prompts.txt", tmp_path / "o.gguf")
@@ -180,18 +189,21 @@ def test_capture_survives_a_model_that_llama_cpp_dies_of(folder: Path, tmp_path:
     assert "GGML_ASSERT" in message
 
 
+@pytest.mark.slow
 def test_capture_refuses_nan_logits(folder: Path, tmp_path: Path) -> None:
     write_tiny_model(tmp_path / "m.gguf", scale=float("nan"))
     message = refusal(tmp_path / "m.gguf", folder / "prompts.txt", tmp_path / "o.gguf")
     assert message.endswith("m.gguf: gives NaN for token 0 at prompt 'line-1', position 0")
 
 
+@pytest.mark.slow
 def test_capture_refuses_logits_too_large_for_float16(folder: Path, tmp_path: Path) -> None:
     write_tiny_model(tmp_path / "m.gguf", scale=1e5)
     message = refusal(tmp_path / "m.gguf", folder / "prompts.txt", tmp_path / "o.gguf", "float16")
     assert "prompt 'line-1', position 0, too large for float16 - use --dtype float32" in message
 
 
+@pytest.mark.slow
 def test_capture_refuses_a_prompt_longer_than_the_context(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "long.txt").write_text("x" * 64)
     message = refusal(folder / "tiny.gguf", tmp_path / "long.txt", tmp_path / "o.gguf")
@@ -207,6 +219,7 @@ def test_capture_refuses_bad_options(folder: Path, tmp_path: Path) -> None:
         capture(model, prompts, tmp_path / "o.gguf", max_rows=0)
 
 
+@pytest.mark.slow
 def test_capture_that_fails_keeps_the_old_file(folder: Path, tmp_path: Path) -> None:
     shutil.copy(folder / "all.gguf", tmp_path / "o.gguf")
     write_tiny_model(tmp_path / "m.gguf", scale=float("nan"))

@@ -96,6 +96,7 @@ def test_verify_has_a_line_for_each_fixture(folder: Path) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("place", ["first", "middle", "last"])
+@pytest.mark.slow
 def test_verify_refuses_a_flipped_bit(folder: Path, name: str, place: str) -> None:
     path = folder / f"{name}.gguf"
     size = path.stat().st_size
@@ -424,6 +425,7 @@ def test_repository_recording_holds_the_chains_of_the_code() -> None:
     assert held == recorded.CHAINS
 
 
+@pytest.mark.slow
 def test_repository_fixtures_are_made_again_byte_for_byte(tmp_path: Path) -> None:
     entry = read_manifest(fixtures.golden_folder())["small"]
     assert isinstance(entry, LogitsEntry)

@@ -110,6 +110,7 @@ def test_words_are_distinct_and_each_is_made_by_its_merge() -> None:
         known.add(word)
 
 
+@pytest.mark.slow
 def test_vocabulary_has_bytes_words_and_ends() -> None:
     vocab = read_vocab(model_path("random-128256"))
     assert n_vocab_of("random-128256") == len(vocab) == 128_256
@@ -143,6 +144,7 @@ def test_quick_profile_generates_few_tokens_of_one_prompt_at_128256() -> None:
     assert {(c.logits.n, c.steps) for c in cases} == {(128_256, 8)}
 
 
+@pytest.mark.slow
 def test_full_profile_generates_64_tokens_of_four_prompts_at_128256() -> None:
     cases = [c for c in expand(SUITE, "full") if "large-vocabulary" in c.id]
     assert len(cases) == 24

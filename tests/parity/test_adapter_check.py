@@ -9,6 +9,7 @@ WORKER = [sys.executable, "-m", "sampler_parity.harness.backends.worker"]
 
 
 @pytest.mark.parametrize("name", ["reference", "llama.cpp"])
+@pytest.mark.slow
 def test_our_own_backends_pass_every_check(name: str) -> None:
     checks = list(check_adapter([*WORKER, name]))
     assert [c.name for c in checks if c.passed is False] == []
@@ -27,6 +28,7 @@ def test_an_adapter_that_talks_garbage_fails_hello() -> None:
     assert "not a reply: 'hi'" in check.detail
 
 
+@pytest.mark.slow
 def test_an_adapter_that_writes_ids_outside_the_vocabulary_is_told() -> None:
     wrong = (
         "import numpy as np\n"
@@ -89,6 +91,7 @@ def checks_of(samplers: list[str], result: str) -> dict[str, Check]:
 
 
 @pytest.mark.parametrize("sampler", ["grammar", "grammar_lazy_patterns", "infill", "akunu"])
+@pytest.mark.slow
 def test_an_adapter_of_one_sampler_is_asked_to_run_it(sampler: str) -> None:
     right = checks_of([sampler], "c.ids, c.logits, c.p, c.sorted, c.selected")
     assert right[f"run {sampler}"].passed

@@ -38,6 +38,7 @@ def generated(case: Case, backend: Backend) -> tuple[p.GenerateReply, NDArray[np
     return done.reply, done.rows
 
 
+@pytest.mark.slow
 def test_full_profile_generates_128_tokens_of_at_least_200_prompts_on_six_chains() -> None:
     cases = [case for case in expand(SUITE, "full") if case.id.startswith(GOLDEN)]
     prompts = {tuple(c.logits.prompt) for c in cases if isinstance(c.logits, Decoded)}
@@ -46,6 +47,7 @@ def test_full_profile_generates_128_tokens_of_at_least_200_prompts_on_six_chains
     assert {c.steps for c in cases} == {128}
 
 
+@pytest.mark.slow
 def test_quick_profile_generates_32_tokens_of_four_prompts_on_six_chains() -> None:
     every = expand(SUITE, "quick")
     cases = [case for case in every if case.id.startswith(GOLDEN)]

@@ -186,6 +186,7 @@ def test_the_toys_are_where_contributing_says() -> None:
         assert f"`{path.replace('keep_even', 'NAME').replace('toy', 'NAME')}`" in text
 
 
+@pytest.mark.slow
 def test_the_toys_run_and_a_fault_is_caught(tree: Path) -> None:
     fault = "mutant/keep_even/odd"
     backends = ("-b", "reference", "-b", "toy", "-b", fault)
@@ -203,6 +204,7 @@ def test_the_toys_run_and_a_fault_is_caught(tree: Path) -> None:
     assert verdicts["toy/one-stays"].items() >= right.items()
 
 
+@pytest.mark.slow
 def test_the_toys_are_complete_and_in_every_list(tree: Path) -> None:
     assert complete(tree).returncode == 0
     asked = python(tree, "-c", LISTS)

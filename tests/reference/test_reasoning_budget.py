@@ -135,6 +135,7 @@ def test_budget_that_forces_nothing_lets_a_token_pass() -> None:
     ],
     ids=["é, bytes", "ascii", "€€, bytes"],
 )
+@pytest.mark.slow
 def test_budget_waits_beyond_the_end_of_a_character_of_byte_tokens(
     driver: Driver, tokens: list[int], expected: str
 ) -> None:

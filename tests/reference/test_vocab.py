@@ -97,6 +97,7 @@ def detokenized(libllama: Libllama, models: dict[str, int]) -> Callable[[str, in
 @example(text="a  b\n\n c")
 @example(text="x's 's  's")
 @examples
+@pytest.mark.slow
 def test_tokenize_gives_llama_cpps_tokens(
     tokenize: Callable[[str, bytes], list[int]], kind: str, text: str
 ) -> None:
@@ -110,6 +111,7 @@ def test_tokenize_gives_llama_cpps_tokens(
 @example(text="🙂".encode()[:3])
 @example(text=b"a" + "🙂".encode()[:2] + b"b")
 @examples
+@pytest.mark.slow
 def test_tokenize_of_broken_utf8_gives_llama_cpps_tokens(
     tokenize: Callable[[str, bytes], list[int]], kind: str, text: bytes
 ) -> None:

@@ -113,6 +113,7 @@ def test_an_alarm_of_holm_alone_fails_the_report(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".html", ".md", ".json"])
+@pytest.mark.slow
 def test_every_format_says_what_was_decided(tmp_path: Path, suffix: str) -> None:
     text = written(tmp_path, cell("the-cell", "undecided", 0.5), CALIBRATION)[suffix]
     for words in ("the-cell", "undecided", "a fault is caught", "9 of 10 runs", "lost tail"):
@@ -120,6 +121,7 @@ def test_every_format_says_what_was_decided(tmp_path: Path, suffix: str) -> None
     assert "<script>alert" not in text or suffix == ".json"
 
 
+@pytest.mark.slow
 def test_html_shows_the_power_curves_and_the_peers_rules(tmp_path: Path) -> None:
     text = written(tmp_path, CALIBRATION)[".html"]
     assert text.count("<svg") == 1

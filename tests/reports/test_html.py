@@ -68,6 +68,7 @@ def test_html_escapes_everything_that_others_choose(tmp_path: Path) -> None:
     assert "\u202e" not in text
 
 
+@pytest.mark.slow
 def test_html_loads_nothing_and_runs_nothing(tmp_path: Path) -> None:
     page = Page(full_page(tmp_path))
     assert not page.all("script", "iframe", "object", "embed", "img", "base", "form")
@@ -89,6 +90,7 @@ def test_html_tables_have_captions_and_scopes(tmp_path: Path) -> None:
     assert all(attributes.get("scope") in scopes for attributes in page.all("th"))
 
 
+@pytest.mark.slow
 def test_html_ids_are_unique_and_every_reference_has_its_target(tmp_path: Path) -> None:
     page = Page(full_page(tmp_path))
     ids = [attributes["id"] for _, attributes in page.elements if "id" in attributes]
@@ -192,6 +194,7 @@ def test_html_text_has_a_contrast_of_at_least_4_5(scheme: int) -> None:
     assert {pair: ratio for pair, ratio in low.items() if ratio < 4.5} == {}
 
 
+@pytest.mark.slow
 class TestInChromium:
     @pytest.mark.parametrize("width", [390, 1280])
     def test_html_does_not_overflow_and_its_console_is_silent(

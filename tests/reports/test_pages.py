@@ -88,6 +88,7 @@ def test_page_of_the_history_has_no_problem(tmp_path: Path) -> None:
         ("default-src 'none'", "default-src *", "no policy"),
     ],
 )
+@pytest.mark.slow
 def test_problems_of_a_page_are_found(tmp_path: Path, old: str, new: str, problem: str) -> None:
     pages = report_pages(tmp_path)
     text = pages["index.html"].replace(old, new, 1)
@@ -155,6 +156,7 @@ def test_index_of_many_bundles_fits_a_comment(tmp_path: Path) -> None:
     assert len((tmp_path / "overview" / "index.md").read_text()) <= MOST_CHARACTERS
 
 
+@pytest.mark.slow
 class TestInChromium:
     @pytest.mark.parametrize("width", [360, 1280])
     @pytest.mark.parametrize("name", [*PAGES, "history"])

@@ -180,6 +180,7 @@ def test_json_reads_back_as_the_same_report(bundle: Bundle) -> None:
     assert ThroughputReport.model_validate_json(text) == report(bundle)
 
 
+@pytest.mark.slow
 def test_html_shows_figures_pictures_and_the_self_check(bundle: Bundle) -> None:
     text = html(report(bundle))
     for shown in ("usual/V65536-n64", "62.5 [62.5, 62.5]", "10/10 stages in the graph", "40/40"):
@@ -188,6 +189,7 @@ def test_html_shows_figures_pictures_and_the_self_check(bundle: Bundle) -> None:
     assert "<script" not in text
 
 
+@pytest.mark.slow
 def test_html_escapes_what_others_choose(tmp_path: Path) -> None:
     hostile = timed(
         id=HOSTILE,
@@ -218,6 +220,7 @@ def test_terminal_says_verdicts_rates_and_alarms(bundle: Bundle) -> None:
 
 
 @pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.slow
 def test_html_does_not_overflow_and_its_console_is_silent(
     bundle: Bundle, see: See, width: int
 ) -> None:

@@ -36,6 +36,7 @@ def test_write_report_writes_the_formats_asked_for_and_nothing_else(tmp_path: Pa
     assert json.loads(written[0].read_text())["ok"] is True
 
 
+@pytest.mark.slow
 def test_write_report_makes_the_same_bytes_again(tmp_path: Path) -> None:
     bundle = hostile_bundle(tmp_path / "b")
     first = [path.read_bytes() for path in write_report([bundle], tmp_path / "1", ALL)]

@@ -41,6 +41,7 @@ rounds = 1
 """
 
 
+@pytest.mark.slow
 def test_timings_and_skip_ratios_end_when_the_timeout_says(tmp_path: Path) -> None:
     (tmp_path / "silent.py").write_text(SILENT)
     (tmp_path / "timing.toml").write_text(SUITE.partition("[[skip_ratio]]")[0])

@@ -55,11 +55,13 @@ def digest(folder: Path, constants: str, pool: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.slow
 def test_fuzz_cases_depend_on_the_seed_and_not_on_what_is_loaded(tmp_path: Path) -> None:
     alone = digest(tmp_path, "without", "unseen")
     assert len(alone) == 65
     assert digest(tmp_path, "with", "unseen") == alone
 
 
+@pytest.mark.slow
 def test_constants_of_what_is_loaded_would_change_the_cases(tmp_path: Path) -> None:
     assert digest(tmp_path, "without", "seen") != digest(tmp_path, "with", "seen")
