@@ -4,6 +4,7 @@ Who runs a backend by name, lists them, checks them (`make engines`), explains t
 sets them beside each other in a report reads the row. CONTRIBUTING.md says how one is added.
 """
 
+import sys
 from dataclasses import dataclass, field
 
 from sampler_parity.harness.verdicts import Verdict
@@ -169,6 +170,9 @@ _FAULTS = {
     "slow": "sampler_parity.harness.mutants.slow",
 }
 
+# Asks a build which of its devices run here: no engine, it samples nothing.
+_PROBES = {"llama.cpp/devices": f"{_PACKAGE}.llama_cpp.probe"}
+
 # Workers that the room of the token trie completes: they measure skip ratios, too.
 _WITH_TRIE = {
     "llama.cpp": "sampler_parity.harness.trie.llama_cpp",
@@ -177,4 +181,7 @@ _WITH_TRIE = {
 
 # Worker name -> the module that holds its class `Worker`.
 _MODULES = {row.name: f"{_PACKAGE}.{row.module}" for row in ENGINES.values() if row.module}
-WORKERS = _MODULES | _WITH_TRIE | _FAULTS
+WORKERS = _MODULES | _WITH_TRIE | _FAULTS | _PROBES
+
+# What runs a worker: its name and arguments follow.
+WORKER_COMMAND = [sys.executable, "-m", f"{_PACKAGE}.worker"]

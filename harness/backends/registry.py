@@ -1,11 +1,10 @@
 """Backends by their names: the command that runs one, and what it says of itself."""
 
 import shlex
-import sys
 from pathlib import Path
 
 from sampler_parity.harness.backends import names
-from sampler_parity.harness.backends.engines import ENGINES
+from sampler_parity.harness.backends.engines import ENGINES, WORKER_COMMAND
 from sampler_parity.harness.backends.llama_cpp import builds
 from sampler_parity.harness.backends.llama_cpp.signatures import known_release
 from sampler_parity.harness.bundle.info import BackendInfo
@@ -15,7 +14,6 @@ from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.reference.releases import NEWEST
 
 _FOLDER = Path(__file__).parent
-_WORKER = [sys.executable, "-m", "sampler_parity.harness.backends.worker"]
 TSAMPLER = _FOLDER / "tsampler"
 
 
@@ -37,7 +35,7 @@ def command_of(name: str) -> tuple[str, list[str]]:
     if row and row.command:
         program, script, *arguments = row.command
         return named.short, [program, str(_FOLDER / script), *arguments]
-    return named.short, [*_WORKER, named.engine, *_worker_arguments(named)]
+    return named.short, [*WORKER_COMMAND, named.engine, *_worker_arguments(named)]
 
 
 def _worker_arguments(named: names.BackendName) -> list[str]:
@@ -97,7 +95,7 @@ def inspect(name: str) -> BackendInfo:
 def about(process: BackendProcess) -> BackendInfo:
     """The same of a backend that may go on running."""
     shown = process.command
-    if shown[:3] == _WORKER:  # a bundle need not tell where our own Python lies
+    if shown[:3] == WORKER_COMMAND:  # a bundle need not tell where our own Python lies
         shown = [Path(shown[0]).name, *shown[1:]]
     try:
         hello = process.hello()

@@ -1,28 +1,17 @@
 """Capture: the logits of any model after the prompts of a file, as a fixture.
 
-The model runs in a process of its own (harness/golden/capture_worker.py), because a model file can
-make libllama abort. That process reads a Job on stdin, writes lines of JSON on stdout and, at the
-end, the fixture; everything that libllama prints goes to stderr.
+The model runs in the worker of llama.cpp (harness/golden/job.py asks it), because a model file can
+make libllama abort.
 """
 
-import contextlib
-import json
 import os
 import shlex
-import signal
-import subprocess
-import sys
-import tempfile
 from dataclasses import asdict
 from datetime import date
 from pathlib import Path
-from typing import IO
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.golden.capture_worker import Job, Prompt, rows_path
+from sampler_parity.harness.golden.job import Job, Prompt, run
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.manifest import (
     Configuration,
@@ -150,63 +139,3 @@ def digest_of_model(model: Path) -> str:
         return fixtures.digest(model)
     except OSError as error:
         raise InputError(model, f"cannot be read: {error.strerror}", "name a GGUF model") from None
-
-
-def run(job: Job) -> None:
-    """Do a job in a child process, showing its progress on stderr. Raises InputError."""
-    with tempfile.TemporaryFile() as errors, _progress() as progress:
-        child = subprocess.Popen(
-            [sys.executable, "-m", "sampler_parity.harness.golden.capture_worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-        )
-        assert child.stdin is not None
-        assert child.stdout is not None
-        try:
-            with contextlib.suppress(BrokenPipeError), child.stdin as stdin:
-                stdin.write(job.model_dump_json().encode())
-            finished = _follow(child.stdout, progress, job.model.name)
-            code = child.wait()
-        finally:
-            child.kill()
-            child.wait()
-            child.stdout.close()
-            rows_path(job.out).unlink(missing_ok=True)
-        if not finished:
-            errors.seek(0)
-            raise InputError(job.model, _last_words(code, errors), "is it a whole, sound model?")
-
-
-def _follow(lines: IO[bytes], progress: Progress, name: str) -> bool:
-    """Show what the child reports. Whether it finished; raises the InputError that it reports."""
-    task = progress.add_task(f"loading {name}", total=None)
-    for line in lines:
-        message = json.loads(line)
-        if "error" in message:
-            where, _, problem = message["error"].partition(": ")
-            raise InputError(where, problem)
-        if "finished" in message:
-            return True
-        progress.update(task, description=f"decoding with {name}", **message)
-    return False
-
-
-def _progress() -> Progress:
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("tokens"),
-        TimeRemainingColumn(),
-    )
-    return Progress(*columns, console=Console(stderr=True))
-
-
-def _last_words(code: int, errors: IO[bytes]) -> str:
-    how = f"the capture process failed with exit status {code}"
-    if code < 0:
-        how = f"llama.cpp died of this model with {signal.Signals(-code).name}"
-    lines = errors.read(1 << 20).decode(errors="replace").strip().splitlines()
-    said = [line for line in lines if "ASSERT" in line] or lines[-1:]
-    return f"{how}: {said[0]}" if said else how

@@ -20,9 +20,8 @@ from sampler_parity.harness.golden.capture import (
     entry_of,
     read_prompts,
     relative,
-    run,
 )
-from sampler_parity.harness.golden.capture_worker import DType, Job
+from sampler_parity.harness.golden.job import DType, Job, run
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.fixtures import Fixture
 from sampler_parity.harness.inputs.manifest import (

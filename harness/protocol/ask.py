@@ -27,6 +27,8 @@ _WITHOUT = {
     "uniforms": "takes no uniforms",
     "decode": "decodes no model",
     "generate": "decodes no model",
+    "capture": "captures no logits",
+    "devices": "asks no devices",
     "throughput": "decodes no sequences for timing",
     "skip_ratio": "has no native chain to put a trie into: use llama.cpp, llama.cpp@BUILD or "
     "llama.cpp@BUILD:DEVICE",
@@ -193,6 +195,32 @@ def decode(backend: Backend, model: str, n_vocab: int, tokens: list[int]) -> Row
     request = p.DecodeRequest(model=model, n_vocab=n_vocab, tokens=tokens, out=0)
     backend.ask(request, p.DecodeReply)
     return _logits(backend, len(tokens), n_vocab, "after token")
+
+
+def tokenize(backend: Backend, model: str, texts: list[str]) -> p.TokenizeReply:
+    """The tokens of each text, and what the model says of itself."""
+    claim(backend, "capture")
+    request = p.TokenizeRequest(model=model, texts=texts)
+    reply = backend.ask(request, p.TokenizeReply)
+    if len(reply.tokens) != len(texts):
+        raise backend.violation(f"tokens of {len(reply.tokens)} texts, asked for {len(texts)}")
+    return reply
+
+
+def capture(backend: Backend, request: p.CaptureRequest) -> Row:
+    """The logits at the positions asked for. NaN where the model gives it, or one is missing."""
+    claim(backend, "capture")
+    n = len(request.positions)
+    _blank(backend, n * request.n_vocab)
+    backend.ask(request.model_copy(update={"out": 0}), p.CaptureReply)
+    rows: Row = _written(backend, 0, n * request.n_vocab, np.float32)
+    return rows.reshape(n, request.n_vocab)
+
+
+def devices(backend: Backend) -> list[p.Device]:
+    """The devices of a build, and which of them run here."""
+    claim(backend, "devices")
+    return backend.ask(p.DevicesRequest(), p.DevicesReply).devices
 
 
 def generate(backend: Backend, request: p.GenerateRequest) -> Generated:

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import (
+    Capturer,
     Decoder,
+    DeviceProbe,
     Drawer,
     Generator,
     GraphGenerator,
@@ -139,6 +141,25 @@ def decode(worker: Worker, scratch: Scratch, request: p.DecodeRequest) -> p.Deco
     return p.DecodeReply()
 
 
+def tokenize(worker: Worker, request: p.TokenizeRequest) -> p.TokenizeReply:
+    if not isinstance(worker, Capturer):
+        raise Unsupported("captures no logits")
+    return worker.tokenize(request)
+
+
+def capture(worker: Worker, scratch: Scratch, request: p.CaptureRequest) -> p.CaptureReply:
+    if not isinstance(worker, Capturer):
+        raise Unsupported("captures no logits")
+    worker.capture(request, _logits(scratch, request.out, len(request.positions), request.n_vocab))
+    return p.CaptureReply()
+
+
+def devices(worker: Worker) -> p.DevicesReply:
+    if not isinstance(worker, DeviceProbe):
+        raise Unsupported("asks no devices")
+    return worker.devices()
+
+
 def generate(worker: Worker, scratch: Scratch, request: p.GenerateRequest) -> p.GenerateReply:
     if not isinstance(worker, Generator | GraphGenerator):
         raise Unsupported("decodes no model")
@@ -170,6 +191,12 @@ def answer(worker: Worker, scratch: Scratch, request: p.Request) -> p.Reply | p.
             return time_chain(worker, scratch, request)
         if isinstance(request, p.DecodeRequest):
             return decode(worker, scratch, request)
+        if isinstance(request, p.TokenizeRequest):
+            return tokenize(worker, request)
+        if isinstance(request, p.CaptureRequest):
+            return capture(worker, scratch, request)
+        if isinstance(request, p.DevicesRequest):
+            return devices(worker)
         if isinstance(request, p.GenerateRequest):
             return generate(worker, scratch, request)
         if isinstance(request, p.ThroughputRequest):

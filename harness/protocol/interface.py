@@ -77,6 +77,24 @@ class Decoder(Protocol):
 
 
 @runtime_checkable
+class Capturer(Protocol):
+    """A backend that records a model's logits after texts."""
+
+    def tokenize(self, request: p.TokenizeRequest) -> p.TokenizeReply:
+        """Raises InputError for a bad model."""
+
+    def capture(self, request: p.CaptureRequest, rows: NDArray[np.float32]) -> None:
+        """rows: [len(positions), n_vocab], to be filled. Raises InputError for a bad model."""
+
+
+@runtime_checkable
+class DeviceProbe(Protocol):
+    """A backend that says which devices run here."""
+
+    def devices(self) -> p.DevicesReply: ...
+
+
+@runtime_checkable
 class Drawer(Protocol):
     """An instance that draws many times from candidates without leaving its own code."""
 

@@ -47,7 +47,7 @@ class HelloReply(Message):
     capabilities: list[
         Literal[
             "run", "draws", "time", "decode", "generate", "throughput", "skip_ratio", "in_graph",
-            "whole_chain", "uniforms",
+            "whole_chain", "uniforms", "devices", "capture",
         ]
     ]  # fmt: skip
     samplers: list[str]
@@ -177,6 +177,63 @@ class DecodeReply(Message):
     ok: Literal[True] = True
 
 
+class TokenizeRequest(Message):
+    """Token ids of texts: special tokens parsed, begin-of-text added as the model says."""
+
+    do: Literal["tokenize"] = "tokenize"
+    model: str = Field(description="path of a GGUF file")
+    texts: list[str]
+
+
+class TokenizeReply(Message):
+    """tokens: of each text; none where the model makes none of it. n_context: as it was trained."""
+
+    ok: Literal[True] = True
+    tokens: list[list[int]]
+    n_vocab: int = Field(gt=0)
+    n_context: int
+
+
+class CaptureRequest(Message):
+    """Decode tokens with a model one at a time, by so many threads, from an empty context.
+
+    The logits after the tokens at `positions`, which rise, are written at `out`:
+    float32[len(positions), n_vocab]. n_context: how many tokens the context is made for.
+    """
+
+    do: Literal["capture"] = "capture"
+    model: str = Field(description="path of a GGUF file")
+    n_vocab: int
+    tokens: list[int] = Field(min_length=1)
+    positions: list[int] = Field(min_length=1)
+    n_context: int = Field(gt=0)
+    threads: int = Field(gt=0)
+    out: int = Field(ge=0)
+
+
+class CaptureReply(Message):
+    ok: Literal[True] = True
+
+
+class DevicesRequest(Message):
+    """Which devices of a build run here. The build is an argument of the backend's command."""
+
+    do: Literal["devices"] = "devices"
+
+
+class Device(Message):
+    """about: a GPU's name, or why the device does not run here."""
+
+    name: str
+    runs: bool
+    about: str = ""
+
+
+class DevicesReply(Message):
+    ok: Literal[True] = True
+    devices: list[Device]
+
+
 class GenerateRequest(Message):
     """Decode a prompt with a model, then n_tokens times: sample, accept, decode.
 
@@ -272,6 +329,9 @@ Request = Annotated[
     | DrawsRequest
     | TimeRequest
     | DecodeRequest
+    | TokenizeRequest
+    | CaptureRequest
+    | DevicesRequest
     | GenerateRequest
     | ThroughputRequest
     | SkipRatioRequest
@@ -284,6 +344,9 @@ Reply = (
     | DrawsReply
     | TimeReply
     | DecodeReply
+    | TokenizeReply
+    | CaptureReply
+    | DevicesReply
     | GenerateReply
     | ThroughputReply
     | SkipRatioReply

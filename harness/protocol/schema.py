@@ -21,6 +21,12 @@ def protocol_schema() -> str:
         | p.TimeReply
         | p.DecodeRequest
         | p.DecodeReply
+        | p.TokenizeRequest
+        | p.TokenizeReply
+        | p.CaptureRequest
+        | p.CaptureReply
+        | p.DevicesRequest
+        | p.DevicesReply
         | p.GenerateRequest
         | p.GenerateReply
         | p.ThroughputRequest

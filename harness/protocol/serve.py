@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.handlers import answer
 from sampler_parity.harness.protocol.interface import Worker
+from sampler_parity.harness.protocol.memory import limit_memory
 from sampler_parity.harness.protocol.scratch import Scratch
 
 
@@ -50,20 +51,9 @@ def _no_scratch(request: p.Request) -> str:
     return "say hello first"
 
 
-def _limit_memory() -> None:
-    """A request that wants all memory ends this process and not the machine."""
-    if sys.platform == "linux":  # elsewhere there is no such limit, or it is not kept
-        import resource
-
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        limit = memory // 2 if hard == resource.RLIM_INFINITY else min(hard, memory // 2)
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-
-
 def run_worker(make: Callable[[], Worker]) -> None:
     """Serve until bye. make: is called once nothing that is printed can be taken for a reply."""
-    _limit_memory()
+    limit_memory()
     replies = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     serve(make(), replies)

@@ -130,7 +130,7 @@ def test_the_list_names_devices_that_cannot_be_asked(cache: Path, tmp_path: Path
     builds.add(f"x={folder}")
     first, second = builds.describe()
     assert first == "x              b6673            unknown"
-    assert second.strip().startswith("not here: haswell, vulkan (Command ")
+    assert second.strip().startswith("not here: haswell, vulkan (exit status 1: OSError: ")
 
 
 @pytest.mark.parametrize(

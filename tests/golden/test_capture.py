@@ -8,7 +8,7 @@ import pytest
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.golden.capture import capture, read_prompts
-from sampler_parity.harness.golden.capture_worker import plan_rows
+from sampler_parity.harness.golden.job import plan_rows
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.fixtures import Fixture
 from sampler_parity.harness.inputs.manifest import LogitsEntry, read_manifest

@@ -1,10 +1,8 @@
 """Devices: chosen by name, their logits compared, samplers on their own logits, and the report."""
 
-import json
 import math
 import platform
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -127,18 +125,33 @@ def test_the_list_says_which_variants_run_here(
     assert "not here: mainframe (this processor lacks what it needs); vulkan (cannot be" in second
 
 
+@linux_only
+@pytest.mark.parametrize(
+    ("constructor", "says"), [("abort()", "signal SIGABRT"), ("sleep(60)", "no reply within 3 s")]
+)
+def test_a_library_that_aborts_or_hangs_is_listed_and_ends_no_list(
+    constructor: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(builds, "_PROBE_TIMEOUT_S", 3.0)
+    folder = folder_with_variant(tmp_path / "f", "mainframe", 1)
+    code = "#include <stdlib.h>\n#include <unistd.h>\n"
+    code += f"__attribute__((constructor)) static void on_load(void) {{ {constructor}; }}"
+    target = folder / "libggml-cpu-mainframe.so"
+    command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(target)]
+    subprocess.run(command, input=code, text=True, check=True)
+    builds.add(f"x={folder}", "v0.5.0")
+    first, second = builds.describe()
+    assert first == "x              v0.5.0           unknown"
+    assert second.strip() == f"not here: mainframe ({says})"
+
+
 def test_every_variant_of_a_build_runs_here_or_says_what_is_missing() -> None:
     build = builds.find("v0.5.0")
     if build is None:
         pytest.skip("build v0.5.0 is not in the cache: see docs/builds.md")
-    command = [
-        sys.executable,
-        "-m",
-        "sampler_parity.harness.backends.llama_cpp.devices",
-        build.folder,
-    ]
-    asked = subprocess.run(command, capture_output=True, check=True)  # a process holds one ggml
-    variants = {name: tuple(answer) for name, answer in json.loads(asked.stdout).items()}
+    devices_here = builds.probe(Path(build.folder))
+    variants = {device.name: (device.runs, device.about) for device in devices_here}
     assert {"x64", "sandybridge", "haswell", "skylakex", "cascadelake"} <= set(variants)
     assert variants.keys() == device_files(Path(build.folder)).keys()
     assert variants["x64"] == (True, "")

@@ -21,14 +21,20 @@ GENERATE = p.GenerateRequest(model="m", n_vocab=V, chain=TOP_K, prompt=[1], n_to
 THROUGHPUT = p.ThroughputRequest(
     model="m", n_vocab=V, chain=TOP_K, prompt=[1], n_tokens=2, sequences=3
 )
+CAPTURE = p.CaptureRequest(
+    model="m", n_vocab=V, tokens=[1, 2], positions=[1], n_context=2, threads=1, out=0
+)
 ASKED: dict[str, Callable[[Any], Any]] = {
     "run": lambda b: ask.run(b, SETTING, [ROW], STEPS),
     "draws": lambda b: ask.draws(b, SETTING, ROW, 3),
     "time": lambda b: ask.time(b, SETTING, ROW, 2),
     "decode": lambda b: ask.decode(b, "m", V, [1, 2]),
+    "capture": lambda b: ask.capture(b, CAPTURE),
+    "devices": lambda b: ask.devices(b),
     "generate": lambda b: ask.generate(b, GENERATE),
     "throughput": lambda b: ask.throughput(b, THROUGHPUT),
 }
+WITHOUT_CHAIN = ("decode", "capture", "devices")
 
 
 class Canned:
@@ -95,7 +101,7 @@ def test_a_capability_that_hello_does_not_claim_is_not_asked_for(what: str, cann
     assert (caught.value.verdict, backend.sent) == ("unsupported", 0)
 
 
-@pytest.mark.parametrize("what", [name for name in ASKED if name != "decode"])
+@pytest.mark.parametrize("what", [name for name in ASKED if name not in WITHOUT_CHAIN])
 def test_a_sampler_that_hello_does_not_claim_is_not_asked_for(what: str, canned: Any) -> None:
     backend = canned(nothing, {}, samplers=["dist"])
     with pytest.raises(BackendFailure, match="no sampler top_k") as caught:
@@ -135,6 +141,7 @@ OUTSIDE = "the reply points outside the scratch file"
         ("time", nothing, {"ns": [1]}, r"2 times were asked for: \[1\]"),
         ("time", nothing, {"ns": [1, -1]}, r"2 times were asked for: \[1, -1\]"),
         ("decode", cuts, {}, "the scratch file was cut"),
+        ("capture", cuts, {}, "the scratch file was cut"),
         ("generate", cuts, {"tokens": [1, 2]}, "the scratch file was cut"),
         ("generate", rows, {"tokens": [1]}, "1 tokens in the reply, asked for 2"),
         ("generate", rows, {"tokens": [1, 4]}, "token 4 is not in the vocabulary"),
@@ -167,6 +174,17 @@ def test_logits_that_were_not_written_do_not_pass(what: str, place: str, canned:
     with pytest.raises(BackendFailure, match=f"the logits {place} are missing") as caught:
         ASKED[what](canned(nothing, {"tokens": [1, 2]} if what == "generate" else {}))
     assert caught.value.verdict == "rejected"
+
+
+def test_tokens_of_another_number_of_texts_are_a_violation(canned: Any) -> None:
+    reply = {"tokens": [[1]], "n_vocab": V, "n_context": 8}
+    with pytest.raises(BackendFailure, match="tokens of 1 texts, asked for 2") as caught:
+        ask.tokenize(canned(nothing, reply), "m", ["a", "b"])
+    assert caught.value.verdict == "crashed"
+
+
+def test_captured_logits_that_were_not_written_are_no_numbers(canned: Any) -> None:
+    assert np.isnan(ask.capture(canned(nothing, {}), CAPTURE)).all()
 
 
 def test_a_run_comes_back_as_arrays(canned: Any) -> None:

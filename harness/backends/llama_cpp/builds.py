@@ -11,13 +11,13 @@ import platform
 import re
 import shutil
 import subprocess
-import sys
 import tarfile
 import tempfile
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
+from sampler_parity.harness.backends.engines import WORKER_COMMAND
 from sampler_parity.harness.backends.llama_cpp.build_files import (
     GPUS,
     HERE,
@@ -31,6 +31,10 @@ from sampler_parity.harness.backends.llama_cpp.signatures import order
 from sampler_parity.harness.backends.names import split_device
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.vocabularies import cache_folder
+from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol.interface import BackendFailure
+from sampler_parity.harness.protocol.messages import Device
+from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.strict import STRICT
 
 _PLATFORMS = {
@@ -143,26 +147,31 @@ def _devices(folder: Path) -> tuple[str, str]:
     """The devices that run here, and those that do not, with the reason."""
     if not device_files(folder):
         return "cpu (built in)", ""
-    command = [
-        sys.executable,
-        "-m",
-        "sampler_parity.harness.backends.llama_cpp.devices",
-        str(folder),
-    ]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=_PROBE_TIMEOUT_S, check=True)
-        devices: dict[str, tuple[bool, str]] = json.loads(done.stdout)
-    except (subprocess.SubprocessError, ValueError) as error:
-        return "unknown", f"{', '.join(device_files(folder))} ({error})"
+        devices = probe(folder)
+    except BackendFailure as failure:
+        return "unknown", f"{', '.join(device_files(folder))} ({failure})"
     usable = [
-        f"{name} ({about})" if about else name for name, (runs, about) in devices.items() if runs
+        f"{device.name} ({device.about})" if device.about else device.name
+        for device in devices
+        if device.runs
     ]
     reasons: dict[str, list[str]] = {}
-    for name, (runs, about) in devices.items():
-        if not runs:
-            reasons.setdefault(about, []).append(name)
+    for device in devices:
+        if not device.runs:
+            reasons.setdefault(device.about, []).append(device.name)
     lines = [f"{', '.join(names)} ({reason})" for reason, names in reasons.items()]
     return ", ".join(usable) or "none", "; ".join(lines)
+
+
+def probe(folder: Path) -> list[Device]:
+    """The devices of a folder, each with whether it runs here. Raises BackendFailure."""
+    command = [*WORKER_COMMAND, "llama.cpp/devices", str(folder)]
+    backend = BackendProcess("llama.cpp/devices", command, _PROBE_TIMEOUT_S)
+    try:
+        return ask.devices(backend)
+    finally:
+        backend.close()
 
 
 def add(what: str, release: str | None = None) -> Build:

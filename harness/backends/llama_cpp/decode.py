@@ -31,16 +31,19 @@ class Model:
 
     def check(self, n_vocab: int, tokens: list[int], further: int = 0) -> None:
         """Raises InputError for tokens, and further ones to come, that are another model's."""
+        self.check_vocabulary(n_vocab, tokens)
+        length = len(tokens) + further
+        if length > self.n_context:
+            problem = f"was trained on {self.n_context} tokens, {length} are asked for"
+            raise InputError(self.path, problem, "shorten the prompt or generate fewer")
+
+    def check_vocabulary(self, n_vocab: int, tokens: list[int]) -> None:
         if n_vocab != self.n_vocab:
             problem = f"has a vocabulary of {self.n_vocab} tokens, asked for {n_vocab}"
             raise InputError(self.path, problem, "name the model that the prompts were made for")
         foreign = [token for token in tokens if not 0 <= token < self.n_vocab]
         if foreign:
             raise InputError(self.path, f"has no token {foreign[0]}, which the prompt holds")
-        length = len(tokens) + further
-        if length > self.n_context:
-            problem = f"was trained on {self.n_context} tokens, {length} are asked for"
-            raise InputError(self.path, problem, "shorten the prompt or generate fewer")
 
     def __del__(self) -> None:
         if self.model:

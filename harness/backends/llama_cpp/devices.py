@@ -1,24 +1,17 @@
 """ggml's devices: the library of a build's folder that computes, and which of them run here.
 
 A build either links its devices or holds each as a library: libggml-cpu-haswell.so is a CPU variant
-and scores itself against this processor (0: cannot run), libggml-vulkan.so a GPU backend. As a
-program, `python -m sampler_parity.harness.backends.llama_cpp.devices FOLDER`, this asks every
-library of a folder and prints a JSON object: device -> [whether it runs here, what it is or why
-not].
+and scores itself against this processor (0: cannot run), libggml-vulkan.so a GPU backend.
 """
 
-import ctypes
-import json
 import os
-import sys
-from ctypes import CDLL, RTLD_GLOBAL, c_char_p, c_int, c_size_t, c_void_p
+from ctypes import CDLL, c_char_p, c_int, c_size_t, c_void_p
 from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.backends.llama_cpp.build_files import (
     GPUS,
     device_files,
-    needed_libraries,
 )
 from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.errors import InputError
@@ -97,7 +90,7 @@ class Devices:
 
     def _load_variant(self, variant: str) -> None:
         path = self._file(variant)
-        if _score(path) == 0:
+        if score(path) == 0:
             raise InputError(path.name, lacking(variant), "choose another device")
         self._load(path)
 
@@ -111,7 +104,7 @@ class Devices:
             self._load(self._file(device))
             files = device_files(self._folder)
             variants = [path for name, path in files.items() if name not in GPUS]
-            best = max(variants, key=_score, default=None)
+            best = max(variants, key=score, default=None)
             if best is not None:
                 self._load(best)
         kind = self._function("ggml_backend_reg_by_name")(registry)
@@ -156,40 +149,10 @@ def _open(path: Path) -> CDLL:
         raise InputError(path.name, f"cannot be loaded: {error}", _DRIVER) from None
 
 
-def _score(path: Path) -> int:
+def score(path: Path) -> int:
     """How well a CPU variant suits this processor; 0: not at all. 1 where it does not say."""
-    score = getattr(_open(path), "ggml_backend_score", None)
-    if score is None:
+    function = getattr(_open(path), "ggml_backend_score", None)
+    if function is None:
         return 1
-    score.restype, score.argtypes = c_int, []
-    return int(score())
-
-
-def probe(folder: Path) -> dict[str, tuple[bool, str]]:
-    """Each device of a folder: whether it runs here, and a GPU's name or the reason why not."""
-    libraries = [ctypes.CDLL(str(path), RTLD_GLOBAL) for path in needed_libraries(folder)]
-    answers = {}
-    for device, path in device_files(folder).items():
-        try:
-            answers[device] = (True, _probe(folder, libraries, device, path))
-        except InputError as error:
-            answers[device] = (False, str(error.args[1]))
-    return answers
-
-
-def _probe(folder: Path, libraries: list[CDLL], device: str, path: Path) -> str:
-    if device in GPUS:
-        return Devices(folder, libraries, device).name_of_gpu()
-    if _score(path) == 0:
-        raise InputError(path, lacking(device))
-    return ""
-
-
-def main() -> None:
-    replies = os.dup(1)
-    os.dup2(2, 1)  # ggml prints what it finds
-    os.write(replies, json.dumps(probe(Path(sys.argv[1]))).encode())
-
-
-if __name__ == "__main__":
-    main()
+    function.restype, function.argtypes = c_int, []
+    return int(function())

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends.llama_cpp.build_files import compiler_of
+from sampler_parity.harness.backends.llama_cpp.capture import capture, tokenize
 from sampler_parity.harness.backends.llama_cpp.decode import Model, decode, generate
 from sampler_parity.harness.backends.llama_cpp.libllama import (
     TOKEN_DATA,
@@ -25,7 +26,9 @@ from sampler_parity.harness.backends.llama_cpp.throughput import measure
 from sampler_parity.harness.backends.llama_cpp.words import Listener
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.vocabularies import vocab_path
+from sampler_parity.harness.protocol.memory import lift_memory_limit
 from sampler_parity.harness.protocol.messages import (
+    CaptureRequest,
     ChainSpec,
     DecodeRequest,
     GenerateReply,
@@ -33,6 +36,8 @@ from sampler_parity.harness.protocol.messages import (
     HelloReply,
     ThroughputReply,
     ThroughputRequest,
+    TokenizeReply,
+    TokenizeRequest,
 )
 
 
@@ -138,10 +143,10 @@ class Worker:
         devices = self.library.devices.describe()
         return f"{devices} | {self.library.llama_print_system_info().decode()}"
 
-    def _decodes(self) -> list[Literal["decode", "generate", "throughput"]]:
+    def _decodes(self) -> list[Literal["decode", "generate", "throughput", "capture"]]:
         """Contexts are made as v0.5.0 makes them; other releases lay out their parameters apart."""
         newest = self.library.release == NEWEST
-        return ["decode", "generate", "throughput"] if newest else []
+        return ["decode", "generate", "throughput", "capture"] if newest else []
 
     def _has(self, sampler: str) -> bool:
         try:
@@ -187,6 +192,13 @@ class Worker:
         model = self._load(request.model)
         model.check(request.n_vocab, request.tokens)
         decode(model, request, rows)
+
+    def tokenize(self, request: TokenizeRequest) -> TokenizeReply:
+        lift_memory_limit()  # a model of the user's own may take more than half of the memory
+        return tokenize(self._load(request.model), request)
+
+    def capture(self, request: CaptureRequest, rows: NDArray[np.float32]) -> None:
+        capture(self._load(request.model), request, rows)
 
     def generate(self, request: GenerateRequest, rows: NDArray[np.float32]) -> GenerateReply:
         model = self.model(request)
