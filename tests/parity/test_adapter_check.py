@@ -63,7 +63,7 @@ def test_an_adapter_that_places_a_stage_where_none_may_lie_is_told(edit: str, sa
         f"    return stage.model_copy(update=dict({edit})), end\n"
         "handlers._write = misplaced\n"
         "worker = reference.Worker()\n"
-        "worker.samplers = {'top_k': worker.samplers['top_k']}\n"  # each other one would crash as slowly
+        "worker.samplers = {'top_k': worker.samplers['top_k']}\n"  # others: as slow
         "serve.serve(worker, sys.stdout)\n"
     )
     checks = {check.name: check for check in check_adapter([sys.executable, "-c", wrong])}
