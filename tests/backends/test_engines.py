@@ -60,10 +60,10 @@ def test_a_wrong_engine_is_diverged_in_the_matrix(tmp_path: Path) -> None:
 
 @pytest.fixture
 def nothing_here(monkeypatch: pytest.MonkeyPatch) -> None:
-    def absent(name: str) -> BackendInfo:
-        return BackendInfo(command=[name], unavailable="the extra is not installed")
+    def absent(process: BackendProcess) -> BackendInfo:
+        return BackendInfo(command=process.command, unavailable="the extra is not installed")
 
-    monkeypatch.setattr(registry, "inspect", absent)
+    monkeypatch.setattr(registry, "about", absent)
 
 
 @pytest.mark.usefixtures("nothing_here")
