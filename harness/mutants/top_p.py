@@ -36,7 +36,9 @@ class MassInHalf(TopP):
     """The running sum is float16, which stops growing over a large vocabulary."""
 
     def _cut(self, p: floats.FloatArray) -> int | None:
-        return super()._cut(p.astype(np.float16))
+        mass = np.add.accumulate(p.astype(np.float16))
+        enough = (mass >= self.p) & (np.arange(1, len(p) + 1) >= self.min_keep)
+        return int(enough.argmax()) + 1 if enough.any() else None
 
 
 class AscendingMass(TopP):
