@@ -20,8 +20,8 @@ from sampler_parity.reference.releases import NEWEST
 T = TypeVar("T")
 Placed = list[tuple[str, T]]  # things to do, each with the suite that it is of
 
-# Seconds of one on one backend: means over the quick profile's suites of each kind, one core of a
-# Xeon. An estimate, and printed as one.
+# Seconds of one on one backend: a guess from the footers of quick runs on a busy two-core Xeon, not
+# a measurement of its own. It is printed as an estimate.
 SECONDS: dict[str, float] = {
     "stages": 0.01,
     "draws": 0.01,
