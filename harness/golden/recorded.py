@@ -6,7 +6,6 @@ selected token. One chain goes through all steps with its state; step i takes ro
 """
 
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
+from sampler_parity.harness.backends.engines import WORKER_COMMAND
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.fixtures import Facts, Fixture, Tensors
@@ -158,9 +158,7 @@ def record(logits: NDArray[Any], model: Path) -> tuple[Facts, Tensors]:
     """Run every chain on llama.cpp. logits: [rows, n_vocab]. Raises InputError where it fails."""
     n_rows = len(logits)
     rows = [step * n_rows // STEPS for step in range(STEPS)]
-    backend = BackendProcess(
-        "llama.cpp", [sys.executable, "-m", "sampler_parity.harness.backends.worker", "llama.cpp"]
-    )
+    backend = BackendProcess("llama.cpp", [*WORKER_COMMAND, "llama.cpp"])
     tensors: Tensors = {"rows": np.array(rows, np.int32)}
     try:
         for recorded in CHAINS:

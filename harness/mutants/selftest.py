@@ -24,6 +24,7 @@ from multiprocessing import get_context
 
 from pydantic import BaseModel
 
+from sampler_parity.harness.backends.engines import WORKER_COMMAND
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.mutants import MUTANTS, Mutant
 from sampler_parity.harness.mutants.adapters import ADAPTERS, TRIGGER, Adapter, trial_cases
@@ -227,9 +228,7 @@ def try_adapter(adapter: Adapter, timeout_s: float = HANG_TIMEOUT_S) -> AdapterR
 
 def false_alarms(cases: list[Case], worker: tuple[str, ...] = ("reference",)) -> list[str]:
     """The ids of cases on which a worker, the reference, does not do what is required."""
-    backend = BackendProcess(
-        "reference", [sys.executable, "-m", "sampler_parity.harness.backends.worker", *worker]
-    )
+    backend = BackendProcess("reference", [*WORKER_COMMAND, *worker])
     try:
         results = [execute(case, [backend]) for case in cases]
     finally:
@@ -238,7 +237,7 @@ def false_alarms(cases: list[Case], worker: tuple[str, ...] = ("reference",)) ->
 
 
 def _one_mutant(name: str, processes: bool = False) -> MutantResult:
-    command = [sys.executable, "-m", "sampler_parity.harness.backends.worker", "mutant", name]
+    command = [*WORKER_COMMAND, "mutant", name]
     backend: Backend = (
         BackendProcess(f"mutant/{name}", command, timeout_s=CASE_TIMEOUT_S)
         if processes
