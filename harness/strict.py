@@ -6,6 +6,7 @@ BaseModel itself and takes STRICT: ruff knows a pydantic model by that (RUF012).
 """
 
 import json
+from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -26,7 +27,28 @@ def schema_text(model: type[BaseModel]) -> str:
     return json.dumps(schema, indent=2, sort_keys=True) + "\n"
 
 
+ABOUT_KEYS = {"extra_forbidden": "remove it or correct its name", "missing": "add it"}
+_MENDS = ABOUT_KEYS | {"string_too_long": "shorten it"}
+
+
+class Mistake(NamedTuple):
+    """What to tell of a failed validation: pydantic's type of it, where, what, and the mend."""
+
+    type: str
+    location: tuple[int | str, ...]
+    reason: str
+    mend: str
+
+
+def mistake(error: ValidationError) -> Mistake:
+    """The mistake to show. Of a union every member complains; what is not about keys says most."""
+    errors = error.errors(include_url=False)
+    shown = next((e for e in errors if e["type"] not in ABOUT_KEYS), errors[0])
+    reason = shown["msg"].removeprefix("Value error, ")
+    return Mistake(shown["type"], shown["loc"], reason, _MENDS.get(shown["type"], ""))
+
+
 def first_mistake(error: ValidationError) -> str:
-    """Place and message of the first thing that is wrong: "chain.0.k: Field required"."""
-    first = error.errors(include_url=False)[0]
-    return f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+    """Place and reason in one line: "chain.0.k: Field required"."""
+    _, location, reason, _ = mistake(error)
+    return f"{'.'.join(str(part) for part in location)}: {reason}"

@@ -4,7 +4,6 @@ Laws are exact (reference/pipelines/akunu_law.py); only `pairs`, `windows` and `
 TV is the total variation distance.
 """
 
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -33,6 +32,7 @@ from sampler_parity.reference.pipelines.akunu_law import (
     gumbel_law,
     tail_probability,
 )
+from studies.sections import main
 
 VOCABULARY = 128256
 ROWS = range(0, 320, 20)  # of the golden fixture
@@ -324,16 +324,5 @@ SECTIONS: dict[str, Callable[[], list[str]]] = {
 }
 
 
-def main(names: list[str], sections: dict[str, Callable[[], list[str]]]) -> None:
-    """Print sections by name; all where none is named. Exit status 2 for an unknown one."""
-    unknown = [name for name in names if name not in sections]
-    if unknown:
-        sys.exit(f"section {unknown[0]!r}: unknown - use {', '.join(sections)}")
-    for name in names or sections:
-        print(f"{name}: {(sections[name].__doc__ or '').splitlines()[0]}")
-        for line in sections[name]():
-            print(f"  {line}")
-
-
 if __name__ == "__main__":
-    main(sys.argv[1:], SECTIONS)
+    main(__doc__, SECTIONS)

@@ -4,7 +4,6 @@ On the golden model's logits unless said otherwise; TV is the total variation di
 """
 
 import itertools
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +17,8 @@ from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.reference import Candidates, Chain, build_chain
 from sampler_parity.reference.pipelines.power_law import PRESETS, PowerLaw
 from sampler_parity.reference.samplers.adaptive_p import AdaptiveP
-from studies.akunu import main, tv
+from studies.akunu import tv
+from studies.sections import main
 
 ROWS = range(0, 320, 10)
 MIN_P = {"min_p": {"p": 0.02}}
@@ -258,4 +258,4 @@ SECTIONS: dict[str, Callable[[], list[str]]] = {
 }
 
 if __name__ == "__main__":
-    main(sys.argv[1:], SECTIONS)
+    main(__doc__, SECTIONS)

@@ -1,13 +1,12 @@
-"""Measures the claims of tsampler's documentation: `python -m studies.tsampler [PART]...`
+"""Measures the claims of tsampler's documentation: `python -m studies.tsampler [SECTION]...`
 
-Parts: modes, llama_cpp, temperature, arithmetic, penalties, hugging_face, times, memory; default
+Sections: modes, llama_cpp, temperature, arithmetic, penalties, hugging_face, times, memory; default
 all. The rows are the 320 of golden/small.gguf. `times` and `memory` run the TypeScript; the rest
 runs the reference, which the suites in suites/tsampler/ hold equal to it, to the bit.
 """
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -23,6 +22,7 @@ from sampler_parity.reference import Candidates, build_chain, floats
 from sampler_parity.reference.pipelines.tsampler import filters, sample, v8_math
 from sampler_parity.reference.pipelines.tsampler.history import TokenHistoryTracker
 from sampler_parity.reference.pipelines.tsampler.sample import SamplingParams
+from studies.sections import main
 
 Row = NDArray[np.float32]
 PLAIN = {"penalty_repeat": 1.0}
@@ -66,7 +66,7 @@ def compare(name: str, pairs: list[tuple[Candidates, Candidates]], n: int) -> No
 
 
 def modes() -> None:
-    print("fast against parity")
+    """Fast against parity."""
     rows = golden()
     settings: tuple[tuple[str, dict[str, Any]], ...] = (
         ("top_k 40, other defaults", {}),
@@ -88,7 +88,7 @@ def modes() -> None:
 
 
 def llama_cpp() -> None:
-    print("parity mode against llama.cpp v0.5.0, the same parameters")
+    """Parity mode against llama.cpp v0.5.0, the same parameters."""
     rows, keep = golden(), {"min_keep": 0}
     tail = [{"top_p": {"p": 0.95, **keep}}, {"min_p": {"p": 0.05, **keep}}]
     warm: dict[str, Any] = {"temp": {"temp": 0.8}}
@@ -120,7 +120,7 @@ def llama_cpp() -> None:
 
 
 def temperature() -> None:
-    print("temperature before the filters against behind them")
+    """Temperature before the filters against behind them."""
     rows = golden()
     settings: tuple[tuple[str, dict[str, Any]], ...] = (
         ("top_k 40 alone", {"top_p": 1.0, "min_p": 0.0}),
@@ -141,7 +141,7 @@ def temperature() -> None:
 
 
 def arithmetic() -> None:
-    print("V8's exp and log (fdlibm) against glibc's, in double")
+    """V8's exp and log (fdlibm) against glibc's, in double."""
     rng = np.random.default_rng(0)
     x = rng.uniform(-50, 0, 2_000_000)
     for name, a, b in (
@@ -153,7 +153,7 @@ def arithmetic() -> None:
 
 
 def penalties() -> None:
-    print("penalties against llama.cpp's, one occurrence of every token, logits that differ")
+    """Penalties against llama.cpp's, one occurrence of every token, logits that differ."""
     row = np.random.default_rng(0).normal(0, 3, 100_000).astype(np.float32)
     for repeat, freq, present in (
         (1.1, 0.0, 0.0),
@@ -180,7 +180,7 @@ def penalties() -> None:
 
 
 def hugging_face() -> None:
-    print("Hugging Face: logits 4, -4 and 0 of seen tokens, repetition penalty 2")
+    """Hugging Face: logits 4, -4 and 0 of seen tokens, repetition penalty 2."""
     try:
         import torch
         import transformers
@@ -193,7 +193,7 @@ def hugging_face() -> None:
 
 
 def times() -> None:
-    print("milliseconds for a token, median of 30 (zipf logits, no penalties)")
+    """Milliseconds for a token, median of 30 (zipf logits, no penalties)."""
     keep = {"min_keep": 0}
     default = (
         {"top_p": {"p": 0.95, **keep}},
@@ -255,7 +255,7 @@ console.log(JSON.stringify({perToken, slots: [64, 256, 512, full.capacity]}));
 
 
 def memory() -> None:
-    print("memory of our TypeScript, V = 65,536")
+    """Memory of our TypeScript, V = 65,536."""
     script = _ALLOCATIONS % (registry.TSAMPLER / "dist" / "api" / "index.js").as_uri()
     # A young generation so large that nothing is collected between the two readings.
     command = ["node", "--expose-gc", "--max-semi-space-size=512", "--min-semi-space-size=512"]
@@ -269,7 +269,7 @@ def memory() -> None:
         print(f"  workspace of {slots:,} slots: {24 * slots:,} bytes")
 
 
-PARTS: dict[str, Callable[[], None]] = {
+SECTIONS: dict[str, Callable[[], None]] = {
     "modes": modes,
     "llama_cpp": llama_cpp,
     "temperature": temperature,
@@ -281,5 +281,4 @@ PARTS: dict[str, Callable[[], None]] = {
 }
 
 if __name__ == "__main__":
-    for part in sys.argv[1:] or list(PARTS):
-        PARTS[part]()
+    main(__doc__, SECTIONS)

@@ -1,13 +1,13 @@
 """Measures the smaller claims of tsampler's documentation:
-`python -m studies.tsampler_small [PART]...`
 
-Parts: pool, penalty, seeds, growth, filters; default all. `growth`, `filters` and `seeds` run the
-TypeScript, `seeds` llama.cpp, too.
+`python -m studies.tsampler_small [SECTION]...`
+
+Sections: pool, penalty, seeds, growth, filters; default all. `growth`, `filters` and `seeds` run
+the TypeScript, `seeds` llama.cpp, too.
 """
 
 import json
 import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -19,11 +19,12 @@ from sampler_parity.harness.inputs.logits import FAMILIES
 from sampler_parity.harness.protocol import ask
 from sampler_parity.reference import Candidates, build_chain
 from sampler_parity.reference.pipelines.tsampler.metrics import entropy
+from studies.sections import main
 from studies.tsampler import golden
 
 
 def pool() -> None:
-    print("typical-p's pool: the entropy over the k largest logits against that over all 4,096")
+    """Typical-p's pool: the entropy over the k largest logits against that over all 4,096."""
     rows = golden()
     whole = np.array([entropy(row) for row in rows])
     for k in (40, 256, 512):
@@ -33,7 +34,7 @@ def pool() -> None:
 
 
 def penalty() -> None:
-    print("repetition penalty 1.1 on the 64 likeliest tokens of each row, all in the history")
+    """Repetition penalty 1.1 on the 64 likeliest tokens of each row, all in the history."""
     raised = lowered = swapped = 0
     for row in golden():
         seen = np.argsort(-row)[:64]
@@ -51,7 +52,7 @@ def penalty() -> None:
 
 
 def seeds() -> None:
-    print("20 generators one after the other without a seed, first of 100,000 equal tokens")
+    """20 generators one after the other without a seed, first of 100,000 equal tokens."""
     n = 100_000
     process = registry.start("llama.cpp")
     try:
@@ -70,7 +71,7 @@ def seeds() -> None:
 
 
 def growth() -> None:
-    print("workspace from 40 to 512 slots, microseconds in all, median of 200")
+    """Workspace from 40 to 512 slots, microseconds in all, median of 200."""
     script = """
         import * as api from "%s";
         const times = [];
@@ -94,7 +95,7 @@ def _node(script: str) -> str:
 
 
 def filters() -> None:
-    print("milliseconds of single filters, median of 30, V = 65,536 (zipf logits)")
+    """Milliseconds of single filters, median of 30, V = 65,536 (zipf logits)."""
     n = 65_536
     top: Callable[[int], dict[str, Any]] = lambda k: {"tsampler_top_k": {"k": k}}  # noqa: E731
     chains: dict[str, list[dict[str, Any]]] = {
@@ -113,7 +114,7 @@ def filters() -> None:
         process.close()
 
 
-PARTS: dict[str, Callable[[], None]] = {
+SECTIONS: dict[str, Callable[[], None]] = {
     "pool": pool,
     "penalty": penalty,
     "seeds": seeds,
@@ -122,5 +123,4 @@ PARTS: dict[str, Callable[[], None]] = {
 }
 
 if __name__ == "__main__":
-    for part in sys.argv[1:] or list(PARTS):
-        PARTS[part]()
+    main(__doc__, SECTIONS)

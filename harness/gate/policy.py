@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from sampler_parity.harness.bundle.records.distribution import Decision, Kind
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import STRICT, mistake
 from sampler_parity.harness.verdicts import Verdict
 
 # Patterns are those of a shell: * is anything, ? one character.
@@ -194,14 +194,9 @@ def read_policy(path: Path | None) -> PolicyFile:
 
 def _explained(error: ValidationError) -> tuple[str, str]:
     """Problem, with its place in the file, and mend of the first thing that is wrong."""
-    first = error.errors(include_url=False)[0]
-    mend = {
-        "extra_forbidden": "remove it or correct its name",
-        "missing": "add it",
-    }.get(first["type"], "see docs/gate.md")
-    reason = first["msg"].removeprefix("Value error, ")
-    place = place_of(first["loc"])
-    return f"{place}: {reason}" if place else reason, mend
+    _, location, reason, mend = mistake(error)
+    place = place_of(location)
+    return f"{place}: {reason}" if place else reason, mend or "see docs/gate.md"
 
 
 def place_of(location: tuple[int | str, ...]) -> str:

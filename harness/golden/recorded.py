@@ -24,7 +24,7 @@ from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import STRICT, first_mistake
 from sampler_parity.reference import Candidates, ChainError, UndefinedInputError, build_chain
 
 STEPS = 40
@@ -212,7 +212,7 @@ def chains_of(path: Path, fixture: Fixture) -> list[Recorded]:
                 problem = f"chain {recorded.id}: p has a NaN at position {bad[0]}"
                 raise InputError(path, problem, again)
     except ValidationError as error:
-        raise InputError(path, f"a chain is malformed: {error.errors()[0]['msg']}", again) from None
+        raise InputError(path, f"a chain is malformed: {first_mistake(error)}", again) from None
     except (KeyError, TypeError) as error:
         raise InputError(path, f"is no recording: {error} is missing", again) from None
     return chains

@@ -22,7 +22,7 @@ from sampler_parity.harness.suite.blocks.throughput import Width, WidthGrid
 from sampler_parity.harness.suite.blocks.timing import TimedChain, TimedGrid
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.checked import Checked
-from sampler_parity.harness.suite.model import Suite, explain, first_of
+from sampler_parity.harness.suite.model import Suite, explain, reason_of
 
 Profile = Literal["quick", "full"]
 T = TypeVar("T")
@@ -198,7 +198,7 @@ def _placed(path: Path, place: str) -> Iterator[None]:
     try:
         yield
     except ValidationError as error:
-        raise InputError(path, f"{place}: {first_of(error)[1]}") from None
+        raise InputError(path, f"{place}: {reason_of(error).reason}") from None
     except ValueError as error:
         raise InputError(path, f"{place}: {error}") from None
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Discriminator, Tag, ValidationError
 
 from sampler_parity.harness.protocol.messages import ChainSpec
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import ABOUT_KEYS, STRICT, Mistake, mistake
 from sampler_parity.harness.suite.blocks.decode import Decodings
 from sampler_parity.harness.suite.blocks.distribution import (
     Coupled,
@@ -93,7 +93,7 @@ BLOCKS = tuple(name for name in Suite.model_fields if name not in _OF_FILE)
 
 def explain(error: ValidationError, data: dict[str, Any]) -> tuple[str, str]:
     """Problem and mend of the first thing that is wrong: block with its id, field, reason."""
-    location, reason, mend = first_of(error)
+    _, location, reason, mend = reason_of(error)
     place = [str(part) for part in location]
     if len(location) >= 2 and location[0] in BLOCKS and isinstance(location[1], int):
         block = data[location[0]][location[1]]
@@ -104,21 +104,10 @@ def explain(error: ValidationError, data: dict[str, Any]) -> tuple[str, str]:
     return f"{': '.join(part for part in place if part)}: {reason}", mend
 
 
-def first_of(error: ValidationError) -> tuple[tuple[int | str, ...], str, str]:
-    """Location, reason and mend of the error to show.
-
-    Of a union (logits) every member complains; what is not about keys says most.
-    """
-    errors = error.errors(include_url=False)
-    about_keys = ("extra_forbidden", "missing")
-    chosen = next((e for e in errors if e["type"] not in about_keys), errors[0])
-    reason = chosen["msg"].removeprefix("Value error, ")
-    mend = {
-        "extra_forbidden": "remove it or correct its name",
-        "missing": "add it",
-        "string_too_long": "shorten it",
-    }.get(chosen["type"], "")
-    if "logits" in chosen["loc"] and chosen["type"] in about_keys:
-        reason = "must be {values}, {probs}, {family, n, seed}, {log_of_id} or {golden, row}"
-        mend = ""
-    return chosen["loc"], reason, mend
+def reason_of(error: ValidationError) -> Mistake:
+    """The mistake to show. Of logits no single member of the union is meant by wrong keys."""
+    shown = mistake(error)
+    if "logits" not in shown.location or shown.type not in ABOUT_KEYS:
+        return shown
+    members = "must be {values}, {probs}, {family, n, seed}, {log_of_id} or {golden, row}"
+    return shown._replace(reason=members, mend="")

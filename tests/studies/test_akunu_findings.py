@@ -2,11 +2,13 @@
 
 import re
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from sampler_parity.harness.suite.file import expand, find_suites
-from studies import akunu, power_law
+from studies import akunu, power_law, tsampler, tsampler_small
+from studies.sections import main
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 PAGES = {"findings-akunu.md": "akunu", "findings-power-law.md": "power_law"}
@@ -49,15 +51,26 @@ def test_every_test_that_a_page_of_findings_names_exists(page: str) -> None:
 
 
 def test_measurements_print_a_section_by_name(capsys: pytest.CaptureFixture[str]) -> None:
-    akunu.main(["kernel"], power_law.SECTIONS)
+    main("", power_law.SECTIONS, ["kernel"])
     printed = capsys.readouterr().out
     assert printed.startswith("kernel: The weight exp(logit) by distance")
     assert "1 widths away: 0.00674" in printed  # exp(5 - 10)
 
 
-def test_measurements_refuse_an_unknown_section() -> None:
-    with pytest.raises(SystemExit, match="section 'bias': unknown - use order, cap"):
-        akunu.main(["bias"], akunu.SECTIONS)
+def test_measurements_refuse_an_unknown_section(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main("", akunu.SECTIONS, ["bias"])
+    assert "section 'bias': unknown - use order, cap" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("study", [akunu, power_law, tsampler, tsampler_small])
+def test_the_help_of_a_study_lists_its_sections_and_runs_none(
+    study: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(study.__doc__ or "", study.SECTIONS, ["--help"])
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "; ".join(study.SECTIONS) in printed
 
 
 def test_order_of_the_filters_moves_the_law() -> None:
