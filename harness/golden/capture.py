@@ -11,12 +11,11 @@ from datetime import date
 from pathlib import Path
 
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.golden.configuration import Configuration, configuration
 from sampler_parity.harness.golden.job import Job, Prompt, run
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.manifest import (
-    Configuration,
     LogitsEntry,
-    configuration,
     register,
 )
 

@@ -21,14 +21,13 @@ from sampler_parity.harness.golden.capture import (
     read_prompts,
     relative,
 )
+from sampler_parity.harness.golden.configuration import Configuration, configuration
 from sampler_parity.harness.golden.job import DType, Job, run
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.fixtures import Fixture
 from sampler_parity.harness.inputs.manifest import (
-    Configuration,
     LogitsEntry,
     ResultsEntry,
-    configuration,
     read_manifest,
     register,
 )

@@ -4,36 +4,19 @@ The file is written by this module only; nobody edits it by hand.
 """
 
 import json
-import sys
 import tomllib
-from dataclasses import dataclass
 from datetime import date
-from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.errors import InputError, cannot_write
-from sampler_parity.harness.protocol.interface import BackendFailure
-from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.strict import STRICT, first_mistake
 
 _HEADER = (
     "# Written by `sampler-parity capture` and `sampler-parity golden regenerate`; see README.md.\n"
 )
-
-
-@dataclass(frozen=True)
-class Configuration:
-    """What the bytes of a fixture may depend on beside its inputs."""
-
-    llama_cpp: str
-    system_info: str
-    cpu: str
-    libc: str
-    gguf: str
 
 
 class Provenance(BaseModel):
@@ -79,21 +62,6 @@ class ResultsEntry(Provenance):
 
 Entry = Annotated[LogitsEntry | ResultsEntry, Field(discriminator="kind")]
 _entry: TypeAdapter[LogitsEntry | ResultsEntry] = TypeAdapter(Entry)
-
-
-def configuration() -> Configuration:
-    """The configuration here. Raises InputError where llama.cpp does not run."""
-    backend = BackendProcess(
-        "llama.cpp", [sys.executable, "-m", "sampler_parity.harness.backends.worker", "llama.cpp"]
-    )
-    try:
-        hello = backend.hello()
-    except BackendFailure as failure:
-        raise InputError("llama.cpp", f"does not run here: {failure}", "run `make setup`") from None
-    finally:
-        backend.close()
-    ours = machine.describe()
-    return Configuration(hello.version, hello.device.strip(), ours.cpu, ours.libc, version("gguf"))
 
 
 def read_manifest(folder: Path) -> dict[str, LogitsEntry | ResultsEntry]:

@@ -11,12 +11,12 @@ import pytest
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.golden import recorded, verify
+from sampler_parity.harness.golden.configuration import configuration
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.fixtures import Tensors
 from sampler_parity.harness.inputs.manifest import (
     LogitsEntry,
     ResultsEntry,
-    configuration,
     read_manifest,
     register,
     write_manifest,

@@ -1,0 +1,33 @@
+"""What the bytes of a golden fixture may depend on beside its inputs, as it is on this machine."""
+
+from dataclasses import dataclass
+from importlib.metadata import version
+
+from sampler_parity.harness.backends import registry
+from sampler_parity.harness.bundle import machine
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.protocol.interface import BackendFailure
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """The fields of a manifest's entry that say where it was made."""
+
+    llama_cpp: str
+    system_info: str
+    cpu: str
+    libc: str
+    gguf: str
+
+
+def configuration() -> Configuration:
+    """The configuration here. Raises InputError where llama.cpp does not run."""
+    backend = registry.start("llama.cpp")
+    try:
+        hello = backend.hello()
+    except BackendFailure as failure:
+        raise InputError("llama.cpp", f"does not run here: {failure}", "run `make setup`") from None
+    finally:
+        backend.close()
+    ours = machine.describe()
+    return Configuration(hello.version, hello.device.strip(), ours.cpu, ours.libc, version("gguf"))
