@@ -4,11 +4,11 @@ PAGES is the list of them; nothing else knows which there are. `summary_lines` i
 shows of a bundle.
 """
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from sampler_parity.harness.bundle import disk
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
 from sampler_parity.harness.errors import InputError, cannot_write
 from sampler_parity.reports.pages.compare.page import COMPARE
@@ -78,20 +78,11 @@ def _texts(pages: Sequence[Made[Any, Any]], formats: Sequence[str]) -> dict[str,
 
 
 def write_texts(folder: Path, texts: dict[str, str]) -> list[Path]:
-    """Files by name. Raises InputError where the folder cannot be written."""
+    """Files by name, each whole or not at all. Raises InputError where one cannot be written."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return [_write(folder / name, text) for name, text in texts.items()]
+        for name, text in texts.items():
+            disk.write_whole(folder / name, text.encode())
     except OSError as error:
         raise cannot_write(folder, error, "choose another -o") from None
-
-
-def _write(path: Path, text: str) -> Path:
-    """Whole or not at all: an older report stays until the new one is complete."""
-    part = path.with_name(path.name + ".part")
-    try:
-        part.write_text(text, encoding="utf-8", newline="\n")
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
-    return path
+    return [folder / name for name in texts]

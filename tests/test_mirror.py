@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-BESIDE_ROOMS = {"project", "reference", "reports", "studies", "support"}
+BESIDE_ROOMS = {"attack", "project", "reference", "reports", "studies", "support"}
 
 
 def imports_of_tests(root: Path) -> list[str]:

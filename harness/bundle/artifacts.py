@@ -7,13 +7,14 @@
 A file is there whole or not at all.
 """
 
-from collections.abc import Callable
+import io
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.harness.bundle import disk
 from sampler_parity.harness.errors import cannot_write
 
 FREE_SPACE = "free space, then run with --resume"
@@ -36,22 +37,20 @@ def _stem(case: str, backend: str) -> str:
 
 
 def write_arrays(path: Path, **arrays: Any) -> None:
-    _write(path, lambda: np.savez_compressed(path, **arrays))
+    content = io.BytesIO()
+    np.savez_compressed(content, **arrays)
+    write_content(path, content.getvalue())
 
 
 def write_row(path: Path, row: NDArray[np.float32]) -> None:
-    _write(path, lambda: np.save(path, row))
+    content = io.BytesIO()
+    np.save(content, row)
+    write_content(path, content.getvalue())
 
 
 def write_content(path: Path, content: bytes) -> None:
-    """What was written elsewhere."""
-    _write(path, lambda: path.write_bytes(content))
-
-
-def _write(path: Path, write: Callable[[], object]) -> None:
     """Raises InputError where the disk is full; then no part of the file is left."""
     try:
-        write()
+        disk.write_whole(path, content)
     except OSError as error:
-        path.unlink(missing_ok=True)
         raise cannot_write(path, error, FREE_SPACE) from None

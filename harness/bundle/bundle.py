@@ -4,22 +4,21 @@
     results.jsonl   Header, then a result a line as they end, then Footer
     artifacts/      arrays of what diverged, one .npz a case and backend
 
-Lines are flushed as they are written, so a killed run loses at most the line being written, and
-that torn line is dropped when the run is resumed. Without its footer a bundle is unfinished.
+Here it is read; harness/bundle/writer.py writes it. A bundle says one thing: without its footer it
+is unfinished, and one that has a result twice, another number of results than its footer states, or
+records that are not those it was closed with is refused.
 """
 
 import hashlib
 import json
-import os
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, get_args
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
-from sampler_parity.harness.bundle.artifacts import FREE_SPACE
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.calibration import CalibrationResult
 from sampler_parity.harness.bundle.records.case import CaseResult
@@ -31,8 +30,7 @@ from sampler_parity.harness.bundle.records.skip_ratio import SkipRatioResult
 from sampler_parity.harness.bundle.records.throughput import ThroughputResult
 from sampler_parity.harness.bundle.records.timing import TimingResult
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
-from sampler_parity.harness.errors import InputError, cannot_write
-from sampler_parity.harness.protocol.messages import to_line
+from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.strict import first_mistake
 
 Result = (
@@ -48,6 +46,7 @@ Result = (
 )
 Record = Header | Result | Footer
 _FRAME = ("header", "footer")
+_AGAIN = "make the bundle again"
 _RECORDS: dict[str, type[Record]] = {
     kind.model_fields["kind"].default: kind for kind in get_args(Record)
 }
@@ -82,80 +81,12 @@ class Bundle:
         return not any(tested) and any(measured)
 
 
-@dataclass
-class BundleWriter:
-    """Appends to a bundle. done holds the ids that it already has (of a resumed run)."""
-
-    folder: Path
-    info: RunInfo
-    done: set[str] = field(default_factory=set)
-
-    def append(self, *records: BaseModel) -> None:
-        """Write records and hand them to the system. Raises InputError when the disk is full."""
-        path = self.folder / "results.jsonl"
-        lines = "".join(to_line(record) + "\n" for record in records)
-        whole = path.stat().st_size
-        try:
-            with path.open("ab") as file:
-                file.write(lines.encode())
-                file.flush()
-        except OSError as error:
-            os.truncate(path, whole)  # keep what is readable readable
-            raise cannot_write(path, error, FREE_SPACE) from None
-
-
-def create(folder: Path, info: RunInfo) -> BundleWriter:
-    """A new bundle. Raises InputError where one already is, or the folder cannot be written."""
-    if (folder / "results.jsonl").exists():
-        raise InputError(folder, "holds a bundle already", "use --resume or another -o")
-    try:
-        (folder / "artifacts").mkdir(parents=True, exist_ok=True)
-        (folder / "run.json").write_text(info.model_dump_json(indent=2) + "\n")
-        header = folder / "results.jsonl.new"
-        header.write_text(Header().model_dump_json() + "\n")
-        header.replace(folder / "results.jsonl")  # a bundle has its header or is none
-    except OSError as error:
-        raise cannot_write(folder, error, "choose another -o") from None
-    return BundleWriter(folder, info)
-
-
-def resume(folder: Path, info: RunInfo) -> BundleWriter:
-    """Go on with an unfinished bundle; a torn last line is cut off.
-
-    Raises InputError if it is another run: other suites, profile, seed or backends.
-    """
-    old = read_info(folder)
-    for key in ("version", "suites", "profile", "seed", "only"):
-        if getattr(old, key) != getattr(info, key):
-            raise InputError(
-                folder, f"was made with another {key}", "run again without --resume, to another -o"
-            )
-    if old.backends.keys() != info.backends.keys():
-        raise InputError(folder, f"was made with backends {', '.join(old.backends)}")
-    for name, backend in info.backends.items():
-        if backend.reference != old.backends[name].reference:
-            judge = old.backends[name].reference
-            raise InputError(folder, f"judged {name} by {judge}", f"use --reference {judge}")
-    path = folder / "results.jsonl"
-    good = 0
-    done: set[str] = set()
-    footer_at: int | None = None
-    for end, record in _records(path, torn_ok=True):
-        if isinstance(record, Footer):
-            footer_at = good
-        elif isinstance(record, Result):
-            done.add(record.id)
-        good = end
-    os.truncate(path, good if footer_at is None else footer_at)
-    return BundleWriter(folder, old, done)
-
-
 def done_ids(folder: Path) -> set[str]:
     """The ids of the results that a bundle, finished or not, has; none where there is no bundle."""
     path = folder / "results.jsonl"
     if not path.exists():
         return set()
-    return {r.id for _, r in _records(path, torn_ok=True) if isinstance(r, Result)}
+    return {r.id for _, r in records_of(path, torn_ok=True) if isinstance(r, Result)}
 
 
 def read(folder: Path) -> Bundle:
@@ -165,7 +96,7 @@ def read(folder: Path) -> Bundle:
     """
     info = read_info(folder)
     by_kind: dict[str, list[Any]] = defaultdict(list)
-    for _, record in _records(folder / "results.jsonl", torn_ok=False):
+    for _, record in records_of(folder / "results.jsonl", torn_ok=False):
         by_kind[record.kind].append(record)
     for kind in ("case", "decode", "distribution"):
         by_kind[kind].sort(key=lambda result: (result.suite, result.id))
@@ -198,22 +129,22 @@ def read_finished(folder: Path) -> Bundle:
         raise InputError(
             path,
             f"holds {len(bundle.cases)} cases, its footer says {bundle.footer.cases}",
-            "make the bundle again",
+            _AGAIN,
         )
     if bundle.footer.cells != len(bundle.cells):
         raise InputError(
             path,
             f"holds {len(bundle.cells)} distribution tests, its footer says {bundle.footer.cells}",
-            "make the bundle again",
+            _AGAIN,
         )
     if bundle.footer.skip_ratios != len(bundle.skip_ratios):
         problem = f"holds {len(bundle.skip_ratios)} skip ratios"
         problem += f", its footer says {bundle.footer.skip_ratios}"
-        raise InputError(path, problem, "make the bundle again")
+        raise InputError(path, problem, _AGAIN)
     stated = bundle.footer.records
     if stated and stated != bundle.counts:
         problem = f"holds {bundle.counts or 'nothing'}, its footer says {stated}"
-        raise InputError(path, problem, "make the bundle again")
+        raise InputError(path, problem, _AGAIN)
     return bundle
 
 
@@ -234,15 +165,19 @@ def read_info(folder: Path) -> RunInfo:
         raise InputError(path, "missing", "name a folder that `sampler-parity run` wrote") from None
     except ValidationError as error:
         problem = f"malformed: {first_mistake(error)}"
-        raise InputError(path, problem, "make the bundle again") from None
+        raise InputError(path, problem, _AGAIN) from None
 
 
-def _records(path: Path, torn_ok: bool) -> Iterator[tuple[int, Record]]:
-    """Each record with the byte offset behind it. Without a header nothing is a bundle."""
+def records_of(path: Path, torn_ok: bool) -> Iterator[tuple[int, Record]]:
+    """Each record with the byte offset behind it. Raises InputError for what contradicts itself.
+
+    torn_ok: a last line without its end is passed over.
+    """
     try:
         file = path.open("rb")
     except OSError:
-        raise InputError(path, "missing", "make the bundle again") from None
+        raise InputError(path, "missing", _AGAIN) from None
+    checks = _Checks(path)
     with file:
         end = 0
         for number, line in enumerate(file, 1):
@@ -252,11 +187,40 @@ def _records(path: Path, torn_ok: bool) -> Iterator[tuple[int, Record]]:
                 raise InputError(f"{path}:{number}", "cut off in mid-line", "use run --resume")
             end += len(line)
             record = _parse(path, number, line)
-            if (number == 1) != isinstance(record, Header):
-                raise InputError(f"{path}:{number}", "no header, or one in the wrong place")
+            checks.take(number, line, record)
             yield end, record
         if end == 0:
-            raise InputError(path, "empty", "make the bundle again")
+            raise InputError(path, "empty", _AGAIN)
+
+
+@dataclass
+class _Checks:
+    """What holds between the lines of a bundle. lines: of each result, where it stands."""
+
+    path: Path
+    lines: dict[tuple[str, str], int] = field(default_factory=dict)
+    footer: int = 0
+    sha256: Any = field(default_factory=hashlib.sha256)
+
+    def take(self, number: int, line: bytes, record: Record) -> None:
+        """Raises InputError, which names file and line."""
+        where = f"{self.path}:{number}"
+        if (number == 1) != isinstance(record, Header):
+            raise InputError(where, "no header, or one in the wrong place")
+        if self.footer:
+            problem = f"stands behind the footer in line {self.footer}"
+            raise InputError(where, problem, _AGAIN)
+        if isinstance(record, Footer):
+            self.footer = number
+            if record.sha256 and record.sha256 != self.sha256.hexdigest():
+                problem = "a record above is not what the run wrote: its footer has another digest"
+                raise InputError(where, problem, _AGAIN)
+        elif isinstance(record, Result):
+            first = self.lines.setdefault((record.kind, record.id), number)
+            if first != number:
+                problem = f"{record.kind} {record.id!r} again, it is in line {first}, too"
+                raise InputError(where, problem, _AGAIN)
+        self.sha256.update(line)
 
 
 def _parse(path: Path, number: int, line: bytes) -> Record:

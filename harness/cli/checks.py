@@ -1,13 +1,16 @@
 """What `calibrate` and `timing-selfcheck` do: they write a bundle without a suite."""
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.bundle.bundle import BundleWriter, create
+from sampler_parity.harness.bundle.lock import locked
 from sampler_parity.harness.bundle.records.calibration import CalibrationResult
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
+from sampler_parity.harness.bundle.writer import BundleWriter, create
 from sampler_parity.harness.cli.running import say, show
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.run import cases
@@ -18,11 +21,11 @@ def run_calibration(folder: Path, runs: int, null_runs: int, seed: int, backend:
     """Whether every claim is met."""
     from sampler_parity.harness.distribution import calibration, calibration_timed
 
-    writer = _begin(folder, seed, [backend] if backend else [])
-    result = calibration.calibrate(seed, runs, null_runs)
-    if backend:
-        result = calibration_timed.with_times(result, cases.backend(backend, 600.0))
-    _end(writer, result)
+    with _bundle(folder, seed, [backend] if backend else []) as writer:
+        result = calibration.calibrate(seed, runs, null_runs)
+        if backend:
+            result = calibration_timed.with_times(result, cases.backend(backend, 600.0))
+        _end(writer, result)
     return all(claim.met for claim in result.claims)
 
 
@@ -30,20 +33,22 @@ def run_timing_selfcheck(folder: Path, trials: int, seed: int) -> bool:
     """Whether false alarms are as rare as allowed."""
     from sampler_parity.harness.timing import selfcheck
 
-    writer = _begin(folder, seed, [selfcheck.NATIVE])
-    result = selfcheck.selfcheck(trials, seed, say)
-    _end(writer, result)
+    with _bundle(folder, seed, [selfcheck.NATIVE]) as writer:
+        result = selfcheck.selfcheck(trials, seed, say)
+        _end(writer, result)
     return result.met
 
 
-def _begin(folder: Path, seed: int, names: list[str]) -> BundleWriter:
-    """Raises InputError where a backend does not run here."""
+@contextmanager
+def _bundle(folder: Path, seed: int, names: list[str]) -> Iterator[BundleWriter]:
+    """A new one. Raises InputError where a backend does not run here."""
     releases = registry.references(names, None)
     command = ["sampler-parity", *sys.argv[1:]]
     info = cases.describe(version("sampler-parity"), command, {}, "full", seed, releases)
     for name, reason in absent_of(info.backends, names).items():
         raise InputError(f"backend {name}", f"does not run here: {reason}")
-    return create(folder, info)
+    with locked(folder):
+        yield create(folder, info)
 
 
 def _end(writer: BundleWriter, result: CalibrationResult | TimingCheckResult) -> None:

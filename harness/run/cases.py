@@ -15,11 +15,11 @@ from typing import Any
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.bundle.artifacts import write_content
-from sampler_parity.harness.bundle.bundle import BundleWriter
 from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
 from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.records.change import ChangeResult
 from sampler_parity.harness.bundle.records.decode import DecodeResult
+from sampler_parity.harness.bundle.writer import BundleWriter
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.parity.devices import measure, on_rows, rows_of
 from sampler_parity.harness.parity.execute import execute

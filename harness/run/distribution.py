@@ -2,8 +2,8 @@
 
 from concurrent.futures import Executor, as_completed
 
-from sampler_parity.harness.bundle.bundle import BundleWriter
 from sampler_parity.harness.bundle.records.distribution import DistributionResult
+from sampler_parity.harness.bundle.writer import BundleWriter
 from sampler_parity.harness.distribution.cell import execute_cell
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.run.cases import backend

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, ProcessPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from multiprocessing import get_context
@@ -17,8 +17,11 @@ from pathlib import Path
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
+from sampler_parity.harness.bundle.lock import locked
 from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.records.ends import Footer
+from sampler_parity.harness.bundle.writer import BundleWriter, create
+from sampler_parity.harness.bundle.writer import resume as resume_bundle
 from sampler_parity.harness.distribution.decisions import unmet
 from sampler_parity.harness.run import cases, distribution, skip_ratio, timing
 from sampler_parity.harness.run.cluster import Cluster, labels
@@ -57,19 +60,21 @@ def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Run:
     resume: go on with the bundle in the folder, if there is one.
     """
     start = time.monotonic()
-    with executor_of(plan) as executor:
-        info = _describe(plan, executor)
-        absent = absent_of(info.backends, plan.releases)
-        plan = plan.on(name for name in plan.backends if name not in absent)
-        if not plan.backends:
-            return Run(None, absent)
-        started = resume and (folder / "results.jsonl").exists()
-        writer = (bundle.resume if started else bundle.create)(folder, info)
-        left = plan.left(writer.done)
-        with watch(len(left.cases)) as seen:
-            _judge(plan, left, executor, writer, seen)
-    _measure(plan, left, writer, say)
-    return Run(finish(writer, time.monotonic() - start), absent)
+    with ExitStack() as until_closed:
+        with executor_of(plan) as executor:
+            info = _describe(plan, executor)
+            absent = absent_of(info.backends, plan.releases)
+            plan = plan.on(name for name in plan.backends if name not in absent)
+            if not plan.backends:
+                return Run(None, absent)
+            until_closed.enter_context(locked(folder))
+            started = resume and (folder / "results.jsonl").exists()
+            writer = (resume_bundle if started else create)(folder, info)
+            left = plan.left(writer.done)
+            with watch(len(left.cases)) as seen:
+                _judge(plan, left, executor, writer, seen)
+        _measure(plan, left, writer, say)
+        return Run(finish(writer, time.monotonic() - start), absent)
 
 
 def executor_of(plan: Plan) -> Executor:
@@ -106,9 +111,7 @@ def absent_of(info: dict[str, BackendInfo], names: Iterable[str]) -> dict[str, s
     return {name: reason for name, reason in why.items() if reason}
 
 
-def _judge(
-    plan: Plan, left: Plan, executor: Executor, writer: bundle.BundleWriter, seen: Seen
-) -> None:
+def _judge(plan: Plan, left: Plan, executor: Executor, writer: BundleWriter, seen: Seen) -> None:
     """The cases and distribution tests, and what changed between releases."""
     asked = plan.asked
     apart = isinstance(executor, Cluster)
@@ -132,7 +135,7 @@ def _judge(
                 writer.append(change)
 
 
-def _measure(plan: Plan, left: Plan, writer: bundle.BundleWriter, say: Say) -> None:
+def _measure(plan: Plan, left: Plan, writer: BundleWriter, say: Say) -> None:
     """Skip ratios, times, tokens a second: one after the other."""
     asked, names = plan.asked, plan.backends
     skip_ratio.run_workloads(plan.workloads, names, writer, asked.seed, asked.timeout_s)
@@ -161,7 +164,7 @@ def _measure(plan: Plan, left: Plan, writer: bundle.BundleWriter, say: Say) -> N
         say(f"decoded  {len(left.widths)} settings on {', '.join(names)}")
 
 
-def finish(writer: bundle.BundleWriter, wall_s: float) -> bundle.Bundle:
+def finish(writer: BundleWriter, wall_s: float) -> bundle.Bundle:
     """Close a bundle with its footer; what it holds then."""
     done = bundle.read(writer.folder)
     footer = Footer(
@@ -172,5 +175,4 @@ def finish(writer: bundle.BundleWriter, wall_s: float) -> bundle.Bundle:
         skip_ratios=len(done.skip_ratios),
         records=done.counts,
     )
-    writer.append(footer)
-    return replace(done, footer=footer)
+    return replace(done, footer=writer.close(footer))

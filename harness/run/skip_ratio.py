@@ -7,8 +7,8 @@ that workload, and the next gets a new process.
 import time
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.bundle.bundle import BundleWriter
 from sampler_parity.harness.bundle.records.skip_ratio import SkipRatioResult
+from sampler_parity.harness.bundle.writer import BundleWriter
 from sampler_parity.harness.inputs.models import model_path
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p

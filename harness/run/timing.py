@@ -3,7 +3,7 @@
 from contextlib import ExitStack
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.bundle.bundle import BundleWriter
+from sampler_parity.harness.bundle.writer import BundleWriter
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.blocks.throughput import Width
 from sampler_parity.harness.suite.blocks.timing import TimedChain

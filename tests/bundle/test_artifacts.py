@@ -1,6 +1,7 @@
 """harness/bundle/artifacts.py: names of files, and files that cannot be written."""
 
 import errno
+import os
 from pathlib import Path
 
 import numpy as np
@@ -27,11 +28,13 @@ def test_files_of_a_case_differ_and_stay_in_the_folder() -> None:
 def test_full_disk_leaves_no_part_of_a_file_and_says_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(path: Path, **arrays: object) -> None:
-        path.write_bytes(b"half")
-        raise OSError(errno.ENOSPC, "No space left on device")
+    def full(file: int, content: bytes) -> int:
+        if len(content) < 10:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(file, content[: len(content) // 2])
 
-    monkeypatch.setattr(np, "savez_compressed", full)
+    write = os.write
+    monkeypatch.setattr(os, "write", full)
     with pytest.raises(InputError) as error:
         write_arrays(tmp_path / "a.npz", row=np.zeros(2))
     assert str(error.value) == (

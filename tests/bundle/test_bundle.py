@@ -1,3 +1,4 @@
+import hashlib
 from pathlib import Path
 
 import pytest
@@ -5,8 +6,12 @@ import pytest
 from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.records.ends import Footer
+from sampler_parity.harness.bundle.records.timing import TimingResult
+from sampler_parity.harness.bundle.writer import create, resume
 from sampler_parity.harness.errors import InputError
+from tests.support.command_line import cli, refused
 from tests.support.report_bundles import case, got, run_info
+from tests.support.whole_bundle import results_of
 
 INFO = run_info("llama.cpp", suites={"parity/top_p": "abc"})
 
@@ -16,9 +21,17 @@ def identical(name: str) -> CaseResult:
 
 
 def finished(folder: Path) -> Path:
-    writer = bundle.create(folder, INFO)
+    writer = create(folder, INFO)
     writer.append(identical("a"), identical("b"))
     writer.append(Footer(cases=2, steps=2, wall_s=1.0))
+    return folder
+
+
+def closed(folder: Path) -> Path:
+    """The same, closed as a run closes it."""
+    writer = create(folder, INFO)
+    writer.append(identical("a"), identical("b"))
+    writer.close(Footer(cases=2, steps=2, wall_s=1.0, records={"case": 2}))
     return folder
 
 
@@ -29,7 +42,7 @@ def test_bundle_reads_back_what_was_appended(tmp_path: Path) -> None:
 
 
 def test_bundle_without_footer_never_passes_for_finished(tmp_path: Path) -> None:
-    writer = bundle.create(tmp_path / "b", INFO)
+    writer = create(tmp_path / "b", INFO)
     writer.append(identical("a"))
     with pytest.raises(InputError, match=r"results\.jsonl: has no footer: .* - use run --resume"):
         bundle.read_finished(tmp_path / "b")
@@ -59,18 +72,18 @@ def test_bundle_with_garbage_names_the_line(tmp_path: Path) -> None:
 
 
 def test_resume_keeps_whole_lines_and_drops_a_torn_one(tmp_path: Path) -> None:
-    writer = bundle.create(tmp_path / "b", INFO)
+    writer = create(tmp_path / "b", INFO)
     writer.append(identical("a"), identical("b"))
     path = tmp_path / "b" / "results.jsonl"
     whole = path.read_bytes()
     path.write_bytes(whole + b'{"kind":"case","id":"c"')
-    again = bundle.resume(tmp_path / "b", INFO)
+    again = resume(tmp_path / "b", INFO)
     assert again.done == {"a", "b"}
     assert path.read_bytes() == whole
 
 
 def test_resume_of_a_finished_bundle_takes_the_footer_off(tmp_path: Path) -> None:
-    again = bundle.resume(finished(tmp_path / "b"), INFO)
+    again = resume(finished(tmp_path / "b"), INFO)
     assert again.done == {"a", "b"}
     assert bundle.read(tmp_path / "b").footer is None
 
@@ -88,15 +101,15 @@ def test_resume_of_a_finished_bundle_takes_the_footer_off(tmp_path: Path) -> Non
 def test_resume_of_another_run_is_refused(
     tmp_path: Path, change: dict[str, object], named: str
 ) -> None:
-    bundle.create(tmp_path / "b", INFO)
+    create(tmp_path / "b", INFO)
     with pytest.raises(InputError, match=named):
-        bundle.resume(tmp_path / "b", INFO.model_copy(update=change))
+        resume(tmp_path / "b", INFO.model_copy(update=change))
 
 
 def test_create_refuses_a_folder_that_holds_a_bundle(tmp_path: Path) -> None:
     finished(tmp_path / "b")
     with pytest.raises(InputError, match="holds a bundle already - use --resume or another -o"):
-        bundle.create(tmp_path / "b", INFO)
+        create(tmp_path / "b", INFO)
 
 
 def test_read_of_no_bundle_says_so(tmp_path: Path) -> None:
@@ -109,3 +122,77 @@ def test_error_survives_the_way_between_processes() -> None:
 
     error = pickle.loads(pickle.dumps(InputError("file", "problem", "mend")))
     assert str(error) == "file: problem - mend"
+
+
+def test_a_finished_bundle_states_the_digest_of_its_records(tmp_path: Path) -> None:
+    footer = bundle.read_finished(closed(tmp_path / "b")).footer
+    assert footer is not None
+    before = (tmp_path / "b" / "results.jsonl").read_bytes().rpartition(b'{"kind":"footer"')[0]
+    assert footer.sha256 == hashlib.sha256(before).hexdigest()
+    assert [result["id"] for result in results_of(tmp_path / "b").values()] == ["a", "b"]
+
+
+def test_a_changed_record_is_named_as_such(tmp_path: Path) -> None:
+    path = closed(tmp_path / "b") / "results.jsonl"
+    path.write_bytes(path.read_bytes().replace(b'"steps":1', b'"steps":2', 1))
+    with pytest.raises(InputError) as error:
+        bundle.read_finished(tmp_path / "b")
+    assert str(error.value) == (
+        f"{path}:4: a record above is not what the run wrote: its footer has another digest"
+        " - make the bundle again"
+    )
+
+
+def test_a_bundle_without_a_digest_was_written_before_and_reads(tmp_path: Path) -> None:
+    assert bundle.read_finished(finished(tmp_path / "b")).footer == Footer(
+        cases=2, steps=2, wall_s=1.0, sha256=""
+    )
+
+
+def test_a_record_behind_the_footer_is_refused(tmp_path: Path) -> None:
+    path = closed(tmp_path / "b") / "results.jsonl"
+    line = path.read_bytes().splitlines(keepends=True)[1]
+    path.write_bytes(path.read_bytes() + line.replace(b'"a"', b'"c"'))
+    with pytest.raises(InputError, match=r"results\.jsonl:5: stands behind the footer in line 4"):
+        bundle.read(tmp_path / "b")
+
+
+def test_an_id_of_another_kind_is_no_repetition(tmp_path: Path) -> None:
+    writer = create(tmp_path / "b", INFO)
+    timing = TimingResult(id="a", sampler="top_p", n_vocab=10, repetitions=2, ns={"x": [1] * 8})
+    writer.append(identical("a"), timing)
+    assert bundle.read(tmp_path / "b").counts == {"case": 1, "timing": 1}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["report", "BUNDLE", "-o", "OUT"],
+        ["gate", "BUNDLE"],
+        ["gate", "OTHER", "--baseline", "BUNDLE"],
+        ["compare", "OTHER", "BUNDLE"],
+        ["explain", "BUNDLE", "a"],
+        ["history", "add", "BUNDLE", "-d", "OUT"],
+        ["run", "parity/top_p", "--plan", "--resume", "-o", "BUNDLE"],
+    ],
+    ids=lambda command: " ".join(command),
+)
+def test_a_repeated_id_is_refused_with_file_and_line(tmp_path: Path, command: list[str]) -> None:
+    folder = tmp_path / "b"
+    writer = create(folder, INFO)
+    writer.append(identical("a"), identical("b"), identical("a"))
+    writer.close(Footer(cases=3, steps=3, wall_s=1.0))
+    closed(tmp_path / "other")
+    names = {"BUNDLE": folder, "OTHER": tmp_path / "other", "OUT": tmp_path / "out"}
+    line = refused(cli(*(names.get(word, word) for word in command)))
+    assert line == (
+        f"sampler-parity: {folder / 'results.jsonl'}:4: case 'a' again, it is in line 2, too"
+        " - make the bundle again"
+    )
+    assert not (tmp_path / "out").exists()
+
+
+def test_resume_refuses_a_repeated_id(tmp_path: Path) -> None:
+    create(tmp_path / "b", INFO).append(identical("a"), identical("a"))
+    with pytest.raises(InputError, match=r"results\.jsonl:3: case 'a' again, it is in line 2"):
+        resume(tmp_path / "b", INFO)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from sampler_parity.harness.bundle.bundle import create
+from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.comparison import history
 from sampler_parity.harness.errors import InputError

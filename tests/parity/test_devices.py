@@ -22,6 +22,7 @@ from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.bundle.records.case import Parted
 from sampler_parity.harness.bundle.records.decode import DecodeResult, LogitsFigures
 from sampler_parity.harness.bundle.records.ends import Footer
+from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import Computed
 from sampler_parity.harness.parity import devices
@@ -366,7 +367,7 @@ def decoded(folder: Path, name: str, shift: float, **change: Any) -> bundle.Bund
     info = run_info("first", "second")
     absent = BackendInfo(command=["x"], unavailable="no driver")
     info = info.model_copy(update={"backends": info.backends | {"gpu": absent}})
-    writer = bundle.create(folder / name, info)
+    writer = create(folder / name, info)
     rows = {"first": np.zeros(4, np.float32), "second": np.full(4, shift, np.float32)}
     rows["second"][0] += np.float32(shift)
     for prompt in ("a", "b"):

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from sampler_parity.harness.bundle.bundle import Bundle, create
+from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.errors import InputError
 from sampler_parity.reports.pages.compare.build import report_of

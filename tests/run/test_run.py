@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle import bundle
+from sampler_parity.harness.bundle.writer import resume
 from sampler_parity.harness.suite.file import expand
 from tests.support.command_line import COMMAND, ROOT, cli, refused
 from tests.support.suites import SMALL
@@ -134,7 +135,7 @@ def test_report_of_a_truncated_bundle_says_so(tmp_path: Path, suite: Path) -> No
     path.write_bytes(path.read_bytes()[:-40])
     line = refused(cli("report", tmp_path / "b", "-o", tmp_path / "r"))
     assert "results.jsonl" in line
-    assert bundle.resume(tmp_path / "b", bundle.read_info(tmp_path / "b")).done
+    assert resume(tmp_path / "b", bundle.read_info(tmp_path / "b")).done
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from sampler_parity.harness.backends.llama_cpp.token_trie import FlatTrie
 from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.records.skip_ratio import Check, SkipRatioResult
+from sampler_parity.harness.bundle.writer import BundleWriter, create
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.measured import Law, Modelled, Way
@@ -163,11 +164,11 @@ def test_a_bench_makes_every_pass_longer_while_it_measures(
     assert len(slept) >= 2 * 4  # a round to warm up and one more, four ways
 
 
-def writer_in(folder: Path) -> bundle.BundleWriter:
-    return bundle.create(folder / "b", run_info("llama.cpp"))
+def writer_in(folder: Path) -> BundleWriter:
+    return create(folder / "b", run_info("llama.cpp"))
 
 
-def records(writer: bundle.BundleWriter) -> list[SkipRatioResult]:
+def records(writer: BundleWriter) -> list[SkipRatioResult]:
     return bundle.read(writer.folder).skip_ratios
 
 

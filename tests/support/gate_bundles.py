@@ -7,13 +7,14 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from sampler_parity.harness.bundle.bundle import Bundle, create, read_finished
+from sampler_parity.harness.bundle.bundle import Bundle, read_finished
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.records.distribution import CellOnBackend, DistributionResult
 from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.records.skip_ratio import Check, SkipRatioResult
 from sampler_parity.harness.bundle.records.timing import TimingResult
+from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.gate.gate import gate
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.gate.records import Finding, GateResult
@@ -40,7 +41,7 @@ def finished(folder: Path, records: Sequence[BaseModel], info: RunInfo | None = 
         wall_s=1.0,
         records=counts,
     )
-    writer.append(footer)
+    writer.close(footer)
     return read_finished(folder)
 
 

@@ -6,12 +6,13 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from sampler_parity.harness.bundle.bundle import Bundle, create, read_finished
+from sampler_parity.harness.bundle.bundle import Bundle, read_finished
 from sampler_parity.harness.bundle.info import BackendInfo, Machine, RunInfo
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.records.distribution import DistributionResult
 from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.records.timing import TimingResult
+from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.verdicts import Verdict
 
 HOSTILE = "<script>alert(1)</script>&\"'|`*_[x](y)\x00\x1b[31m\u202e\n@you"
@@ -88,7 +89,7 @@ def write_bundle(
     writer = create(folder, info)
     writer.append(*cases, *(timings or []))
     steps = sum(result.steps for result in cases)
-    writer.append(Footer(cases=len(cases), steps=steps, wall_s=2.5))
+    writer.close(Footer(cases=len(cases), steps=steps, wall_s=2.5))
     return folder
 
 
@@ -105,7 +106,7 @@ def read_back(
     writer = create(folder, info)
     writer.append(*cases, *records)
     cells = sum(isinstance(record, DistributionResult) for record in records)
-    writer.append(Footer(cases=len(cases), steps=1, wall_s=1.0, cells=cells))
+    writer.close(Footer(cases=len(cases), steps=1, wall_s=1.0, cells=cells))
     return read_finished(folder)
 
 

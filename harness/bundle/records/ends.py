@@ -18,7 +18,8 @@ class Header(_Record):
 
 class Footer(_Record):
     """The last line of a finished run; a bundle without it is unfinished. records: how many of
-    each kind there are; empty in bundles of older versions."""
+    each kind there are; sha256: of all bytes before this line; both empty in bundles of older
+    versions."""
 
     kind: Literal["footer"] = "footer"
     cases: int
@@ -27,3 +28,4 @@ class Footer(_Record):
     cells: int = 0
     skip_ratios: int = 0
     records: dict[str, int] = {}
+    sha256: str = ""

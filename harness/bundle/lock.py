@@ -1,0 +1,47 @@
+"""One writer at a time: a lock of the system on the file `lock` in the folder of a bundle.
+
+The system lets go of it when the process ends, however it ends, so the file may stay. A process
+that its holder starts does not have it: Python's files are not inherited.
+"""
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sampler_parity.harness.errors import InputError, cannot_write
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Raises InputError where another process writes there, or the folder cannot be written."""
+    path = folder / "lock"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise cannot_write(folder, error, "choose another -o") from None
+    try:
+        try:
+            _lock(file)
+        except (BlockingIOError, PermissionError):
+            mend = "wait until it ends, or choose another -o"
+            raise InputError(folder, "another process writes this bundle", mend) from None
+        except OSError as error:
+            raise cannot_write(path, error, "choose another -o") from None
+        yield
+    finally:
+        os.close(file)
+
+
+def _lock(file: int) -> None:
+    """Raises OSError: BlockingIOError, on Windows PermissionError, where another has it."""
+    if sys.platform == "win32":
+        import msvcrt
+
+        msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

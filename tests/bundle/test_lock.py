@@ -1,0 +1,81 @@
+"""harness/bundle/lock.py: one writer at a time, and a dead one does not lock for ever."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sampler_parity.harness.bundle.lock import locked
+from sampler_parity.harness.errors import InputError
+from tests.support.command_line import cli, refused
+
+HOLDER = """
+import pathlib, subprocess, sys, time
+from sampler_parity.harness.bundle.lock import locked
+with locked(pathlib.Path(sys.argv[1])):
+    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], close_fds=False)
+    print(child.pid, flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_second_writer_is_refused_in_one_line(tmp_path: Path) -> None:
+    with (
+        locked(tmp_path / "b"),
+        pytest.raises(InputError, match="another process writes this bundle - wait until it ends"),
+        locked(tmp_path / "b"),
+    ):
+        pass
+
+
+def test_a_lock_that_was_let_go_is_free(tmp_path: Path) -> None:
+    for _ in range(2):
+        with locked(tmp_path / "b"):
+            pass
+    with pytest.raises(ValueError, match="in the midst"), locked(tmp_path / "b"):
+        raise ValueError("in the midst")
+    with locked(tmp_path / "b"):
+        pass
+
+
+def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with (
+        pytest.raises(InputError, match="cannot write: Not a directory - choose another -o"),
+        locked(tmp_path / "file" / "b"),
+    ):
+        pass
+
+
+def test_a_killed_holder_does_not_lock_though_its_child_lives_on(tmp_path: Path) -> None:
+    folder = tmp_path / "b"
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(folder)], stdout=subprocess.PIPE, text=True
+    )
+    assert holder.stdout is not None
+    with holder.stdout:
+        child = int(holder.stdout.readline())
+    try:
+        with pytest.raises(InputError, match="another process"), locked(folder):
+            pass
+        holder.kill()
+        holder.wait()
+        with locked(folder):
+            os.kill(child, 0)
+    finally:
+        holder.kill()
+        holder.wait()
+        os.kill(child, signal.SIGKILL)
+
+
+@pytest.mark.slow
+def test_resume_beside_a_run_in_the_same_folder_is_refused(tmp_path: Path, suite: Path) -> None:
+    folder = tmp_path / "b"
+    with locked(folder):
+        some = ["--case", "small/many/normal-V128-k0-seed1", "-b", "reference"]
+        line = refused(cli("run", suite, *some, "-o", folder, "--resume", "-j", "1"))
+    assert line.startswith(f"sampler-parity: {folder}: another process writes this bundle")
+    assert [path.name for path in folder.iterdir()] == ["lock"]
