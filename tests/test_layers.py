@@ -20,6 +20,7 @@ ROOMS = (
     "harness.errors",
     "harness.verdicts",
     "harness.strict",
+    "harness.pool",
     "harness.statistics",
     "harness.protocol",
     "harness.bundle",

@@ -19,8 +19,7 @@ import functools
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from concurrent.futures import BrokenExecutor, as_completed
 
 from pydantic import BaseModel
 
@@ -31,6 +30,7 @@ from sampler_parity.harness.mutants.adapters import ADAPTERS, TRIGGER, Adapter, 
 from sampler_parity.harness.mutants.in_process import InProcess
 from sampler_parity.harness.mutants.parts import PARTS, Part
 from sampler_parity.harness.parity.execute import execute
+from sampler_parity.harness.pool import pool
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.strict import STRICT
@@ -275,9 +275,9 @@ def run_selftest(
     mutants, parts, adapters = chosen(names or [])
     say: Callable[[str], object] = report or (lambda _line: None)
     chunks = [] if names else list(range(0, len(quick_cases()), BASELINE_CHUNK))
-    with _pool(jobs) as pool:
-        trials = [pool.submit(_one_adapter, name) for name in adapters]
-        checks = [pool.submit(_one_baseline, start) for start in chunks]
+    with pool(jobs, len(adapters) + len(chunks)) as executor:
+        trials = [executor.submit(_one_adapter, name) for name in adapters]
+        checks = [executor.submit(_one_baseline, start) for start in chunks]
         broken = {}
         for trial in as_completed(trials):
             broken[trial.result().name] = trial.result()
@@ -304,8 +304,8 @@ def _run_mutants(
 ) -> dict[str, MutantResult]:
     """A mutant that takes its process down (and so the pool) is run again as a backend process."""
     results: dict[str, MutantResult] = {}
-    with _pool(jobs) as pool:
-        for future in as_completed([pool.submit(_one_mutant, n, processes) for n in names]):
+    with pool(jobs, len(names)) as executor:
+        for future in as_completed([executor.submit(_one_mutant, n, processes) for n in names]):
             with contextlib.suppress(BrokenExecutor):
                 results[future.result().name] = future.result()
                 say(line_of(future.result()))
@@ -314,10 +314,6 @@ def _run_mutants(
             results[name] = _one_mutant(name, processes=True)
             say(line_of(results[name]))
     return results
-
-
-def _pool(jobs: int) -> ProcessPoolExecutor:
-    return ProcessPoolExecutor(jobs or None, mp_context=get_context("spawn"))
 
 
 def try_part(part: Part) -> PartResult:

@@ -4,11 +4,12 @@ Any `concurrent.futures.Executor` will do. A chunk of cases is the unit of work;
 executor starts its own backends once and keeps them.
 """
 
-import atexit
 import datetime
+import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, Future, as_completed
+from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any
 
@@ -38,15 +39,16 @@ SHRINK_PER_CHUNK = 3
 
 Result = CaseResult | DecodeResult
 
-_started: dict[tuple[str, float], BackendProcess] = {}
+_started: dict[tuple[int, str, float], BackendProcess] = {}
 
 
 def backend(name: str, timeout_s: float) -> BackendProcess:
     """This process's backend of that name."""
-    key = (name, timeout_s)
+    key = (os.getpid(), name, timeout_s)  # what was forked leaves its parent's backends alone
     if key not in _started:
         _started[key] = registry.start(name, timeout_s)
-        atexit.register(_started[key].close)
+        # and not atexit, which a forked process of an executor passes by
+        Finalize(None, _started[key].close, exitpriority=0)
     return _started[key]
 
 

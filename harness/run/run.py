@@ -7,11 +7,10 @@ and on this machine. At the end the bundle is read, once, and closed with its fo
 import sys
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures import Executor
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from multiprocessing import get_context
 from pathlib import Path
 
 from sampler_parity.harness.backends import registry
@@ -23,6 +22,7 @@ from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.writer import BundleWriter, create
 from sampler_parity.harness.bundle.writer import resume as resume_bundle
 from sampler_parity.harness.distribution.decisions import unmet
+from sampler_parity.harness.pool import pool
 from sampler_parity.harness.run import cases, distribution, skip_ratio, timing
 from sampler_parity.harness.run.cluster import Cluster, labels
 from sampler_parity.harness.run.plan import Plan, address_of
@@ -83,7 +83,7 @@ def executor_of(plan: Plan) -> Executor:
     address = address_of(asked)
     if address:
         return Cluster(address, labels(asked.backends, list(asked.labels)))
-    return ProcessPoolExecutor(asked.jobs or None, mp_context=get_context("spawn"))
+    return pool(asked.jobs, sum(1 for _ in cases.chunks(plan.cases)) + len(plan.cells))
 
 
 def _describe(plan: Plan, executor: Executor) -> RunInfo:
@@ -123,7 +123,7 @@ def _judge(plan: Plan, left: Plan, executor: Executor, writer: BundleWriter, see
         left.cells, plan.backends, budget, executor, writer, asked.seed, asked.timeout_s
     )
     old = {name: r for name, r in plan.releases.items() if r not in (None, NEWEST)}
-    if old:
+    if old and plan.cases:  # else its process would be the first, and forked with the lock
         judged = [result for result in fresh if isinstance(result, CaseResult)]
         if writer.done:
             judged = bundle.read(writer.folder).cases
