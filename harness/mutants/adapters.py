@@ -206,7 +206,7 @@ _LIST = [
     Adapter("beyond-scratch", "points behind the scratch file", _every_stage(at=1 << 60)),
     Adapter("before-scratch", "points in front of the scratch file", _every_stage(at=-4)),
     Adapter("negative-count", "counts -1 candidates", _every_stage(n=-1)),
-    Adapter("deletes-scratch", "deletes the scratch file", _delete_scratch, "identical", 1),
+    Adapter("deletes-scratch", "deletes the scratch file", _delete_scratch),
     Adapter("deletes-scratch-dies", "deletes it and exits", _delete_scratch_and_die),
     Adapter("truncates-scratch", "empties the scratch file", _truncate_scratch),
     Adapter("unknown-refusal", "refuses in a way that the protocol lacks", _says(_BUG % "tired")),

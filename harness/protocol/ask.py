@@ -1,9 +1,9 @@
 """Asking a backend: one function for each request of the protocol.
 
 Each looks at what hello claims, puts the rows into the scratch file and reserves room behind them,
-sends the request, and checks that the reply fits it. What comes back is arrays; those that are
-views of the scratch file hold until the next request. All raise BackendFailure: `unsupported` for
-what hello does not claim, `crashed` for a reply that breaks the protocol, which ends the backend.
+sends the request, and checks that the reply fits it. What comes back is arrays, copies of the
+scratch file. All raise BackendFailure: `unsupported` for what hello does not claim, `crashed` for a
+reply that breaks the protocol, which ends the backend.
 """
 
 from collections.abc import Sequence
@@ -115,7 +115,7 @@ def run(
     hello = claim(backend, "run", setting.chain)
     placed, out = _put(backend, rows, setting.n_vocab)
     whole_chain = whole_chain and detail == "stages" and "whole_chain" in hello.capabilities
-    backend.scratch.ensure(out + 12 * placed.n * (len(setting.chain) + 1) * max(1, len(steps)))
+    backend.scratch.ensure(out + 12 * placed.n * (len(setting.chain) + 1) * len(steps))
     request = p.RunRequest(
         **setting.fields(),
         rows=placed,
@@ -162,7 +162,6 @@ def draws(
     placed, end = _put(backend, [row], setting.n_vocab)
     out = at = end + -end % 8
     if uniforms is not None:
-        backend.scratch.ensure(at + uniforms.nbytes)
         out = backend.scratch.write(at, uniforms)
     backend.scratch.ensure(out + 4 * n)
     request = p.DrawsRequest(
@@ -228,6 +227,8 @@ def generate(backend: Backend, request: p.GenerateRequest) -> Generated:
     hello = claim(backend, "generate", request.chain)
     n = request.n_tokens
     _blank(backend, n * request.n_vocab)
+    if "in_graph" in hello.capabilities:
+        backend.scratch.ensure((4 + 12) * n * request.n_vocab)
     request = request.model_copy(update={"out": 0})
     reply = backend.ask(request, p.GenerateReply)
     if len(reply.tokens) != n:
@@ -238,7 +239,8 @@ def generate(backend: Backend, request: p.GenerateRequest) -> Generated:
     handed_back = None
     if "in_graph" in hello.capabilities:
         stages, size = reply.handed_back, backend.scratch.size()
-        if len(stages) != n or not all(s.n >= 1 and _inside(size, s) for s in stages):
+        fit = (1 <= s.n <= request.n_vocab and _inside(size, s) for s in stages)
+        if len(stages) != n or not all(fit):
             raise backend.violation("what the graph handed back is not there for every token")
         handed_back = [_got(backend, stage) for stage in stages]
     return Generated(reply, _logits(backend, n, request.n_vocab, "of step"), handed_back)
@@ -265,7 +267,6 @@ def skip_ratio(backend: Backend, request: p.SkipRatioRequest, timeout_s: float) 
 
 def _put(backend: Backend, rows: Sequence[Row], n: int) -> tuple[p.Rows, int]:
     """The rows at the beginning of the scratch file, and the offset behind them."""
-    backend.scratch.ensure(4 * n * len(rows))
     end = 0
     for row in rows:
         end = backend.scratch.write(end, row)
@@ -274,8 +275,7 @@ def _put(backend: Backend, rows: Sequence[Row], n: int) -> tuple[p.Rows, int]:
 
 def _blank(backend: Backend, n: int) -> None:
     """Room for n logits that are not there yet: what is not written must not pass for a row."""
-    backend.scratch.ensure(4 * n)
-    backend.scratch.view(0, n, np.float32)[:] = np.nan
+    backend.scratch.write(0, np.full(n, np.nan, np.float32))
 
 
 def _logits(backend: Backend, count: int, n_vocab: int, place: str) -> Row:
@@ -288,9 +288,11 @@ def _logits(backend: Backend, count: int, n_vocab: int, place: str) -> Row:
 
 
 def _written(backend: Backend, at: int, n: int, dtype: Any) -> NDArray[Any]:
-    if backend.scratch.size() < at + n * np.dtype(dtype).itemsize:
+    """A copy: what the other side does to the file later does not reach it."""
+    values = backend.scratch.read(at, n, dtype)
+    if len(values) < n:
         raise backend.violation("the scratch file was cut")
-    return backend.scratch.view(at, n, dtype)
+    return values
 
 
 def _inside(size: int, stage: p.StageResult) -> bool:
@@ -298,11 +300,12 @@ def _inside(size: int, stage: p.StageResult) -> bool:
 
 
 def _got(backend: Backend, stage: p.StageResult) -> Got:
-    view, at, n = backend.scratch.view, stage.at, stage.n
+    n = stage.n
+    values = _written(backend, stage.at, 3 * n, np.int32)
     return Got(
-        ids=view(at, n, np.int32),
-        logits=view(at + 4 * n, n, np.float32),
-        p=view(at + 8 * n, n, np.float32),
+        ids=values[:n],
+        logits=values[n : 2 * n].view(np.float32),
+        p=values[2 * n :].view(np.float32),
         sorted=stage.sorted,
         selected=stage.selected,
     )

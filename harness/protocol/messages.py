@@ -12,7 +12,7 @@ import json
 import math
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import BaseModel, FailFast, Field, TypeAdapter
 
 from sampler_parity.harness.protocol.measured import Measured
 from sampler_parity.harness.strict import STRICT
@@ -25,6 +25,11 @@ class Message(BaseModel):
 
 
 ChainSpec = list[dict[str, dict[str, Any]]]
+
+# In replies. FailFast: of a list that is wrong, the first mistake is enough.
+Words = Annotated[str, Field(max_length=4096)]
+Tokens = Annotated[list[int], FailFast()]
+Times = Annotated[list[int], FailFast()]
 
 
 class HelloRequest(Message):
@@ -40,17 +45,20 @@ class HelloReply(Message):
 
     ok: Literal[True] = True
     protocol: int = 1
-    name: str
-    version: str
-    build: str = ""
-    device: str = "cpu"
-    capabilities: list[
-        Literal[
-            "run", "draws", "time", "decode", "generate", "throughput", "skip_ratio", "in_graph",
-            "whole_chain", "uniforms", "devices", "capture",
-        ]
+    name: Words
+    version: Words
+    build: Words = ""
+    device: Words = "cpu"
+    capabilities: Annotated[
+        list[
+            Literal[
+                "run", "draws", "time", "decode", "generate", "throughput", "skip_ratio",
+                "in_graph", "whole_chain", "uniforms", "devices", "capture",
+            ]
+        ],
+        FailFast(),
     ]  # fmt: skip
-    samplers: list[str]
+    samplers: Annotated[list[Words], FailFast()]
 
 
 class Step(Message):
@@ -105,12 +113,15 @@ class StageResult(Message):
     selected: int = -1
 
 
+Stages = Annotated[list[StageResult], FailFast()]
+
+
 class RunReply(Message):
     """tokens: the selected token of each step or null. stages: step by step, stage by stage."""
 
     ok: Literal[True] = True
-    tokens: list[int | None]
-    stages: list[list[StageResult]] = []
+    tokens: Annotated[list[int | None], FailFast()]
+    stages: Annotated[list[Stages], FailFast()] = []
     ns: int = Field(default=0, description="nanoseconds inside the backend's own sampler calls")
 
 
@@ -156,8 +167,8 @@ class TimeReply(Message):
     """ns: of each application, without the making of candidates, which setup_ns holds."""
 
     ok: Literal[True] = True
-    ns: list[int]
-    setup_ns: list[int] = []
+    ns: Times
+    setup_ns: Times = []
 
 
 class DecodeRequest(Message):
@@ -189,7 +200,7 @@ class TokenizeReply(Message):
     """tokens: of each text; none where the model makes none of it. n_context: as it was trained."""
 
     ok: Literal[True] = True
-    tokens: list[list[int]]
+    tokens: Annotated[list[Tokens], FailFast()]
     n_vocab: int = Field(gt=0)
     n_context: int
 
@@ -224,14 +235,14 @@ class DevicesRequest(Message):
 class Device(Message):
     """about: a GPU's name, or why the device does not run here."""
 
-    name: str
+    name: Words
     runs: bool
-    about: str = ""
+    about: Words = ""
 
 
 class DevicesReply(Message):
     ok: Literal[True] = True
-    devices: list[Device]
+    devices: Annotated[list[Device], FailFast()]
 
 
 class GenerateRequest(Message):
@@ -252,10 +263,10 @@ class GenerateRequest(Message):
 
 class GenerateReply(Message):
     ok: Literal[True] = True
-    tokens: list[int]
+    tokens: Tokens
     ns: int = Field(default=0, description="nanoseconds inside the backend's own sampler calls")
     in_graph: int = Field(default=0, description="how many of the first stages ran in the graph")
-    handed_back: list[StageResult] = Field(
+    handed_back: Stages = Field(
         default=[], description="of each step, what the stages in the graph left"
     )
 
@@ -285,8 +296,8 @@ class ThroughputReply(Message):
 
     ok: Literal[True] = True
     prompt_ns: int
-    sample_ns: list[int]
-    decode_ns: list[int]
+    sample_ns: Times
+    decode_ns: Times
     in_graph: int = 0
 
 

@@ -26,10 +26,12 @@ from pydantic import BaseModel, ValidationError
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol import pipes
 from sampler_parity.harness.protocol.interface import BackendFailure, R
+from sampler_parity.harness.protocol.limits import reply_bytes
 from sampler_parity.harness.protocol.scratch import Scratch
 
 START_TIMEOUT_S = 60.0
-_MAX_LINE = 1 << 26
+_LAST_WORDS = 2000  # bytes of stderr that are looked at
+_DIGITS = 18  # of a whole number: no count, place or time needs more, and any reader holds it
 
 
 @dataclass
@@ -75,7 +77,7 @@ class BackendProcess:
         """Say bye, end the process, delete the scratch file."""
         if self._process is not None and self._process.poll() is None:
             try:
-                self._send(p.ByeRequest(), 1)
+                self._send(p.ByeRequest(), _Deadline(1))
                 self._process.wait(1)
             except (OSError, subprocess.TimeoutExpired, BackendFailure):
                 pass
@@ -84,10 +86,9 @@ class BackendProcess:
 
     def _start(self) -> None:
         self._kill()
-        if not self.scratch.path.exists():  # a backend may have deleted it, or cut it
+        if self.scratch.harm():
             self.scratch.remove()
             self.scratch = Scratch()
-        self.scratch.ensure()
         self.starts += 1
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         try:
@@ -111,26 +112,33 @@ class BackendProcess:
         self._hello = self._exchange(hello, p.HelloReply, self.start_timeout_s)
 
     def _exchange(self, request: BaseModel, reply: type[R], timeout_s: float) -> R:
+        """The time holds for all: writing the request, waiting, reading and checking the reply."""
+        deadline = _Deadline(timeout_s)
         try:
-            self._send(request, timeout_s)
+            self._send(request, deadline)
         except OSError:
             raise self._died() from None
-        line = self._read_line(timeout_s)
+        line = self._read_line(deadline, reply_bytes(request))
         if self._buffer:
             shown = self._buffer[:200].decode(errors="replace")
             raise self.violation(f"more than one line for one request: {shown!r}")
         try:
-            answer = json.loads(line)
+            answer = _parsed(line)
             if isinstance(answer, dict) and answer.get("ok") is False:
                 refusal = p.ErrorReply.model_validate(answer)
                 raise BackendFailure(refusal.kind, refusal.message)
             if reply is p.HelloReply:
                 self._check_version(answer)
-            return reply.model_validate(answer)
+            checked = reply.model_validate(answer)
         except (ValueError, ValidationError, RecursionError) as error:
             shown = line[:200].decode(errors="replace")
             reason = str(error).splitlines()[0]
             raise self.violation(f"not a reply: {shown!r} ({reason})") from None
+        if deadline.left() < 0:
+            raise self._timed_out(deadline)
+        if harm := self.scratch.harm():
+            raise self.violation(harm)
+        return checked
 
     def _check_version(self, greeting: Any) -> None:
         """Before the rest is read, which another version may word in another way."""
@@ -139,34 +147,32 @@ class BackendProcess:
             spoken = p.PROTOCOL_VERSION
             raise self.violation(f"it speaks protocol {version!r}, the harness protocol {spoken}")
 
-    def _send(self, request: BaseModel, timeout_s: float) -> None:
+    def _send(self, request: BaseModel, deadline: "_Deadline") -> None:
         """Write a request. A process that does not read it in time has timed out, too."""
         assert self._process is not None
         assert self._process.stdin is not None
         pipe = self._process.stdin
         data = memoryview(p.to_line(request).encode() + b"\n")
-        deadline = time.monotonic() + timeout_s
         while data:
-            if not pipes.wait_writable(pipe, deadline - time.monotonic()):
-                raise self._timed_out(timeout_s)
+            if not pipes.wait_writable(pipe, deadline.left()):
+                raise self._timed_out(deadline)
             data = data[os.write(pipe.fileno(), data) :]
 
-    def _read_line(self, timeout_s: float) -> bytes:
+    def _read_line(self, deadline: "_Deadline", limit: int) -> bytes:
         assert self._process is not None
         assert self._process.stdout is not None
-        deadline = time.monotonic() + timeout_s
         end = -1
         while end < 0:
-            if not self._readable(deadline - time.monotonic()):
-                raise self._timed_out(timeout_s)
+            if not self._readable(deadline.left()):
+                raise self._timed_out(deadline)
             chunk = os.read(self._process.stdout.fileno(), 1 << 20)
             if not chunk:
                 raise self._died()
             end = chunk.find(b"\n")
             end += len(self._buffer) if end >= 0 else 0
             self._buffer += chunk
-            if end < 0 and len(self._buffer) > _MAX_LINE:
-                raise self.violation("a reply of over 64 MiB without a line end")
+            if max(end, len(self._buffer) if end < 0 else 0) > limit:
+                raise self.violation(f"a reply of over {limit:,} bytes, more than any should have")
         line = bytes(self._buffer[:end])
         del self._buffer[: end + 1]
         return line
@@ -177,9 +183,9 @@ class BackendProcess:
         assert self._process.stdout is not None
         return timeout_s >= 0 and pipes.wait_readable(self._process.stdout, timeout_s)
 
-    def _timed_out(self, timeout_s: float) -> BackendFailure:
+    def _timed_out(self, deadline: "_Deadline") -> BackendFailure:
         self._kill()
-        return BackendFailure("timeout", f"no reply within {timeout_s:g} s")
+        return BackendFailure("timeout", f"no reply within {deadline.timeout_s:g} s")
 
     def _died(self) -> BackendFailure:
         assert self._process is not None
@@ -189,8 +195,8 @@ class BackendProcess:
             return self.violation("closed its stdout")
         names = {s.value: s.name for s in signal.Signals}
         how = f"exit status {code}" if code >= 0 else f"signal {names.get(-code, -code)}"
-        self._errors.seek(0)
-        said = self._errors.read()[-2000:].decode(errors="replace").strip().splitlines()
+        self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - _LAST_WORDS))
+        said = self._errors.read(_LAST_WORDS).decode(errors="replace").strip().splitlines()
         self._kill()
         last = next((line for line in reversed(said) if "ASSERT" in line), said[-1] if said else "")
         return BackendFailure("crashed", f"{how}: {last}" if last else how)
@@ -209,3 +215,33 @@ class BackendProcess:
                 with contextlib.suppress(OSError):
                     stream.close()
         self._process = self._hello = None
+
+
+@dataclass(frozen=True)
+class _Deadline:
+    """The end of the time that a request has."""
+
+    timeout_s: float
+    _begun: float = field(default_factory=time.monotonic)
+
+    def left(self) -> float:
+        """Seconds; negative once it is over."""
+        return self._begun + self.timeout_s - time.monotonic()
+
+
+def _parsed(line: bytes) -> Any:
+    """The JSON of a reply. ValueError for what only some readers of JSON take."""
+    answer = json.loads(line.decode(), parse_int=_whole, parse_constant=_no_json)
+    if b"\\u" in line:
+        json.dumps(answer, ensure_ascii=False).encode()  # half a surrogate pair has no bytes
+    return answer
+
+
+def _whole(digits: str) -> int:
+    if len(digits.lstrip("-")) > _DIGITS:
+        raise ValueError(f"a number of {len(digits)} digits")
+    return int(digits)
+
+
+def _no_json(word: str) -> None:
+    raise ValueError(f"{word} is no JSON")

@@ -1,9 +1,15 @@
-"""The scratch file: raw arrays that the harness and one backend process share by mapping it."""
+"""The scratch file: raw arrays between the harness and one backend process.
+
+The harness makes the file and reads it by copies: the other side may change, cut or delete it at
+any moment, and who touches a mapping of a file that was cut is ended by the system (SIGBUS). A
+worker maps it.
+"""
 
 import contextlib
 import mmap
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -11,16 +17,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from sampler_parity.harness.errors import InputError
+
 _FIRST_SIZE = 1 << 26
+_READ = 1 << 30  # bytes at once: no system reads 2 GiB
 
 
 class Scratch:
-    """A growing mapped file. The harness creates it; a worker opens the same path.
+    """A growing file. The harness creates it; a worker opens the same path.
 
-    The file is sparse. It lies in memory (/dev/shm) where there is room for it.
+    It lies in memory (/dev/shm) where there is room for it. It is sparse, but for what a request
+    may take, which is reserved: a full disk is found out here and not by a backend.
     """
 
     def __init__(self, path: Path | None = None) -> None:
+        self._made = path is None
         if path is None:
             memory = Path("/dev/shm")
             roomy = memory.is_dir() and shutil.disk_usage(memory).free > 1 << 32
@@ -29,31 +40,67 @@ class Scratch:
             os.close(handle)
             path = Path(name)
         self.path = path
-        self._file = path.open("r+b")
-        self._map = mmap.mmap(self._file.fileno(), 0)
+        self._file = path.open("r+b", buffering=0)
+        self._length = self.size()
+        self._reserved = 0
+        self._map: mmap.mmap | None = None
 
     def size(self) -> int:
         """Bytes of the file now: the other side may have grown or cut it."""
         return os.fstat(self._file.fileno()).st_size
 
-    def ensure(self, size: int = _FIRST_SIZE) -> None:
-        """Make the file at least this long, and the mapping as long as the file."""
+    def harm(self) -> str:
+        """What was done to the file since `ensure`, as the end of a sentence; "" if nothing."""
+        try:
+            there = os.stat(self.path)
+        except OSError:
+            return "the scratch file was deleted"
+        mine = os.fstat(self._file.fileno())
+        if (there.st_dev, there.st_ino) != (mine.st_dev, mine.st_ino):
+            return "another file was put in the place of the scratch file"
+        if mine.st_size != self._length:
+            how = "cut" if mine.st_size < self._length else "grown"
+            return f"the scratch file was {how} to {mine.st_size} bytes, it had {self._length}"
+        return ""
+
+    def ensure(self, size: int) -> None:
+        """Make the file at least this long; who made it has the space for it, too.
+
+        Raises InputError where there is no space.
+        """
         if self.size() < size:
             os.ftruncate(self._file.fileno(), 1 << (size - 1).bit_length())
-        if len(self._map) < self.size():
-            self._map = mmap.mmap(self._file.fileno(), 0)
+            self._length = self.size()
+        if self._made and size > self._reserved:
+            self._reserve(size)
 
     def view(self, at: int, n: int, dtype: DTypeLike) -> NDArray[Any]:
-        """The n values at a byte offset; changes when the file does."""
+        """The n values at a byte offset, mapped: for a worker. Changes when the file does."""
         size = at + n * np.dtype(dtype).itemsize
-        if size > len(self._map):
+        if self._map is None or size > len(self._map):
             self.ensure(size)
+            self._map = mmap.mmap(self._file.fileno(), 0)
         return np.frombuffer(self._map, dtype, n, at)
+
+    def read(self, at: int, n: int, dtype: DTypeLike) -> NDArray[Any]:
+        """A copy of the n values at a byte offset; fewer where the file ends before."""
+        end = at + n * np.dtype(dtype).itemsize
+        parts = [b""]
+        while at < end and (part := self._read_at(at, min(end - at, _READ))):
+            parts.append(part)
+            at += len(part)
+        content = b"".join(parts) if len(parts) > 2 else parts[-1]
+        return np.frombuffer(content, dtype, len(content) // np.dtype(dtype).itemsize)
 
     def write(self, at: int, values: NDArray[Any]) -> int:
         """Put values at a byte offset; returns the offset behind them."""
-        self.view(at, len(values), values.dtype)[:] = values
-        return at + values.nbytes
+        end = at + values.nbytes
+        self.ensure(end)
+        data = memoryview(values.tobytes())
+        while data:
+            written = self._write_at(end - len(data), data)
+            data = data[written:]
+        return end
 
     def remove(self) -> None:
         """Delete the file; mappings that are still in use stay valid.
@@ -61,5 +108,36 @@ class Scratch:
         Windows does not delete a file that is mapped: there it stays in the temporary folder.
         """
         self._file.close()
-        with contextlib.suppress(PermissionError):
-            self.path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self.path.unlink()
+
+    def _reserve(self, size: int) -> None:
+        """Of a sparse file the space may be missing; who then writes into a mapping is ended."""
+        try:
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(self._file.fileno(), self._reserved, size - self._reserved)
+            elif shutil.disk_usage(self.path.parent).free < size - self._reserved:
+                raise OSError("no space left")
+        except OSError as error:
+            problem = f"no room for {size / 2**20:.0f} MiB of arrays: {error.strerror or error}"
+            mend = "free some space, or set TMPDIR to a folder with more"
+            raise InputError(f"scratch file in {self.path.parent}", problem, mend) from None
+        self._reserved = size
+
+    if sys.platform == "win32":
+
+        def _read_at(self, at: int, size: int) -> bytes:
+            self._file.seek(at)
+            return self._file.read(size)
+
+        def _write_at(self, at: int, data: memoryview) -> int:
+            self._file.seek(at)
+            return self._file.write(data)
+
+    else:
+
+        def _read_at(self, at: int, size: int) -> bytes:
+            return os.pread(self._file.fileno(), size, at)
+
+        def _write_at(self, at: int, data: memoryview) -> int:
+            return os.pwrite(self._file.fileno(), data, at)

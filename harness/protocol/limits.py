@@ -1,0 +1,35 @@
+"""How long a reply may be: as long as what was asked for takes, said in the most words.
+
+What is longer is not read further, so that a reply of any size costs the harness no more memory and
+time than the request deserves.
+"""
+
+from pydantic import BaseModel
+
+from sampler_parity.harness.protocol import messages as p
+
+MESSAGE = 1 << 18  # bytes of any reply: greetings, refusals, figures
+NUMBER = 32  # bytes of a number in a list, with its comma
+STAGE = 8 * NUMBER  # of {"at": 1, "n": 1, "sorted": true, "selected": 1}
+MOST = 1 << 26
+
+
+def reply_bytes(request: BaseModel) -> int:
+    """The most bytes that the reply to a request may have."""
+    return min(MOST, MESSAGE + _lists(request))
+
+
+def _lists(request: BaseModel) -> int:
+    """What the lists of the reply take."""
+    if isinstance(request, p.RunRequest):
+        stages = len(request.chain) + request.whole_chain if request.detail == "stages" else 0
+        return len(request.steps) * (NUMBER + stages * STAGE)
+    if isinstance(request, p.TimeRequest):
+        return 2 * NUMBER * request.repetitions
+    if isinstance(request, p.TokenizeRequest):  # a token is a byte at least, but for those added
+        return NUMBER * sum(len(text.encode()) + 16 for text in request.texts)
+    if isinstance(request, p.GenerateRequest):
+        return request.n_tokens * (NUMBER + STAGE)
+    if isinstance(request, p.ThroughputRequest):
+        return 2 * NUMBER * request.n_tokens
+    return 0

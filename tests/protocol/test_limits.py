@@ -1,0 +1,132 @@
+"""How long a reply may be, and what it may hold: nothing of it costs more than was asked for."""
+
+import json
+import resource
+import time
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.limits import MESSAGE, MOST, reply_bytes
+from tests.protocol.test_process import GREETING, REQUEST, backend, failure
+
+RUN = p.RunRequest(
+    chain=[{"top_k": {"k": 2}}, {"greedy": {}}],
+    n_vocab=1 << 30,
+    rows=p.Rows(at=0, count=1, n=1),
+    steps=[p.Step(row=0)] * 1000,
+    out=1 << 40,
+)
+STAGE = {"at": 10**17, "n": 10**17, "sorted": False, "selected": -(10**17)}
+GENERATE = p.GenerateRequest(model="m", n_vocab=9, chain=[], prompt=[1], n_tokens=500, out=0)
+THROUGHPUT = p.ThroughputRequest(
+    model="m", n_vocab=9, chain=[], prompt=[1], n_tokens=500, sequences=2
+)
+LONGEST: list[tuple[Any, dict[str, Any]]] = [
+    (RUN, {"tokens": [-(10**17)] * 1000, "stages": [[STAGE] * 2] * 1000, "ns": 10**17}),
+    (
+        REQUEST.model_copy(update={"repetitions": 9000}),
+        {"ns": [10**17] * 9000, "setup_ns": [10**17] * 9000},
+    ),
+    (
+        p.TokenizeRequest(model="m", texts=["a" * 20_000, "é"]),
+        {"tokens": [[10**17] * 20_003, [10**17] * 5]},
+    ),
+    (GENERATE, {"tokens": [10**17] * 500, "handed_back": [STAGE] * 500}),
+    (THROUGHPUT, {"sample_ns": [10**17] * 500, "decode_ns": [10**17] * 500, "prompt_ns": 1}),
+]
+
+
+@pytest.mark.parametrize(("request_", "reply"), LONGEST, ids=lambda x: getattr(x, "do", ""))
+def test_the_longest_reply_that_fits_may_be_said(request_: Any, reply: dict[str, Any]) -> None:
+    said = len(json.dumps({"ok": True} | reply))
+    assert said <= reply_bytes(request_) <= 4 * said + MESSAGE
+
+
+def test_no_request_lets_a_reply_be_longer_than_64_mib() -> None:
+    assert reply_bytes(REQUEST.model_copy(update={"repetitions": 10**9})) == MOST == 64 << 20
+
+
+@pytest.mark.parametrize(
+    ("n", "message"),
+    [(1_000_000, "a reply of over 262,208 bytes"), (60_000, "not a reply: '{")],
+    ids=["too long", "short enough to be read"],
+)
+def test_words_for_times_cost_neither_time_nor_memory(n: int, message: str) -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    act = f"say('{{\"ok\":true,\"ns\":[' + '\"a\",' * {n} + '1]}}\\n')"
+    with backend(act) as process:
+        process.hello()
+        begun = time.monotonic()
+        caught = failure(process)
+    assert (caught.verdict, str(caught).startswith(message)) == ("crashed", True)
+    assert time.monotonic() - begun < 5
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # KiB
+
+
+def test_the_timeout_spans_the_reading_of_the_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    loads = json.loads
+
+    def slow(text: Any, **options: Any) -> Any:
+        if "ns" in text:
+            time.sleep(0.4)
+        return loads(text, **options)
+
+    with backend('say(\'{"ok":true,"ns":[7]}\\n\')', timeout_s=0.3) as process:
+        process.hello()
+        monkeypatch.setattr(json, "loads", slow)
+        caught = failure(process)
+    assert (caught.verdict, str(caught)) == ("timeout", "no reply within 0.3 s")
+
+
+@pytest.mark.parametrize(
+    ("ns", "reason"),
+    [
+        ("1" + "0" * 400, "a number of 401 digits"),
+        ("-1" + "0" * 5000, "a number of 5002 digits"),
+        ("NaN", "NaN is no JSON"),
+        ("1e999", "1 validation error"),
+    ],
+)
+def test_a_number_that_no_reader_holds_is_no_reply(ns: str, reason: str) -> None:
+    with backend(f'say(\'{{"ok":true,"ns":[{ns}]}}\\n\')') as process:
+        caught = failure(process)
+    assert caught.verdict == "crashed"
+    assert f"({reason}" in str(caught)
+
+
+@pytest.mark.parametrize(
+    "version",
+    [r'"\ud800"', r'"\udfff\ud800"', r'"1.2\ud83d"'],
+    ids=["high", "swapped", "at the end"],
+)
+def test_a_lone_surrogate_in_a_version_is_no_greeting(version: str) -> None:
+    with backend("pass", GREETING.replace('"1"', version)) as process:
+        caught = failure(process)
+    assert caught.verdict == "crashed"
+    assert "surrogates not allowed" in str(caught)
+
+
+def test_a_surrogate_pair_in_a_version_is_a_character() -> None:
+    with backend("pass", GREETING.replace('"1"', r'"\ud83d\ude00"')) as process:
+        assert process.hello().version == "\N{GRINNING FACE}"
+
+
+def test_bytes_that_only_pass_for_text_are_no_greeting() -> None:
+    act = 'os.write(1, b\'{"ok":true,"ns":[7],"more":"\\xed\\xa0\\x80"}\\n\')'
+    with backend(act) as process:
+        assert "can't decode" in str(failure(process))
+
+
+@pytest.mark.parametrize("key", ["name", "version", "build", "device"])
+def test_a_greeting_of_a_book_is_no_greeting(key: str) -> None:
+    greeting = json.dumps(json.loads(GREETING) | {key: "x" * 5000})
+    with backend("pass", greeting) as process:
+        assert "not a reply" in str(failure(process))
+
+
+def test_the_last_words_of_many_are_read_alone() -> None:
+    act = "sys.stderr.write('x' * (1 << 26) + '\\nno more\\n'); sys.exit(3)"
+    with backend(act) as process:
+        assert str(failure(process)) == "exit status 3: no more"
