@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sampler_parity.harness.backends.llama_cpp.signatures import has
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.inputs.vocabularies import read_vocab
+from sampler_parity.harness.protocol.memory import keep_freed_memory
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 from sampler_parity.reference import (
     ALL_SAMPLERS,
@@ -87,6 +88,7 @@ class Worker:
     version = NEWEST
 
     def __init__(self, release: str = NEWEST) -> None:
+        keep_freed_memory()
         self.version = release
         if release != NEWEST:
             meant = samplers_of(changes_of(release))

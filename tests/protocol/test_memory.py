@@ -1,5 +1,6 @@
-"""The limit on a worker's memory, tried in a process of its own."""
+"""A worker's memory, its limit and what it keeps, tried in processes of their own."""
 
+import ctypes
 import subprocess
 import sys
 
@@ -17,6 +18,27 @@ def test_the_memory_limit_holds_until_it_is_lifted() -> None:
         "assert 0 < resource.getrlimit(resource.RLIMIT_AS)[0] <= memory // 2",
         "lift_memory_limit()",
         "assert resource.getrlimit(resource.RLIMIT_AS) == (before[1], before[1])",
+    )
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(
+    sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "mallopt"),
+    reason="only glibc can be told to",
+)
+def test_the_reference_as_a_process_makes_candidates_without_page_faults_once_warm() -> None:
+    lines = (
+        "import resource, numpy as np",
+        "from sampler_parity.harness.backends.reference import Worker",
+        "faults = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_minflt",
+        "row, worker = np.zeros(262_144, np.float32), Worker()",
+        "def step(): return [worker.candidates(row) for _ in range(10)]",
+        "step()",
+        "step()  # where the first found zeros, fresh from the system, and wrote none",
+        "before = faults()",
+        "step()",
+        "assert faults() - before < 100, faults() - before  # 7,680 pages are written",
     )
     done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
