@@ -1,6 +1,8 @@
-"""What a parameter may be drawn from, as plain data: harness/suite/blocks/fuzz_cases.py draws."""
+"""What a parameter may be drawn from, and how far a sampler counts, as plain data:
+harness/suite/blocks/fuzz_cases.py draws, harness/suite/blocks/ladder.py counts."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 
@@ -36,3 +38,12 @@ class Biases:
 
 
 Range = Integers | Floats | OneOf | Biases
+
+
+@dataclass(frozen=True)
+class Size:
+    """How far a sampler counts something: to 2**top where it is used. setting: parameters with
+    which the count shows in the result, laid over the smallest setting."""
+
+    top: int
+    setting: Mapping[str, Any] = field(default_factory=dict)

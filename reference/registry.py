@@ -5,7 +5,7 @@ where a sampler cuts (lint, boundary) reads the row. CONTRIBUTING.md says how on
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, Self
 
 from sampler_parity.reference.candidates import Candidates
@@ -13,7 +13,7 @@ from sampler_parity.reference.pipelines.akunu import Akunu
 from sampler_parity.reference.pipelines.akunu_gumbel import AkunuGumbel
 from sampler_parity.reference.pipelines.power_law import PowerLaw
 from sampler_parity.reference.pipelines.tsampler import STAGES as TSAMPLER
-from sampler_parity.reference.ranges import Biases, Floats, Integers, OneOf, Range
+from sampler_parity.reference.ranges import Biases, Floats, Integers, OneOf, Range, Size
 from sampler_parity.reference.samplers.adaptive_p import AdaptiveP
 from sampler_parity.reference.samplers.dist import Dist
 from sampler_parity.reference.samplers.dry import Dry
@@ -65,6 +65,9 @@ class Row:
     ranges: what the fuzzer draws; None: it does not. kind: `filter` removes or masks candidates,
     `select` always selects one. threshold: the parameter that a filter's cut is at; boundary:
     whether what lies within rounding of it has a verdict of its own. vocab: it needs a vocabulary.
+    sizes: everything that it counts, each with the power of two that it reaches in use: candidates
+    (their number and their ids), a parameter that is a count or a list, and what its state holds:
+    occurrences of a token, tokens accepted, draws (harness/suite/blocks/ladder.py).
     """
 
     make: Callable[..., Sampler]
@@ -76,6 +79,7 @@ class Row:
     threshold: str = ""
     boundary: bool = False
     vocab: bool = False
+    sizes: Mapping[str, Size] = field(default_factory=dict)
 
 
 _SEEDS = [0, 1, 42, 2**31 - 1, 2**31, 2**31 + 5, 2**32 - 2]
@@ -87,10 +91,20 @@ _ANY_MIN_KEEP = OneOf((0, 0, 1, 2, 5, 100))
 _UNIT = OneOf((0.0, 0.25, 0.5, 1.0, 1e-8), Floats(0, 1))
 _OF_P: Mapping[str, Range] = {"p": _UNIT, "min_keep": _ANY_MIN_KEEP}
 
+_CANDIDATES = {"candidates": Size(18)}  # the largest vocabularies: 256,000 to 262,144 tokens
+_OF_VOCABULARY = {"candidates": Size(12)}  # the largest vocabulary of the suites
+_DRAWS = {"draws": Size(12)}  # 8,192 words of a generator that makes 624 at once
+_REACH = {"penalty_repeat": 1.0, "penalty_freq": 0.125, "penalty_present": 0.25}  # exact sums
+
 ROWS: dict[str, Row] = {
-    "greedy": Row(Greedy, {}, edges={}, ranges={}, kind="select"),
+    "greedy": Row(Greedy, {}, edges={}, ranges={}, kind="select", sizes=_CANDIDATES),
     "dist": Row(
-        Dist, {"seed": 1}, edges={"seed": _SEEDS}, ranges={"seed": _ANY_SEED}, kind="select"
+        Dist,
+        {"seed": 1},
+        edges={"seed": _SEEDS},
+        ranges={"seed": _ANY_SEED},
+        kind="select",
+        sizes=_CANDIDATES | _DRAWS,
     ),
     "top_k": Row(
         TopK,
@@ -98,6 +112,7 @@ ROWS: dict[str, Row] = {
         edges={"k": [-1, 0, 1, 2, 5, 40, 100, 127, 128, 129, "V-1", "V", "V+1"]},
         ranges={"k": Integers(-1, 200)},
         kind="filter",
+        sizes=_CANDIDATES | {"k": Size(16)},
     ),
     "top_p": Row(
         TopP,
@@ -107,6 +122,7 @@ ROWS: dict[str, Row] = {
         kind="filter",
         threshold="p",
         boundary=True,
+        sizes=_CANDIDATES | {"min_keep": Size(12, {"p": 0.0})},
     ),
     "min_p": Row(
         MinP,
@@ -116,6 +132,7 @@ ROWS: dict[str, Row] = {
         kind="filter",
         threshold="p",
         boundary=True,
+        sizes=_CANDIDATES | {"min_keep": Size(12, {"p": 1.0})},
     ),
     "typical_p": Row(
         TypicalP,
@@ -125,12 +142,14 @@ ROWS: dict[str, Row] = {
         kind="filter",
         threshold="p",
         boundary=True,
+        sizes=_CANDIDATES | {"min_keep": Size(12, {"p": 0.0})},
     ),
     "temp": Row(
         Temp,
         {"temp": 0.8},
         edges={"temp": [-1.0, 0.0, 0.1, 0.5, 0.8, 1.0, 1.5, 2.0]},
         ranges={"temp": Floats(-0.5, 3)},
+        sizes=_CANDIDATES,
     ),
     "temp_ext": Row(
         TempExt,
@@ -141,6 +160,7 @@ ROWS: dict[str, Row] = {
             "exponent": [0.0, 0.5, 1.0, 2.0],
         },
         ranges={"temp": Floats(0, 2), "delta": Floats(-0.5, 2), "exponent": Floats(0.125, 3)},
+        sizes=_CANDIDATES,
     ),
     "xtc": Row(
         Xtc,
@@ -154,6 +174,7 @@ ROWS: dict[str, Row] = {
         ranges={"p": _UNIT, "t": Floats(0, 0.625), "min_keep": _ANY_MIN_KEEP, "seed": _ANY_SEED},
         kind="filter",
         threshold="t",
+        sizes=_CANDIDATES | _DRAWS | {"min_keep": Size(12, {"p": 1.0})},
     ),
     "top_n_sigma": Row(
         TopNSigma,
@@ -162,6 +183,7 @@ ROWS: dict[str, Row] = {
         ranges={"n": Floats(-1, 4)},
         kind="filter",
         threshold="n",
+        sizes=_CANDIDATES,
     ),
     "mirostat": Row(
         Mirostat,
@@ -179,6 +201,7 @@ ROWS: dict[str, Row] = {
             "m": Integers(-1, 120),
         },
         kind="select",
+        sizes=_CANDIDATES | _DRAWS | {"m": Size(12)},
     ),
     "mirostat_v2": Row(
         MirostatV2,
@@ -186,6 +209,7 @@ ROWS: dict[str, Row] = {
         edges={"seed": _SEEDS, "tau": [0.0, 0.5, 3.0, 5.0], "eta": [0.0, 0.1, 1.0]},
         ranges={"seed": _ANY_SEED, "tau": Floats(0, 12), "eta": Floats(0, 1)},
         kind="select",
+        sizes=_CANDIDATES | _DRAWS,
     ),
     "penalties": Row(
         Penalties,
@@ -201,6 +225,12 @@ ROWS: dict[str, Row] = {
             "penalty_repeat": Floats(0.5, 2),
             "penalty_freq": Floats(-1, 1),
             "penalty_present": Floats(-1, 1),
+        },
+        sizes=_CANDIDATES
+        | {
+            "penalty_last_n": Size(12, _REACH),
+            "occurrences": Size(12, _REACH),
+            "accepted": Size(16, _REACH | {"penalty_last_n": 2**16 + 1}),
         },
     ),
     "dry": Row(
@@ -219,6 +249,13 @@ ROWS: dict[str, Row] = {
             "dry_allowed_length": Integers(-1, 4),
             "dry_penalty_last_n": Integers(-1, 40),
         },
+        sizes=_CANDIDATES
+        | {
+            "dry_penalty_last_n": Size(12, {"dry_base": 1.001953125, "dry_allowed_length": 1}),
+            "dry_allowed_length": Size(8, {"dry_base": 1.001953125}),
+            "seq_breakers": Size(6, {"dry_base": 1.0625, "dry_allowed_length": 1}),
+            "accepted": Size(16),
+        },
     ),
     "logit_bias": Row(
         LogitBias,
@@ -233,8 +270,9 @@ ROWS: dict[str, Row] = {
             ]
         },
         ranges={"logit_bias": Biases(Integers(0, 40), Floats(-9, 9), at_most=4)},
+        sizes=_CANDIDATES | {"logit_bias": Size(12)},
     ),
-    "infill": Row(Infill, {}, edges_with_vocab={}, vocab=True),
+    "infill": Row(Infill, {}, edges_with_vocab={}, vocab=True, sizes=_OF_VOCABULARY),
     "adaptive_p": Row(
         AdaptiveP,
         {"target": 0.3, "seed": 1},
@@ -245,15 +283,28 @@ ROWS: dict[str, Row] = {
         },
         ranges={"target": Floats(-0.25, 1), "decay": Floats(0, 1), "seed": _ANY_SEED},
         kind="select",
+        sizes=_CANDIDATES | _DRAWS | {"accepted": Size(16)},
     ),
-    "grammar": Row(Grammar, {"grammar_str": "root ::= [\\x01-\\x03]+"}, vocab=True),
+    "grammar": Row(
+        Grammar,
+        {"grammar_str": "root ::= [\\x01-\\x03]+"},
+        vocab=True,
+        sizes={"candidates": Size(12, {"grammar_str": "root ::= [a-z ]+"})},
+    ),
     "grammar_lazy_patterns": Row(
         GrammarLazyPatterns,
         {"grammar_str": "root ::= [\\x01-\\x03]+", "trigger_patterns": ["a"]},
         vocab=True,
+        sizes={"candidates": Size(12, {"grammar_str": "root ::= [a-z ]+"})},
     ),
-    "softmax": Row(Softmax, {}),
-    "tail_free": Row(TailFree, {"z": 0.9}, threshold="z", boundary=True),
+    "softmax": Row(Softmax, {}, sizes=_CANDIDATES),
+    "tail_free": Row(
+        TailFree,
+        {"z": 0.9},
+        threshold="z",
+        boundary=True,
+        sizes=_CANDIDATES | {"min_keep": Size(12, {"z": 0.0})},
+    ),
 }
 
 _TRIE = '{"modelId":"m","descriptors":[{"path":"a","leaves":[{"name":"A","tokens":[1,2]}]}]}'

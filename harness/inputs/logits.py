@@ -137,6 +137,24 @@ class LogOfId(_Source):
             return floats.log(np.arange(self.n, dtype=np.float32))  # type: ignore[no-any-return]
 
 
+class Rungs(_Source):
+    """A vocabulary of which few tokens are likely: those with the ids 2**k - 1, 2**k and 2**k + 1,
+    or, with counts, the last ones, as many as counts has for the step. The others fall with their
+    id, far below."""
+
+    rungs: int = Field(ge=1, le=1 << 20)
+    counts: list[int] = []
+    seed: int = Field(default=0, ge=0)
+
+    @property
+    def n(self) -> int:
+        return self.rungs
+
+    def row(self, step: int) -> Row:
+        count = self.counts[step % len(self.counts)] if self.counts else None
+        return _rungs(self.rungs, count, self.seed, step)
+
+
 class Golden(_Source):
     """Rows of a golden fixture, from `row` on; wraps around at its end."""
 
@@ -186,7 +204,7 @@ class Computed(_Source):
 
 
 Logits = Annotated[
-    Literals | LiteralRows | Generated | LogOfId | Golden | Decoded | Computed,
+    Literals | LiteralRows | Generated | LogOfId | Rungs | Golden | Decoded | Computed,
     Field(union_mode="smart"),
 ]
 
@@ -196,5 +214,22 @@ def _generate(family: Family, n: int, seed: int, step: int) -> Row:
     rng = np.random.default_rng([seed, step, n, sorted(FAMILIES).index(family)])
     with np.errstate(over="ignore", under="ignore"):
         row = FAMILIES[family](rng, n).astype(np.float32)
+    row.flags.writeable = False
+    return row
+
+
+@functools.lru_cache(maxsize=48)
+def _rungs(n: int, count: int | None, seed: int, step: int) -> Row:
+    """Likely: 0 to 8, so that all of them and no others are within 1e-4 of the likeliest; and the
+    more so the larger the id."""
+    row = np.linspace(-12, -16, n).astype(np.float32)
+    if count is None:
+        powers = 2 ** np.arange(21)
+        ids = np.unique([powers - 1, powers, powers + 1])
+        ids = ids[ids < n]
+    else:
+        ids = np.arange(n - count, n)
+    rng = np.random.default_rng([seed, step, n])
+    row[ids] = np.sort(rng.normal(4, 1.5, len(ids)).clip(0, 8))
     row.flags.writeable = False
     return row

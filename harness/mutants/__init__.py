@@ -1,6 +1,7 @@
 """Planted faults: samplers and chains wrong in one named way, which the self-test must catch.
 
-A file for each sampler, found by its name, and chain.py for faults between the samplers.
+A file for each sampler, found by its name, chain.py for faults between the samplers, capacities.py
+for what is right up to a size.
 adapters.py holds whole adapters that break the protocol; it is not imported here because it is run
 as a program.
 """
@@ -11,7 +12,9 @@ from importlib.util import find_spec
 from sampler_parity.harness.mutants.mutant import Mutant
 from sampler_parity.reference import ALL_SAMPLERS
 
-_FILES = [name for name in (*ALL_SAMPLERS, "chain") if find_spec(f"{__name__}.{name}")]
+_FILES = [
+    name for name in (*ALL_SAMPLERS, "chain", "capacities") if find_spec(f"{__name__}.{name}")
+]
 
 MUTANTS: dict[str, Mutant] = {
     mutant.name: mutant for name in _FILES for mutant in import_module(f"{__name__}.{name}").MUTANTS

@@ -177,6 +177,7 @@ def _all_cases(
     blocks: list[tuple[str, Any, dict[str, Any]]] = [
         *(("matrix", block, {}) for block in suite.matrix),
         *(("pairs", block, {}) for block in suite.pairs),
+        *(("ladder", block, {}) for block in suite.ladder),
         *(("random_chains", block, drawn) for block in suite.random_chains),
         *(("fuzz", block, drawn) for block in suite.fuzz),
         *(("decode", block, {}) for block in suite.decode),

@@ -18,6 +18,7 @@ from sampler_parity.harness.suite.blocks.distribution import (
 from sampler_parity.harness.suite.blocks.fuzz import Fuzz
 from sampler_parity.harness.suite.blocks.generate import Generations
 from sampler_parity.harness.suite.blocks.grammar import Grammars, RandomGrammars
+from sampler_parity.harness.suite.blocks.ladder import Ladder
 from sampler_parity.harness.suite.blocks.matrix import Matrix, Pairs
 from sampler_parity.harness.suite.blocks.random_chains import RandomChains
 from sampler_parity.harness.suite.blocks.skip_ratio import SkipRatios
@@ -62,6 +63,7 @@ class Suite(BaseModel):
     case: list[SuiteCase] = []
     matrix: list[Matrix] = []
     pairs: list[Pairs] = []
+    ladder: list[Ladder] = []
     random_chains: list[RandomChains] = []
     fuzz: list[Fuzz] = []
     decode: list[Decodings] = []

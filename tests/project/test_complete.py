@@ -26,7 +26,9 @@ def _samplers(root: Path) -> list[str]:
     about = [tomllib.loads(path.read_text()) for path in (root / "suites").glob("*/*.toml")]
     suites = {suite.get("sampler") for suite in about}
     mutants = Counter(mutant.sampler for mutant in MUTANTS.values())
-    for name in ROWS:
+    for name, row in ROWS.items():
+        if not row.sizes:
+            lines.append(f"sampler {name}: no sizes in its row of reference/registry.py")
         if name not in suites:
             lines.append(f"sampler {name}: no suite suites/parity/{name}.toml with its name")
         if not (root / "tests" / "reference" / f"test_{TESTED_IN.get(name, name)}.py").is_file():

@@ -88,7 +88,8 @@ SAMPLER_ROW = {
         "from sampler_parity.reference.samplers.keep_even import KeepEven\n"
     ),
     '    "softmax": Row(': (
-        '    "keep_even": Row(KeepEven, {}, edges={}, ranges={}, kind="filter"),\n'
+        '    "keep_even": Row(KeepEven, {}, edges={}, ranges={}, kind="filter",'
+        " sizes=_CANDIDATES),\n"
     ),
 }
 
