@@ -5,6 +5,7 @@ engine, and a report, need the reference's names and types but none of its arith
 """
 
 import functools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -35,6 +36,7 @@ def jit(function: Callable[..., Any]) -> Any:
     """Division by zero gives inf or NaN as in C; compiled code is kept between processes."""
 
     def compile(function: Callable[..., Any]) -> Any:
+        load_numba()
         from numba import njit
 
         return njit(cache=True, error_model="numpy")(function)
@@ -46,8 +48,23 @@ def vectorize(signatures: list[str]) -> Callable[[Callable[..., Any]], Any]:
     """Elementwise, for arrays and scalars of these types ("f4(f4)": float32 to float32)."""
 
     def compile(function: Callable[..., Any]) -> Any:
+        load_numba()
         from numba import vectorize
 
         return vectorize(signatures, cache=True)(function).ufunc
 
     return lambda function: Compiled(function, compile)
+
+
+def load_numba() -> None:
+    """Without SciPy's linear algebra, which Numba otherwise imports to see that it is there: that
+    takes as long as the rest, and nothing here calls it. Numba is told that it is there."""
+    if "scipy.linalg" in sys.modules or "numba.np.arraymath" in sys.modules:
+        return
+    hidden: dict[str, Any] = {"scipy.linalg": None}
+    sys.modules |= hidden
+    try:
+        from numba.np import arraymath
+    finally:
+        del sys.modules["scipy.linalg"]
+    arraymath._HAVE_BLAS = True

@@ -13,7 +13,7 @@ import pytest
         ("sampler_parity.harness.backends.null", ["numba", "scipy.stats", "gguf"]),
         (
             "sampler_parity.harness.backends.llama_cpp.worker",
-            ["numba", "scipy.stats", "matplotlib"],
+            ["numba", "scipy.stats", "matplotlib", "sampler_parity.harness.bundle"],
         ),
         (
             "sampler_parity.harness.run.cases",
@@ -45,3 +45,15 @@ def test_start_up_compiled_function_calls_another_and_loads_numba_then() -> None
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False [1, 2, 0] True"
+
+
+@pytest.mark.slow
+def test_start_up_numba_loads_no_linear_algebra_and_still_has_it() -> None:
+    code = (
+        "import sys, numpy as np; from sampler_parity.reference import floats, sorting;"
+        "floats.exp(np.float32([1])), sorting.std_sort(np.float32([1, 3, 2]));"
+        "print('numba' in sys.modules, 'scipy.linalg' in sys.modules);"
+        "import scipy.linalg; from numba.np import arraymath; print(arraymath._HAVE_BLAS)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["True False", "True"]

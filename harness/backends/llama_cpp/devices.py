@@ -13,7 +13,6 @@ from sampler_parity.harness.backends.llama_cpp.build_files import (
     GPUS,
     device_files,
 )
-from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.errors import InputError
 
 _DRIVER = "is its driver installed?"
@@ -136,6 +135,8 @@ class Devices:
 
 def lacking(variant: str) -> str:
     """Why a CPU variant does not run here."""
+    from sampler_parity.harness.bundle import machine  # loads what lists packages
+
     have = machine.describe().cpu_flags
     missing = [flag for flag in _FLAGS.get(variant, "").split() if flag not in have]
     return f"this processor lacks {', '.join(missing) or 'what it needs'}"
