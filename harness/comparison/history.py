@@ -123,13 +123,17 @@ def measured(database: Path) -> list[Measured]:
 
 @contextmanager
 def _open(path: Path, create: bool = False) -> Iterator[sqlite3.Connection]:
-    """One transaction. Raises InputError for a file that is missing or not a history."""
+    """One transaction, the making of a new file's tables included: a process that is killed in it
+    leaves a file as it found it. Raises InputError for one that is missing or not a history."""
     if not create and not path.is_file():
         raise InputError(path, "no such history", "make it: sampler-parity history add BUNDLE")
     try:
-        with closing(sqlite3.connect(path, timeout=30)) as connection, connection:
+        # Without an isolation level the module begins and ends nothing by itself.
+        with closing(sqlite3.connect(path, timeout=30, isolation_level=None)) as connection:
+            connection.execute("BEGIN IMMEDIATE" if create else "BEGIN")
             _check(connection, path)
             yield connection
+            connection.execute("COMMIT")  # closing takes back what was not committed
     except sqlite3.Error as error:
         raise InputError(path, f"cannot be used as a history: {error}") from None
 
@@ -141,7 +145,8 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
     if application != _APPLICATION and tables:
         raise InputError(path, "is a database of another program", "choose another file")
     if not tables:
-        connection.executescript(_TABLES)
+        for table in filter(str.strip, _TABLES.split(";")):
+            connection.execute(table)
         connection.execute(f"PRAGMA application_id = {_APPLICATION}")
         connection.execute(f"PRAGMA user_version = {FORMAT}")
     elif version != FORMAT:
