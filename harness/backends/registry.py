@@ -7,6 +7,7 @@ from sampler_parity.harness.backends import names
 from sampler_parity.harness.backends.engines import ENGINES, WORKER_COMMAND
 from sampler_parity.harness.backends.llama_cpp import builds
 from sampler_parity.harness.backends.llama_cpp.signatures import known_release
+from sampler_parity.harness.bundle.artifacts import stage_file
 from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.protocol.interface import BackendFailure
@@ -52,10 +53,24 @@ def references(backends: list[str], reference: str | None) -> dict[str, str | No
     if reference not in (None, "own"):
         known_release(reference)
     releases: dict[str, str | None] = {}
+    _tell_apart([command_of(name)[0] for name in backends])
     for name in backends:
-        command_of(name)
         releases[name] = _release_of(name) if reference == "own" else reference
     return releases
+
+
+def _tell_apart(shorts: list[str]) -> None:
+    """Results know a backend by its short name, and files of the bundle by what files may hold of
+    it. Raises InputError where two have one name."""
+    names: dict[str, str] = {}
+    for short in shorts:
+        file = stage_file("", short)
+        if file in names:
+            other = f"beside {names[file]}, whose files have one name"
+            problem = "named twice" if names[file] == short else f"named {other}"
+            mend = "give each a name of its own: -b NAME=BACKEND"
+            raise InputError(f"backend {short}", problem, mend)
+        names[file] = short
 
 
 def _release_of(name: str) -> str | None:

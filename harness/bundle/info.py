@@ -1,6 +1,6 @@
 """run.json: what was run, with what backends, on what machine."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
@@ -23,7 +23,8 @@ class BackendInfo(_Record):
 
 
 class Machine(_Record):
-    """libm: the file that is loaded, with the start of its digest. driver: of an NVIDIA GPU."""
+    """libm: the file that is loaded, with the start of its digest. driver: of an NVIDIA GPU. code,
+    suites: digests of sampler-parity's own files; empty in bundles of older versions."""
 
     system: str
     machine: str
@@ -36,10 +37,21 @@ class Machine(_Record):
     driver: str = ""
     python: str
     packages: dict[str, str]
+    code: str = ""
+    suites: str = ""
+
+    def configuration(self) -> dict[str, Any]:
+        """What may change a result. Hosts of one kind differ in the rest, and of the suites a run
+        states its own."""
+        return self.model_dump(exclude={"memory_bytes", "cores", "system", "suites"})
 
 
 class RunInfo(_Record):
-    """run.json: what was run, with what, on what, when. only: the cases that it was limited to."""
+    """run.json: what was run, with what, on what, when.
+
+    only: the cases that it was limited to. options: of the command line, those that results depend
+    on. paths: of the suites that were given as files, where they lie.
+    """
 
     format: Literal[1] = 1
     version: str
@@ -49,5 +61,7 @@ class RunInfo(_Record):
     profile: str
     seed: int
     only: list[str] = []
+    options: dict[str, str] = {}
+    paths: dict[str, str] = {}
     backends: dict[str, BackendInfo]
     machine: Machine

@@ -4,11 +4,14 @@ import hashlib
 import os
 import platform
 import re
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from sampler_parity.harness.bundle.info import Machine
 
+_ROOT = Path(__file__).parents[2]
+_OWN = (".py", ".js", ".mjs", ".json", ".toml")
 _PACKAGES = ("sampler-parity", "numpy", "numba", "llvmlite", "scipy", "gguf", "llama-cpp-python")
 
 
@@ -26,7 +29,25 @@ def describe() -> Machine:
         driver=_driver(),
         python=platform.python_version(),
         packages={name: _version(name) for name in _PACKAGES},
+        code=_digest("reference", "harness"),
+        suites=_digest("suites"),
     )
+
+
+def _digest(*folders: str) -> str:
+    """Of the files that decide what is computed, by name and content."""
+    digest = hashlib.sha256()
+    for path in sorted(path for folder in folders for path in _own_files(_ROOT / folder)):
+        digest.update(path.relative_to(_ROOT).as_posix().encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _own_files(folder: Path) -> Iterator[Path]:
+    for name, below, files in os.walk(folder):
+        if "node_modules" in below:
+            below.remove("node_modules")
+        yield from (Path(name, file) for file in files if file.endswith(_OWN))
 
 
 def _cpu() -> tuple[str, list[str]]:

@@ -15,6 +15,7 @@ from sampler_parity.harness.bundle.artifacts import FREE_SPACE
 from sampler_parity.harness.bundle.bundle import Result, read_info, records_of
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.ends import Footer, Header
+from sampler_parity.harness.bundle.same_run import refuse_another
 from sampler_parity.harness.errors import InputError, cannot_write
 from sampler_parity.harness.protocol.messages import to_line
 
@@ -61,20 +62,10 @@ def create(folder: Path, info: RunInfo) -> BundleWriter:
 def resume(folder: Path, info: RunInfo) -> BundleWriter:
     """Go on with an unfinished bundle; a torn last line is cut off.
 
-    Raises InputError if it is another run: other suites, profile, seed or backends.
+    Raises InputError if it is another run, by its options, suites, backends or machine.
     """
     old = read_info(folder)
-    for key in ("version", "suites", "profile", "seed", "only"):
-        if getattr(old, key) != getattr(info, key):
-            raise InputError(
-                folder, f"was made with another {key}", "run again without --resume, to another -o"
-            )
-    if old.backends.keys() != info.backends.keys():
-        raise InputError(folder, f"was made with backends {', '.join(old.backends)}")
-    for name, backend in info.backends.items():
-        if backend.reference != old.backends[name].reference:
-            judge = old.backends[name].reference
-            raise InputError(folder, f"judged {name} by {judge}", f"use --reference {judge}")
+    refuse_another(folder, old, info)
     path = folder / "results.jsonl"
     good = 0
     done: set[str] = set()

@@ -8,6 +8,7 @@ from sampler_parity.harness.comparison.records import Fact
 _MACHINE: dict[str, Callable[[RunInfo], str]] = {
     "started": lambda info: info.started,
     "sampler-parity": lambda info: info.version,
+    "its own files": lambda info: info.machine.code[:12],
     "profile and seed": lambda info: f"{info.profile}, {info.seed}",
     "processor": lambda info: f"{info.machine.cpu}, {info.machine.cores} logical cores",
     "architecture": lambda info: info.machine.machine,

@@ -5,7 +5,6 @@ times. All workers that are used must be one configuration, because a bundle hol
 are asked before the run, and every call asks its worker again, since workers come and go.
 """
 
-import functools
 import threading
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
@@ -15,11 +14,13 @@ from typing import Any, Self
 from sampler_parity.harness.backends.registry import device_of
 from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.bundle.info import Machine, RunInfo
+from sampler_parity.harness.bundle.same_run import differing
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.run.cases import describe
 
 _CONNECT_S = 30
 _turn = threading.Lock()  # the backends of a process take one request at a time
+_described: dict[str, RunInfo] = {}  # what this process says of itself, by run
 
 
 def labels(names: list[str], others: list[str]) -> list[str]:
@@ -44,7 +45,7 @@ class Cluster(Executor):
             self._client = Client(address, timeout=_CONNECT_S, set_as_default=False)
         except (OSError, ValueError) as error:
             raise InputError(self._where, f"no scheduler answers: {error}") from None
-        self._expected: Machine | None = None
+        self._expected: tuple[RunInfo, tuple[Any, ...]] | None = None
         self._pool = self._client.get_executor(pure=False, resources=dict.fromkeys(labels, 1))
 
     def describe(self, version: str, *rest: Any) -> RunInfo:
@@ -52,22 +53,29 @@ class Cluster(Executor):
         workers = self._workers()
         asked = {
             worker: self._client.submit(
-                describe, version, *rest, pure=False, workers=[worker], allow_other_workers=False
+                _alone,
+                None,
+                describe,
+                (version, *rest),
+                {},
+                pure=False,
+                workers=[worker],
+                allow_other_workers=False,
             )
             for worker in workers
         }
         infos: dict[str, RunInfo] = {worker: future.result() for worker, future in asked.items()}
         first, info = next(iter(infos.items()))
-        theirs = info.machine.packages["sampler-parity"]
-        if theirs != version:
-            problem = f"{first} has sampler-parity {theirs}, this is {version}"
+        ours = _of_sampler_parity(machine.describe())
+        if apart := differing(_of_sampler_parity(info.machine), ours):
+            problem = f"{first} and this machine have another {', '.join(apart)} of sampler-parity"
             raise InputError(self._where, problem, "install the same on all")
         for worker, other in infos.items():
             if apart := differing(_facts(info), _facts(other)):
                 problem = f"{first} and {worker} differ in {', '.join(apart)}"
                 mend = "a bundle holds one configuration: choose workers with --label"
                 raise InputError(self._where, problem, mend)
-        self._expected = info.machine
+        self._expected = info, (version, *rest)
         return info
 
     def submit(self, call: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
@@ -104,36 +112,37 @@ class Cluster(Executor):
 
 
 def _alone(
-    expected: Machine | None,
+    expected: tuple[RunInfo, tuple[Any, ...]] | None,
     call: Callable[..., Any],
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
 ) -> Any:
     """What a worker does: refuse if it is another configuration than was described, then call."""
-    if expected and (apart := differing(_machine(expected), _machine(_here()))):
-        problem = f"a worker that differs in {', '.join(apart)} came into the cluster"
-        raise InputError("dask", problem, "choose workers with --label, then run with --resume")
     with _turn:
+        if expected:
+            _refuse_another(*expected)
         return call(*args, **kwargs)
 
 
-@functools.cache
-def _here() -> Machine:
-    return machine.describe()
-
-
-def _machine(described: Machine) -> dict[str, Any]:
-    """What of a machine may change a result; hosts of one kind differ in the rest."""
-    return described.model_dump(exclude={"memory_bytes", "cores", "system"})
+def _refuse_another(info: RunInfo, asked: tuple[Any, ...]) -> None:
+    """Its backends are asked once for each run: they then stand ready."""
+    key = info.model_dump_json()
+    if key not in _described:
+        _described[key] = describe(*asked)
+    if apart := differing(_facts(info), _facts(_described[key])):
+        problem = f"a worker that differs in {', '.join(apart)} came into the cluster"
+        raise InputError("dask", problem, "choose workers with --label, then run with --resume")
 
 
 def _facts(info: RunInfo) -> dict[str, Any]:
+    """What of a worker may change a result, its suites and what they name included."""
     backends = {
         f"backend {name}": backend.model_dump(exclude={"command"})
         for name, backend in info.backends.items()
     }
-    return _machine(info.machine) | backends
+    return info.machine.configuration() | {"suites": info.machine.suites} | backends
 
 
-def differing(a: dict[str, Any], b: dict[str, Any]) -> list[str]:
-    return sorted(key for key in a.keys() | b.keys() if a.get(key) != b.get(key))
+def _of_sampler_parity(described: Machine) -> dict[str, Any]:
+    version = described.packages["sampler-parity"]
+    return {"version": version, "code": described.code, "suites": described.suites}

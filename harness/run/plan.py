@@ -1,5 +1,6 @@
 """What a run will do, before it is done: `run --plan` prints it, harness/run/run.py does it."""
 
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
@@ -55,11 +56,12 @@ class Asked:
 
 @dataclass(frozen=True)
 class Plan:
-    """suites: the digest of each. releases: the backends, and of each the release that it is judged
-    by; None: v0.5.0, as the cases require."""
+    """suites: the digest of each. paths: of those given as files, where they lie. releases: the
+    backends, and of each the release that it is judged by; None: v0.5.0, as the cases require."""
 
     asked: Asked
     suites: dict[str, str]
+    paths: dict[str, str]
     releases: dict[str, str | None]
     cases: Placed[Case]
     cells: Placed[Cell]
@@ -81,6 +83,15 @@ class Plan:
         about = {name.partition("/")[0] for name in self.suites}
         engine = registry.parse(self.backends[0]).engine
         return "parity" in about and engine in ("llama.cpp", "llama.cpp/graph")
+
+    @property
+    def options(self) -> dict[str, str]:
+        """Those that decide what a result is, beside the suites, and are not in RunInfo."""
+        asked = self.asked
+        options = {"timeout": f"{asked.timeout_s:g}"}
+        if self.timings or self.ruled:
+            options |= {"rounds": str(self.rounds), "instructions": str(asked.instructions)}
+        return options
 
     @property
     def rounds(self) -> int:
@@ -128,6 +139,9 @@ def plan_of(asked: Asked) -> Plan:
     """Reads the suites. Raises InputError for what is wrong in them or in the options."""
     files = [suite.read_suite(path) for path in suite.find_suites(asked.suites)]
     named = [(suite.suite_id(file.path), file) for file in files]
+    for (name, one), (other, two) in itertools.combinations(named, 2):
+        if name == other:
+            raise InputError(two.path, f"is suite {name}, as is {one.path}", "rename one of them")
     profile: suite.Profile = "full" if asked.only else asked.profile
 
     def placed(expanded: Callable[[suite.SuiteFile], list[T]]) -> Placed[T]:
@@ -136,6 +150,7 @@ def plan_of(asked: Asked) -> Plan:
     plan = Plan(
         asked=asked,
         suites={name: file.sha256 for name, file in named},
+        paths={name: str(file.path.absolute()) for name, file in named if not file.shipped},
         releases=registry.references(asked.backends, asked.reference),
         cases=placed(lambda file: suite.expand(file, profile, asked.seed)),
         cells=placed(lambda file: suite.expand_cells(file, profile)),
@@ -143,6 +158,7 @@ def plan_of(asked: Asked) -> Plan:
         timings=placed(lambda file: suite.expand_timings(file, profile)),
         widths=placed(lambda file: suite.expand_widths(file, profile)),
     )
+    _refuse_repeated(plan)
     plan = _only(plan, asked.only) if asked.only else plan
     if address_of(asked) and (plan.timings or plan.widths or plan.workloads):
         problem = "timings and skip-ratio measurements are taken on this machine alone"
@@ -162,6 +178,16 @@ def address_of(asked: Asked) -> str:
     return ""
 
 
+def _refuse_repeated(plan: Plan) -> None:
+    """A result is known by its id alone. Raises InputError for one that two suites have."""
+    suites: dict[str, str] = {}
+    for name, item in placed_ids(plan):
+        if item in suites:
+            problem = f"is in {suites[item]} and in {name}"
+            raise InputError(f"case {item}", problem, "run them to bundles of their own")
+        suites[item] = name
+
+
 def _only(plan: Plan, patterns: tuple[str, ...]) -> Plan:
     """What `--case` names: ids, or PREFIX*. Raises InputError for one that names nothing."""
     known = set(ids(plan))
@@ -173,10 +199,15 @@ def _only(plan: Plan, patterns: tuple[str, ...]) -> Plan:
 
 def ids(plan: Plan) -> Iterator[str]:
     """All that `--case` may name."""
-    for _, item in (*plan.cases, *plan.cells, *plan.workloads, *plan.widths):
-        yield item.id
-    for _, timed in plan.timings:
-        yield timed.result_id
+    return (name for _, name in placed_ids(plan))
+
+
+def placed_ids(plan: Plan) -> Iterator[tuple[str, str]]:
+    """The same, each with its suite."""
+    for suite_name, item in (*plan.cases, *plan.cells, *plan.workloads, *plan.widths):
+        yield suite_name, item.id
+    for suite_name, timed in plan.timings:
+        yield suite_name, timed.result_id
 
 
 def _matches(name: str, pattern: str) -> bool:

@@ -99,10 +99,12 @@ def _describe(plan: Plan, executor: Executor) -> RunInfo:
         asked.only,
     )
     if isinstance(executor, Cluster):
-        return executor.describe(*of_run)
-    if plan.cases or plan.cells:
-        return executor.submit(cases.describe, *of_run, asked.timeout_s).result()
-    return cases.describe(*of_run)
+        info = executor.describe(*of_run, asked.timeout_s)
+    elif plan.cases or plan.cells:
+        info = executor.submit(cases.describe, *of_run, asked.timeout_s).result()
+    else:
+        info = cases.describe(*of_run)
+    return info.model_copy(update={"options": plan.options, "paths": plan.paths})
 
 
 def absent_of(info: dict[str, BackendInfo], names: Iterable[str]) -> dict[str, str]:

@@ -93,7 +93,7 @@ def test_resume_of_a_finished_bundle_takes_the_footer_off(tmp_path: Path) -> Non
     [
         ({"seed": 1}, "another seed"),
         ({"profile": "full"}, "another profile"),
-        ({"suites": {"parity/top_p": "def"}}, "another suites"),
+        ({"suites": {"parity/top_p": "def"}}, "other suites: parity.top_p changed"),
         ({"backends": {}}, "made with backends llama.cpp"),
     ],
     ids=["seed", "profile", "suites", "backends"],

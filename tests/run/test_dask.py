@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +19,16 @@ from distributed.scheduler import KilledWorker
 
 from sampler_parity.harness.bundle import bundle, machine
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.run import cluster
+from sampler_parity.harness.run.cases import describe
 from sampler_parity.harness.run.plan import Asked, address_of
 from sampler_parity.harness.suite.file import expand
 from tests.support.command_line import COMMAND, ROOT, cli, refused
 from tests.support.suites import SMALL
 
+ASKED: tuple[Any, ...] = (version("sampler-parity"), [], {}, "quick", 0, {"null": None}, (), 60.0)
 TIMES = {"reference_s", "wall_s", "ns"}
 MUTANT = "mutant/top_k/zero-means-one"
 WORKER = [*["--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory"]]
@@ -74,6 +78,12 @@ def _until(true: Any, timeout_s: float = 120) -> None:
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with dask(tmp_path_factory.mktemp("dask") / "cluster") as scheduler:
         yield scheduler
+
+
+@pytest.fixture(scope="module")
+def described() -> RunInfo:
+    """What this process says of itself."""
+    return describe(*ASKED)
 
 
 def timeless(read: Bundle) -> list[dict[str, Any]]:
@@ -216,13 +226,52 @@ def test_labels_are_the_devices_of_the_backends(
     assert cluster.labels(names, others) == wanted
 
 
-def test_worker_of_another_configuration_refuses_to_compute() -> None:
-    ours = machine.describe()
-    larger = ours.model_copy(update={"memory_bytes": 1, "cores": 999})
-    assert cluster._alone(larger, max, (1, 2), {}) == 2
-    other = ours.model_copy(update={"cpu_flags": ["x"], "libc": "musl"})
+def test_worker_of_another_configuration_refuses_to_compute(described: RunInfo) -> None:
+    def alone(**others: object) -> object:
+        machine = described.machine.model_copy(update=others)
+        expected = described.model_copy(update={"machine": machine})
+        return cluster._alone((expected, ASKED), max, (1, 2), {})
+
+    assert alone(memory_bytes=1, cores=999) == 2
     with pytest.raises(InputError, match="differs in cpu_flags, libc came into the cluster"):
-        cluster._alone(other, max, (1, 2), {})
+        alone(cpu_flags=["x"], libc="musl")
+
+
+@pytest.mark.parametrize(
+    ("others", "apart"),
+    [({"code": "another"}, "code"), ({"suites": "another"}, "suites")],
+    ids=["reference", "suites"],
+)
+def test_worker_of_the_same_version_with_other_files_refuses_to_compute(
+    described: RunInfo, others: dict[str, str], apart: str
+) -> None:
+    machine = described.machine.model_copy(update=others)
+    described = described.model_copy(update={"machine": machine})
+    with pytest.raises(InputError, match=f"a worker that differs in {apart} came into the cluster"):
+        cluster._alone((described, ASKED), max, (1, 2), {})
+
+
+def test_worker_with_another_library_of_the_same_version_refuses_to_compute(
+    described: RunInfo,
+) -> None:
+    backend = described.backends["null"].model_copy(update={"build": "libllama.so, sha256 other"})
+    described = described.model_copy(update={"backends": {"null": backend}})
+    with pytest.raises(InputError, match="a worker that differs in backend null came"):
+        cluster._alone((described, ASKED), max, (1, 2), {})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("field", ["code", "suites"])
+def test_workers_that_are_not_as_this_machine_are_refused_before_the_run(
+    address: str, monkeypatch: pytest.MonkeyPatch, field: str
+) -> None:
+    ours = machine.describe().model_copy(update={field: "another"})
+    monkeypatch.setattr(machine, "describe", lambda: ours)
+    with (
+        cluster.Cluster(address, []) as workers,
+        pytest.raises(InputError, match=f"this machine have another {field} of sampler-parity"),
+    ):
+        workers.describe(*ASKED)
 
 
 def test_cluster_whose_workers_die_again_and_again_says_so(address: str) -> None:

@@ -7,6 +7,7 @@ import pytest
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.run.plan import Asked, Plan, ids, lines, plan_of
 from tests.support.command_line import cli
+from tests.support.suites import SMALL
 
 MIXED = ["parity/greedy", "distribution/frequencies", "timing/disabled", "throughput"]
 
@@ -70,3 +71,46 @@ def test_run_with_plan_lists_it_and_runs_nothing(tmp_path: Path) -> None:
     assert "suite    parity/greedy: " in done.stdout
     assert "nothing was run" in done.stdout
     assert not (tmp_path / "b").exists()
+
+
+@pytest.mark.parametrize(
+    ("backends", "line"),
+    [
+        (["null", "null"], "backend null: named twice"),
+        (["a=null", "a=reference"], "backend a: named twice"),
+        (["a=./one", "a=./two --x"], "backend a: named twice"),
+        (
+            ["a/b=null", "a:b=null"],
+            "backend a:b: named beside a/b, whose files have one name",
+        ),
+    ],
+    ids=["a backend", "an alias", "adapters", "files"],
+)
+def test_two_backends_of_one_name_are_refused(backends: list[str], line: str) -> None:
+    with pytest.raises(InputError) as error:
+        plan_of(Asked(["parity/temp"], backends))
+    assert str(error.value) == f"{line} - give each a name of its own: -b NAME=BACKEND"
+
+
+def test_a_case_that_two_suites_have_is_refused(tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "small.toml").write_text(SMALL)
+    paths = [str(tmp_path / folder / "small.toml") for folder in ("one", "two")]
+    with pytest.raises(InputError) as error:
+        plan_of(Asked(paths, ["null"]))
+    assert str(error.value) == (
+        "case small/many/normal-V128-k0-seed1: is in one/small and in two/small"
+        " - run them to bundles of their own"
+    )
+
+
+def test_two_files_of_one_suite_are_refused(tmp_path: Path) -> None:
+    paths = [tmp_path / folder / "mine" / "small.toml" for folder in ("one", "two")]
+    for path in paths:
+        path.parent.mkdir(parents=True)
+        path.write_text(SMALL)
+    with pytest.raises(InputError) as error:
+        plan_of(Asked([str(path) for path in paths], ["null"]))
+    line = f"{paths[1]}: is suite mine/small, as is {paths[0]} - rename one of them"
+    assert str(error.value) == line

@@ -1,6 +1,7 @@
 """The libraries of a libllama build: which files of a folder they are, checked before they are
 loaded."""
 
+import hashlib
 import platform
 import re
 import struct
@@ -92,6 +93,17 @@ def compiler_of(path: Path) -> str:
     """What a library says that it was compiled with, or ""."""
     said = re.search(rb"GCC: \([^)\0]*\) [\d.]+|(?:Apple )?clang version [\d.]+", path.read_bytes())
     return said[0].decode(errors="replace") if said else ""
+
+
+def digest_of(folder: Path) -> str:
+    """The start of the SHA-256 of libllama and the libraries that it links to. Raises InputError.
+
+    Not of the devices' libraries, which may have hundreds of megabytes.
+    """
+    digest = hashlib.sha256()
+    for path in (library_file(folder), *needed_libraries(folder)):
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:12]
 
 
 def says_release(library: Path) -> bool:

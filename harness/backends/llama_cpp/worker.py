@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.backends.llama_cpp.build_files import compiler_of
+from sampler_parity.harness.backends.llama_cpp.build_files import compiler_of, digest_of
 from sampler_parity.harness.backends.llama_cpp.capture import capture, tokenize
 from sampler_parity.harness.backends.llama_cpp.decode import Model, decode, generate
 from sampler_parity.harness.backends.llama_cpp.libllama import (
@@ -129,10 +129,11 @@ class Worker:
 
     def hello(self) -> HelloReply:
         path = self.library.path
+        digest = digest_of(path.parent)
         return HelloReply(
             name="llama.cpp",
             version=self._version,
-            build=", ".join(filter(None, [path.name, compiler_of(path)])),
+            build=", ".join(filter(None, [path.name, compiler_of(path), f"sha256 {digest}"])),
             device=self._device(),
             capabilities=["run", "draws", "time", "whole_chain", *self._decodes()],
             samplers=sorted(filter(self._has, SIGNATURES)),

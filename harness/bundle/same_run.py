@@ -1,0 +1,82 @@
+"""Whether `--resume` goes on with the run that was begun: a bundle holds one configuration.
+
+What a bundle of an older version does not say of itself is not compared.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
+from sampler_parity.harness.errors import InputError
+
+_AGAIN = "run again without --resume, to another -o"
+_SAID = ("name", "version", "build", "device", "capabilities")  # what a backend says of itself
+
+
+def refuse_another(folder: Path, old: RunInfo, new: RunInfo) -> None:
+    """Raises InputError, which names the first thing that has changed and the mend."""
+    for problem, mend in _changes(old, new):
+        raise InputError(folder, problem, mend)
+
+
+def differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
+    return sorted(key for key in a.keys() | b.keys() if a.get(key) != b.get(key))
+
+
+def _changes(old: RunInfo, new: RunInfo) -> Iterator[tuple[str, str]]:
+    """What has changed, each with what to do."""
+    for key in ("version", "profile", "seed"):
+        then, now = getattr(old, key), getattr(new, key)
+        if then != now:
+            yield f"was made with another {key}: {then}, and not {now}", _AGAIN
+    if suites := differing(old.suites, new.suites):
+        yield f"was made with other suites: {', '.join(suites)} changed", _AGAIN
+    if old.only != new.only:
+        yield f"was limited to other cases: {' '.join(old.only) or 'to none'}", _AGAIN
+    for option in sorted(old.options):
+        if old.options[option] != new.options.get(option):
+            then, now = old.options[option], new.options.get(option)
+            yield f"was made with --{option} {then}, and not {now}", f"use --{option} {then}"
+    if old.backends.keys() != new.backends.keys():
+        yield f"was made with backends {', '.join(old.backends)}", _AGAIN
+        return
+    for name, backend in old.backends.items():
+        yield from _backend_changes(name, backend, new.backends[name])
+    configuration = new.machine.configuration()
+    for key, then in old.machine.configuration().items():
+        if then and then != configuration[key]:
+            yield f"was made with another {_words(key, then, configuration[key])}", _AGAIN
+
+
+def _backend_changes(name: str, old: BackendInfo, new: BackendInfo) -> Iterator[tuple[str, str]]:
+    if new.reference != old.reference:
+        yield f"judged {name} by {old.reference}", f"use --reference {old.reference}"
+    if new.unavailable and not old.unavailable:
+        yield f"{name} ran then, and does not run here now: {new.unavailable}", "make it run"
+    if old.unavailable and not new.unavailable:
+        yield f"{name} did not run here then, and now does", _AGAIN
+    if old.unavailable:
+        return
+    if _command(old) != _command(new):
+        yield f"ran another command as {name}: {' '.join(old.command)}", _AGAIN
+    for field in _SAID:
+        then, now = getattr(old, field), getattr(new, field)
+        if then != now:
+            yield f"{name} has another {field}: {then or 'none'} then, {now or 'none'} now", _AGAIN
+
+
+def _command(backend: BackendInfo) -> list[str]:
+    """Without the program where it is a Python of ours, which has several names."""
+    first, *rest = backend.command or [""]
+    return rest if rest[:1] == ["-m"] else [first, *rest]
+
+
+def _words(key: str, then: Any, now: Any) -> str:
+    if isinstance(then, dict):
+        names = differing(then, now)
+        shown = (f"{name} {then.get(name)}, and not {now.get(name)}" for name in names)
+        return f"version of a package: {'; '.join(shown)}"
+    if isinstance(then, list):
+        return f"{key}: {' '.join(sorted({*then} ^ {*now}))}"
+    return f"{key}: {then}, and not {now}"

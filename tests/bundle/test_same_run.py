@@ -1,0 +1,145 @@
+"""harness/bundle/same_run.py: `--resume` goes on with what was begun, and with nothing else."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
+from sampler_parity.harness.bundle.same_run import refuse_another
+from sampler_parity.harness.errors import InputError
+from tests.support.report_bundles import MACHINE, run_info
+
+AGAIN = " - run again without --resume, to another -o"
+FLAGS = ["avx2", "fma"]
+HERE = MACHINE.model_copy(
+    update={"code": "c0de", "suites": "5", "libm": "libm.so.6 sha256 a", "cpu_flags": FLAGS}
+)
+BACKEND = BackendInfo(
+    command=["node", "mine.js"],
+    name="mine",
+    version="1.0",
+    build="lib.so, sha256 a",
+    device="cpu",
+    capabilities=["run"],
+)
+BEGUN = run_info("a", suites={"parity/top_p": "abc"}).model_copy(
+    update={
+        "backends": {"mine": BACKEND},
+        "machine": HERE,
+        "options": {"timeout": "60", "rounds": "15"},
+    }
+)
+
+
+def with_backend(**fields: Any) -> RunInfo:
+    return BEGUN.model_copy(update={"backends": {"mine": BACKEND.model_copy(update=fields)}})
+
+
+def on_machine(**fields: Any) -> RunInfo:
+    return BEGUN.model_copy(update={"machine": HERE.model_copy(update=fields)})
+
+
+def test_the_same_run_goes_on() -> None:
+    refuse_another(Path("b"), BEGUN, BEGUN.model_copy(update={"started": "later", "command": []}))
+
+
+def test_more_memory_another_kernel_and_other_suites_are_the_same_run() -> None:
+    again = on_machine(memory_bytes=1, cores=99, system="Linux 7", suites="6")
+    refuse_another(Path("b"), BEGUN, again)
+
+
+def test_what_an_older_bundle_does_not_say_is_not_compared() -> None:
+    old = on_machine(code="", suites="", libm="").model_copy(update={"options": {}})
+    refuse_another(Path("b"), old, BEGUN)
+
+
+@pytest.mark.parametrize(
+    ("now", "line"),
+    [
+        ({"version": "0.2.0"}, f"b: was made with another version: 0.1.0, and not 0.2.0{AGAIN}"),
+        ({"profile": "full"}, f"b: was made with another profile: quick, and not full{AGAIN}"),
+        ({"seed": 1}, f"b: was made with another seed: 0, and not 1{AGAIN}"),
+        ({"only": ["x"]}, f"b: was limited to other cases: to none{AGAIN}"),
+        (
+            {"suites": {"parity/top_p": "def"}},
+            f"b: was made with other suites: parity/top_p changed{AGAIN}",
+        ),
+        (
+            {"suites": {"parity/top_p": "abc", "parity/dry": "1"}},
+            f"b: was made with other suites: parity/dry changed{AGAIN}",
+        ),
+        (
+            {"options": {"timeout": "3", "rounds": "15"}},
+            "b: was made with --timeout 60, and not 3 - use --timeout 60",
+        ),
+        ({"backends": {}}, f"b: was made with backends mine{AGAIN}"),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_another_run_is_refused_with_what_changed_and_the_mend(
+    now: dict[str, Any], line: str
+) -> None:
+    with pytest.raises(InputError) as error:
+        refuse_another(Path("b"), BEGUN, BEGUN.model_copy(update=now))
+    assert str(error.value) == line
+
+
+@pytest.mark.parametrize(
+    ("now", "line"),
+    [
+        ({"version": "1.1"}, f"b: mine has another version: 1.0 then, 1.1 now{AGAIN}"),
+        (
+            {"build": "lib.so, sha256 b"},
+            f"b: mine has another build: lib.so, sha256 a then, lib.so, sha256 b now{AGAIN}",
+        ),
+        ({"name": "its"}, f"b: mine has another name: mine then, its now{AGAIN}"),
+        ({"device": "gpu"}, f"b: mine has another device: cpu then, gpu now{AGAIN}"),
+        (
+            {"capabilities": ["run", "draws"]},
+            f"b: mine has another capabilities: ['run'] then, ['run', 'draws'] now{AGAIN}",
+        ),
+        ({"command": ["node", "x.js"]}, f"b: ran another command as mine: node mine.js{AGAIN}"),
+        ({"reference": "b4753"}, "b: judged mine by v0.5.0 - use --reference v0.5.0"),
+        (
+            {"unavailable": "no node"},
+            "b: mine ran then, and does not run here now: no node - make it run",
+        ),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_another_backend_of_that_name_is_refused(now: dict[str, Any], line: str) -> None:
+    with pytest.raises(InputError) as error:
+        refuse_another(Path("b"), BEGUN, with_backend(**now))
+    assert str(error.value) == line
+
+
+def test_a_backend_that_did_not_run_then_is_refused_where_it_now_does() -> None:
+    with pytest.raises(InputError, match="mine did not run here then, and now does"):
+        refuse_another(Path("b"), with_backend(unavailable="no node", version=""), BEGUN)
+    absent = with_backend(unavailable="no node", version="")
+    refuse_another(Path("b"), absent, with_backend(unavailable="no npm", version=""))
+
+
+def test_a_python_of_ours_may_have_another_name() -> None:
+    ours = ["-m", "sampler_parity.harness.backends.worker", "llama.cpp"]
+    then, now = with_backend(command=["python", *ours]), with_backend(command=["python3", *ours])
+    refuse_another(Path("b"), then, now)
+
+
+@pytest.mark.parametrize(
+    ("now", "line"),
+    [
+        ({"code": "other"}, f"b: was made with another code: c0de, and not other{AGAIN}"),
+        ({"cpu_flags": ["avx2"]}, f"b: was made with another cpu_flags: fma{AGAIN}"),
+        (
+            {"packages": {"numpy": "2.5"}},
+            "b: was made with another version of a package: numpy 2.4.6, and not 2.5" + AGAIN,
+        ),
+    ],
+    ids=["code", "processor", "package"],
+)
+def test_another_machine_is_refused(now: dict[str, Any], line: str) -> None:
+    with pytest.raises(InputError) as error:
+        refuse_another(Path("b"), BEGUN, on_machine(**now))
+    assert str(error.value) == line
