@@ -7,6 +7,10 @@ prints the message and exits with 2. A backend that fails raises BackendFailure
 
 from pathlib import Path
 
+from sampler_parity.harness.foreign.printable import one_line, visible
+
+LONGEST = 2_000  # characters; the names of all suites, the longest list that we give, take 1,300
+
 
 class Unsupported(Exception):  # noqa: N818 - an answer, not a failure
     """A backend in Python lacks this sampler or request; the worker answers so."""
@@ -19,10 +23,10 @@ class InputError(Exception):
         super().__init__(str(where), problem, mend)  # all of args, so that it can be pickled
 
     def __str__(self) -> str:
-        where, problem, mend = self.args
-        return " ".join(f"{where}: {problem}{f' - {mend}' if mend else ''}".split())
+        where, problem, mend = (visible(part) for part in self.args)
+        return one_line(f"{where}: {problem}{f' - {mend}' if mend else ''}", LONGEST)
 
 
-def cannot_write(path: Path, error: OSError, mend: str = "") -> InputError:
+def cannot_write(path: Path | str, error: OSError, mend: str = "") -> InputError:
     """A file or folder that the system does not let us write; its reason is part of the line."""
     return InputError(path, f"cannot write: {error.strerror}", mend)

@@ -17,6 +17,7 @@ NAMESPACE = "sampler_parity."
 
 ROOMS = (
     "reference",
+    "harness.foreign",
     "harness.errors",
     "harness.verdicts",
     "harness.strict",

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from sampler_parity.harness.cli.saying import say
+
 builds_app = typer.Typer(no_args_is_help=True, help="Other builds of llama.cpp.")
 adapter_app = typer.Typer(no_args_is_help=True, help="For authors of adapters.")
 
@@ -17,11 +19,11 @@ def backends() -> None:
     for name, engine in ENGINES.items():
         info = registry.inspect(name)
         if info.unavailable:
-            print(f"{name:<18} unavailable: {info.unavailable}")
+            say(f"{name:<18} unavailable: {info.unavailable}")
         else:
-            print(f"{name:<18} {info.version}: {engine.what}")
+            say(f"{name:<18} {info.version}: {engine.what}")
     for line in describe():
-        print(f"llama.cpp@{line}" if not line.startswith(" ") else line)
+        say(f"llama.cpp@{line}" if not line.startswith(" ") else line)
 
 
 @builds_app.command("add")
@@ -33,7 +35,7 @@ def builds_add(
     from sampler_parity.harness.backends.llama_cpp.builds import add
 
     build = add(what, release)
-    print(f"{build.name}  {build.release or 'release unknown'}  sha256 {build.sha256}")
+    say(f"{build.name}  {build.release or 'release unknown'}  sha256 {build.sha256}")
 
 
 @builds_app.command("list")
@@ -42,7 +44,7 @@ def builds_list() -> None:
     from sampler_parity.harness.backends.llama_cpp.builds import describe
 
     for line in describe():
-        print(line)
+        say(line)
 
 
 @adapter_app.command("check")
@@ -56,6 +58,6 @@ def adapter_check(
     for check in check_adapter(command):
         state = {True: "ok", False: "FAILED", None: "not claimed"}[check.passed]
         failed += check.passed is False
-        print(f"{state:<12} {check.name}" + (f": {check.detail}" if check.detail else ""))
+        say(f"{state:<12} {check.name}" + (f": {check.detail}" if check.detail else ""))
     if failed:
         raise typer.Exit(1)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from sampler_parity.harness.cli.saying import say
 from sampler_parity.harness.errors import InputError
 
 
@@ -26,7 +27,7 @@ def explain(
     from sampler_parity.harness.parity.explain import explanation
 
     for line in explanation(folder, case):
-        print(line)
+        say(line)
 
 
 def report(
@@ -38,7 +39,7 @@ def report(
     from sampler_parity.reports.write import write_report
 
     for path in write_report(folders, output, [str(f) for f in formats or Format]):
-        print(path)
+        say(path)
 
 
 def compare(
@@ -66,10 +67,10 @@ def compare(
             "run the same suites",
         )
     for line in page.terminal_lines:
-        print(line)
+        say(line)
     if output is not None:
         for path in write_page(page, output):
-            print(path)
+            say(path)
     if not page.model.ok:
         raise typer.Exit(1)
 
@@ -87,7 +88,7 @@ def history_add(
     from sampler_parity.harness.comparison import history
 
     for folder, new in history.add(database, folders):
-        print(f"{folder}  {'added' if new else 'is in it already'}")
+        say(f"{folder}  {'added' if new else 'is in it already'}")
 
 
 @history_app.command("show")
@@ -104,7 +105,7 @@ def history_show(
     page = HISTORY.made(database)
     assert page is not None  # a history always has a page
     for line in page.terminal_lines:
-        print(line)
+        say(line)
     if output is not None:
         for path in write_page(page, output):
-            print(path)
+            say(path)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from sampler_parity.harness.cli.saying import say
 from sampler_parity.harness.errors import cannot_write
 
 
@@ -35,7 +36,7 @@ def gate_command(
     if md is not None:
         _write(md, markdown(result), "a")
     for line in terminal_lines(result):
-        print(line)
+        say(line)
     if result.exit_status:
         raise typer.Exit(result.exit_status)
 

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from sampler_parity.harness.cli.saying import say
+
 golden_app = typer.Typer(no_args_is_help=True, help="The recorded logits and results.")
 
 
@@ -21,7 +23,7 @@ def capture(
     from sampler_parity.harness.golden import capture as recorder
 
     recorder.capture(model, prompts, output, dtype, max_rows, threads)
-    print(output)
+    say(output)
 
 
 @golden_app.command()
@@ -31,7 +33,7 @@ def verify() -> None:
     from sampler_parity.harness.inputs.fixtures import golden_folder
 
     for line in golden.verify(golden_folder()):
-        print(line, flush=True)
+        say(line)
 
 
 @golden_app.command()
@@ -44,7 +46,7 @@ def regenerate(
 
     with tempfile.TemporaryDirectory() as made:
         for line in golden.regenerate(golden_folder(), Path(made), accept):
-            print(line, flush=True)
+            say(line)
 
 
 def lint() -> None:
@@ -54,7 +56,7 @@ def lint() -> None:
 
     problems = linter.lint(suites_folder())
     for problem in problems:
-        print(problem)
+        say(problem)
     if problems:
         raise typer.Exit(1)
-    print("lint     no problems")
+    say("lint     no problems")

@@ -1,13 +1,12 @@
 """The commands that measure the harness itself: `calibrate`, `timing-selfcheck`, `selftest`."""
 
 import time
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-_say = partial(print, flush=True)  # these take minutes, and may be watched through a pipe
+from sampler_parity.harness.cli.saying import say
 
 
 def calibrate(
@@ -46,5 +45,5 @@ def selftest(
     """Run every planted fault as a backend; all must be caught."""
     from sampler_parity.harness.mutants.selftest import run_selftest
 
-    if not run_selftest(names, jobs, _say, processes).passed:
+    if not run_selftest(names, jobs, say, processes).passed:
         raise typer.Exit(1)

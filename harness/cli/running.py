@@ -1,6 +1,5 @@
 """What the commands that write a bundle do beside it: progress, summary, exit status."""
 
-from functools import partial
 from pathlib import Path
 
 import typer
@@ -8,17 +7,16 @@ import typer
 from sampler_parity.harness.bundle.bundle import Bundle, done_ids
 from sampler_parity.harness.bundle.summary import summarize
 from sampler_parity.harness.cli.progress import Progress
+from sampler_parity.harness.cli.saying import say
 from sampler_parity.harness.errors import InputError, cannot_write
 from sampler_parity.harness.run.plan import Plan, lines
 from sampler_parity.harness.run.run import run
-
-say = partial(print, flush=True)
 
 
 def show_plan(plan: Plan, folder: Path, resume: bool) -> None:
     """Print what would run, of it what is left with `--resume`."""
     for line in lines(plan, done_ids(folder) if resume else set()):
-        print(line)
+        say(line)
 
 
 def run_and_report(
@@ -30,7 +28,7 @@ def run_and_report(
         name, reason = next(iter(done.absent.items()))
         if not if_available:
             raise InputError(f"backend {name}", f"does not run here: {reason}")
-        print(f"nothing was run: backend {name} does not run here: {reason}")
+        say(f"nothing was run: backend {name} does not run here: {reason}")
         return
     if json is not None:
         write_counts(done.bundle, json)
@@ -38,7 +36,7 @@ def run_and_report(
     if not done.met:
         raise typer.Exit(1)
     if done.absent and not if_available:
-        print(f"{len(done.absent)} of the backends do not run here: exit status 2")
+        say(f"{len(done.absent)} of the backends do not run here: exit status 2")
         raise typer.Exit(2)
 
 
@@ -47,8 +45,8 @@ def show(done: Bundle) -> None:
     from sampler_parity.reports.write import summary_lines  # loads every page
 
     for line in summary_lines(done):
-        print(line)
-    print(f"bundle   {done.folder}")
+        say(line)
+    say(f"bundle   {done.folder}")
 
 
 def write_counts(done: Bundle, path: Path) -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from sampler_parity.harness.cli.saying import say, say_data
 from sampler_parity.harness.errors import InputError, Unsupported, cannot_write
 
 if TYPE_CHECKING:
@@ -60,13 +61,13 @@ def trie_bench(
     written = {**result.model_dump(), "machine": describe().model_dump()}
     text = json.dumps(plain(written), indent=2)
     if output is None:
-        print(text)
+        say_data(text)
         return
     try:
         output.write_text(text + "\n")
     except OSError as error:
         raise cannot_write(output, error) from None
-    print(_line(result))
+    say(_line(result))
 
 
 def _line(result: "Measured") -> str:

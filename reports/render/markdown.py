@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from html import escape
 
-from sampler_parity.reports.render.words import one_line
+from sampler_parity.harness.foreign.printable import one_line
 
 MOST_CHARACTERS = 60_000  # GitHub takes 65,536
 _SPECIAL = {ord(c): f"&#{ord(c)};" for c in "\\`*_[]|~#@:\n"}

@@ -3,37 +3,7 @@
 import json
 from typing import Any
 
-from sampler_parity.harness.protocol.messages import plain
-
-
-def visible(value: Any) -> Any:
-    """The same data with every character that does not print written as an escape.
-
-    Control characters, lone surrogates and invisible or direction-changing ones could break a
-    terminal, XML or the reader's eye. Line feeds and tabs stay. JSON has no inf and nan: strings.
-    """
-    if isinstance(value, float):
-        return plain(value)
-    if isinstance(value, str):
-        return value if value.isprintable() else "".join(map(_visible_character, value))
-    if isinstance(value, dict):
-        return {visible(key): visible(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [visible(item) for item in value]
-    return value
-
-
-def _visible_character(character: str) -> str:
-    if character.isprintable() or character in "\n\t":
-        return character
-    return character.encode("unicode_escape").decode()
-
-
-def one_line(text: str, limit: int = 300) -> str:
-    """Without line ends and runs of blanks; cut at limit characters, with the number left out."""
-    text = " ".join(text.split())
-    left_out = len(text) - limit
-    return text if left_out <= 0 else f"{text[:limit]}... ({left_out:,} more characters)"
+from sampler_parity.harness.foreign.printable import one_line
 
 
 def number(value: Any) -> str:

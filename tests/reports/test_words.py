@@ -4,9 +4,10 @@ import pytest
 
 from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.bundle.replay import replay
+from sampler_parity.harness.foreign.printable import one_line, visible
 from sampler_parity.reports.pages.parity.model import Difference
 from sampler_parity.reports.pages.parity.words import other_values, place, side_by_side
-from sampler_parity.reports.render.words import duration, lines_of, number, one_line, visible
+from sampler_parity.reports.render.words import duration, lines_of, number
 
 
 def difference(**fields: object) -> Difference:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 from unittest import mock
 
-from sampler_parity.harness.cli.app import main
+from sampler_parity.harness.cli.app import DEFECT, main
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 COMMAND = [sys.executable, "-c", "from sampler_parity.harness.cli.app import main; main()"]
@@ -36,6 +36,7 @@ def cli(*arguments: str | Path) -> Done:
         except SystemExit as exit:
             status = exit.code or 0
     assert isinstance(status, int), status
+    assert DEFECT not in err.getvalue(), err.getvalue()  # the roof must not hide a failure of ours
     return Done(status, out.getvalue(), err.getvalue())
 
 

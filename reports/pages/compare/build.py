@@ -2,8 +2,8 @@
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.comparison import columns
+from sampler_parity.harness.foreign.printable import visible
 from sampler_parity.reports.pages.compare.model import Comparison
-from sampler_parity.reports.render.words import visible
 
 
 def report_of(bundles: list[Bundle]) -> Comparison | None:

@@ -1,5 +1,6 @@
 """What `sampler-parity compare` prints."""
 
+from sampler_parity.harness.foreign.printable import one_line
 from sampler_parity.reports.pages.compare.model import Comparison
 from sampler_parity.reports.pages.compare.words import (
     cell,
@@ -10,7 +11,6 @@ from sampler_parity.reports.pages.compare.words import (
     ratio,
     ratio_class,
 )
-from sampler_parity.reports.render.words import one_line
 
 NAMED = 5  # of a kind
 

@@ -3,8 +3,9 @@
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.comparison.records import Column, Ratio, Speed, Verdicts
+from sampler_parity.harness.foreign.printable import one_line
 from sampler_parity.reports.pages.compare.model import Comparison
-from sampler_parity.reports.render.words import duration, figure, one_line
+from sampler_parity.reports.render.words import duration, figure
 
 
 def name(report: Comparison, i: int) -> str:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from sampler_parity.harness.comparison import history
 from sampler_parity.harness.comparison.history import Counted, Measured
+from sampler_parity.harness.foreign.printable import visible
 from sampler_parity.reports.pages.history.chart import Line
 from sampler_parity.reports.pages.history.model import FigureTrend, History, SamplerTrend
-from sampler_parity.reports.render.words import visible
 
 LINES = 8  # of a plot
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+from sampler_parity.harness.foreign.printable import one_line
 from sampler_parity.reports.render.chart import INK, picture, plain
-from sampler_parity.reports.render.words import one_line
 
 _COLOURS = ("#4488cc", "#cc6677", "#44aa88", "#bb8833", "#8866bb", "#888888", "#aa4499", "#669922")
 _MARKS = "osD^v<>P"

@@ -1,7 +1,7 @@
 """What `sampler-parity history show` prints."""
 
+from sampler_parity.harness.foreign.printable import one_line
 from sampler_parity.reports.pages.history.model import History
-from sampler_parity.reports.render.words import one_line
 
 
 def terminal_lines(report: History) -> list[str]:

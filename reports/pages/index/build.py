@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from sampler_parity.harness.bundle.bundle import Bundle, digest
+from sampler_parity.harness.foreign.printable import visible
 from sampler_parity.harness.verdicts import ORDER
 from sampler_parity.reports.pages.index.model import Checked, Index, PageLine
 from sampler_parity.reports.pages.index.model import Made as MadeBundle
 from sampler_parity.reports.render.frame import Made
-from sampler_parity.reports.render.words import visible
 
 
 @dataclass(frozen=True)

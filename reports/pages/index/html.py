@@ -1,9 +1,9 @@
 """index.html."""
 
+from sampler_parity.harness.foreign.printable import one_line
 from sampler_parity.reports.pages.index.model import Index
 from sampler_parity.reports.pages.index.words import counted
 from sampler_parity.reports.render.html import template
-from sampler_parity.reports.render.words import one_line
 
 
 def html(index: Index) -> str:

@@ -9,6 +9,7 @@ from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.foreign.printable import visible
 from sampler_parity.harness.verdicts import ORDER, Verdict
 from sampler_parity.reports.pages.parity.devices import devices
 from sampler_parity.reports.pages.parity.distribution import distribution
@@ -26,7 +27,6 @@ from sampler_parity.reports.pages.parity.model import (
     Timing,
 )
 from sampler_parity.reports.pages.parity.speed import REFERENCE, timing
-from sampler_parity.reports.render.words import visible
 
 SLOWEST = 15
 _SHRUNK: tuple[Verdict, ...] = ("diverged", "close", "reordered")

@@ -13,6 +13,7 @@ from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.records.decode import DecodeResult, LogitsFigures
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.comparison.kept_rows import kept_rows
+from sampler_parity.harness.foreign.printable import visible
 from sampler_parity.harness.parity.devices import divergence, largest_difference
 from sampler_parity.reports.pages.parity.model import (
     Across,
@@ -21,7 +22,6 @@ from sampler_parity.reports.pages.parity.model import (
     PartedText,
     Section,
 )
-from sampler_parity.reports.render.words import visible
 
 
 def devices(bundles: list[Bundle], sections: list[Section]) -> Devices | None:

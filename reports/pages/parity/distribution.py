@@ -6,9 +6,10 @@ from sampler_parity.harness.bundle.records.calibration import CalibrationResult
 from sampler_parity.harness.bundle.records.distribution import CellOnBackend, DistributionResult
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.distribution.decisions import decisions
+from sampler_parity.harness.foreign.printable import one_line, visible
 from sampler_parity.harness.statistics.plan import PARTS
 from sampler_parity.reports.pages.parity.distribution_model import CellRow, Distribution
-from sampler_parity.reports.render.words import one_line, short, visible
+from sampler_parity.reports.render.words import short
 
 SHOWN = 5
 

@@ -7,6 +7,7 @@ from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.records.change import ChangeResult
 from sampler_parity.harness.bundle.replay import replay
+from sampler_parity.harness.foreign.printable import visible
 from sampler_parity.reference.releases import CHANGES, NEWEST, order
 from sampler_parity.reports.pages.parity.model import (
     Change,
@@ -16,7 +17,6 @@ from sampler_parity.reports.pages.parity.model import (
     DriftRow,
     Section,
 )
-from sampler_parity.reports.render.words import visible
 
 
 def drift(bundles: list[Bundle], sections: list[Section]) -> Drift | None:

@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.foreign.printable import one_line, visible
 from sampler_parity.reports.pages.parity.distribution_model import Distribution
 from sampler_parity.reports.pages.parity.model import Difference, Problem, Report, Section
 from sampler_parity.reports.pages.parity.words import place, side_by_side
-from sampler_parity.reports.render.words import one_line, visible
 
 _OUTCOMES = ("failure", "error", "skipped")
 _ATTRIBUTES = ("failures", "errors", "skipped")

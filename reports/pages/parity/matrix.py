@@ -12,6 +12,7 @@ from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.foreign.printable import one_line, visible
 from sampler_parity.harness.parity.explanations import Key, explanations_file, read_explanations
 from sampler_parity.harness.verdicts import ORDER, Verdict, worst
 from sampler_parity.reference import ALL_SAMPLERS
@@ -22,7 +23,6 @@ from sampler_parity.reports.pages.parity.matrix_model import (
     MatrixRow,
     ParityMatrix,
 )
-from sampler_parity.reports.render.words import one_line, visible
 
 _OF_LLAMA_CPP = ("llama.cpp", "reference")
 _SAID: tuple[Verdict, ...] = ("unsupported", "rejected")  # the backend's reply says why

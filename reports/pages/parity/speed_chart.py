@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+from sampler_parity.harness.foreign.printable import one_line
 from sampler_parity.reports.pages.parity.model import Timing
 from sampler_parity.reports.render.chart import INK, picture, plain
-from sampler_parity.reports.render.words import one_line
 
 _DOT = "#4488cc"
 _LIMIT = "#cc6677"

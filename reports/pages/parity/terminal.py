@@ -1,5 +1,6 @@
 """What a run prints at its end: the first failures, then a line of counts for every backend."""
 
+from sampler_parity.harness.foreign.printable import one_line
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reports.pages.parity.distribution import terminal_lines as distribution_lines
 from sampler_parity.reports.pages.parity.model import (
@@ -11,7 +12,7 @@ from sampler_parity.reports.pages.parity.model import (
     Timing,
 )
 from sampler_parity.reports.pages.parity.words import place, side_by_side
-from sampler_parity.reports.render.words import duration, number, one_line
+from sampler_parity.reports.render.words import duration, number
 
 SHOWN = 5
 _ALWAYS: tuple[Verdict, ...] = ("diverged", "crashed")

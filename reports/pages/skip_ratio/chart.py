@@ -6,9 +6,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+from sampler_parity.harness.foreign.printable import one_line
 from sampler_parity.reports.pages.skip_ratio.model import Row
 from sampler_parity.reports.render.chart import INK, picture, plain
-from sampler_parity.reports.render.words import one_line
 
 COLOURS = ("#4488cc", "#cc6677", "#44aa77", "#bb8833", "#9966cc", "#777777")
 MARKS = "osD^vP"

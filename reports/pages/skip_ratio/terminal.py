@@ -1,5 +1,6 @@
 """What a run of skip ratios prints at its end."""
 
+from sampler_parity.harness.foreign.printable import one_line
 from sampler_parity.reports.pages.skip_ratio.model import Row, SkipRatioReport
 from sampler_parity.reports.pages.skip_ratio.words import (
     leaves_of,
@@ -7,7 +8,6 @@ from sampler_parity.reports.pages.skip_ratio.words import (
     percent,
     with_interval,
 )
-from sampler_parity.reports.render.words import one_line
 
 SHOWN = 12  # failures, and measurements
 

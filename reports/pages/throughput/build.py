@@ -8,6 +8,7 @@ from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.throughput import ThroughputResult
 from sampler_parity.harness.bundle.records.timing import TimingResult
+from sampler_parity.harness.foreign.printable import visible
 from sampler_parity.harness.timing.notices import notices
 from sampler_parity.harness.timing.slopes import Slope, slopes
 from sampler_parity.harness.timing.verdict import compare_backends, nearest_rank
@@ -21,7 +22,6 @@ from sampler_parity.reports.pages.throughput.model import (
     compared,
 )
 from sampler_parity.reports.pages.throughput.widths import width_rows
-from sampler_parity.reports.render.words import visible
 
 EFFECT = 0.05
 FLOOR = "null"  # what it takes to do nothing: no rival

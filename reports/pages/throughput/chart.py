@@ -8,9 +8,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
+from sampler_parity.harness.foreign.printable import one_line
 from sampler_parity.reports.pages.throughput.model import TimedRow, WidthRow
 from sampler_parity.reports.render.chart import INK, picture, plain
-from sampler_parity.reports.render.words import one_line
 
 _COLOURS = ("#4488cc", "#cc6677", "#44aa77", "#bb8833", "#9966cc", "#777777", "#55bbcc", "#aa4499")
 

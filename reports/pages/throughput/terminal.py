@@ -3,13 +3,13 @@
 from collections import Counter
 
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
+from sampler_parity.harness.foreign.printable import one_line
 from sampler_parity.reports.pages.throughput.model import (
     ThroughputReport,
     ThroughputSection,
     WidthRow,
 )
 from sampler_parity.reports.pages.throughput.words import rate, share, slope_words
-from sampler_parity.reports.render.words import one_line
 
 
 def terminal_lines(report: ThroughputReport) -> list[str]:

@@ -1,0 +1,52 @@
+"""Foreign text, made fit to be printed: what an adapter, a bundle or a file name says of itself.
+
+Control characters, lone surrogates and invisible or direction-changing ones are written as escapes
+(`\\x1b`). A printed line is one line, of bounded length, and no command to who reads the log of
+a CI: GitHub obeys what begins with `::` or holds `##[`.
+"""
+
+import math
+from typing import Any
+
+LONGEST_LINE = 4_000  # characters; the list of all suites, the longest that we say, has 1,300
+
+
+def visible(value: Any) -> Any:
+    """The same data with every character that does not print written as an escape.
+
+    Line feeds and tabs stay. inf and nan, which JSON lacks, become strings.
+    """
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    if isinstance(value, str):
+        return value if value.isprintable() else "".join(map(_visible_character, value))
+    if isinstance(value, dict):
+        return {visible(key): visible(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [visible(item) for item in value]
+    return value
+
+
+def _visible_character(character: str) -> str:
+    if character.isprintable() or character in "\n\t":
+        return character
+    return character.encode("unicode_escape").decode()
+
+
+def one_line(text: str, limit: int = 300) -> str:
+    """Without line ends and runs of blanks; cut at limit characters, with the number left out."""
+    return cut(" ".join(text.split()), limit)
+
+
+def cut(text: str, limit: int) -> str:
+    """The first characters, and how many are left out."""
+    left_out = len(text) - limit
+    return text if left_out <= 0 else f"{text[:limit]}... ({left_out:,} more characters)"
+
+
+def line(text: str, limit: int = LONGEST_LINE) -> str:
+    """A line as it is printed, whatever stands in it."""
+    shown = cut(visible(text), limit).replace("\n", " ").replace("\t", " ")
+    if shown.lstrip().startswith("::"):
+        shown = shown.replace("::", "\\x3a:", 1)
+    return shown.replace("##[", "#\\x23[")

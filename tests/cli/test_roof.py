@@ -1,0 +1,115 @@
+"""The roof of the command line: whatever happens, one line and exit status 2."""
+
+import sys
+from collections.abc import Callable
+from concurrent.futures.process import BrokenProcessPool
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.cli import app, saying
+from sampler_parity.harness.errors import InputError
+
+
+def ended(monkeypatch: pytest.MonkeyPatch, failing: Callable[[], Any]) -> int:
+    """The exit status of a command in whose midst this happens."""
+    monkeypatch.setattr(app, "app", failing)
+    with pytest.raises(SystemExit) as ends:
+        app.main()
+    assert isinstance(ends.value.code, int)
+    return ends.value.code
+
+
+def raising(error: BaseException) -> Callable[[], Any]:
+    def fail() -> None:
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (InputError("a.toml", "no such file"), "a.toml: no such file"),
+        (OSError(24, "Too many open files", "x\x1b"), "x\\x1b: Too many open files"),
+        (OSError(28, "No space left on device"), "the system: No space left on device"),
+        (MemoryError(), "out of memory: use fewer processes (-j) or smaller input"),
+        (BrokenProcessPool("x"), "a process of the run died: run with --resume"),
+    ],
+    ids=["input", "a file", "the system", "memory", "a process"],
+)
+def test_what_is_no_defect_of_ours_is_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    error: BaseException,
+    said: str,
+) -> None:
+    assert ended(monkeypatch, raising(error)) == 2
+    assert capsys.readouterr().err == f"sampler-parity: {said}\n"
+
+
+def test_a_defect_of_ours_is_one_line_that_names_its_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert ended(monkeypatch, raising(ValueError("bad\x1b\nnumber \ud800"))) == 2
+    (file,) = tmp_path.iterdir()
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == (
+        "sampler-parity: a defect of sampler-parity: ValueError: bad\\x1b number \\ud800:"
+        f" report it, please, with {file}"
+    )
+    assert "in fail\n    raise error\n" in file.read_text()
+
+
+def test_a_defect_is_one_line_where_no_file_can_be_written(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
+    assert ended(monkeypatch, raising(ValueError("x"))) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.endswith("its traceback could not be written: No such file or directory")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_standard_output_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with open("/dev/full", "w") as full:
+        monkeypatch.setattr(sys, "stdout", full)
+        assert ended(monkeypatch, lambda: saying.say("x")) == 2
+    said = "sampler-parity: standard output: cannot write: No space left on device\n"
+    assert capsys.readouterr().err == said
+
+
+def test_a_reader_that_has_gone_is_no_failure_and_no_verdict(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import os
+
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as pipe:
+        monkeypatch.setattr(sys, "stdout", pipe)
+        assert ended(monkeypatch, lambda: saying.say("x")) == 141
+    assert capsys.readouterr().err == ""
+
+
+def test_an_interrupt_is_not_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(app, "app", raising(KeyboardInterrupt()))
+    with pytest.raises(KeyboardInterrupt):
+        app.main()
+
+
+def test_a_terminal_without_our_characters_is_told_in_escapes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import io
+
+    terminal = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setattr(app, "app", lambda: saying.say("3 µs"))
+    app.main()
+    terminal.flush()
+    assert terminal.buffer.getvalue() == b"3 \\xb5s\n"
