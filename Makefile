@@ -9,7 +9,7 @@ TSAMPLER := harness/backends/tsampler
 TSAMPLER_SOURCES := $(wildcard $(TSAMPLER)/*.json $(TSAMPLER)/src/*/*.ts)
 
 .PHONY: setup tsampler parity parity-full drift distribution engines types lint \
-	check test nightly selftest clean
+	check test nightly selftest coverage clean
 
 setup: .venv/ready
 	@$(MAKE) --no-print-directory tsampler || \
@@ -88,6 +88,11 @@ nightly: setup
 	$(BIN)/python -m pip install -q -c constraints.txt -e ".[transformers,xgrammar,llguidance,dask]"
 	$(PYTEST) tests/backends
 	$(MAKE) --no-print-directory engines selftest
+
+# What the quick suites reach of llama.cpp's own code; needs g++ and gcov. bundles/native-coverage
+coverage: setup
+	$(BIN)/python -m studies.native.coverage
+
 
 clean:
 	rm -rf .venv bundles report build *.egg-info $(TSAMPLER)/dist $(TSAMPLER)/node_modules

@@ -1,0 +1,106 @@
+"""`python -m studies.native.coverage`: what the quick suites reach of llama.cpp's samplers.
+
+Compiles llama-sampler.cpp and llama-grammar.cpp with gcov's counters in front of the installed
+libllama, runs the suites on that build, and writes a page. Exit status 1 where a line is reached by
+no suite and unreached.toml has no reason for it, where a reason is stale, where fewer than 95% of a
+file's branches are taken or explained, and where a suite fails on this build.
+"""
+
+import argparse
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from sampler_parity.harness.errors import InputError
+from studies.native import counts, page, reasons, sources
+from studies.native.counts import Counts
+
+FILES = (sources.SAMPLER, sources.GRAMMAR)
+DUMP = Path(__file__).parent / "dump_on_abort.cpp"
+OPTIONS = ["-O0", "-g", "--coverage"]
+BRANCHES = 0.95  # taken or explained, of each file
+
+
+@dataclass(frozen=True)
+class Part:
+    """Suites that are run together, on one backend of the build."""
+
+    name: str
+    backend: str
+    suites: tuple[str, ...]
+
+
+PARTS = (
+    Part("parity", "llama.cpp", ("parity",)),
+    Part("grammar", "llama.cpp", ("grammar",)),
+    Part("generate", "llama.cpp", ("generate",)),
+    Part("graph", "llama.cpp/graph", ("graph",)),
+)
+
+COUNTS = "counts.json"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser("studies.native.coverage", description=__doc__)
+    parser.add_argument("-o", "--output", type=Path, default=Path("bundles/native-coverage"))
+    parser.add_argument("--again", action="store_true", help="from the counts of the last run")
+    asked = parser.parse_args()
+    folder = asked.output.resolve()
+    try:
+        counted, failed = counts.load(folder / COUNTS) if asked.again else count(folder)
+        problems = [*failed, *page.write(counted, reasons.read(), folder, BRANCHES)]
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return 2
+    for problem in problems:
+        print(f"FAILED {problem}", file=sys.stderr)
+    print(f"{folder / 'coverage.html'}, {folder / 'coverage.md'}")
+    return 1 if problems else 0
+
+
+def count(folder: Path) -> tuple[Counts, list[str]]:
+    """Builds, runs, and keeps the counts for who mends the list of what is unreached."""
+    tree = sources.sources()
+    paths = [tree / file for file in FILES]
+    build = sources.build(folder / "build", [*paths, DUMP], OPTIONS, tree)
+    counted, failed = run_parts(build, paths, folder)
+    counts.save(folder / COUNTS, counted, failed)
+    return counted, failed
+
+
+def run_parts(build: Path, files: list[Path], folder: Path) -> tuple[Counts, list[str]]:
+    """What each part counts, and a line for each that does not end as it must."""
+    counted: Counts = {file.name: {} for file in files}
+    failed = []
+    for part in PARTS:
+        for old in build.glob("*.gcda"):
+            old.unlink()
+        bundle = folder / "bundles" / part.name
+        backend = f"{part.backend}@{build}"
+        command = [sys.executable, "-m", "sampler_parity.harness.cli", "run", *part.suites]
+        done = subprocess.run(
+            [*command, "-b", backend, "-o", str(fresh(bundle))],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        print(f"{part.name:<10} {(done.stdout.strip().splitlines() or [''])[0]}", flush=True)
+        if done.returncode:
+            failed.append(f"{part.name}: {(done.stderr or done.stdout).strip()[-500:]}")
+        for file in files:
+            counted[file.name][part.name] = counts.read(build, file)
+    return counted, failed
+
+
+def fresh(bundle: Path) -> Path:
+    """The folder's name, with nothing there."""
+    if bundle.exists():
+        for file in sorted(bundle.rglob("*"), reverse=True):
+            file.rmdir() if file.is_dir() else file.unlink()
+        bundle.rmdir()
+    return bundle
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,295 @@
+"""`python -m studies.native.mutants`: which faults in llama.cpp's samplers our cases catch.
+
+Every mutant is a switch in one library (mutate.py). A first pass runs every case without a mutant
+and notes which switches each evaluates. Then each mutant runs, in a process of its own, the cases
+that evaluate its switch, cheapest first, until one does not end as it must; a crash and a case that
+takes too long count as caught and are told apart. What survives must be judged in survivors.toml.
+Results lie in OUTPUT/mutants.jsonl; started again, it goes on with what is not there.
+
+Exit status 1 where a survivor is not judged, or a judgement's mutant is caught.
+"""
+
+import argparse
+import ctypes
+import json
+import os
+import random
+import select
+import signal
+import sys
+import time
+import tomllib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sampler_parity.harness.backends.llama_cpp import graph
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.mutants.in_process import InProcess
+from sampler_parity.harness.parity.execute import execute, on_backend
+from sampler_parity.harness.parity.releases.meanings import Wanted, wanted_of
+from sampler_parity.harness.protocol.scratch import Scratch
+from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.suite.file import expand, find_suites
+from sampler_parity.harness.suite.prepared import Prepared, prepare
+from sampler_parity.harness.trie.llama_cpp import Worker
+from studies.native import sources
+from studies.native.mutate import Mutant, Program
+
+COUNT, SEED = 400, 20261122
+SUITES = (("llama.cpp", ("parity", "grammar", "generate")), ("llama.cpp/graph", ("graph",)))
+JUDGED = Path(__file__).parent / "survivors.toml"
+# A case that takes a thousandth of a second without a mutant may take this much more with one.
+SLOWER, AT_LEAST_S = 20.0, 5.0
+
+
+class Native(InProcess):
+    """A worker in this process. scratch: of its own, for it is inherited by every mutant."""
+
+    def __init__(self, name: str, worker: Any) -> None:
+        self.name, self.timeout_s, self.scratch, self.worker = name, 600.0, Scratch(), worker
+
+
+@dataclass
+class Known:
+    """A case with what the reference wants, worked out once; seconds without a mutant, and the
+    switches that it evaluates. wanted: None for what is decoded, which is judged as it runs."""
+
+    case: Case
+    backend: InProcess
+    ready: Prepared | None
+    wanted: Wanted | None
+    seconds: float = 0.0
+    reached: frozenset[int] = frozenset()
+
+    def passes(self) -> bool:
+        required = self.case.required(self.backend.name)
+        if self.ready is None or self.wanted is None:
+            result = execute(self.case, [self.backend]).backends[self.backend.name]
+        else:
+            result = on_backend(self.ready, self.wanted, self.backend, None)
+        return result.verdict in required
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """of: caught, crashed, timeout, survived. case: the one that caught it."""
+
+    mutant: str
+    of: str
+    case: str = ""
+    seconds: float = 0.0
+    cases: int = 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser("studies.native.mutants", description=__doc__)
+    parser.add_argument("-o", "--output", type=Path, default=Path("bundles/native-mutants"))
+    parser.add_argument("--count", type=int, default=COUNT)
+    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--for", dest="minutes", type=float, default=60.0, help="minutes")
+    asked = parser.parse_args()
+    folder = asked.output.resolve()
+    try:
+        program, library = made(folder)
+        switches, cases = known(library, len(program.mutants))
+        reached = sorted(frozenset().union(*(one.reached for one in cases)))
+        chosen = sample(program.mutants, reached, asked.count, asked.seed)
+        print(f"{len(program.mutants)} mutants, {len(reached)} reached, {len(chosen)} chosen")
+        outcomes = run(chosen, cases, switches, folder / "mutants.jsonl", asked.minutes * 60)
+        problems = judge(outcomes, judgements())
+    except InputError as error:
+        print(error, file=sys.stderr)
+        return 2
+    counts = Counter(outcome.of for outcome in outcomes)
+    print(", ".join(f"{n} {of}" for of, n in counts.most_common()), f"of {len(chosen)}")
+    for problem in problems:
+        print(f"FAILED {problem}", file=sys.stderr)
+    return 1 if problems or len(outcomes) < len(chosen) else 0
+
+
+def made(folder: Path) -> tuple[Program, Path]:
+    """The mutants of llama-sampler.cpp and the folder of the library with all their switches."""
+    tree = sources.sources()
+    includes = [f"-I{tree / place}" for place in sources.INCLUDES]
+    program = Program(tree / sources.SAMPLER, includes, None, set())
+    folder.mkdir(parents=True, exist_ok=True)
+    source, build = folder / "llama-sampler.cpp", folder / "build"
+    text = program.text()
+    if not (build / sources.LIBRARY).exists() or source.read_bytes() != text:
+        source.write_bytes(text)
+        sources.build(build, [source], ["-O2", f"-I{tree / 'src'}"], tree)
+    return program, build
+
+
+class Switches:
+    """The two variables of a library in this process: the mutant that is on, what was evaluated."""
+
+    def __init__(self, library: ctypes.CDLL, n: int) -> None:
+        self._on = ctypes.c_int.in_dll(library, "native_mutant")
+        self._reached = (ctypes.c_ubyte * (n + 2)).in_dll(library, "native_reached")
+
+    def turn_on(self, number: int) -> None:
+        self._on.value = number
+
+    def forget(self) -> None:
+        ctypes.memset(self._reached, 0, len(self._reached))
+
+    def reached(self) -> frozenset[int]:
+        return frozenset(np.flatnonzero(np.ctypeslib.as_array(self._reached)).tolist())
+
+
+def known(build: Path, n: int) -> tuple[Switches, list[Known]]:
+    """Every quick case, which passes without a mutant, with the switches that it evaluates.
+
+    Left out: those that end the process, as they must. Raises InputError.
+    """
+    native = Worker(str(build), "v0.5.0")
+    in_graph = graph.Worker.__new__(graph.Worker)
+    in_graph.native = native  # one library, so that a switch is turned on for both
+    backends = {
+        name: Native(name, w) for name, w in (("llama.cpp", native), ("llama.cpp/graph", in_graph))
+    }
+    switches = Switches(native.library._library, n)
+    cases = []
+    for name, suites in SUITES:
+        every = [case for file in find_suites(list(suites)) for case in expand(file, "quick")]
+        for case in every:
+            if "crashed" in case.required(name):
+                continue
+            ready = prepare(case) if case.kind in ("stages", "draws") else None
+            one = Known(case, backends[name], ready, wanted_of(ready) if ready else None)
+            switches.forget()
+            start = time.perf_counter()
+            if not one.passes():
+                raise InputError(case.id, "does not pass without a mutant")
+            one.seconds = time.perf_counter() - start
+            one.reached = switches.reached()
+            cases.append(one)
+    return switches, cases
+
+
+def sample(
+    mutants: Sequence[Mutant], reached: Sequence[int], count: int, seed: int
+) -> list[Mutant]:
+    """Of the mutants that a case evaluates, `count` by this seed, in the order of the source.
+
+    The second mutant of a switch is reached with its first: switches go by the first's number.
+    """
+    live = [
+        m
+        for m in mutants
+        if m.number in set(reached) or (m.number - 1 in set(reached) and not m.first)
+    ]
+    chosen = random.Random(seed).sample(live, min(count, len(live)))
+    return sorted(chosen, key=lambda mutant: mutant.number)
+
+
+def run(
+    chosen: list[Mutant], cases: list[Known], switches: Switches, path: Path, seconds: float
+) -> list[Outcome]:
+    """The outcome of each mutant, those of an earlier run read from the file. Stops when the time
+    is over; what is done is in the file."""
+    done = {o.mutant: o for o in read(path)}
+    end = time.monotonic() + seconds
+    with path.open("a") as file:
+        for mutant in chosen:
+            if mutant.name in done:
+                continue
+            if time.monotonic() > end:
+                break
+            switch = mutant.number if mutant.first else mutant.number - 1
+            its = sorted((c for c in cases if switch in c.reached), key=lambda c: c.seconds)
+            outcome = try_one(mutant, its, switches)
+            done[mutant.name] = outcome
+            file.write(json.dumps(asdict(outcome)) + "\n")
+            file.flush()
+    return [done[mutant.name] for mutant in chosen if mutant.name in done]
+
+
+def read(path: Path) -> list[Outcome]:
+    if not path.exists():
+        return []
+    return [Outcome(**json.loads(line)) for line in path.read_text().splitlines()]
+
+
+def try_one(mutant: Mutant, cases: list[Known], switches: Switches) -> Outcome:
+    """Runs the cases in a process of its own, until one does not pass.
+
+    It says the position of every case before it runs it, and at the end how it ended.
+    """
+    start = time.perf_counter()
+    says, tells = os.pipe()
+    child = os.fork()
+    if child == 0:
+        _child(mutant.number, cases, switches, tells)
+    os.close(tells)
+    said, ended = _listen(says, [AT_LEAST_S + SLOWER * case.seconds for case in cases])
+    os.close(says)
+    if not ended:
+        os.kill(child, signal.SIGKILL)
+    _, status = os.waitpid(child, 0)
+    seconds = round(time.perf_counter() - start, 3)
+    of = "timeout" if not ended else "crashed" if os.WIFSIGNALED(status) else ""
+    of = of or {0: "survived", 1: "caught"}.get(os.waitstatus_to_exitcode(status), "crashed")
+    last = cases[said].case.id if of != "survived" else ""
+    return Outcome(mutant.name, of, last, seconds, said + 1)
+
+
+def _child(number: int, cases: list[Known], switches: Switches, tells: int) -> None:
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(quiet, 1)
+    os.dup2(quiet, 2)
+    switches.turn_on(number)
+    code = 0
+    for case in cases:
+        os.write(tells, b".")
+        try:
+            if not case.passes():
+                code = 1
+                break
+        except BaseException:  # what the comparison cannot take is not what must come
+            code = 1
+            break
+    os._exit(code)
+
+
+def _listen(says: int, limits: list[float]) -> tuple[int, bool]:
+    """The position of the last case that was begun, and whether the process ended by itself."""
+    begun = 0
+    while True:
+        limit = limits[begun - 1] if begun else AT_LEAST_S
+        if not select.select([says], [], [], limit)[0]:
+            return max(begun - 1, 0), False
+        told = os.read(says, 1 << 16)
+        if not told:
+            return max(begun - 1, 0), True
+        begun += len(told)
+
+
+def judgements(path: Path = JUDGED) -> dict[str, str]:
+    """By the mutant's name, why nothing can tell it apart. Raises InputError."""
+    try:
+        entries = tomllib.loads(path.read_text()).get("survivor", [])
+        return {entry["mutant"]: entry["why"] for entry in entries}
+    except (OSError, tomllib.TOMLDecodeError, KeyError) as error:
+        raise InputError(path, f"is no list of survivors: {error}") from None
+
+
+def judge(outcomes: list[Outcome], why: dict[str, str]) -> list[str]:
+    """One line for each survivor that nobody judged, and each judgement of one that is caught."""
+    problems = []
+    for outcome in outcomes:
+        if outcome.of == "survived" and outcome.mutant not in why:
+            problems.append(f"survived, not judged: {outcome.mutant}")
+        if outcome.of != "survived" and outcome.mutant in why:
+            problems.append(f"judged, but caught by {outcome.case}: {outcome.mutant}")
+    return problems
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,144 @@
+"""The pages coverage.html and coverage.md: by sampler and by suite, and every line by number."""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from sampler_parity.reports.render.markdown import table
+from studies.native import counts
+from studies.native.reasons import Entry, Judged, judge
+
+HERE = Path(__file__).parent
+SEVERAL = "several"  # code that several samplers use
+
+
+@dataclass
+class Row:
+    """Of a sampler, or of a whole file: counts of lines and branches, and lines by part."""
+
+    lines: int = 0
+    reached: int = 0
+    explained: int = 0
+    branches: int = 0
+    taken: int = 0
+    ways_explained: int = 0
+
+    def add(self, line: counts.Line, judged: Judged) -> None:
+        place = (line.file, line.number)
+        self.lines += 1
+        self.reached += line.count > 0
+        self.explained += place in judged.reasons
+        if line.count == 0:
+            return  # its branches are as unreached as the line, which has its reason
+        taken = sum(count > 0 for count in line.branches)
+        self.branches += len(line.branches)
+        self.taken += taken
+        self.ways_explained += (len(line.branches) - taken) * (place in judged.ways)
+
+    @property
+    def share(self) -> float:
+        """Of the branches of reached lines: taken or explained."""
+        return (self.taken + self.ways_explained) / self.branches if self.branches else 1.0
+
+    def cells(self) -> list[str]:
+        return [
+            f"{self.reached}/{self.lines}",
+            f"{self.explained}",
+            f"{self.lines - self.reached - self.explained}",
+            f"{self.taken}/{self.branches}",
+            f"{self.ways_explained}",
+            f"{self.branches - self.taken - self.ways_explained}",
+        ]
+
+
+HEAD = ["Lines reached", "explained", "neither", "Branches taken", "explained", "neither"]
+
+
+def write(
+    counted: counts.Counts,
+    entries: list[Entry],
+    folder: Path,
+    least: float,
+) -> list[str]:
+    """Writes both pages. One line for each thing that is not as it must be."""
+    totals = {file: counts.added(parts.values()) for file, parts in counted.items()}
+    judged = judge([line for lines in totals.values() for line in lines], entries)
+    problems = [
+        f"{line.file}:{line.number} {line.function}: reached by no suite, not listed: {line.text}"
+        for line in judged.unlisted
+    ]
+    problems += [
+        f"unreached.toml: stale, nothing is unreached there: {text}" for text in judged.stale
+    ]
+    rows = {file: rows_of(lines, judged) for file, lines in totals.items()}
+    for file, of_file in rows.items():
+        if of_file["all"].share < least:
+            share = f"{of_file['all'].share:.1%} of the branches taken or explained"
+            problems.append(f"{file}: {share}, {least:.0%} must be")
+    parts = {file: by_part(of_parts) for file, of_parts in counted.items()}
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "coverage.md").write_text(markdown(rows, parts))
+    (folder / "coverage.html").write_text(html(rows, parts, totals, judged, problems))
+    return problems
+
+
+def rows_of(lines: list[counts.Line], judged: Judged) -> dict[str, Row]:
+    """By sampler, in the order of the source; the whole file is "all"."""
+    rows: dict[str, Row] = defaultdict(Row)
+    for line in lines:
+        for name in ("all", counts.sampler_of(line.function) or SEVERAL):
+            rows[name].add(line, judged)
+    return dict(rows)
+
+
+def by_part(parts: dict[str, list[counts.Line]]) -> dict[str, tuple[int, int]]:
+    """Lines that a part reaches, and those that no other does."""
+    reached = {part: {line.number for line in lines if line.count} for part, lines in parts.items()}
+    alone = {
+        part: numbers - set().union(*(other for name, other in reached.items() if name != part))
+        for part, numbers in reached.items()
+    }
+    return {part: (len(reached[part]), len(alone[part])) for part in parts}
+
+
+def markdown(rows: dict[str, dict[str, Row]], parts: dict[str, dict[str, tuple[int, int]]]) -> str:
+    text = ["# What the quick suites reach of llama.cpp's samplers", ""]
+    for file, of_file in rows.items():
+        body = [[name, *row.cells()] for name, row in of_file.items()]
+        text += [f"## {file}", "", *table(["", *HEAD], body), ""]
+        suites = [[part, str(n), str(alone)] for part, (n, alone) in parts[file].items()]
+        text += [*table(["Suites", "Lines reached", "by no other"], suites), ""]
+    return "\n".join(text)
+
+
+def html(
+    rows: dict[str, dict[str, Row]],
+    parts: dict[str, dict[str, tuple[int, int]]],
+    totals: dict[str, list[counts.Line]],
+    judged: Judged,
+    problems: list[str],
+) -> str:
+    templates = HERE.parents[1] / "reports" / "templates"
+    environment = Environment(
+        loader=FileSystemLoader([HERE, templates]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    shown: dict[str, list[dict[str, Any]]] = {
+        file: [_shown(line, judged) for line in lines] for file, lines in totals.items()
+    }
+    page = environment.get_template("coverage.html.j2")
+    return page.render(head=HEAD, rows=rows, parts=parts, lines=shown, problems=problems)
+
+
+def _shown(line: counts.Line, judged: Judged) -> dict[str, Any]:
+    place = (line.file, line.number)
+    untaken = sum(count == 0 for count in line.branches) if line.count else 0
+    why = judged.reasons.get(place) or (judged.ways.get(place, "") if untaken else "")
+    state = "good" if line.count and not untaken else "fair" if why else "bad"
+    return {"line": line, "untaken": untaken, "why": why, "state": state}
