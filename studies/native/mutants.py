@@ -12,8 +12,10 @@ Exit status 1 where a survivor is not judged, or a judgement's mutant is caught.
 import argparse
 import ctypes
 import json
+import math
 import os
 import random
+import resource
 import select
 import signal
 import sys
@@ -43,8 +45,9 @@ from studies.native.mutate import Mutant, Program
 COUNT, SEED = 400, 20261122
 SUITES = (("llama.cpp", ("parity", "grammar", "generate")), ("llama.cpp/graph", ("graph",)))
 JUDGED = Path(__file__).parent / "survivors.toml"
-# A case that takes a thousandth of a second without a mutant may take this much more with one.
-SLOWER, AT_LEAST_S = 20.0, 5.0
+# What a case may take with a mutant, of its time without one, in seconds of the processor: another
+# load of the machine makes no timeout. A process that waits for nothing is ended by the clock.
+SLOWER, AT_LEAST_S, WAITS_S = 20.0, 2.0, 120.0
 
 
 class Native(InProcess):
@@ -164,10 +167,10 @@ def known(build: Path, n: int) -> tuple[Switches, list[Known]]:
             ready = prepare(case) if case.kind in ("stages", "draws") else None
             one = Known(case, backends[name], ready, wanted_of(ready) if ready else None)
             switches.forget()
-            start = time.perf_counter()
+            start = time.process_time()
             if not one.passes():
                 raise InputError(case.id, "does not pass without a mutant")
-            one.seconds = time.perf_counter() - start
+            one.seconds = time.process_time() - start
             one.reached = switches.reached()
             cases.append(one)
     return switches, cases
@@ -228,13 +231,14 @@ def try_one(mutant: Mutant, cases: list[Known], switches: Switches) -> Outcome:
     if child == 0:
         _child(mutant.number, cases, switches, tells)
     os.close(tells)
-    said, ended = _listen(says, [AT_LEAST_S + SLOWER * case.seconds for case in cases])
+    said, ended = _listen(says)
     os.close(says)
     if not ended:
         os.kill(child, signal.SIGKILL)
     _, status = os.waitpid(child, 0)
     seconds = round(time.perf_counter() - start, 3)
-    of = "timeout" if not ended else "crashed" if os.WIFSIGNALED(status) else ""
+    late = not ended or (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU)
+    of = "timeout" if late else "crashed" if os.WIFSIGNALED(status) else ""
     of = of or {0: "survived", 1: "caught"}.get(os.waitstatus_to_exitcode(status), "crashed")
     last = cases[said].case.id if of != "survived" else ""
     return Outcome(mutant.name, of, last, seconds, said + 1)
@@ -248,6 +252,8 @@ def _child(number: int, cases: list[Known], switches: Switches, tells: int) -> N
     code = 0
     for case in cases:
         os.write(tells, b".")
+        spent = time.process_time() + AT_LEAST_S + SLOWER * case.seconds
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(spent), resource.RLIM_INFINITY))
         try:
             if not case.passes():
                 code = 1
@@ -258,12 +264,11 @@ def _child(number: int, cases: list[Known], switches: Switches, tells: int) -> N
     os._exit(code)
 
 
-def _listen(says: int, limits: list[float]) -> tuple[int, bool]:
+def _listen(says: int) -> tuple[int, bool]:
     """The position of the last case that was begun, and whether the process ended by itself."""
     begun = 0
     while True:
-        limit = limits[begun - 1] if begun else AT_LEAST_S
-        if not select.select([says], [], [], limit)[0]:
+        if not select.select([says], [], [], WAITS_S)[0]:
             return max(begun - 1, 0), False
         told = os.read(says, 1 << 16)
         if not told:
