@@ -25,6 +25,7 @@ from pydantic import BaseModel, ValidationError
 
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol import pipes
+from sampler_parity.harness.protocol.environment import small
 from sampler_parity.harness.protocol.interface import BackendFailure, R
 from sampler_parity.harness.protocol.limits import reply_bytes
 from sampler_parity.harness.protocol.scratch import Scratch
@@ -97,7 +98,8 @@ class BackendProcess:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
-                env=os.environ | {"GGML_NO_BACKTRACE": "1"},  # else it starts gdb when it aborts
+                env=small(os.environ)
+                | {"GGML_NO_BACKTRACE": "1"},  # else it starts gdb when it aborts
                 start_new_session=True,
             )
         except OSError as error:

@@ -22,12 +22,13 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDER = ROOT / ".github" / "workflows"
 FILES = sorted(FOLDER.glob("*.yml"))
 ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
+# by commit, for a tag can be moved; the version is a comment behind it
 CURRENT = {
-    "actions/checkout": "v7",
-    "actions/setup-python": "v7",
-    "actions/setup-node": "v7",
-    "actions/upload-artifact": "v7",
-    "actions/download-artifact": "v8",
+    "actions/checkout": "3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1",
+    "actions/setup-python": "5fda3b95a4ea91299a34e894583c3862153e4b97 # v7.0.0",
+    "actions/setup-node": "820762786026740c76f36085b0efc47a31fe5020 # v7.0.0",
+    "actions/upload-artifact": "bbbca2ddaa5d8feaa63e36b76fdaad77386f024f # v7.0.0",
+    "actions/download-artifact": "3e5f45b2cfb9172054b4087a40e8e0b5a5461e7c # v8.0.1",
 }
 
 # What the scripts' variables hold, for the check of the commands.
@@ -202,10 +203,23 @@ def test_bundles_and_report_are_uploaded_after_failures_too() -> None:
     assert read("parity.yml")["jobs"]["report"]["if"] == "${{ !cancelled() }}"
 
 
-def test_actions_are_official_and_of_one_version() -> None:
-    used = [step["uses"].split("@") for step in steps() if "uses" in step]
+def actions_of(text: str) -> list[tuple[str, str]]:
+    """Every action of others in a workflow: its name, and what is written behind the @."""
+    return [
+        (name, at) for name, at in re.findall(r"uses: ([\w/-]+)@(.*)", text) if "OWNER" not in name
+    ]
+
+
+def test_actions_are_official_and_pinned_by_commit() -> None:
+    texts = [path.read_text() for path in (*FILES, ROOT / "action.yml", ROOT / "docs" / "ci.md")]
+    used = [action for text in texts for action in actions_of(text)]
     assert dict(used) == CURRENT
-    assert all(CURRENT[name] == version for name, version in used)
+    assert [action for action in used if action[1] != CURRENT[action[0]]] == []
+
+
+def test_an_action_pinned_by_tag_is_another() -> None:
+    ((name, at),) = actions_of("      - uses: actions/checkout@v7\n")
+    assert at != CURRENT[name]
 
 
 def test_scripts_take_no_expression_that_another_could_write() -> None:
