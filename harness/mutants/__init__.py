@@ -1,7 +1,7 @@
 """Planted faults: samplers and chains wrong in one named way, which the self-test must catch.
 
-A file for each sampler, found by its name, chain.py for faults between the samplers, capacities.py
-for what is right up to a size.
+A file for each sampler, found by its name; chain.py for faults between the samplers, capacities.py
+for what is right up to a size, shared.py for state that is of no instance.
 adapters.py holds whole adapters that break the protocol; it is not imported here because it is run
 as a program.
 """
@@ -13,7 +13,9 @@ from sampler_parity.harness.mutants.mutant import Mutant
 from sampler_parity.reference import ALL_SAMPLERS
 
 _FILES = [
-    name for name in (*ALL_SAMPLERS, "chain", "capacities") if find_spec(f"{__name__}.{name}")
+    name
+    for name in (*ALL_SAMPLERS, "chain", "capacities", "shared")
+    if find_spec(f"{__name__}.{name}")
 ]
 
 MUTANTS: dict[str, Mutant] = {

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+import numpy as np
 from pydantic import BaseModel, Field, model_validator
 
 from sampler_parity.harness.backends.names import without_build
@@ -13,8 +14,10 @@ from sampler_parity.reference.registry import ROWS
 
 SELECT = tuple(name for name, row in ROWS.items() if row.kind == "select")
 
+_MOST_INSTANCES = 5  # by judgement: the originals, a clone of each, and a clone of a clone
+
 Kind = Literal["stages", "draws", "generation", "on_device", "logits"]
-Script = Literal["plain", "reset", "clone", "interleaved"]
+Script = Literal["plain", "reset", "clone", "interleaved", "turns"]
 
 
 class Expect(BaseModel):
@@ -75,8 +78,8 @@ class Case(BaseModel):
 
     @model_validator(mode="after")
     def _accepts_in_order(self) -> "Case":
-        if self.accept and (self.draws or self.script == "interleaved"):
-            raise ValueError("accept goes neither with draws nor with interleaved")
+        if self.accept and (self.draws or self.script in ("interleaved", "turns")):
+            raise ValueError("accept goes neither with draws nor with interleaved or turns")
         return self
 
     @model_validator(mode="after")
@@ -143,13 +146,34 @@ def plan(case: Case) -> tuple[list[Step], int]:
     """The steps of a case's script, and how many instances it starts with.
 
     reset: half of the steps, a reset, the same rows again. clone: half of the steps, then a clone;
-    both go on, taking turns on the same rows. interleaved: two instances take turns.
+    both go on, taking turns on the same rows. interleaved: two instances take turns. turns: two
+    and their clones take uneven turns on four rows, are reset, and accept what they select, another
+    token or none.
     """
     steps, instances = _plan(case)
     if case.accept:
         tokens = dict(enumerate(case.accept))
         steps = [step.model_copy(update={"accept": tokens.get(step.row)}) for step in steps]
     return steps, instances
+
+
+def _turns(n: int, n_vocab: int) -> list[Step]:
+    """n steps; the same for every case of so many. The first instance goes ahead."""
+    rng, instances = np.random.default_rng(n), 2
+    steps = [Step(row=0), Step(row=1), Step(row=0, instance=1)]
+    while len(steps) < n:
+        before: list[tuple[Literal["reset", "clone"], int]] = []
+        if rng.random() < 0.3 and instances < _MOST_INSTANCES:
+            before.append(("clone", int(rng.integers(instances))))
+            instances += 1
+        if rng.random() < 0.2:
+            before += [("reset", int(rng.integers(instances)))] * int(rng.integers(1, 3))
+        accept: int | Literal["selected"] | None = "selected"
+        if rng.random() < 0.3:
+            accept = None if rng.random() < 0.5 else int(rng.integers(n_vocab))
+        instance, row = int(rng.integers(instances)), len(steps) % 4
+        steps.append(Step(row=row, instance=instance, before=before, accept=accept))
+    return steps[:n]
 
 
 def _plan(case: Case) -> tuple[list[Step], int]:
@@ -169,6 +193,8 @@ def _plan(case: Case) -> tuple[list[Step], int]:
             for i in range(2 * (n - half) or 2)
         ]
         return [Step(row=i) for i in range(half)] + together, 1
+    if case.script == "turns":
+        return _turns(n, case.logits.n), 2
     if case.script == "interleaved":
         return [Step(row=i, instance=i % 2) for i in range(n)], 2
     return [Step(row=i) for i in range(n)], 1

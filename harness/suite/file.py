@@ -183,6 +183,7 @@ def _all_cases(
         *(("matrix", block, {}) for block in suite.matrix),
         *(("pairs", block, {}) for block in suite.pairs),
         *(("ladder", block, {}) for block in suite.ladder),
+        *(("twins", block, {}) for block in suite.twins),
         *(("random_chains", block, drawn) for block in suite.random_chains),
         *(("fuzz", block, drawn) for block in suite.fuzz),
         *(("decode", block, {}) for block in suite.decode),

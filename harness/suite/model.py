@@ -25,6 +25,7 @@ from sampler_parity.harness.suite.blocks.skip_ratio import SkipRatios
 from sampler_parity.harness.suite.blocks.throughput import WidthGrid
 from sampler_parity.harness.suite.blocks.timing import TimedChain, TimedGrid
 from sampler_parity.harness.suite.blocks.trie import RandomTries
+from sampler_parity.harness.suite.blocks.twins import Twins
 from sampler_parity.harness.suite.case import Case
 
 
@@ -64,6 +65,7 @@ class Suite(BaseModel):
     matrix: list[Matrix] = []
     pairs: list[Pairs] = []
     ladder: list[Ladder] = []
+    twins: list[Twins] = []
     random_chains: list[RandomChains] = []
     fuzz: list[Fuzz] = []
     decode: list[Decodings] = []
