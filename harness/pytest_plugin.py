@@ -144,12 +144,11 @@ class _SuiteTest(pytest.Item):
         return self.config.stash[_BACKENDS][self.on]
 
     def replay(self, case: str) -> str:
-        from sampler_parity.harness.bundle.replay import replay
-        from sampler_parity.harness.suite.file import suite_id, suites_folder
+        from sampler_parity.harness.bundle.replay import command
+        from sampler_parity.harness.suite.file import is_shipped, suite_id
 
-        own = self.path.resolve().is_relative_to(suites_folder().resolve())
-        suite = suite_id(self.path) if own else str(self.path)
-        return f"  replay: {replay(suite, case, 0, {_short(self.on): self.backend_info})}"
+        suite = suite_id(self.path) if is_shipped(self.path) else str(self.path)
+        return f"  replay: {command(suite, case, 0, {_short(self.on): self.backend_info})}"
 
 
 class CaseTest(_SuiteTest):

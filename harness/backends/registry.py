@@ -1,5 +1,6 @@
 """Backends by their names: the command that runs one, and what it says of itself."""
 
+import os
 import shlex
 from pathlib import Path
 
@@ -59,6 +60,25 @@ def references(backends: list[str], reference: str | None) -> dict[str, str | No
     return releases
 
 
+def shown(command: list[str]) -> list[str]:
+    """A command as a bundle keeps it, to be run from any folder."""
+    program, *arguments = command
+    if command[:3] == WORKER_COMMAND:  # a bundle need not tell where our own Python lies
+        program = Path(program).name
+    elif os.sep in program:
+        program = _from_anywhere(program)
+    return [program, *map(_from_anywhere, arguments)]
+
+
+def _from_anywhere(word: str) -> str:
+    """A word that names a file as seen from this folder, itself or behind "=", as every folder sees
+    it. A folder needs a separator in its name: else it is rather a word of the command."""
+    option, equals, value = word.partition("=") if word.startswith("-") else ("", "", word)
+    path = Path(value)
+    named = path.is_file() or (("/" in value or os.sep in value) and path.is_dir())
+    return f"{option}{equals}{path.absolute()}" if named and not path.is_absolute() else word
+
+
 def _tell_apart(shorts: list[str]) -> None:
     """Results know a backend by its short name, and files of the bundle by what files may hold of
     it. Raises InputError where two have one name."""
@@ -109,15 +129,13 @@ def inspect(name: str) -> BackendInfo:
 
 def about(process: BackendProcess) -> BackendInfo:
     """The same of a backend that may go on running."""
-    shown = process.command
-    if shown[:3] == WORKER_COMMAND:  # a bundle need not tell where our own Python lies
-        shown = [Path(shown[0]).name, *shown[1:]]
+    command = shown(process.command)
     try:
         hello = process.hello()
     except BackendFailure as failure:
-        return BackendInfo(command=shown, unavailable=str(failure))
+        return BackendInfo(command=command, unavailable=str(failure))
     return BackendInfo(
-        command=shown,
+        command=command,
         name=hello.name,
         version=hello.version,
         build=hello.build,

@@ -1,16 +1,24 @@
-"""The command that runs one case of a bundle again."""
+"""The command that runs one case of a bundle again, from any folder of the machine of the run."""
 
+import os
 import shlex
+from collections.abc import Iterable
 
-from sampler_parity.harness.bundle.info import BackendInfo
+from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
 from sampler_parity.reference.releases import NEWEST
 
 # As it stands in the commands of bundles; the second name is that of releases up to 0.1.
 _WORKERS = ("sampler_parity.harness.backends.worker", "harness.worker")
 
 
-def replay(suite: str, case: str, seed: int, backends: dict[str, BackendInfo]) -> str:
-    """The command that runs one case again. Foreign adapters are named with their command."""
+def replay(info: RunInfo, suite: str, case: str, backends: Iterable[str]) -> str:
+    """The command that runs one case of a run again, on those of these backends that were in it."""
+    known = {name: info.backends[name] for name in backends if name in info.backends}
+    return command(info.paths.get(suite, suite), case, info.seed, known)
+
+
+def command(suite: str, case: str, seed: int, backends: dict[str, BackendInfo]) -> str:
+    """suite: its name or its path. Foreign adapters are named with their command."""
     words = ["sampler-parity", "run", *([suite] if suite else []), "--case", case]
     words += ["--seed", str(seed)] if seed else []
     for name, info in backends.items():
@@ -22,15 +30,21 @@ def replay(suite: str, case: str, seed: int, backends: dict[str, BackendInfo]) -
 
 
 def _backend_option(name: str, info: BackendInfo) -> str:
-    if not info.command or " " in name:
+    if not info.command or (" " in name and ("=" in name or info.command == shlex.split(name))):
         return name
     worker = next((i for i, word in enumerate(info.command) if word in _WORKERS), None)
     if worker is None:
         return f"{name}={shlex.join(info.command)}"
     engine, *arguments = info.command[worker + 1 :] or [name]
-    if name == engine or name.startswith((f"{engine}@", f"{engine}/")):
+    of_engine = name == engine or name.startswith((f"{engine}@", f"{engine}/"))
+    if of_engine and not _is_relative_path(name.partition("@")[2]):
         return name
     return f"{name}={_engine_name(engine, arguments)}"
+
+
+def _is_relative_path(build: str) -> bool:
+    """Whether a build was named by a folder as seen from another; `./build` is, `b4753` is not."""
+    return ("/" in build or os.sep in build) and not os.path.isabs(build)
 
 
 def _engine_name(engine: str, arguments: list[str]) -> str:

@@ -272,5 +272,4 @@ def outcomes(kind: str, rules: Sequence[Rule], tallies: Mapping[int, Tally]) -> 
 
 
 def _replay(bundle: Bundle, suite: str, case: str, backend: str) -> str:
-    info = bundle.info
-    return replay(suite, case, info.seed, {backend: info.backends[backend]})
+    return replay(bundle.info, suite, case, [backend])

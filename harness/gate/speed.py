@@ -72,11 +72,8 @@ def _judge(
     to = rule.baseline or f"{backend} of the baseline bundle, by {rule.anchor}"
     subject = f"{timing.id} on {backend}"
     limit = f"at most {rule.max_ratio:g} times {to} ({rule.confidence:.0%})"
-    info = bundle.info
-    named = {
-        name: info.backends[name] for name in (rule.baseline, backend) if name in info.backends
-    }
-    command = replay(timing.suite or "timing", timing.id, info.seed, named)
+    named = [name for name in (rule.baseline, backend) if name]
+    command = replay(bundle.info, timing.suite or "timing", timing.id, named)
     if isinstance(ratio, str):
         return finding("unjudged", subject, ratio, limit, command)
     state = state_of(ratio, rule.max_ratio)
@@ -162,11 +159,7 @@ def judge_skip_ratios(bundle: Bundle, policy: Policy) -> list[RuleOutcome]:
 
 
 def _skip_finding(bundle: Bundle, result: SkipRatioResult, least: float) -> Finding | None:
-    info = bundle.info
-    named = (
-        {result.backend: info.backends[result.backend]} if result.backend in info.backends else {}
-    )
-    command = replay(result.suite, result.workload, info.seed, named)
+    command = replay(bundle.info, result.suite, result.workload, [result.backend])
     limit = f"at least {least:g}"
     if result.skip_ratio_mean is None:
         figure = f"{result.verdict}: {result.detail}"

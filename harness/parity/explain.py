@@ -41,7 +41,7 @@ def _on_backend(
     artifact = bundle.folder / "artifacts" / stage_file(case.id, backend)
     if artifact.exists():
         yield from _side_by_side(artifact, int(result.values.get("rank", 0)))
-    command = replay(case.suite or "parity", case.id, info.seed, {backend: info.backends[backend]})
+    command = replay(info, case.suite or "parity", case.id, [backend])
     yield f"  replay: {command}"
 
 

@@ -150,7 +150,11 @@ def plan_of(asked: Asked) -> Plan:
     plan = Plan(
         asked=asked,
         suites={name: file.sha256 for name, file in named},
-        paths={name: str(file.path.absolute()) for name, file in named if not file.shipped},
+        paths={
+            name: str(file.path.absolute())
+            for name, file in named
+            if not suite.is_shipped(file.path)
+        },
         releases=registry.references(asked.backends, asked.reference),
         cases=placed(lambda file: suite.expand(file, profile, asked.seed)),
         cells=placed(lambda file: suite.expand_cells(file, profile)),

@@ -36,15 +36,15 @@ class SuiteFile:
     suite: Suite
     sha256: str
 
-    @property
-    def shipped(self) -> bool:
-        """Whether it is one of ours, which its name finds from any folder."""
-        return self.path.resolve().is_relative_to(suites_folder().resolve())
-
 
 def suites_folder() -> Path:
     """The folder `suites/` of the checkout or of the installed wheel."""
     return Path(str(files("sampler_parity.suites")))
+
+
+def is_shipped(path: Path) -> bool:
+    """Whether it is one of ours, which its name finds from any folder."""
+    return path.resolve().is_relative_to(suites_folder().resolve())
 
 
 def find_suites(names: list[str]) -> list[Path]:

@@ -12,7 +12,7 @@ from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
 from sampler_parity.harness.backends.names import BackendName
 from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.bundle.info import BackendInfo
-from sampler_parity.harness.bundle.replay import replay
+from sampler_parity.harness.bundle.replay import command as command_of_replay
 from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.errors import InputError
 
@@ -79,7 +79,7 @@ def info(name: str) -> BackendInfo:
 )
 def test_a_replay_names_the_backend_as_it_was_named(name: str, shown: str) -> None:
     short = registry.command_of(name)[0]
-    line = replay("parity/x", "x/a", 0, {short: info(name)})
+    line = command_of_replay("parity/x", "x/a", 0, {short: info(name)})
     assert line == f"sampler-parity run parity/x --case x/a -b {shown}"
 
 
@@ -89,7 +89,7 @@ def test_a_replay_of_a_build_of_ones_own_name_has_its_folder_and_device() -> Non
         "previous": BackendInfo(command=[*command, "/builds/old", "", ""]),
         "candidate": BackendInfo(command=[*command, "/builds/new", "v0.5.0", "vulkan"]),
     }
-    assert replay("parity/x", "x/a", 0, said).endswith(
+    assert command_of_replay("parity/x", "x/a", 0, said).endswith(
         "-b previous=llama.cpp@/builds/old -b candidate=llama.cpp@/builds/new:vulkan"
     )
 
@@ -102,7 +102,7 @@ def test_a_replay_keeps_the_folder_of_an_adapter(tmp_path: Path) -> None:
     adapter.chmod(adapter.stat().st_mode | stat.S_IXUSR)
     said = info(f"mine='{adapter}' --fast")
     assert said.unavailable == ""
-    assert replay("", "x/a", 0, {"mine": said}) == (
+    assert command_of_replay("", "x/a", 0, {"mine": said}) == (
         f"sampler-parity run --case x/a -b 'mine='\"'\"'{adapter}'\"'\"' --fast'"
     )
 

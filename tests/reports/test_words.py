@@ -3,7 +3,7 @@
 import pytest
 
 from sampler_parity.harness.bundle.info import BackendInfo
-from sampler_parity.harness.bundle.replay import replay
+from sampler_parity.harness.bundle.replay import command as command_of_replay
 from sampler_parity.harness.foreign.printable import one_line, visible
 from sampler_parity.reports.pages.parity.model import Difference
 from sampler_parity.reports.pages.parity.words import other_values, place, side_by_side
@@ -114,7 +114,7 @@ def test_replay_quotes_and_names_a_foreign_adapter_with_its_command() -> None:
     built_in = BackendInfo(
         command=["python", "-m", "sampler_parity.harness.backends.worker", "null"]
     )
-    assert replay("parity/x", "x/$a", 0, {"mine": adapter, "null": built_in}) == (
+    assert command_of_replay("parity/x", "x/$a", 0, {"mine": adapter, "null": built_in}) == (
         "sampler-parity run parity/x --case 'x/$a'"
         """ -b 'mine=my-adapter '"'"'--fast mode'"'"'' -b null"""
     )

@@ -57,8 +57,7 @@ def command(report: Comparison, row: Verdicts) -> str:
     for i, column in enumerate(report.columns):
         if column.base is not None and row.verdicts[i] not in (None, row.verdicts[column.base]):
             info = run_of(report, i)
-            known = {column.backend: info.backends[column.backend]}
-            return replay(row.suite, row.cases[0], info.seed, known)
+            return replay(info, row.suite, row.cases[0], [column.backend])
     return ""
 
 

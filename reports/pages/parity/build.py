@@ -222,12 +222,12 @@ def _difference(info: RunInfo, case: CaseResult, name: str, result: BackendResul
         values=result.values,
         detail=result.detail,
         counterexample=case.counterexample if shrunk_on[:1] == [name] else None,
-        replay=replay(case.suite, case.id, info.seed, {name: info.backends[name]}),
+        replay=replay(info, case.suite, case.id, [name]),
     )
 
 
 def _problems(info: RunInfo, case: CaseResult) -> list[Problem]:
-    command = replay(case.suite, case.id, info.seed, info.backends)
+    command = replay(info, case.suite, case.id, info.backends)
     running = [name for name, backend in info.backends.items() if not backend.unavailable]
     missing = [name for name in running if name not in case.backends]
     none = [] if case.steps or case.refusal else ["no step was taken"]

@@ -93,7 +93,6 @@ def _parted(name: str, bundle: Bundle) -> Iterator[PartedText]:
         for backend, result in case.backends.items():
             if result.parted is None:
                 continue
-            both = {other: bundle.info.backends[other] for other in (first, backend)}
             yield PartedText(
                 bundle=name,
                 backend=visible(backend),
@@ -101,7 +100,7 @@ def _parted(name: str, bundle: Bundle) -> Iterator[PartedText]:
                 verdict=result.verdict,
                 first_verdict=case.backends[first].verdict,
                 **result.parted.model_dump(),
-                replay=visible(replay(case.suite, case.id, bundle.info.seed, both)),
+                replay=visible(replay(bundle.info, case.suite, case.id, [first, backend])),
             )
 
 

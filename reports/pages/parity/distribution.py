@@ -54,7 +54,7 @@ def _row(
             "required": cell.required[name],
             "met": decision in cell.required[name],
             "holm": holm,
-            "replay": replay(cell.suite, cell.id, info.seed, {name: info.backends[name]}),
+            "replay": replay(info, cell.suite, cell.id, [name]),
             **{key: getattr(cell, key) for key in shared},
             **{key: getattr(result, key) for key in own},
         }

@@ -109,8 +109,9 @@ def _verdict(cells: list[DriftCell], columns: list[DriftColumn]) -> str:
 def _change(bundle: Bundle, change: ChangeResult) -> Change:
     command = ""
     if change.case:
-        info = bundle.info.backends[change.backend].model_copy(update={"reference": "v0.5.0"})
-        command = replay(change.suite, change.case, bundle.info.seed, {change.backend: info})
+        backend = bundle.info.backends[change.backend].model_copy(update={"reference": NEWEST})
+        info = bundle.info.model_copy(update={"backends": {change.backend: backend}})
+        command = replay(info, change.suite, change.case, [change.backend])
     shown = ChangeResult.model_validate(visible(change.model_dump()))
     return Change(
         name=shown.id.removeprefix("change/"),

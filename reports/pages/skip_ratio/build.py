@@ -56,7 +56,6 @@ def _row(bundle_name: str, info: RunInfo, raw: SkipRatioResult, base: Measured |
     modelled = measured.modelled.here if measured else None
     if measured and result.delay_ms:
         modelled = foretold(base, measured) if base else None
-    known = {name: about for name, about in info.backends.items() if name == result.backend}
     return Row(
         bundle=bundle_name,
         workload=result.workload,
@@ -75,7 +74,7 @@ def _row(bundle_name: str, info: RunInfo, raw: SkipRatioResult, base: Measured |
         deviation=modelled / measured.tokens_per_second_vs_grammar - 1
         if measured and modelled
         else None,
-        replay=replay(result.suite, result.workload, result.seed, known),
+        replay=replay(info, result.suite, result.workload, [result.backend]),
     )
 
 
