@@ -59,8 +59,9 @@ def lint(folder: Path) -> list[str]:
         try:
             file = read_suite(path)
             suites[path] = file.suite
+            name = suite_id(path)
             for item in _items(file):
-                ids[item].append(suite_id(path))
+                ids[item].append(name)
             problems += _timings(path, expand_timings(file, "full"))
             problems += _cases(path, file.suite)
         except InputError as error:

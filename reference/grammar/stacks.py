@@ -67,7 +67,15 @@ class Machine:
             if self._expects(state, token):
                 return True
             state = self.after(state, code_point)
-        return any(self._may_stop(stack, decoded.partial) for stack in state.stacks)
+        return self.may_stop(state, decoded.partial)
+
+    def may_stop(self, state: State, partial: Partial) -> bool:
+        """Whether a token may end here, perhaps inside a character."""
+        return any(self._may_stop(stack, partial) for stack in state.stacks)
+
+    def expects_tokens(self, state: State) -> bool:
+        """Whether a token's id may be what comes next."""
+        return any(stack and self.elements[stack[-1]].kind in TOKENS for stack in state.stacks)
 
     def accept_token(self, state: State, token: int, decoded: Decoded) -> State:
         """The state after a token, by its id or its characters; without stacks if it fits none."""
@@ -116,7 +124,6 @@ class Machine:
         return (element.value == token) == (element.kind == Kind.TOKEN)
 
     def _may_stop(self, stack: Stack, partial: Partial) -> bool:
-        """Whether a token may end here, perhaps inside a character."""
         if partial.n_remain == 0:
             return True
         if not stack or self.elements[stack[-1]].kind in TOKENS:

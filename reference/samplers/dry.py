@@ -25,6 +25,7 @@ Source: llama_sampler_dry_apply and get_overlapping_token_sequences, src/llama-s
 Suite: suites/parity/dry.toml
 """
 
+import functools
 from collections import defaultdict, deque
 from typing import Any
 
@@ -154,7 +155,8 @@ def breaker_sequences(
             if needed and vocab is None:
                 raise ChainError("seq_breakers with strings need a vocabulary (vocab)")
             if needed and vocab is not None:
-                _add_overlaps(_c_string(breaker)[:MAX_BREAKER_BYTES], vocab, heads)
+                for head, tail in _overlaps(_c_string(breaker)[:MAX_BREAKER_BYTES], vocab):
+                    heads[head].add(tail)
         elif isinstance(breaker, list | tuple):
             tokens = [int32("seq_breakers", token) for token in breaker]
             if tokens:
@@ -169,18 +171,22 @@ def _c_string(text: str) -> bytes:
     return text.encode().split(b"\0")[0]
 
 
-def _add_overlaps(breaker: bytes, vocab: Vocab, heads: dict[int, set[tuple[int, ...]]]) -> None:
-    """Every token that contains the breaker, or ends with a beginning of it."""
+@functools.lru_cache(maxsize=64)  # chains are built by thousands with the same few breakers
+def _overlaps(breaker: bytes, vocab: Vocab) -> frozenset[tuple[int, tuple[int, ...]]]:
+    """Every token that contains the breaker, or ends with a beginning of it, with the tail that
+    is missing."""
     if not breaker:
-        return
+        return frozenset()
+    heads: set[tuple[int, tuple[int, ...]]] = set()
     for token, word in enumerate(vocab.detokenized):
         if breaker[:1] not in word:
             continue
         if breaker in word:
-            heads[token].add(())
+            heads.add((token, ()))
             continue
         for position in range(len(word)):
             overlap = word[position : position + len(breaker)]
             if breaker.startswith(overlap):
                 tail = vocab.tokenize(breaker[len(overlap) :])
-                heads[token].add(tuple(tail[:MAX_TAIL_TOKENS]))
+                heads.add((token, tuple(tail[:MAX_TAIL_TOKENS])))
+    return frozenset(heads)

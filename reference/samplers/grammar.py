@@ -33,9 +33,12 @@ from sampler_parity.reference.grammar import (
     Decoded,
     Machine,
     Partial,
+    Prefix,
     State,
+    allowed,
     decode,
     parse,
+    tree_of,
 )
 from sampler_parity.reference.vocab import Vocab
 
@@ -136,14 +139,20 @@ def _allows(machine: Machine, state: State, vocab: Vocab, token: int, decoded: D
 
 @functools.lru_cache(maxsize=512)
 def _allowed(machine: Machine, state: State, vocab: Vocab, start: Partial) -> NDArray[np.bool_]:
-    """Of every token whether it may follow."""
-    decoded = enumerate(_decoded(vocab, start))
-    return np.array([_allows(machine, state, vocab, token, d) for token, d in decoded], np.bool_)
+    """Of every token whether it may follow: `_allows` for all of them."""
+    result = np.zeros(len(vocab), np.bool_)
+    result[list(allowed(machine, state, _texts(vocab, start)))] = True
+    result[[token for token in vocab.eog if token < len(vocab)]] = state.may_end
+    return result
 
 
 @functools.lru_cache(maxsize=8)
-def _decoded(vocab: Vocab, start: Partial) -> tuple[Decoded, ...]:
-    return tuple(decode(piece, start) for piece in vocab.pieces)
+def _texts(vocab: Vocab, start: Partial) -> Prefix:
+    return tree_of(
+        (token, decode(piece, start))
+        for token, piece in enumerate(vocab.pieces)
+        if token not in vocab.eog and piece[:1] not in (b"", b"\0")
+    )
 
 
 @functools.lru_cache(maxsize=64)

@@ -4,6 +4,7 @@ A case is a text, token by token: before each token, and behind the last one, th
 the grammar leaves is compared.
 """
 
+import functools
 import random
 import zlib
 from collections.abc import Iterator
@@ -204,10 +205,7 @@ def _of_random(text: str) -> dict[str, list[Verdict]]:
 
 def spell(text: Text, vocab: Vocab, spelling: Spelling) -> list[int]:
     """Tokens whose pieces together are the text. Raises ValueError if there are none."""
-    ids: dict[bytes, int] = {}
-    for token in range(len(vocab)):
-        if vocab.types[token] in (TokenType.NORMAL, TokenType.BYTE):
-            ids[vocab.piece(token)] = token
+    ids = _ids(vocab)
     longest = max(map(len, ids)) if spelling == "longest" else 1
     tokens: list[int] = []
     for part in [text] if isinstance(text, str) else text:
@@ -223,3 +221,10 @@ def spell(text: Text, vocab: Vocab, spelling: Spelling) -> list[int]:
             tokens.append(ids[rest[:length]])
             rest = rest[length:]
     return tokens
+
+
+@functools.lru_cache(maxsize=8)
+def _ids(vocab: Vocab) -> dict[bytes, int]:
+    """The token of each text that an ordinary token has; the last of several."""
+    ordinary = (TokenType.NORMAL, TokenType.BYTE)
+    return {vocab.piece(t): t for t in range(len(vocab)) if vocab.types[t] in ordinary}
