@@ -72,7 +72,8 @@ def build_chain(
             samplers_of,
         )
 
-        samplers = samplers_of(changes_of(release))
+        named = {name for stage in spec if isinstance(stage, Mapping) for name in stage}
+        samplers = samplers_of(changes_of(release, named))
     context = {"n_vocab": n_vocab if n_vocab is not None or vocab is None else len(vocab)}
     built = []
     for index, stage in enumerate(spec):

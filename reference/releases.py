@@ -1,11 +1,12 @@
-"""What samplers meant in older releases of llama.cpp.
+"""What samplers meant in other releases of llama.cpp.
 
-`CHANGES` holds every change of meaning from b3889 to v0.5.0, with the newest release seen without
+`CHANGES` holds every change of meaning from b3889 to b11549, with the newest release seen without
 it and the oldest seen with it. `build_chain(spec, release="b4753")` builds a chain with the
 meanings of a release. What the samplers of v0.5.0 mean is in reference/samplers; what older ones
 did otherwise, in reference/older: a sibling each, named by the last release that it stands for.
 """
 
+import math
 import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -27,6 +28,11 @@ from sampler_parity.reference.older.xtc_b6133 import XtcB6133
 from sampler_parity.reference.registry import ALL_SAMPLERS, Sampler
 
 OLDEST, NEWEST = "b3889", "v0.5.0"
+SEEN = "b11549"  # the newest release judged; it means by every sampler what v0.5.0 does
+
+# The builds that the releases by version are: as `llama-cli --version` of Homebrew's says it
+# ("version: 0.5.0 (build 11146, commit 7fe450e19)").
+BUILDS = {"v0.2.0": 10566, "v0.3.0": 10621, "v0.4.0": 10809, "v0.5.0": 11146}
 
 _OLDER: dict[str, Callable[..., Sampler]] = {
     "dist": DistB9842,
@@ -63,6 +69,14 @@ class Change:
     new: str
     first_old: str = OLDEST
 
+    def in_force(self, release: str) -> bool | None:
+        """Whether a release has the old meaning; None between the last seen with it and the first
+        seen without. Raises ChainError for what is no release."""
+        at = order(release)
+        if order(self.last_old) < at < order(self.first_new):
+            return None
+        return order(self.first_old) <= at <= order(self.last_old)
+
 
 CHANGES: tuple[Change, ...] = (
     Change(
@@ -77,7 +91,7 @@ CHANGES: tuple[Change, ...] = (
         "dist-sorts",
         ("dist",),
         first_old="b3995",
-        last_old="b6133",
+        last_old="b6301",
         first_new="b6431",
         old="sorts the candidates before it draws",
         new="draws from the candidates as they stand",
@@ -85,7 +99,7 @@ CHANGES: tuple[Change, ...] = (
     Change(
         "dist-discrete",
         ("dist",),
-        last_old="b6133",
+        last_old="b6301",
         first_new="b6431",
         old="p is normalized in float32 and std::discrete_distribution draws",
         new="one uniform double against the running sum of p in double",
@@ -93,7 +107,7 @@ CHANGES: tuple[Change, ...] = (
     Change(
         "dist-one-no-draw",
         ("dist",),
-        last_old="b9842",
+        last_old="b10068",
         first_new="b10361",
         old="a single candidate uses up no random number",
         new="a single candidate uses up a random number as any draw",
@@ -101,7 +115,7 @@ CHANGES: tuple[Change, ...] = (
     Change(
         "std-sort",
         _SORTING,
-        last_old="b6133",
+        last_old="b6301",
         first_new="b6431",
         old="all candidates are sorted by std::sort",
         new="by std::partial_sort up to 128 candidates, above by the bucket sort: other ties",
@@ -117,7 +131,7 @@ CHANGES: tuple[Change, ...] = (
     Change(
         "top-p-sorts-first",
         ("top_p",),
-        last_old="b6133",
+        last_old="b6301",
         first_new="b6431",
         old="sorts, then sums p in sorted order",
         new="sums p as the candidates stand, then sorts as many as it needs",
@@ -168,7 +182,7 @@ CHANGES: tuple[Change, ...] = (
         "top-n-sigma-softmax",
         ("top_n_sigma",),
         first_old="b4753",
-        last_old="b8352",
+        last_old="b8390",
         first_new="b9842",
         old="sorts the candidates and writes p",
         new="leaves order and p as they are",
@@ -176,7 +190,7 @@ CHANGES: tuple[Change, ...] = (
     Change(
         "mirostat-clone-anew",
         ("mirostat",),
-        last_old="b9842",
+        last_old="b10068",
         first_new="b10361",
         old="a clone starts with the first mu and its seed's stream",
         new="a clone goes on with mu and the stream",
@@ -185,7 +199,7 @@ CHANGES: tuple[Change, ...] = (
         "penalties-clone-uncounted",
         ("penalties",),
         first_old="b4435",
-        last_old="b9842",
+        last_old="b10068",
         first_new="b10361",
         old="a clone has the window but no counts: they start at 0 and fall below as tokens leave",
         new="a clone has the counts too",
@@ -194,7 +208,7 @@ CHANGES: tuple[Change, ...] = (
         "dry-context",
         ("dry",),
         first_old="b3995",
-        last_old="b9842",
+        last_old="b10068",
         first_new="b10361",
         old="dry_penalty_last_n -1 searches the context of the model, and none may exceed it",
         new="dry_penalty_last_n -1 disables",
@@ -222,38 +236,52 @@ CHANGES: tuple[Change, ...] = (
         ("infill",),
         first_old="b3995",
         last_old="b6673",
-        first_new="b7347",
+        first_new="b7324",
         old="without an EOT token all becomes the token -1",
         new="without an EOT token all becomes one EOS token",
     ),
 )
 
 
-def order(release: str) -> tuple[int, ...]:
-    """A key that sorts releases by age: b3889 < b10405 < v0.5.0. Raises ChainError."""
+def order(release: str) -> tuple[float, ...]:
+    """A key that sorts releases by age, whatever they are called: b3889 < v0.5.0 < b11549.
+
+    A version newer than all in BUILDS comes after every build. Raises ChainError.
+    """
     if match := re.fullmatch(r"b(\d+)", release):
-        return (0, int(match[1]))
-    if match := re.fullmatch(r"v(\d+)\.(\d+)\.(\d+)", release):
-        return (1, *map(int, match.groups()))
-    raise ChainError(f"release {release!r} is no release of llama.cpp: write b4753 or v0.5.0")
+        return (int(match[1]),)
+    if release in BUILDS:
+        return (BUILDS[release],)
+    match = re.fullmatch(r"v(\d+)\.(\d+)\.(\d+)", release)
+    if match is None:
+        raise ChainError(f"release {release!r} is no release of llama.cpp: write b4753 or v0.5.0")
+    version = tuple(map(int, match.groups()))
+    if version < max(tuple(map(int, known[1:].split("."))) for known in BUILDS):
+        raise ChainError(
+            f"release {release!r} is of an unknown build, known are {', '.join(BUILDS)}:"
+            " write the number that its `llama-cli --version` prints, as b10621"
+        )
+    return (math.inf, *version)
 
 
-def changes_of(release: str) -> tuple[Change, ...]:
+def changes_of(release: str, samplers: Collection[str] | None = None) -> tuple[Change, ...]:
     """The changes that were not yet made in a release: the old meanings in force there.
 
-    Raises ChainError where a meaning in the release is not known: before b3889, after v0.5.0, and
-    between the last release seen with an old meaning and the first seen with the new one.
+    samplers: only changes that touch these. Raises ChainError where a meaning in the release is not
+    known: before b3889, after b11549, and of a sampler between the last release seen with an old
+    meaning and the first seen with the new one.
     """
-    at = order(release)
-    if not order(OLDEST) <= at <= order(NEWEST):
-        raise ChainError(f"release {release}: the meanings are known from {OLDEST} to {NEWEST}")
-    for change in CHANGES:
-        if order(change.last_old) < at < order(change.first_new):
+    if not order(OLDEST) <= order(release) <= order(SEEN):
+        raise ChainError(f"release {release}: the meanings are known from {OLDEST} to {SEEN}")
+    about = [c for c in CHANGES if samplers is None or not set(samplers).isdisjoint(c.samplers)]
+    for change in about:
+        if change.in_force(release) is None:
+            old, new = change.last_old, change.first_new
             raise ChainError(
                 f"release {release}: whether it has {change.name} is not known, which came after"
-                f" {change.last_old} and by {change.first_new}"
+                f" {old} and by {new}; judge it by either: --reference {old}, --reference {new}"
             )
-    return tuple(c for c in CHANGES if order(c.first_old) <= at <= order(c.last_old))
+    return tuple(change for change in about if change.in_force(release))
 
 
 def samplers_of(

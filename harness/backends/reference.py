@@ -22,7 +22,7 @@ from sampler_parity.reference import (
 )
 from sampler_parity.reference.older.dist_b9842 import DistB9842
 from sampler_parity.reference.random import Mt19937
-from sampler_parity.reference.releases import NEWEST, changes_of, samplers_of
+from sampler_parity.reference.releases import CHANGES, NEWEST, samplers_of
 from sampler_parity.reference.samplers.dist import Dist
 from sampler_parity.reference.walk import uniforms as uniforms_of
 from sampler_parity.reference.walk import walk_of
@@ -91,8 +91,11 @@ class Worker:
         keep_freed_memory()
         self.version = release
         if release != NEWEST:
-            meant = samplers_of(changes_of(release))
-            self.samplers = {name: meant[name] for name in meant if has(name, release)}
+            meant = samplers_of([change for change in CHANGES if change.in_force(release)])
+            unsure = {s for c in CHANGES if c.in_force(release) is None for s in c.samplers}
+            self.samplers = {
+                name: meant[name] for name in meant if has(name, release) and name not in unsure
+            }
 
     def hello(self) -> HelloReply:
         return HelloReply(

@@ -7,7 +7,7 @@ from pathlib import Path
 from sampler_parity.harness.backends import names
 from sampler_parity.harness.backends.engines import ENGINES, WORKER_COMMAND
 from sampler_parity.harness.backends.llama_cpp import builds
-from sampler_parity.harness.backends.llama_cpp.signatures import known_release
+from sampler_parity.harness.backends.llama_cpp.signatures import known_release, order
 from sampler_parity.harness.bundle.artifacts import stage_file
 from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.errors import InputError
@@ -94,14 +94,15 @@ def _tell_apart(shorts: list[str]) -> None:
 
 
 def _release_of(name: str) -> str | None:
-    """None for what is no build of llama.cpp."""
+    """None for what is no build of llama.cpp. What is not known of a release, its cases say."""
     named = parse(name)
     if named.engine not in ("llama.cpp", "reference"):
         return None
     release = named.of
     if named.engine == "llama.cpp" and named.of:
         _, release, _ = builds.worker_arguments(named.of)
-    return known_release(release or NEWEST)
+    order(release or NEWEST)
+    return release or NEWEST
 
 
 def device_of(name: str) -> str:

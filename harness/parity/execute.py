@@ -61,7 +61,7 @@ def _on_given_logits(
         if release is None:
             return on_backend(ready, wanted, backend, artifacts), case.required(backend.name)
         return meanings.judge(
-            backend.name, release, lambda ready, want: on_backend(ready, want, backend, artifacts)
+            backend, release, lambda ready, want: on_backend(ready, want, backend, artifacts)
         )
 
     judged = {backend.name: judge(backend) for backend in backends}

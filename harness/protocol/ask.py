@@ -95,8 +95,11 @@ def claim(backend: Backend, capability: str, chain: p.ChainSpec | None = None) -
     if capability not in hello.capabilities:
         raise BackendFailure("unsupported", _WITHOUT[capability])
     missing = sorted({name for stage in chain or [] for name in stage} - set(hello.samplers))
+    lacking = [name for name in missing if name not in hello.uncallable]
+    if lacking:
+        raise BackendFailure("unsupported", f"no sampler {', '.join(lacking)}")
     if missing:
-        raise BackendFailure("unsupported", f"no sampler {', '.join(missing)}")
+        raise BackendFailure("unsupported", hello.uncallable[missing[0]])
     return hello
 
 

@@ -41,7 +41,11 @@ class HelloRequest(Message):
 
 
 class HelloReply(Message):
-    """protocol: the version that the backend speaks. One that does not say speaks version 1."""
+    """protocol: the version that the backend speaks. One that does not say speaks version 1.
+
+    samplers: those that it can be asked for. uncallable: those that it has and that cannot be asked
+    for, each with the reason.
+    """
 
     ok: Literal[True] = True
     protocol: int = 1
@@ -59,6 +63,7 @@ class HelloReply(Message):
         FailFast(),
     ]  # fmt: skip
     samplers: Annotated[list[Words], FailFast()]
+    uncallable: dict[Words, Words] = {}
 
 
 class Step(Message):

@@ -253,9 +253,11 @@ def test_a_record_that_is_none_is_listed_as_unusable(cache: Path) -> None:
     assert line.endswith("build.json: is no record of a build - add the build again")
 
 
-def test_releases_are_in_order() -> None:
-    shuffled = ["v0.5.0", "b10405", "b3889", "v0.4.0"]
-    assert sorted(shuffled, key=order) == ["b3889", "b10405", "v0.4.0", "v0.5.0"]
+def test_releases_are_in_the_order_of_their_age_not_of_their_spelling() -> None:
+    shuffled = ["v0.6.0", "b11549", "v0.5.0", "b10900", "b10405", "b3889", "v0.4.0"]
+    by_age = ["b3889", "b10405", "v0.4.0", "b10900", "v0.5.0", "b11549", "v0.6.0"]
+    assert sorted(shuffled, key=order) == by_age
+    assert order("b11146") == order("v0.5.0")
 
 
 @pytest.mark.parametrize(
@@ -276,8 +278,20 @@ def test_penalties_takes_what_its_release_takes(release: str, first: str, count:
 
 @pytest.mark.parametrize("release", ["b4300", "b10300", "b3000", "v0.6.0"])
 def test_a_release_that_was_not_seen_is_not_guessed_at(release: str) -> None:
-    with pytest.raises(Unsupported, match=f"how llama.cpp {release} takes penalties is not known"):
+    with pytest.raises(Unsupported, match=f"how llama.cpp {release} takes it is not known"):
         signature("penalties", release)
+
+
+def test_a_sampler_that_a_build_exports_is_uncallable_where_its_signature_is_not_known() -> None:
+    """The library of v0.5.0, said to be b4500: it has adaptive_p, and no softmax."""
+    hello = Worker(str(default_folder()), "b4500").hello()
+    assert hello.uncallable["adaptive_p"].startswith(
+        "it has adaptive_p, but how llama.cpp b4500 takes it is not known, only b7836 to b11549:"
+        " compare llama_sampler_init_adaptive_p in its llama.h with those"
+    )
+    assert "xtc" in hello.samplers
+    assert "softmax" not in {*hello.samplers, *hello.uncallable}
+    assert Worker().hello().uncallable == {}
 
 
 def penalized(folder: Path, release: str) -> list[float]:

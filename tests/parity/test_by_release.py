@@ -12,7 +12,9 @@ from sampler_parity.harness.inputs.logits import Generated
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.parity.releases.drift import change_results
 from sampler_parity.harness.parity.releases.meanings import needed
+from sampler_parity.harness.protocol.messages import HelloReply
 from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.protocol.scratch import Scratch
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.reference.releases import Change
 
@@ -102,6 +104,55 @@ def test_a_sampler_that_the_release_lacks_must_be_unsupported(old: BackendProces
     assert execute(of(("top_k", {"k": 0})), [old], None, {OLD: "b4753"}).required[OLD] == [
         "identical"
     ]
+
+
+def test_a_case_whose_meaning_is_not_known_is_not_asked_and_not_met() -> None:
+    """b6400: past the last release that sorts, before the first that does not; top_k is as ever."""
+    process = registry.start("reference@b6400")
+    releases = {"reference@b6400": "b6400"}
+    try:
+        drawn = execute(of(("dist", {"seed": 1})), [process], None, releases)
+        cut = execute(of(("top_k", {"k": 5})), [process], None, releases)
+    finally:
+        process.close()
+    result = drawn.backends["reference@b6400"]
+    assert result.verdict == "unsupported"
+    assert "whether it has dist-sorts is not known" in result.detail
+    assert "judge it by either: --reference b6301, --reference b6431" in result.detail
+    assert not drawn.ok
+    assert cut.ok
+
+
+def test_one_build_of_an_unknown_release_leaves_the_others_to_be_judged(
+    old: BackendProcess,
+) -> None:
+    case = of(("top_k", {"k": 5}))
+    unknown = execute(case, [old], None, {OLD: "b3000"})
+    assert "the meanings are known from b3889" in unknown.backends[OLD].detail
+    assert not unknown.ok
+
+
+class Uncallable:
+    """A backend that has dry and cannot be asked for it, as llama.cpp between two signatures."""
+
+    name, scratch = "build", Scratch()
+
+    def hello(self) -> HelloReply:
+        return HelloReply(
+            name="a", version="b4500", capabilities=["run"], samplers=["top_k"],
+            uncallable={"dry": "it has dry, but how llama.cpp b4500 takes it is not known"},
+        )  # fmt: skip
+
+
+def test_a_sampler_that_nobody_knows_how_to_call_is_not_met_and_one_that_is_missing_is() -> None:
+    build, releases = Uncallable(), {"build": "b4500"}
+    dry = ("dry", {"dry_multiplier": 1.0, "dry_base": 2.0, "dry_allowed_length": 1})
+    has = execute(of(dry, vocab="bpe"), [build], None, releases)  # type: ignore[list-item]
+    assert has.backends["build"].detail.startswith("it has dry, but how llama.cpp b4500 takes it")
+    assert not has.ok
+    sigma = execute(of(("top_n_sigma", {"n": 1.0})), [build], None, releases)  # type: ignore[list-item]
+    assert sigma.backends["build"].detail == "no sampler top_n_sigma"
+    assert sigma.ok
 
 
 def test_a_change_is_recorded_with_the_smallest_case_that_needs_it(old: BackendProcess) -> None:

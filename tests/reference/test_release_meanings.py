@@ -363,6 +363,9 @@ def test_an_unknown_change_is_refused() -> None:
 
 def test_releases_sort_by_age() -> None:
     assert order("b3889") < order("b10405") < order("v0.4.0") < order("v0.5.0") < order("v0.10.0")
+    assert order("v0.5.0") == order("b11146") < order("b11549") < order("v0.6.0")
+    with pytest.raises(ChainError, match=r"^release 'v0.1.0' is of an unknown build"):
+        order("v0.1.0")
     with pytest.raises(ChainError, match=r"^release 'latest' is no release"):
         order("latest")
 
@@ -383,14 +386,23 @@ def test_the_newest_release_has_no_old_meaning() -> None:
 @pytest.mark.parametrize(
     ("release", "problem"),
     [
-        ("b3888", r"^release b3888: the meanings are known from b3889 to v0.5.0$"),
-        ("v0.5.1", r"^release v0.5.1: the meanings are known from b3889 to v0.5.0$"),
-        ("b6200", r"^release b6200: whether it has dist-sorts is not known, .* after b6133 and by"),
+        ("b3888", r"^release b3888: the meanings are known from b3889 to b11549$"),
+        ("v0.5.1", r"^release v0.5.1: the meanings are known from b3889 to b11549$"),
+        ("b6400", r"^release b6400: whether it has dist-sorts is not known, .* after b6301 and by"),
+        ("b6400", r"judge it by either: --reference b6301, --reference b6431$"),
     ],
 )
 def test_a_release_whose_meaning_is_not_known_is_refused(release: str, problem: str) -> None:
     with pytest.raises(ChainError, match=problem):
         build_chain([{"dist": {"seed": 1}}], release=release)
+
+
+def test_one_uncertain_sampler_leaves_the_others_of_its_release_certain() -> None:
+    """Of b6400 it is not known how dist draws; what penalties and top_k mean in it is."""
+    build_chain([{"top_k": {"k": 2}}], release="b6400")
+    assert [c.name for c in changes_of("b6400", ["penalties"])] == ["penalties-clone-uncounted"]
+    with pytest.raises(ChainError, match="dist-sorts"):
+        changes_of("b6400", ["top_k", "dist"])
 
 
 def test_a_chain_of_a_release_has_its_meanings() -> None:

@@ -6,6 +6,7 @@ from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.records.change import ChangeResult
+from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference.releases import CHANGES
 from sampler_parity.reports.pages.parity.build import report_of
 from sampler_parity.reports.pages.parity.html import html
@@ -41,8 +42,11 @@ def of(release: str, cases: list[CaseResult], folder: Path, changes: int = 0) ->
     return read_back(folder / release, info, cases, records)
 
 
-def sigma(name: str, release: str, result: BackendResult) -> CaseResult:
-    return case(name, {f"llama.cpp@{release}": result}, samplers=["top_n_sigma"])
+def sigma(
+    name: str, release: str, result: BackendResult, required: Verdict = "identical"
+) -> CaseResult:
+    backend = f"llama.cpp@{release}"
+    return case(name, {backend: result}, samplers=["top_n_sigma"], required={backend: [required]})
 
 
 def three(folder: Path) -> list[Bundle]:
@@ -52,7 +56,7 @@ def three(folder: Path) -> list[Bundle]:
     return [
         of("v0.5.0", [sigma("a", "v0.5.0", got()), sigma("b", "v0.5.0", got())], folder),
         of("b4753", [sigma("a", "b4753", other), sigma("b", "b4753", same)], folder, 1),
-        of("b3889", [sigma("a", "b3889", lacks), sigma("b", "b3889", lacks)], folder),
+        of("b3889", [sigma(name, "b3889", lacks, "unsupported") for name in "ab"], folder),
     ]
 
 
@@ -62,11 +66,17 @@ def test_releases_of_several_bundles_stand_in_one_table_by_age(tmp_path: Path) -
     assert [column.release for column in drift.columns] == ["b3889", "b4753", "v0.5.0"]
     (row,) = drift.rows
     assert row.cells == [
-        DriftCell(cases=2, identical=0, lacking=2, undefined=0, changed=0, changes={}),
+        DriftCell(cases=2, identical=0, lacking=2, unknown=0, undefined=0, changed=0, changes={}),
         DriftCell(
-            cases=2, identical=2, lacking=0, undefined=0, changed=1, changes={CHANGE.name: 1}
+            cases=2,
+            identical=2,
+            lacking=0,
+            unknown=0,
+            undefined=0,
+            changed=1,
+            changes={CHANGE.name: 1},
         ),
-        DriftCell(cases=2, identical=2, lacking=0, undefined=0, changed=0, changes={}),
+        DriftCell(cases=2, identical=2, lacking=0, unknown=0, undefined=0, changed=0, changes={}),
     ]
     assert row.verdict == "new in b4753, another meaning up to b4753"
 
@@ -78,6 +88,19 @@ def test_a_case_that_its_own_release_does_not_explain_is_said_first(tmp_path: Pa
     assert drift.rows[0].verdict == "not explained in b4753"
     assert "1 of 2 not explained" in html(report_of([bundle]))
     assert "**1/2 not explained**" in markdown(report_of([bundle]))
+
+
+def test_what_nobody_knows_how_to_call_is_not_said_to_be_missing(tmp_path: Path) -> None:
+    """b4529 has the sampler, but is between two known signatures: neither lacking nor explained."""
+    unknown = of("b4529", [sigma("a", "b4529", got("unsupported"))], tmp_path)
+    report = report_of([unknown, *three(tmp_path)[:1]])
+    assert report.drift is not None
+    (row,) = report.drift.rows
+    assert (row.cells[0].unknown, row.cells[0].lacking, row.cells[0].unexplained) == (1, 0, 0)
+    assert row.verdict == "not known in b4529, the same meaning in all that were judged"
+    assert "1 of 1 not known" in html(report)
+    assert "1/1 not known" in markdown(report)
+    assert "not in it" not in html(report) + markdown(report)
 
 
 def test_what_is_undefined_in_a_release_is_counted_apart(tmp_path: Path) -> None:

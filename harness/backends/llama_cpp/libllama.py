@@ -32,9 +32,11 @@ from sampler_parity.harness.backends.llama_cpp.devices import Devices
 from sampler_parity.harness.backends.llama_cpp.signatures import (
     ARGUMENTS,
     NEWEST,
+    SIGNATURES,
     Signature,
     model_layout,
     order,
+    signature,
 )
 from sampler_parity.harness.backends.llama_cpp.words import keep_error
 from sampler_parity.harness.errors import InputError, Unsupported
@@ -229,14 +231,21 @@ class Libllama:
     def __getattr__(self, name: str) -> Any:  # for mypy: the functions are set in __init__
         raise AttributeError(name)
 
-    def initializer(self, signature: Signature) -> Any:
-        """The function that makes a sampler. Raises Unsupported where the build lacks it."""
-        function = getattr(self._library, f"llama_sampler_init_{signature.symbol}", None)
-        if function is None:
-            raise Unsupported(f"this build of llama.cpp has no sampler {signature.symbol}")
+    def has(self, sampler: str) -> bool:
+        """Whether the build exports the sampler, in whatever way its release takes it."""
+        rows = SIGNATURES.get(sampler, ())
+        return any(hasattr(self._library, f"llama_sampler_init_{row.symbol}") for row in rows)
+
+    def initializer(self, sampler: str) -> tuple[Signature, Any]:
+        """What makes a sampler, and what it takes. Raises Unsupported where the build lacks the
+        sampler, or it is not known how its release takes it."""
+        if not self.has(sampler):
+            raise Unsupported(f"this build of llama.cpp has no sampler {sampler}")
+        taken = signature(sampler, self.release)
+        function = getattr(self._library, f"llama_sampler_init_{taken.symbol}")
         function.restype = c_void_p
-        function.argtypes = [ARGUMENTS[name] for name in signature.arguments]
-        return function
+        function.argtypes = [ARGUMENTS[name] for name in taken.arguments]
+        return taken, function
 
     @functools.cached_property
     def devices(self) -> Devices:

@@ -14,7 +14,7 @@ from typing import Any
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.reference import ChainError, releases
 
-OLDEST, NEWEST = releases.OLDEST, releases.NEWEST
+OLDEST, NEWEST, SEEN = releases.OLDEST, releases.NEWEST, releases.SEEN
 
 
 class LogitBias(ctypes.Structure):
@@ -76,11 +76,11 @@ class Signature:
     symbol: str
     arguments: tuple[str, ...]
     since: str = OLDEST
-    until: str = NEWEST
+    until: str = SEEN
 
 
 def _one(
-    symbol: str, *arguments: str, since: str = OLDEST, until: str = NEWEST
+    symbol: str, *arguments: str, since: str = OLDEST, until: str = SEEN
 ) -> tuple[Signature, ...]:
     """A signature that never changed, of a sampler that was there from since to until."""
     return (Signature(symbol, arguments, since, until),)
@@ -95,7 +95,7 @@ _TRIGGERS = ("trigger_patterns", "num_trigger_patterns", "trigger_tokens", "num_
 SIGNATURES: dict[str, tuple[Signature, ...]] = {
     "greedy": _one("greedy"),
     "dist": _one("dist", "seed"),
-    "softmax": _one("softmax", until="b6133"),
+    "softmax": _one("softmax", until="b6301"),
     "top_k": _one("top_k", "k"),
     "top_p": _one("top_p", "p", "min_keep"),
     "min_p": _one("min_p", "p", "min_keep"),
@@ -119,19 +119,19 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
     "dry": (
         Signature("dry", ("model", *_DRY, *_BREAKERS), since="b3995", until="b4435"),
         Signature(
-            "dry", ("vocab", "n_ctx_train", *_DRY, *_BREAKERS), since="b4600", until="b10200"
+            "dry", ("vocab", "n_ctx_train", *_DRY, *_BREAKERS), since="b4529", until="b10200"
         ),
         Signature("dry", ("vocab", *_DRY, *_BREAKERS), since="b10361"),
     ),
-    "adaptive_p": _one("adaptive_p", "target", "decay", "seed", since="b8121"),
+    "adaptive_p": _one("adaptive_p", "target", "decay", "seed", since="b7836"),
     "logit_bias": _one("logit_bias", "n_vocab", "n_logit_bias", "logit_bias"),
     "infill": (
         Signature("infill", ("model",), since="b3995", until="b4435"),
-        Signature("infill", ("vocab",), since="b4600"),
+        Signature("infill", ("vocab",), since="b4529"),
     ),
     "grammar": (
         Signature("grammar", ("model", *_GRAMMAR), until="b4435"),
-        Signature("grammar", ("vocab", *_GRAMMAR), since="b4600"),
+        Signature("grammar", ("vocab", *_GRAMMAR), since="b4529"),
     ),
     "grammar_lazy_patterns": _one(
         "grammar_lazy_patterns", "vocab", *_GRAMMAR, *_TRIGGERS, since="b5590"
@@ -152,19 +152,20 @@ class ModelLayout:
 MODEL_LAYOUTS = (
     ModelLayout(n_gpu_layers=0, vocab_only=56, since="b3995", until="b3995"),
     ModelLayout(n_gpu_layers=8, vocab_only=64, since="b4291", until="b4435"),
-    ModelLayout(n_gpu_layers=8, vocab_only=56, since="b4600", until="b4753"),
-    ModelLayout(n_gpu_layers=16, vocab_only=64, since="b5590", until="b8352"),
-    ModelLayout(n_gpu_layers=16, vocab_only=72, since="v0.4.0", until="v0.5.0"),
+    ModelLayout(n_gpu_layers=8, vocab_only=56, since="b4529", until="b4980"),
+    ModelLayout(n_gpu_layers=16, vocab_only=64, since="b5590", until="b10361"),
+    ModelLayout(n_gpu_layers=16, vocab_only=72, since="v0.4.0", until=SEEN),
 )
 
 
-def order(release: str) -> tuple[int, ...]:
-    """A key that sorts releases by age: b3889 < b10405 < v0.5.0. Raises InputError."""
+def order(release: str) -> tuple[float, ...]:
+    """A key that sorts releases by age: b3889 < v0.5.0 < b11549. Raises InputError."""
     try:
         return releases.order(release)
-    except ChainError:
-        problem, mend = "is no release of llama.cpp", "write b4753 or v0.5.0"
-        raise InputError(f"release {release!r}", problem, mend) from None
+    except ChainError as error:
+        where = f"release {release!r}"
+        problem, _, mend = str(error).removeprefix(f"{where} ").partition(": ")
+        raise InputError(where, problem, mend) from None
 
 
 def has(sampler: str, release: str) -> bool:
@@ -186,7 +187,11 @@ def signature(sampler: str, release: str) -> Signature:
         if _holds(row, release):
             return row
     known = ", ".join(f"{row.since} to {row.until}" for row in rows)
-    raise Unsupported(f"how llama.cpp {release} takes {sampler} is not known, only {known}")
+    raise Unsupported(
+        f"it has {sampler}, but how llama.cpp {release} takes it is not known, only {known}:"
+        f" compare llama_sampler_init_{rows[0].symbol} in its llama.h with those, and widen a row"
+        " of harness/backends/llama_cpp/signatures.py"
+    )
 
 
 def model_layout(release: str) -> ModelLayout:
@@ -203,9 +208,9 @@ def _holds(row: Signature | ModelLayout, release: str) -> bool:
 
 
 def known_release(release: str) -> str:
-    """The release, if what it meant is known. Raises InputError."""
+    """The release, if what it meant by some samplers is known. Raises InputError."""
     try:
-        releases.changes_of(release)
+        releases.changes_of(release, ())
     except ChainError as error:
         raise InputError(f"--reference {release}", str(error)) from None
     return release

@@ -20,7 +20,6 @@ from sampler_parity.harness.backends.llama_cpp.signatures import (
     NEWEST,
     SIGNATURES,
     LogitBias,
-    signature,
 )
 from sampler_parity.harness.backends.llama_cpp.throughput import measure
 from sampler_parity.harness.backends.llama_cpp.words import Listener
@@ -130,13 +129,15 @@ class Worker:
     def hello(self) -> HelloReply:
         path = self.library.path
         digest = digest_of(path.parent)
+        why_not = self._why_not()
         return HelloReply(
             name="llama.cpp",
             version=self._version,
             build=", ".join(filter(None, [path.name, compiler_of(path), f"sha256 {digest}"])),
             device=self._device(),
             capabilities=["run", "draws", "time", "whole_chain", *self._decodes()],
-            samplers=sorted(filter(self._has, SIGNATURES)),
+            samplers=sorted(s for s in SIGNATURES if self.library.has(s) and s not in why_not),
+            uncallable=why_not,
         )
 
     def _device(self) -> str:
@@ -149,12 +150,15 @@ class Worker:
         newest = self.library.release == NEWEST
         return ["decode", "generate", "throughput", "capture"] if newest else []
 
-    def _has(self, sampler: str) -> bool:
-        try:
-            self.library.initializer(signature(sampler, self.library.release))
-        except Unsupported:
-            return False
-        return True
+    def _why_not(self) -> dict[str, str]:
+        """The samplers that the build has and nobody knows how to call, each with the reason."""
+        reasons = {}
+        for sampler in filter(self.library.has, SIGNATURES):
+            try:
+                self.library.initializer(sampler)
+            except Unsupported as unknown:
+                reasons[sampler] = str(unknown)
+        return reasons
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> NativeChain:
         library = self.library
@@ -166,8 +170,7 @@ class Worker:
 
     def _init(self, stage: dict[str, dict[str, Any]], n_vocab: int, vocab: str | None) -> int:
         ((name, parameters),) = stage.items()
-        taken = signature(name, self.library.release)
-        initialize = self.library.initializer(taken)
+        taken, initialize = self.library.initializer(name)
         values = _FIXED | {"n_vocab": n_vocab} | parameters | _arrays(parameters)
         if "vocab" in taken.arguments:
             values["vocab"] = self._vocab(vocab) if vocab else None

@@ -11,7 +11,7 @@ from sampler_parity.harness.parity.shrink import short, shrink
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.messages import plain
 from sampler_parity.harness.suite.case import Case
-from sampler_parity.reference.releases import CHANGES, Change, changes_of, order
+from sampler_parity.reference.releases import CHANGES, Change, order
 
 Start = Callable[[str], Backend]
 
@@ -31,9 +31,9 @@ def change_results(
         for backend in releases:
             for name in result.backends[backend].changes or []:
                 shown[name].append((result, backend))
-    in_force = {change.name for release in releases.values() for change in changes_of(release)}
     for change in CHANGES:
-        if change.name in in_force and samplers & set(change.samplers):
+        in_force = any(change.in_force(release) for release in releases.values())
+        if in_force and samplers & set(change.samplers):
             yield _change_result(change, shown[change.name], cases, releases, start)
 
 

@@ -16,10 +16,11 @@ from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.parity.classify import identical
 from sampler_parity.harness.parity.draws import Tokens, reference_draws
 from sampler_parity.harness.parity.relations import holds_on_reference
+from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.prepared import Prepared, Trace, reference_trace
 from sampler_parity.harness.verdicts import Verdict
-from sampler_parity.reference import UndefinedInputError
+from sampler_parity.reference import ChainError, UndefinedInputError
 from sampler_parity.reference.releases import NEWEST, Change, changes_of, samplers_of
 
 # Measured to differ between releases (docs/findings.md), without the reference having the old ones.
@@ -63,20 +64,30 @@ class Meanings:
     _wanted: dict[frozenset[str], tuple[Prepared, Wanted]] = field(default_factory=dict)
     _needed: dict[frozenset[str], list[str]] = field(default_factory=dict)
 
-    def judge(self, backend: str, release: str, run: Run) -> tuple[BackendResult, list[Verdict]]:
+    def judge(
+        self, backend: Backend, release: str, run: Run
+    ) -> tuple[BackendResult, list[Verdict]]:
         """The result and the verdicts that it may have.
 
-        run: the case on the backend. What is undefined in a release is not asked of its build.
-        Where the result is identical it names the old meanings that the case needs: changes.
+        run: the case on the backend. What is undefined in a release is not asked of its build. A
+        meaning that is not known, or how a sampler is called, is not met: nobody knows. Where the
+        result is identical it names the old meanings that the case needs: changes.
         """
         case = self.ready.case
+        required = case.required(backend.name)
         unknown = sorted(_NOT_MODELLED & set(case.samplers)) if release != NEWEST else []
         if unknown:
             detail = f"not asked: what {unknown[0]} meant in {release} is not modelled"
             return BackendResult(verdict="unsupported", detail=detail), ["unsupported"]
-        if not all(has(sampler, release) for sampler in case.samplers):
-            return run(*self._of([])), ["unsupported"]
-        changes = _touching(case, release)
+        lacks = not all(has(sampler, release) for sampler in case.samplers)
+        try:
+            changes = changes_of(release, () if lacks else case.samplers)
+        except ChainError as error:
+            return BackendResult(verdict="unsupported", detail=f"not asked: {error}"), required
+        if lacks:
+            result = run(*self._of([]))
+            unsure = result.verdict == "unsupported" and _has_uncallable(backend, case)
+            return result, required if unsure else ["unsupported"]
         ready, wanted = self._of(changes)
         if wanted.refusal:
             detail = f"not asked, undefined in {release}: {wanted.refusal}"
@@ -84,7 +95,7 @@ class Meanings:
         result = run(ready, wanted)
         if result.verdict == "identical":
             result = result.model_copy(update={"changes": self._why(changes)})
-        return result, case.required(backend)
+        return result, required
 
     def _why(self, changes: Sequence[Change]) -> list[str]:
         key = _names(changes)
@@ -118,9 +129,10 @@ def needed(changes: Sequence[Change], enough: Callable[[Sequence[Change]], bool]
     return left
 
 
-def _touching(case: Case, release: str) -> list[Change]:
-    samplers = set(case.samplers)
-    return [change for change in changes_of(release) if samplers & set(change.samplers)]
+def _has_uncallable(backend: Backend, case: Case) -> bool:
+    """Whether the backend has all samplers of a case, and nobody knows how to call one of them."""
+    hello, named = backend.hello(), set(case.samplers)
+    return named <= {*hello.samplers, *hello.uncallable} and bool(named & set(hello.uncallable))
 
 
 def _names(changes: Sequence[Change]) -> frozenset[str]:

@@ -66,11 +66,13 @@ def _cell(sampler: str, results: list[CaseResult], backend: str) -> DriftCell:
     of_sampler = [case for case in results if sampler in case.samplers and backend in case.backends]
     own = {change.name for change in CHANGES if sampler in change.samplers}
     changes: Counter[str] = Counter()
-    changed = identical = lacking = undefined = 0
+    changed = identical = lacking = unknown = undefined = 0
     for case in of_sampler:
         result = case.backends[backend]
         identical += result.verdict == "identical"
-        lacking += result.verdict == "unsupported"
+        required = "unsupported" in case.required[backend]
+        lacking += result.verdict == "unsupported" and required
+        unknown += result.verdict == "unsupported" and not required
         undefined += result.verdict == "rejected" and case.met(backend)
         needed = own.intersection(result.changes or [])
         changed += bool(needed)
@@ -79,6 +81,7 @@ def _cell(sampler: str, results: list[CaseResult], backend: str) -> DriftCell:
         cases=len(of_sampler),
         identical=identical,
         lacking=lacking,
+        unknown=unknown,
         undefined=undefined,
         changed=changed,
         changes=dict(sorted(changes.items())),
@@ -102,7 +105,10 @@ def _verdict(cells: list[DriftCell], columns: list[DriftColumn]) -> str:
         said.append(f"removed after {has[-1][1]}")
     if columns[0].release != has[0][1]:
         said.append(f"new in {has[0][1]}")
-    said.append(f"another meaning up to {old[-1]}" if old else "the same meaning in all")
+    if unknown := [release for cell, release in has if cell.unknown]:
+        said.append(f"not known in {', '.join(dict.fromkeys(unknown))}")
+    same = "the same meaning in all" + " that were judged" * bool(unknown)
+    said.append(f"another meaning up to {old[-1]}" if old else same)
     return ", ".join(said)
 
 

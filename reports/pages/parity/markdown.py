@@ -143,6 +143,8 @@ def _drift_cell(cell: DriftCell) -> str:
         return "not in it" if cell.cases else "no case"
     if cell.unexplained:
         return f"**{cell.unexplained:,}/{cell.cases - cell.lacking:,} not explained**"
+    if cell.unknown:
+        return f"{cell.unknown:,}/{cell.cases - cell.lacking:,} not known"
     text = f"{cell.changed:,}/{cell.identical:,} other" if cell.changed else "as v0.5.0"
     return f"{text}, {cell.undefined:,} undefined" if cell.undefined else text
 

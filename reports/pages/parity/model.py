@@ -180,19 +180,21 @@ class DriftColumn(Strict):
 
 class DriftCell(Strict):
     """A sampler on a build. identical: to the reference of its release. lacking: the build has not
-    got a sampler of the case. undefined: in that release, not asked. changed: not identical to
-    v0.5.0's meaning of this sampler. changes: how many cases need each old meaning of it."""
+    got a sampler of the case. unknown: nobody knows how one is called or what it meant there.
+    undefined: in that release, not asked. changed: not identical to v0.5.0's meaning of this
+    sampler. changes: how many cases need each old meaning of it."""
 
     cases: int
     identical: int
     lacking: int
+    unknown: int
     undefined: int
     changed: int
     changes: dict[str, int]
 
     @property
     def unexplained(self) -> int:
-        return self.cases - self.identical - self.lacking - self.undefined
+        return self.cases - self.identical - self.lacking - self.unknown - self.undefined
 
 
 class DriftRow(Strict):
