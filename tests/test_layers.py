@@ -21,7 +21,7 @@ ROOMS = (
     "harness.errors",
     "harness.verdicts",
     "harness.strict",
-    "harness.pool",
+    "harness.processes",
     "harness.statistics",
     "harness.protocol",
     "harness.bundle",

@@ -65,18 +65,7 @@ def execute_cell(
 ) -> DistributionResult:
     """Plan a cell and test every backend. Never raises for what a backend does."""
     ready = prepare(cell.case())
-    blank = DistributionResult(
-        id=cell.id,
-        what=cell.kind,
-        samplers=ready.case.samplers,
-        n_vocab=ready.case.logits.n,
-        margin=getattr(cell, "margin", None),
-        alpha=errors.alpha,
-        beta=errors.beta,
-        planned=0,
-        backends={},
-        required={b.name: cell.required(b.name) for b in backends},
-    )
+    blank = blank_result(cell, ready, [b.name for b in backends], errors)
     try:
         planned = plan_cell(cell, ready, errors)
     except (Unsupported, UndefinedInputError) as error:
@@ -91,6 +80,24 @@ def execute_cell(
             "smallest_caught": planned.smallest_caught,
             "backends": {b.name: _timed(planned, b, seed) for b in backends},
         }
+    )
+
+
+def blank_result(
+    cell: Cell, ready: Prepared, names: list[str], errors: Errors
+) -> DistributionResult:
+    """Of a cell that nothing was drawn for."""
+    return DistributionResult(
+        id=cell.id,
+        what=cell.kind,
+        samplers=ready.case.samplers,
+        n_vocab=ready.case.logits.n,
+        margin=getattr(cell, "margin", None),
+        alpha=errors.alpha,
+        beta=errors.beta,
+        planned=0,
+        backends={},
+        required={name: cell.required(name) for name in names},
     )
 
 

@@ -14,12 +14,10 @@ Four kinds:
 docs/self-test.md says more.
 """
 
-import contextlib
 import functools
 import sys
 import time
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, as_completed
 
 from pydantic import BaseModel
 
@@ -30,7 +28,7 @@ from sampler_parity.harness.mutants.adapters import ADAPTERS, TRIGGER, Adapter, 
 from sampler_parity.harness.mutants.in_process import InProcess
 from sampler_parity.harness.mutants.parts import PARTS, Part
 from sampler_parity.harness.parity.execute import execute
-from sampler_parity.harness.pool import pool
+from sampler_parity.harness.processes.pool import Died, Pool
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.strict import STRICT
@@ -275,14 +273,14 @@ def run_selftest(
     mutants, parts, adapters = chosen(names or [])
     say: Callable[[str], object] = report or (lambda _line: None)
     chunks = [] if names else list(range(0, len(quick_cases()), BASELINE_CHUNK))
-    with pool(jobs, len(adapters) + len(chunks)) as executor:
-        trials = [executor.submit(_one_adapter, name) for name in adapters]
-        checks = [executor.submit(_one_baseline, start) for start in chunks]
-        broken = {}
-        for trial in as_completed(trials):
-            broken[trial.result().name] = trial.result()
-            say(line_of(trial.result()))
-        baseline = functools.reduce(_added, (c.result() for c in checks), BaselineResult())
+    broken: dict[str, AdapterResult] = {}
+    baseline = BaselineResult()
+    with Pool(jobs, len(adapters) + len(chunks)) as pool:
+        for result in pool.results(_one_adapter, [(name,) for name in adapters]):
+            broken[result.name] = result
+            say(line_of(result))
+        for checked in pool.results(_one_baseline, [(start,) for start in chunks]):
+            baseline = _added(baseline, checked)
     results = _run_mutants(mutants, jobs, processes, say)
     tried = [try_part(PARTS[name]) for name in parts]
     for part in tried:
@@ -302,13 +300,13 @@ def run_selftest(
 def _run_mutants(
     names: list[str], jobs: int, processes: bool, say: Callable[[str], object]
 ) -> dict[str, MutantResult]:
-    """A mutant that takes its process down (and so the pool) is run again as a backend process."""
+    """A mutant that takes its process down is run again as a backend process."""
     results: dict[str, MutantResult] = {}
-    with pool(jobs, len(names)) as executor:
-        for future in as_completed([executor.submit(_one_mutant, n, processes) for n in names]):
-            with contextlib.suppress(BrokenExecutor):
-                results[future.result().name] = future.result()
-                say(line_of(future.result()))
+    with Pool(jobs, len(names)) as pool:
+        for _, outcome in pool.each(_one_mutant, [(name, processes) for name in names]):
+            if not isinstance(outcome, Died):
+                results[outcome.name] = outcome
+                say(line_of(outcome))
     for name in names:
         if name not in results:
             results[name] = _one_mutant(name, processes=True)

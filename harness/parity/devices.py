@@ -78,12 +78,18 @@ def measure(case: Case, backends: Sequence[Backend], artifacts: Path | None) -> 
         figures_by_backend[backend.name] = figures(first, rows)
         if logits.keep and artifacts is not None:
             write_row(artifacts / row_file(case.id, backend.name), rows[-1])
+    return decode_result(case, figures_by_backend)
+
+
+def decode_result(case: Case, figures_by_backend: dict[str, LogitsFigures]) -> DecodeResult:
+    """The record of a case of logits alone."""
+    logits = case.computed
     return DecodeResult(
         id=case.id,
         model_sha256=_model_digest(model_path(logits.computed)),
         prompt_sha256=hashlib.sha256(np.array(logits.prompt, np.int32).tobytes()).hexdigest(),
         rows=len(logits.prompt),
-        first=backends[0].name,
+        first=next(iter(figures_by_backend)),
         kept=logits.keep,
         backends=figures_by_backend,
     )

@@ -15,7 +15,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from dataclasses import dataclass, field
@@ -23,6 +22,8 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from sampler_parity.harness.processes import groups
+from sampler_parity.harness.processes.groups import Group
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol import pipes
 from sampler_parity.harness.protocol.environment import small
@@ -45,7 +46,7 @@ class BackendProcess:
     start_timeout_s: float = START_TIMEOUT_S
     scratch: Scratch = field(default_factory=Scratch)
     starts: int = 0
-    _process: subprocess.Popen[bytes] | None = None
+    _group: Group | None = None
     _errors: Any = None
     _buffer: bytearray = field(default_factory=bytearray)
     _hello: p.HelloReply | None = None
@@ -74,6 +75,10 @@ class BackendProcess:
             raise BackendFailure("crashed", "it is not running")
         return self._process.pid
 
+    @property
+    def _process(self) -> subprocess.Popen[bytes] | None:
+        return self._group.process if self._group else None
+
     def close(self) -> None:
         """Say bye, end the process, delete the scratch file."""
         if self._process is not None and self._process.poll() is None:
@@ -93,18 +98,17 @@ class BackendProcess:
         self.starts += 1
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         try:
-            self._process = subprocess.Popen(
+            self._group = groups.start(
                 self.command,
+                small(os.environ) | {"GGML_NO_BACKTRACE": "1"},  # else it starts gdb when it aborts
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
-                env=small(os.environ)
-                | {"GGML_NO_BACKTRACE": "1"},  # else it starts gdb when it aborts
-                start_new_session=True,
             )
         except OSError as error:
             self._errors.close()
             raise BackendFailure("crashed", f"cannot start {self.command[0]}: {error}") from None
+        assert self._process is not None
         assert self._process.stdout is not None
         assert self._process.stdin is not None
         pipes.prepare(self._process.stdin)
@@ -204,19 +208,15 @@ class BackendProcess:
         return BackendFailure("crashed", f"{how}: {last}" if last else how)
 
     def _kill(self) -> None:
-        if self._process is None:
+        """End the process and all that it started, however it ended itself."""
+        if self._group is None:
             return
-        if self._process.poll() is None:
-            if sys.platform == "win32":
-                self._process.kill()  # there are no groups of processes to kill
-            else:
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait()
-        for stream in (self._process.stdin, self._process.stdout, self._errors):
+        self._group.end()
+        for stream in (self._group.process.stdin, self._group.process.stdout, self._errors):
             if stream is not None:
                 with contextlib.suppress(OSError):
                     stream.close()
-        self._process = self._hello = None
+        self._group = self._hello = None
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,14 @@ import shutil
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.processes.groups import MEMORY
+from sampler_parity.harness.processes.keeper import PREFIX
 
 _FIRST_SIZE = 1 << 26
 _READ = 1 << 30  # bytes at once: no system reads 2 GiB
@@ -33,14 +35,17 @@ class Scratch:
     def __init__(self, path: Path | None = None) -> None:
         self._made = path is None
         if path is None:
-            memory = Path("/dev/shm")
-            roomy = memory.is_dir() and shutil.disk_usage(memory).free > 1 << 32
-            handle, name = tempfile.mkstemp("-sampler-parity", dir=memory if roomy else None)
+            roomy = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 1 << 32
+            handle, name = tempfile.mkstemp(
+                prefix=f"{PREFIX}{os.getpid()}-", dir=MEMORY if roomy else None
+            )
             os.ftruncate(handle, _FIRST_SIZE)
             os.close(handle)
             path = Path(name)
         self.path = path
         self._file = path.open("r+b", buffering=0)
+        if self._made:
+            _lock(self._file)
         self._length = self.size()
         self._reserved = 0
         self._map: mmap.mmap | None = None
@@ -141,3 +146,11 @@ class Scratch:
 
         def _write_at(self, at: int, data: memoryview) -> int:
             return os.pwrite(self._file.fileno(), data, at)
+
+
+def _lock(file: IO[bytes]) -> None:
+    """As long as this process lives. What is unlocked is swept away by the keepers of others."""
+    if sys.platform != "win32":
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,31 +1,32 @@
 """A run: cases to an executor, results to a bundle as they come.
 
-Any `concurrent.futures.Executor` will do. A chunk of cases is the unit of work; each process of the
-executor starts its own backends once and keeps them.
+A chunk of cases is the unit of work; each process of the executor starts its own backends once and
+keeps them. Of a chunk whose process dies each case is run again, alone: the one that ends a process
+by itself is `crashed`, and the run goes on.
 """
 
 import datetime
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Executor, Future, as_completed
 from multiprocessing.util import Finalize
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.bundle.artifacts import write_content
 from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.records.change import ChangeResult
-from sampler_parity.harness.bundle.records.decode import DecodeResult
+from sampler_parity.harness.bundle.records.decode import DecodeResult, LogitsFigures
 from sampler_parity.harness.bundle.writer import BundleWriter
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.parity.devices import measure, on_rows, rows_of
+from sampler_parity.harness.parity.devices import decode_result, measure, on_rows, rows_of
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.parity.releases import drift
 from sampler_parity.harness.parity.shrink import short, shrink
+from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.messages import plain
 from sampler_parity.harness.protocol.process import BackendProcess
@@ -123,6 +124,18 @@ def counterexample(
     return shown
 
 
+class Executor(Protocol):
+    """Processes that take calls: those of this machine (`Pool`), or of a cluster."""
+
+    def each(
+        self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
+    ) -> Iterator[tuple[int, Any]]:
+        """The place and the result of each call as it ends; Died where its process did."""
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """The result of one. Raises InputError where its process died."""
+
+
 def chunks(cases: list[tuple[str, Case]]) -> Iterator[list[tuple[str, Case]]]:
     """Cases in portions of about equal work."""
     chunk: list[tuple[str, Case]] = []
@@ -150,24 +163,46 @@ def run_cases(
 
     apart: the executor's processes do not see the bundle's folder.
     """
-    futures: list[Future[Any]] = [
-        executor.submit(run_chunk_apart, chunk, names, timeout_s)
-        if apart
-        else executor.submit(run_chunk, chunk, names, timeout_s, str(writer.folder))
-        for chunk in chunks(cases)
-    ]
     results: list[Result] = []
-    try:
-        for future in as_completed(futures):
-            done = _kept(future.result(), writer) if apart else future.result()
-            writer.append(*done)
-            results += done
-            on_results(done)
-    except BaseException:
-        for future in futures:
-            future.cancel()
-        raise
+
+    def run(portions: list[list[tuple[str, Case]]]) -> Iterator[tuple[list[tuple[str, Case]], str]]:
+        """Each portion whose process died, and how."""
+        function = run_chunk_apart if apart else run_chunk
+        more = () if apart else (str(writer.folder),)
+        calls = [(portion, names, timeout_s, *more) for portion in portions]
+        for place, outcome in executor.each(function, calls):
+            if isinstance(outcome, Died):
+                yield portions[place], str(outcome)
+                continue
+            done = _kept(outcome, writer) if apart else outcome
+            record(done)
+
+    def record(done: list[Result]) -> None:
+        writer.append(*done)
+        results.extend(done)
+        on_results(done)
+
+    lost = [case for portion, _ in run(list(chunks(cases))) for case in portion]
+    for ((suite, case),), how in run([[case] for case in lost]):
+        record([ended_its_process(suite, case, list(names), how)])
     return results
+
+
+def ended_its_process(suite: str, case: Case, names: list[str], how: str) -> Result:
+    """The result of a case that ends the process that judges it."""
+    problem = f"the process that judged it died: {how}"
+    shorts = [registry.command_of(name)[0] for name in names]
+    if case.kind == "logits":
+        failed = {name: LogitsFigures(failed=f"crashed: {problem}") for name in shorts}
+        return decode_result(case, failed).model_copy(update={"suite": suite})
+    return CaseResult(
+        id=case.id,
+        suite=suite,
+        samplers=case.samplers,
+        steps=0,
+        backends={name: BackendResult(verdict="crashed", detail=problem) for name in shorts},
+        required={name: case.required(name) for name in shorts},
+    )
 
 
 def run_changes(

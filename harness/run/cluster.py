@@ -6,8 +6,8 @@ are asked before the run, and every call asks its worker again, since workers co
 """
 
 import threading
-from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor, CancelledError, Future, as_completed
 from types import TracebackType
 from typing import Any, Self
 
@@ -16,9 +16,11 @@ from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.bundle.info import Machine, RunInfo
 from sampler_parity.harness.bundle.same_run import differing
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.run.cases import describe
 
 _CONNECT_S = 30
+_LOOK_S = 1.0  # how often a worker that does not answer is looked for
 _turn = threading.Lock()  # the backends of a process take one request at a time
 _described: dict[str, RunInfo] = {}  # what this process says of itself, by run
 
@@ -28,7 +30,7 @@ def labels(names: list[str], others: list[str]) -> list[str]:
     return sorted({device for name in names if (device := device_of(name))} | set(others))
 
 
-class Cluster(Executor):
+class Cluster:
     """Calls run on workers that have every label, one at a time on each.
 
     Raises InputError where no scheduler answers, no worker has the labels, or workers differ.
@@ -64,7 +66,7 @@ class Cluster(Executor):
             )
             for worker in workers
         }
-        infos: dict[str, RunInfo] = {worker: future.result() for worker, future in asked.items()}
+        infos = {worker: self._answer(worker, future) for worker, future in asked.items()}
         first, info = next(iter(infos.items()))
         ours = _of_sampler_parity(machine.describe())
         if apart := differing(_of_sampler_parity(info.machine), ours):
@@ -78,8 +80,37 @@ class Cluster(Executor):
         self._expected = info, (version, *rest)
         return info
 
-    def submit(self, call: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future: Future[Any] = self._pool.submit(_alone, self._expected, call, args, kwargs)
+    def _answer(self, worker: str, future: Any) -> RunInfo:
+        """What the worker says of itself. Dask waits for ever for one that has died."""
+        while True:
+            try:
+                info: RunInfo = future.result(timeout=_LOOK_S)
+            except TimeoutError:
+                if worker not in self._client.scheduler_info()["workers"]:
+                    problem = f"worker {worker} died while it was asked what it runs"
+                    raise InputError(self._where, problem, "run again") from None
+            else:
+                return info
+
+    def each(
+        self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
+    ) -> Iterator[tuple[int, Any]]:
+        """As of a `Pool`; Died for a call that was given to as many workers as Dask allows."""
+        places = {self._submit(function, call): place for place, call in enumerate(calls)}
+        for future in as_completed(places):
+            try:
+                outcome = future.result()
+            except Exception as error:
+                if type(error).__name__ != "KilledWorker":
+                    raise
+                outcome = Died("workers of the cluster died of it, one after the other")
+            yield places[future], outcome
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return self._submit(function, arguments).result()
+
+    def _submit(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> Future[Any]:
+        future: Future[Any] = self._pool.submit(_alone, self._expected, function, arguments)
         return future
 
     def __enter__(self) -> Self:
@@ -115,13 +146,12 @@ def _alone(
     expected: tuple[RunInfo, tuple[Any, ...]] | None,
     call: Callable[..., Any],
     args: tuple[Any, ...],
-    kwargs: dict[str, Any],
 ) -> Any:
     """What a worker does: refuse if it is another configuration than was described, then call."""
     with _turn:
         if expected:
             _refuse_another(*expected)
-        return call(*args, **kwargs)
+        return call(*args)
 
 
 def _refuse_another(info: RunInfo, asked: tuple[Any, ...]) -> None:

@@ -1,14 +1,17 @@
 """The distribution tests of a run: cells to an executor, results to the bundle as they come."""
 
-from concurrent.futures import Executor, as_completed
+from collections.abc import Iterator
 
-from sampler_parity.harness.bundle.records.distribution import DistributionResult
+from sampler_parity.harness.backends import registry
+from sampler_parity.harness.bundle.records.distribution import CellOnBackend, DistributionResult
 from sampler_parity.harness.bundle.writer import BundleWriter
-from sampler_parity.harness.distribution.cell import execute_cell
+from sampler_parity.harness.distribution.cell import blank_result, execute_cell
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.run.cases import backend
+from sampler_parity.harness.processes.pool import Died
+from sampler_parity.harness.run.cases import Executor, backend
 from sampler_parity.harness.statistics.plan import Budget, Errors
 from sampler_parity.harness.suite.blocks.distribution import Cell
+from sampler_parity.harness.suite.prepared import prepare
 from sampler_parity.reference import ChainError
 
 
@@ -22,17 +25,29 @@ def run_cells(
     timeout_s: float = 60.0,
 ) -> None:
     """Run (suite, cell) pairs. budget: of the whole run, not of what is left of it."""
-    futures = [
-        executor.submit(run_cell, suite, cell, names, budget.each, seed, timeout_s)
-        for suite, cell in cells
-    ]
-    try:
-        for future in as_completed(futures):
-            writer.append(future.result())
-    except BaseException:
-        for future in futures:
-            future.cancel()
-        raise
+
+    def run(some: list[tuple[str, Cell]]) -> Iterator[tuple[tuple[str, Cell], str]]:
+        """Each cell whose process died, and how."""
+        calls = [(*cell, names, budget.each, seed, timeout_s) for cell in some]
+        for place, outcome in executor.each(run_cell, calls):
+            if isinstance(outcome, Died):
+                yield some[place], str(outcome)
+            else:
+                writer.append(outcome)
+
+    for (suite, cell), how in run([cell for cell, _ in run(cells)]):
+        writer.append(ended_its_process(suite, cell, names, budget.each, how))
+
+
+def ended_its_process(
+    suite: str, cell: Cell, names: list[str], errors: Errors, how: str
+) -> DistributionResult:
+    """The result of a cell that ends the process that judges it: nothing is decided."""
+    shorts = [registry.command_of(name)[0] for name in names]
+    problem = f"crashed: the process that judged it died: {how}"
+    refused = {name: CellOnBackend(decision="undecided", detail=problem) for name in shorts}
+    blank = blank_result(cell, prepare(cell.case()), shorts, errors)
+    return blank.model_copy(update={"suite": suite, "backends": refused})
 
 
 def run_cell(

@@ -7,7 +7,6 @@ and on this machine. At the end the bundle is read, once, and closed with its fo
 import sys
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import Executor
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -22,7 +21,7 @@ from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.writer import BundleWriter, create
 from sampler_parity.harness.bundle.writer import resume as resume_bundle
 from sampler_parity.harness.distribution.decisions import unmet
-from sampler_parity.harness.pool import pool
+from sampler_parity.harness.processes.pool import Pool
 from sampler_parity.harness.run import cases, distribution, skip_ratio, timing
 from sampler_parity.harness.run.cluster import Cluster, labels
 from sampler_parity.harness.run.plan import Plan, address_of
@@ -77,16 +76,16 @@ def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Run:
         return Run(finish(writer, time.monotonic() - start), absent)
 
 
-def executor_of(plan: Plan) -> Executor:
+def executor_of(plan: Plan) -> Pool | Cluster:
     """The cluster of `--executor`, or processes of this machine. Raises InputError."""
     asked = plan.asked
     address = address_of(asked)
     if address:
         return Cluster(address, labels(asked.backends, list(asked.labels)))
-    return pool(asked.jobs, sum(1 for _ in cases.chunks(plan.cases)) + len(plan.cells))
+    return Pool(asked.jobs, sum(1 for _ in cases.chunks(plan.cases)) + len(plan.cells))
 
 
-def _describe(plan: Plan, executor: Executor) -> RunInfo:
+def _describe(plan: Plan, executor: Pool | Cluster) -> RunInfo:
     """Asked where cases will run, if any do: their backends then stand ready there."""
     asked = plan.asked
     of_run = (
@@ -101,7 +100,7 @@ def _describe(plan: Plan, executor: Executor) -> RunInfo:
     if isinstance(executor, Cluster):
         info = executor.describe(*of_run, asked.timeout_s)
     elif plan.cases or plan.cells:
-        info = executor.submit(cases.describe, *of_run, asked.timeout_s).result()
+        info = executor.call(cases.describe, *of_run, asked.timeout_s)
     else:
         info = cases.describe(*of_run)
     return info.model_copy(update={"options": plan.options, "paths": plan.paths})
@@ -113,7 +112,9 @@ def absent_of(info: dict[str, BackendInfo], names: Iterable[str]) -> dict[str, s
     return {name: reason for name, reason in why.items() if reason}
 
 
-def _judge(plan: Plan, left: Plan, executor: Executor, writer: BundleWriter, seen: Seen) -> None:
+def _judge(
+    plan: Plan, left: Plan, executor: Pool | Cluster, writer: BundleWriter, seen: Seen
+) -> None:
     """The cases and distribution tests, and what changed between releases."""
     asked = plan.asked
     apart = isinstance(executor, Cluster)
@@ -130,9 +131,7 @@ def _judge(plan: Plan, left: Plan, executor: Executor, writer: BundleWriter, see
         if writer.done:
             judged = bundle.read(writer.folder).cases
         by_id = {case.id: case for _, case in plan.cases}
-        for change in executor.submit(
-            cases.run_changes, judged, by_id, old, asked.timeout_s
-        ).result():
+        for change in executor.call(cases.run_changes, judged, by_id, old, asked.timeout_s):
             if change.id not in writer.done:
                 writer.append(change)
 

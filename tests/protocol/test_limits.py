@@ -9,7 +9,7 @@ import pytest
 
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.limits import MESSAGE, MOST, reply_bytes
-from tests.protocol.test_process import GREETING, REQUEST, backend, failure
+from tests.support.script_backend import GREETING, REQUEST, backend, failure
 
 RUN = p.RunRequest(
     chain=[{"top_k": {"k": 2}}, {"greedy": {}}],

@@ -164,9 +164,9 @@ def test_comparison_of_bundles_sees_one_other_verdict(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_calls_go_to_the_workers_that_have_the_label(address: str) -> None:
     with cluster.Cluster(address, ["gpu"]) as labelled, cluster.Cluster(address, []) as anywhere:
-        able = {labelled.submit(os.getpid).result() for _ in range(6)}
+        able = {labelled.call(os.getpid) for _ in range(6)}
         assert len(able) == 1
-        pids = {future.result() for future in [anywhere.submit(slow_pid) for _ in range(6)]}
+        pids = {pid for _, pid in anywhere.each(slow_pid, [()] * 6)}
         assert len(pids) == 2
         assert able < pids
 
@@ -230,7 +230,7 @@ def test_worker_of_another_configuration_refuses_to_compute(described: RunInfo) 
     def alone(**others: object) -> object:
         machine = described.machine.model_copy(update=others)
         expected = described.model_copy(update={"machine": machine})
-        return cluster._alone((expected, ASKED), max, (1, 2), {})
+        return cluster._alone((expected, ASKED), max, (1, 2))
 
     assert alone(memory_bytes=1, cores=999) == 2
     with pytest.raises(InputError, match="differs in cpu_flags, libc came into the cluster"):
@@ -248,7 +248,7 @@ def test_worker_of_the_same_version_with_other_files_refuses_to_compute(
     machine = described.machine.model_copy(update=others)
     described = described.model_copy(update={"machine": machine})
     with pytest.raises(InputError, match=f"a worker that differs in {apart} came into the cluster"):
-        cluster._alone((described, ASKED), max, (1, 2), {})
+        cluster._alone((described, ASKED), max, (1, 2))
 
 
 def test_worker_with_another_library_of_the_same_version_refuses_to_compute(
@@ -257,7 +257,7 @@ def test_worker_with_another_library_of_the_same_version_refuses_to_compute(
     backend = described.backends["null"].model_copy(update={"build": "libllama.so, sha256 other"})
     described = described.model_copy(update={"backends": {"null": backend}})
     with pytest.raises(InputError, match="a worker that differs in backend null came"):
-        cluster._alone((described, ASKED), max, (1, 2), {})
+        cluster._alone((described, ASKED), max, (1, 2))
 
 
 @pytest.mark.slow

@@ -1,0 +1,106 @@
+"""The keeper of a process that starts others: what is left when that is gone, the keeper ends.
+
+`python -I -S keeper.py MARK FOLDER...` reads from stdin, a line each, what its owner starts:
+`group N`, `process N`, and `gone N` once it has ended. The system closes the pipe however the owner
+ends, by SIGKILL, too. Then the keeper kills what is left: the groups, the processes and, on Linux,
+whatever has MARK in its environment, wherever it fled to. Scratch files whose maker is gone are
+deleted. It imports nothing of ours, for it shall start in a moment.
+"""
+
+import contextlib
+import os
+import signal
+import sys
+import time
+
+PREFIX = "sampler-parity-"  # of the name of a scratch file
+MARKS = "SAMPLER_PARITY_KEPT"  # in the environment: the marks of all keepers above, and one's own
+_KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
+_ROUNDS = 500
+_PAUSE_S = 0.002  # what was killed takes a moment to end, and to let go of its files
+
+
+def kill(pid: int, kind: str = "process") -> None:
+    """A process, or the group that it leads, where the system has groups."""
+    with contextlib.suppress(OSError):  # it has ended
+        if kind == "group" and hasattr(os, "killpg"):
+            os.killpg(pid, _KILL)
+        else:
+            os.kill(pid, _KILL)
+
+
+def end_marked(mark: str) -> None:
+    """Kill what has the mark, and what that started meanwhile, until nothing is left."""
+    for _ in range(_ROUNDS):
+        marked = _marked(mark.encode())
+        if not marked:
+            return
+        for pid in marked:
+            kill(pid)
+        time.sleep(_PAUSE_S)
+
+
+def _marked(mark: bytes) -> list[int]:
+    marked = []
+    for name in os.listdir("/proc") if sys.platform == "linux" else []:
+        if name.isdigit():
+            try:
+                with open(f"/proc/{name}/environ", "rb") as file:
+                    if mark in file.read():
+                        marked.append(int(name))
+            except OSError:
+                pass  # it has ended, or is another user's
+    return marked
+
+
+def sweep(folder: str) -> None:
+    """Delete the scratch files whose maker is gone: nobody holds their lock."""
+    try:
+        names = os.listdir(folder)
+    except OSError:
+        return
+    for name in names:
+        if name.startswith(PREFIX):
+            with contextlib.suppress(OSError):  # it is in use, or another user's
+                _delete_if_free(os.path.join(folder, name))
+
+
+def _delete_if_free(path: str) -> None:
+    if sys.platform == "win32":
+        os.unlink(path)  # which fails for a file that is open
+        return
+    import fcntl
+
+    file = os.open(path, os.O_RDWR | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.unlink(path)
+    finally:
+        os.close(file)
+
+
+def main() -> None:
+    _, mark, *folders = sys.argv
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    for folder in folders:
+        sweep(folder)
+    kept: dict[int, str] = {}
+    for line in sys.stdin:
+        kind, _, number = line.partition(" ")
+        if kind == "gone":
+            kept.pop(int(number), None)
+        else:
+            kept[int(number)] = kind
+    for pid, kind in kept.items():
+        kill(pid, kind)
+    end_marked(mark)
+    for _ in range(3):
+        time.sleep(10 * _PAUSE_S)
+        for folder in folders:
+            sweep(folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,227 @@
+"""Processes of this machine that take calls, each one at a time.
+
+A process that dies costs the call that it had, and no other: another takes its place. There are no
+threads, locks or queues here that a signal could leave behind, and whoever leaves a pool by an
+exception leaves none of its processes.
+"""
+
+import _thread
+import contextlib
+import os
+import pickle
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from multiprocessing import get_context, parent_process
+from multiprocessing.connection import Connection, wait
+from types import TracebackType
+from typing import Any, Self
+
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.processes import groups
+
+_LOOK_S = 1.0  # how often a process that is silent is looked after
+_END_S = 20.0  # for a process to close its backends
+
+
+class Died(Exception):  # noqa: N818 - a result
+    """The process of a call died. Its text says how."""
+
+
+class Pool:
+    """Give it calls by `each` or `call`, within `with`.
+
+    jobs: how many processes; 0: one a core. No more than tasks, for each starts its backends.
+    """
+
+    def __init__(self, jobs: int, tasks: int) -> None:
+        self.size = min(jobs or os.cpu_count() or 1, max(tasks, 1))
+        self._workers: list[_Worker] = []
+        self._method = start_method()
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """Its result, or what it raised. Raises InputError where its process died."""
+        return next(self.results(function, [arguments]))
+
+    def results(
+        self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
+    ) -> Iterator[Any]:
+        """As `each`, without the places. Raises InputError where a process died."""
+        for _, outcome in self.each(function, calls):
+            if isinstance(outcome, Died):
+                raise InputError("a process of the run", f"died: {outcome}", "run with --resume")
+            yield outcome
+
+    def each(
+        self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
+    ) -> Iterator[tuple[int, Any]]:
+        """The place and the result of each call as it ends; Died where its process did.
+
+        Raises what a call raised.
+        """
+        waiting = list(enumerate(calls))[::-1]
+        busy: dict[Connection, tuple[int, _Worker]] = {}
+        while waiting or busy:
+            while waiting and (worker := self._idle(busy)):
+                place, arguments = waiting.pop()
+                worker.give(function, arguments)
+                busy[worker.connection] = (place, worker)
+            for connection in self._ready(list(busy)):
+                place, worker = busy.pop(connection)
+                outcome = worker.outcome()
+                if isinstance(outcome, Died):
+                    self._workers.remove(worker)
+                yield place, outcome
+
+    def _idle(self, busy: dict[Connection, Any]) -> "_Worker | None":
+        for worker in self._workers:
+            if worker.connection not in busy:
+                return worker
+        while len(self._workers) < self.size:
+            self._workers.append(_Worker(self._method))
+            if len(self._workers) == self.size:
+                self._method = "spawn"  # what takes a place later must not have our files open
+        return next((w for w in self._workers if w.connection not in busy), None)
+
+    def _ready(self, connections: list[Connection]) -> list[Connection]:
+        """Those that have a result, or whose process died. One that somebody stopped goes on."""
+        while not (ready := wait(connections, _LOOK_S)):
+            for worker in self._workers:
+                worker.wake()
+        return [connection for connection in connections if connection in ready]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for worker in self._workers:
+            worker.kill() if kind else worker.dismiss()
+        for worker in self._workers:
+            worker.end()
+        self._workers.clear()
+
+
+class _Worker:
+    """A process that takes calls."""
+
+    def __init__(self, method: str) -> None:
+        context: Any = get_context(method)
+        self.connection, theirs = context.Pipe()
+        self._process = context.Process(target=_work, args=(theirs, self.connection), daemon=True)
+        with _without_interrupts():
+            self._process.start()
+        theirs.close()
+        groups.tell(f"process {self._process.pid}")
+
+    def give(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        with contextlib.suppress(OSError):  # it died: so says its outcome
+            self.connection.send((function, arguments))
+
+    def outcome(self) -> Any:
+        """Waits for it. Raises what the call raised."""
+        try:
+            good, outcome = self.connection.recv()
+        except (EOFError, OSError):
+            self.end()
+            return Died(self._how())
+        if not good:
+            raise outcome
+        return outcome
+
+    def wake(self) -> None:
+        """Go on, should it have been stopped; nothing otherwise."""
+        if hasattr(signal, "SIGCONT"):
+            with contextlib.suppress(OSError):
+                os.kill(self._process.pid, signal.SIGCONT)
+
+    def dismiss(self) -> None:
+        """Let it end as soon as it has closed its backends."""
+        with contextlib.suppress(OSError):
+            self.connection.send(None)
+        self.wake()
+
+    def kill(self) -> None:
+        self._process.kill()
+
+    def end(self) -> None:
+        """Wait until it has ended; kill it where that takes too long."""
+        self._process.join(_END_S)
+        self._process.kill()
+        self._process.join()
+        self.connection.close()
+        groups.tell(f"gone {self._process.pid}")
+
+    def _how(self) -> str:
+        code = self._process.exitcode
+        names = {s.value: s.name for s in signal.Signals}
+        return f"exit status {code}" if code >= 0 else f"signal {names.get(-code, -code)}"
+
+
+def _work(connection: Connection, theirs: Connection) -> None:
+    """The life of a process of a pool: calls, until None comes or its parent is gone."""
+    theirs.close()
+    groups.forget()
+    # A terminal sends it to all: the main process decides. Backends would inherit SIG_IGN.
+    signal.signal(signal.SIGINT, lambda _signal, _frame: None)
+    if sys.platform != "win32":
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+    threading.Thread(target=_follow_parent, daemon=True).start()
+    while (call := _next(connection)) is not None:
+        function, arguments = call
+        try:
+            outcome = (True, function(*arguments))
+        except Exception as error:
+            outcome = (False, _to_send(error))
+        connection.send(outcome)
+
+
+def _to_send(error: Exception) -> Exception:
+    """With its traceback as a note, which does not travel otherwise."""
+    error.add_note(traceback.format_exc())
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError("".join(traceback.format_exception(error)))
+    return error
+
+
+def _next(connection: Connection) -> Any:
+    try:
+        return connection.recv()
+    except (EOFError, OSError):
+        return None
+
+
+def _follow_parent() -> None:
+    parent = parent_process()
+    assert parent is not None
+    parent.join()
+    os._exit(1)  # its keeper then ends what it started
+
+
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """What starts meanwhile gets no SIGINT, until it allows it."""
+    if sys.platform == "win32":
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def start_method() -> str:
+    """fork where it is safe: its processes have at once what this one has imported, which takes a
+    new one longer than most chunks. A lock that a thread of Python's holds would stay locked in the
+    copy; OpenBLAS ends its threads before a fork by itself. macOS's own libraries do not bear it.
+    """
+    return "fork" if sys.platform == "linux" and _thread._count() == 0 else "spawn"

@@ -1,0 +1,162 @@
+"""A process of a pool: what it has of its parent, backends of its own, and how it may end."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.processes.pool import Died, Pool, start_method
+from sampler_parity.harness.run.cases import backend
+
+FORKS = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere processes start afresh")
+
+
+def started() -> tuple[int, str]:
+    """The id of a backend that this process starts, and its scratch file."""
+    process = backend("null", 60.0)
+    process.hello()
+    return process.pid, str(process.scratch.path)
+
+
+def printed(code: str) -> list[str]:
+    """What Python prints in a process that has no threads: those of xdist have one."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+@FORKS
+def test_process_of_a_pool_imports_nothing_again() -> None:
+    code = (
+        "import wave; from sampler_parity.harness.processes.pool import Pool\n"
+        "with Pool(1, 1) as pool:\n"
+        "    print(pool.call(eval, \"'wave' in __import__('sys').modules\"))"
+    )
+    assert printed(code) == ["True"]
+
+
+def test_process_with_threads_is_not_copied() -> None:
+    end = threading.Event()
+    thread = threading.Thread(target=end.wait)
+    thread.start()
+    try:
+        assert start_method() == "spawn"
+    finally:
+        end.set()
+        thread.join()
+
+
+def test_pool_has_no_more_processes_than_tasks() -> None:
+    with Pool(8, 2) as pool:
+        assert pool.size == 2
+
+
+@FORKS
+@pytest.mark.slow
+def test_process_of_a_pool_starts_its_own_backend_and_ends_it() -> None:
+    code = (
+        "from sampler_parity.harness.processes.pool import Pool, start_method\n"
+        "from tests.processes.test_pool import started\n"
+        "print(*started(), start_method())\n"
+        "with Pool(1, 1) as pool:\n"
+        "    print(*pool.call(started))\n"
+    )
+    ours, our_file, method, theirs, their_file = printed(code)
+    assert method == "fork"
+    assert ours != theirs
+    assert not [file for file in (our_file, their_file) if Path(file).exists()]
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(theirs), 0)
+
+
+def twice(x: int) -> int:
+    return 2 * x
+
+
+def ends_by(signal_number: int) -> None:
+    os.kill(os.getpid(), signal_number)
+
+
+def ends_with(status: int) -> None:
+    os._exit(status)
+
+
+def raises(message: str) -> None:
+    raise InputError("here", message)
+
+
+class UnpicklableError(Exception):
+    def __init__(self, one: int, two: int) -> None:
+        super().__init__("odd")
+
+
+def raises_what_cannot_be_sent() -> None:
+    raise UnpicklableError(1, 2)
+
+
+def test_each_call_of_a_pool_has_its_result() -> None:
+    with Pool(2, 20) as pool:
+        assert sorted(pool.each(twice, [(i,) for i in range(20)])) == [
+            (i, 2 * i) for i in range(20)
+        ]
+        assert pool.call(twice, 4) == 8
+
+
+def test_process_that_dies_costs_its_own_call_and_no_other() -> None:
+    calls: list[tuple[Any, ...]] = [(twice, 1), (ends_by, 9), (twice, 3), (ends_with, 7)]
+    with Pool(1, 4) as pool:
+        outcomes = dict(pool.each(applied, calls))
+    assert [outcomes[place] for place in (0, 2)] == [2, 6]
+    assert [str(outcomes[place]) for place in (1, 3)] == ["signal SIGKILL", "exit status 7"]
+    assert isinstance(outcomes[1], Died)
+
+
+def applied(function: Callable[..., Any], *arguments: Any) -> Any:
+    return function(*arguments)
+
+
+def test_death_in_a_single_call_is_one_line() -> None:
+    with pytest.raises(InputError) as caught, Pool(1, 1) as pool:
+        pool.call(ends_by, 15)
+    assert str(caught.value) == "a process of the run: died: signal SIGTERM - run with --resume"
+
+
+def test_what_a_call_raises_is_raised_and_ends_the_pool() -> None:
+    with pytest.raises(InputError, match="here: wrong"), Pool(2, 2) as pool:
+        list(pool.each(applied, [(raises, "wrong"), (time.sleep, 600)]))
+
+
+def test_an_exception_that_cannot_be_sent_is_told_in_words() -> None:
+    with pytest.raises(RuntimeError, match="UnpicklableError: odd"), Pool(1, 1) as pool:
+        pool.call(raises_what_cannot_be_sent)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows stops no processes")
+def test_process_that_was_stopped_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sampler_parity.harness.processes.pool._LOOK_S", 0.05)
+    with Pool(1, 1) as pool:
+        assert pool.call(stops) == "went on"
+
+
+def stops() -> str:
+    os.kill(os.getpid(), signal.SIGSTOP)
+    return "went on"
+
+
+def test_pool_that_an_interrupt_leaves_leaves_no_process() -> None:
+    pool = Pool(2, 2)
+    pids = [pid for _, pid in pool.each(os.getpid, [()] * 2)]
+    for worker in pool._workers:
+        worker.give(time.sleep, (600,))
+    with pytest.raises(KeyboardInterrupt), pool:
+        raise KeyboardInterrupt
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)

@@ -1,0 +1,70 @@
+"""A process that dies costs the case that ended it its result, and no other."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from sampler_parity.harness.bundle import bundle
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.writer import create
+from sampler_parity.harness.inputs.logits import Literals
+from sampler_parity.harness.processes.pool import Died
+from sampler_parity.harness.run.cases import run_cases
+from sampler_parity.harness.suite.case import Case
+from tests.support.report_bundles import run_info
+
+
+def case(name: str) -> tuple[str, Case]:
+    made = Case(
+        id=name,
+        description="A case",
+        why="To be lost or not.",
+        chain=[{"greedy": {}}],
+        logits=Literals(values=[0.0, 1.0]),
+    )
+    return "suite", made
+
+
+class Deadly:
+    """An executor whose processes die of one case, and of whatever the first chunk holds."""
+
+    def __init__(self, guilty: str) -> None:
+        self.guilty, self.calls = guilty, list[list[str]]()
+
+    def each(
+        self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
+    ) -> Iterator[tuple[int, Any]]:
+        for place, (portion, *_) in enumerate(calls):
+            ids = [case.id for _, case in portion]
+            self.calls.append(ids)
+            if self.guilty in ids or len(self.calls) == 1:
+                yield place, Died("signal SIGBUS")
+            else:
+                done = BackendResult(verdict="identical")
+                yield (
+                    place,
+                    [
+                        CaseResult(id=i, samplers=[], steps=1, backends={"null": done}, required={})
+                        for i in ids
+                    ],
+                )
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        raise NotImplementedError
+
+
+def test_chunk_whose_process_dies_is_run_case_by_case(tmp_path: Path) -> None:
+    writer = create(tmp_path / "b", run_info("null"))
+    executor, seen = Deadly("112"), list[str]()
+    cases = [case(str(number)) for number in range(130)]
+
+    run_cases(cases, {"null": None}, executor, writer, lambda done: seen.extend(r.id for r in done))
+
+    results = bundle.read(tmp_path / "b").cases
+    verdicts = {r.id: r.backends["null"].verdict for r in results}
+    assert sorted(seen) == sorted(verdicts) == sorted(str(number) for number in range(130))
+    assert [i for i, verdict in verdicts.items() if verdict != "identical"] == ["112"]
+    (guilty,) = (r for r in results if r.id == "112")
+    assert guilty.backends["null"].detail == "the process that judged it died: signal SIGBUS"
+    assert (guilty.suite, guilty.ok, guilty.required["null"]) == ("suite", False, ["identical"])
+    assert [len(ids) for ids in executor.calls] == [50, 50, 30] + [1] * 80

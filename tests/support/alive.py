@@ -1,0 +1,25 @@
+"""Which processes live, and waiting until something holds."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+
+def alive(*pids: int) -> list[int]:
+    """Those of them that run; a zombie does not."""
+    return [pid for pid in pids if _state(pid) not in ("", "Z", "X")]
+
+
+def _state(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
+
+
+def until(true: Callable[[], object], timeout_s: float = 20.0) -> None:
+    """Wait until something holds."""
+    deadline = time.monotonic() + timeout_s
+    while not true():
+        assert time.monotonic() < deadline, "not within time"
+        time.sleep(0.005)
