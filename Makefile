@@ -9,7 +9,7 @@ TSAMPLER := harness/backends/tsampler
 TSAMPLER_SOURCES := $(wildcard $(TSAMPLER)/*.json $(TSAMPLER)/src/*/*.ts)
 
 .PHONY: setup tsampler parity parity-full drift distribution engines types lint \
-	check test nightly selftest coverage clean
+	check test pytest nightly selftest coverage clean
 
 setup: .venv/ready
 	@$(MAKE) --no-print-directory tsampler || \
@@ -75,13 +75,17 @@ selftest: setup
 	$(BIN)/sampler-parity selftest
 
 # worksteal: what is left goes to the process that is done first. check: all but the slow tests.
+# -k: mypy, which has one process, and the tests run side by side, and each to its end.
 PYTEST := $(BIN)/pytest -n 2 --dist worksteal
 
-check: types
-	$(PYTEST) -m "not slow"
+check:
+	@$(MAKE) --no-print-directory -j2 -k types pytest SOME='-m "not slow"'
 
-test: types
-	$(PYTEST)
+test:
+	@$(MAKE) --no-print-directory -j2 -k types pytest
+
+pytest: setup
+	$(PYTEST) $(SOME)
 
 # The engines of the extras, which take minutes to install, and the planted faults.
 nightly: setup

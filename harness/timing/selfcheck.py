@@ -24,7 +24,7 @@ from sampler_parity.harness.timing.verdict import compare_rounds, noise_of, roun
 
 # percent. docs/timing.md has what was noticed of each, after each number of rounds.
 SLOW_DOWNS = (2.0, 5.0, 10.0, 25.0)
-ROUNDS = (10, 20, 40, 80)
+ROUNDS: tuple[int, ...] = (10, 20, 40, 80)
 BATCH = 50  # trials with the same processes
 EFFECT = 0.01  # what `slower` must exceed; below the least slow-down
 ALARM_RATE = 0.05  # nominal, of intervals of 95%

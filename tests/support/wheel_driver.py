@@ -9,6 +9,7 @@ import sys
 
 from typer.testing import CliRunner
 
+ROUNDS = (10, 20)  # of a trial; after 80, as a user has it, the command has said nothing more
 FEW = ("llama.cpp", "reference", "null", "tsampler", "akunu/cuda")
 
 
@@ -17,7 +18,9 @@ def main() -> None:
         engines,  # those of the environment that runs this file
     )
     from sampler_parity.harness.cli.app import app
+    from sampler_parity.harness.timing import selfcheck
 
+    selfcheck.ROUNDS = ROUNDS
     every = dict(engines.ENGINES)
     few = {name: every[name] for name in FEW}
     for arguments in json.loads(sys.argv[1]):
