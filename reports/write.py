@@ -80,7 +80,7 @@ def _texts(pages: Sequence[Made[Any, Any]], formats: Sequence[str]) -> dict[str,
 def write_texts(folder: Path, texts: dict[str, str]) -> list[Path]:
     """Files by name, each whole or not at all. Raises InputError where one cannot be written."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        disk.make_folder(folder)
         for name, text in texts.items():
             disk.write_whole(folder / name, text.encode())
     except OSError as error:

@@ -10,6 +10,10 @@ from pathlib import Path
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows translates line ends otherwise
 
 
+def make_folder(path: Path) -> None:
+    os.makedirs(path, exist_ok=True)
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Whole or not at all: what stood there before stays until the new is complete."""
     part = path.with_name(path.name + ".part")

@@ -1,16 +1,30 @@
 """One writer at a time: a lock of the system on the file `lock` in the folder of a bundle.
 
 The system lets go of it when the process ends, however it ends, so the file may stay. A process
-that its holder starts does not have it: Python's files are not inherited.
+that its holder starts does not have it: Python's files are not inherited, and a fork closes it.
 """
 
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from sampler_parity.harness.bundle import disk
 from sampler_parity.harness.errors import InputError, cannot_write
+
+_open: set[int] = set()
+
+
+def _close_in_fork() -> None:
+    """A copy of the file would hold the lock for as long as the new process lives."""
+    for file in _open:
+        os.close(file)
+    _open.clear()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_close_in_fork)
 
 
 @contextmanager
@@ -18,10 +32,11 @@ def locked(folder: Path) -> Iterator[None]:
     """Raises InputError where another process writes there, or the folder cannot be written."""
     path = folder / "lock"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        disk.make_folder(folder)
         file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
         raise cannot_write(folder, error, "choose another -o") from None
+    _open.add(file)
     try:
         try:
             _lock(file)
@@ -32,7 +47,10 @@ def locked(folder: Path) -> Iterator[None]:
             raise cannot_write(path, error, "choose another -o") from None
         yield
     finally:
-        os.close(file)
+        if file in _open:  # not in a fork, which has closed it
+            _open.remove(file)
+            with suppress(OSError):  # nothing was written to it
+                os.close(file)
 
 
 def _lock(file: int) -> None:

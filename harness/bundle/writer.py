@@ -50,7 +50,7 @@ def create(folder: Path, info: RunInfo) -> BundleWriter:
     if (folder / "results.jsonl").exists():
         raise InputError(folder, "holds a bundle already", "use --resume or another -o")
     try:
-        (folder / "artifacts").mkdir(parents=True, exist_ok=True)
+        disk.make_folder(folder / "artifacts")
         disk.write_whole(folder / "run.json", (info.model_dump_json(indent=2) + "\n").encode())
         header = (Header().model_dump_json() + "\n").encode()
         disk.write_whole(folder / "results.jsonl", header)  # with its header, or none

@@ -13,11 +13,15 @@ from sampler_parity.harness.errors import InputError
 from tests.support.command_line import cli, refused
 
 HOLDER = """
-import pathlib, subprocess, sys, time
+import os, pathlib, subprocess, sys, time
 from sampler_parity.harness.bundle.lock import locked
 with locked(pathlib.Path(sys.argv[1])):
-    child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], close_fds=False)
-    print(child.pid, flush=True)
+    if sys.argv[2] == "forked":
+        child = os.fork()
+    else:
+        child = subprocess.Popen(["sleep", "60"], close_fds=False).pid
+    if child:
+        print(child, flush=True)
     time.sleep(60)
 """
 
@@ -50,10 +54,11 @@ def test_a_folder_that_cannot_be_made_is_refused(tmp_path: Path) -> None:
         pass
 
 
-def test_a_killed_holder_does_not_lock_though_its_child_lives_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("how", ["forked", "started"])
+def test_a_killed_holder_does_not_lock_though_its_child_lives_on(tmp_path: Path, how: str) -> None:
     folder = tmp_path / "b"
     holder = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(folder)], stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", HOLDER, str(folder), how], stdout=subprocess.PIPE, text=True
     )
     assert holder.stdout is not None
     with holder.stdout:
