@@ -9,6 +9,7 @@ Verdict = Literal[
     "boundary",
     "explained",
     "diverged",
+    "flaky",
     "unsupported",
     "rejected",
     "crashed",

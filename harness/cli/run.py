@@ -40,6 +40,9 @@ def run_command(
     instructions: Annotated[
         bool, typer.Option(help="of what is timed, count the instructions, too: slow")
     ] = False,
+    repeat: Annotated[
+        int, typer.Option(min=1, help="ask each case so often; what differs is flaky")
+    ] = 1,
     plan: Annotated[
         bool, typer.Option("--plan", help="list what would run, with counts, and run nothing")
     ] = False,
@@ -61,6 +64,7 @@ def run_command(
         executor=where,
         labels=tuple(label or ()),
         jobs=jobs,
+        repeat=repeat,
     )
     folder = output or Path("bundles") / time.strftime("%Y%m%d-%H%M%S")
     if plan:

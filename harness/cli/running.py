@@ -9,6 +9,7 @@ from sampler_parity.harness.bundle.summary import summarize
 from sampler_parity.harness.cli.progress import Progress
 from sampler_parity.harness.cli.saying import say
 from sampler_parity.harness.errors import InputError, cannot_write
+from sampler_parity.harness.parity.repeat import said
 from sampler_parity.harness.run.plan import Plan, lines
 from sampler_parity.harness.run.run import run
 
@@ -44,6 +45,8 @@ def show(done: Bundle) -> None:
     """The summary of a bundle, and where it lies."""
     from sampler_parity.reports.write import summary_lines  # loads every page
 
+    for line in said(done.cases):
+        say(line)
     for line in summary_lines(done):
         say(line)
     say(f"bundle   {done.folder}")

@@ -9,6 +9,7 @@ import datetime
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,13 +23,12 @@ from sampler_parity.harness.bundle.records.change import ChangeResult
 from sampler_parity.harness.bundle.records.decode import DecodeResult, LogitsFigures
 from sampler_parity.harness.bundle.writer import BundleWriter
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.parity.devices import decode_result, measure, on_rows, rows_of
+from sampler_parity.harness.parity.counterexample import Shrinking
+from sampler_parity.harness.parity.devices import decode_result, measure
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.parity.releases import drift
-from sampler_parity.harness.parity.shrink import short, shrink
+from sampler_parity.harness.parity.repeat import repeated
 from sampler_parity.harness.processes.pool import Died
-from sampler_parity.harness.protocol.interface import Backend
-from sampler_parity.harness.protocol.messages import plain
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.reference import ChainError
@@ -36,10 +36,10 @@ from sampler_parity.reference.releases import NEWEST
 
 _CHUNK_CASES = 50
 _CHUNK_VALUES = 4_000_000
-SHRINK_PER_CHUNK = 3
 
 Result = CaseResult | DecodeResult
 
+_shrinking: dict[str, Shrinking] = {}  # by the bundle's folder
 _started: dict[tuple[int, str, float], BackendProcess] = {}
 
 
@@ -58,17 +58,19 @@ def run_chunk(
     names: dict[str, str | None],
     timeout_s: float,
     folder: str | None,
+    repeat: int = 1,
 ) -> list[Result]:
     """Run (suite, case) pairs; the function that an executor gets.
 
     names: the backends, and of each the release that it is judged by; None: v0.5.0, unasked.
+    repeat: how often each case is asked.
     """
     backends = [backend(name, timeout_s) for name in names]
     judged = zip(backends, names.values(), strict=True)
     releases = {b.name: release for b, release in judged if release is not None}
     artifacts = Path(folder) / "artifacts" if folder else None
+    shrinking = _shrinking.setdefault(folder, Shrinking()) if folder else Shrinking()
     results: list[Result] = []
-    shrunk = 0
     for suite, case in cases:
         if case.kind == "logits":
             measured = measure(case, backends, artifacts)
@@ -76,52 +78,26 @@ def run_chunk(
             continue
         try:
             result = execute(case, backends, artifacts, releases)
+            if repeat > 1:
+                again = partial(execute, case, backends, artifacts, releases)
+                result = repeated(again, repeat, result)
         except ChainError as error:
             raise InputError(f"{suite}: case {case.id}", str(error), "correct the chain") from None
-        if not result.ok and shrunk < SHRINK_PER_CHUNK:
-            shrunk += 1
-            result = result.model_copy(
-                update={"counterexample": counterexample(case, result, backends, releases)}
-            )
+        if not result.ok:
+            result = shrinking.small(case, result, backends, releases)
         results.append(result.model_copy(update={"suite": suite}))
     return results
 
 
 def run_chunk_apart(
-    cases: list[tuple[str, Case]], names: dict[str, str | None], timeout_s: float
+    cases: list[tuple[str, Case]], names: dict[str, str | None], timeout_s: float, repeat: int = 1
 ) -> tuple[list[Result], dict[str, bytes]]:
     """As run_chunk where the bundle is out of reach; also the artifacts, by name."""
     with tempfile.TemporaryDirectory() as folder:
         artifacts = Path(folder) / "artifacts"
         artifacts.mkdir()
-        results = run_chunk(cases, names, timeout_s, folder)
+        results = run_chunk(cases, names, timeout_s, folder, repeat)
         return results, {path.name: path.read_bytes() for path in artifacts.iterdir()}
-
-
-def counterexample(
-    case: Case, result: CaseResult, backends: Sequence[Backend], releases: dict[str, str]
-) -> dict[str, object] | None:
-    """The case made small on the first backend that fails with a difference; None if none does."""
-    failing = [
-        b
-        for b in backends
-        if not result.met(b.name)
-        and result.backends[b.name].verdict in ("diverged", "boundary", "close", "reordered")
-    ]
-    if not failing or result.backends[failing[0].name].stage == "relation":
-        return None
-    verdict = result.backends[failing[0].name].verdict
-
-    if case.kind == "on_device":
-        case = on_rows(case, rows_of(failing[0], case.computed))
-
-    def fails(smaller: Case) -> bool:
-        again = execute(smaller, [failing[0]], None, releases)
-        return not again.refusal and again.backends[failing[0].name].verdict == verdict
-
-    small = shrink(case, fails)
-    shown: dict[str, object] = short(plain(small.model_dump(by_alias=True, exclude_defaults=True)))
-    return shown
 
 
 class Executor(Protocol):
@@ -158,6 +134,7 @@ def run_cases(
     on_results: Callable[[list[Result]], None],
     timeout_s: float = 60.0,
     apart: bool = False,
+    repeat: int = 1,
 ) -> list[Result]:
     """Run cases; append each chunk as it ends.
 
@@ -168,7 +145,7 @@ def run_cases(
     def run(portions: list[list[tuple[str, Case]]]) -> Iterator[tuple[list[tuple[str, Case]], str]]:
         """Each portion whose process died, and how."""
         function = run_chunk_apart if apart else run_chunk
-        more = () if apart else (str(writer.folder),)
+        more = (repeat,) if apart else (str(writer.folder), repeat)
         calls = [(portion, names, timeout_s, *more) for portion in portions]
         for place, outcome in executor.each(function, calls):
             if isinstance(outcome, Died):

@@ -52,6 +52,7 @@ class Asked:
     executor: str = "local"
     labels: tuple[str, ...] = ()
     jobs: int = 0
+    repeat: int = 1
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,8 @@ class Plan:
         """Those that decide what a result is, beside the suites, and are not in RunInfo."""
         asked = self.asked
         options = {"timeout": f"{asked.timeout_s:g}"}
+        if asked.repeat > 1:
+            options |= {"repeat": str(asked.repeat)}
         if self.timings or self.ruled:
             options |= {"rounds": str(self.rounds), "instructions": str(asked.instructions)}
         return options

@@ -119,7 +119,7 @@ def _judge(
     asked = plan.asked
     apart = isinstance(executor, Cluster)
     fresh = cases.run_cases(
-        left.cases, plan.releases, executor, writer, seen, asked.timeout_s, apart
+        left.cases, plan.releases, executor, writer, seen, asked.timeout_s, apart, asked.repeat
     )
     budget = Budget(tests=len(plan.cells) * len(plan.backends))
     distribution.run_cells(

@@ -65,6 +65,18 @@ def test_divergence_fails_with_stage_limit_and_replay(tmp_path: Path) -> None:
     assert finding.replay == "sampler-parity run parity/top_p --case top_p/a -b mine"
 
 
+def test_a_case_that_is_right_at_times_only_fails_with_its_rate(tmp_path: Path) -> None:
+    detail = "asked 10 times: 9 identical, 1 diverged"
+    flaky = got().model_copy(
+        update={"verdict": "flaky", "detail": detail, "asked": {"identical": 9}}
+    )
+    wrong = case("a", {"mine": flaky, "llama.cpp": got()})
+    result = judged(finished(tmp_path / "b", [wrong]), '[[parity]]\nbackend = "mine"')
+    ((rule, state, finding),) = findings(result)
+    assert (rule, state, result.exit_status) == ("parity.mine", "failed", 1)
+    assert finding.figure == f"flaky: {detail}"
+
+
 @pytest.mark.parametrize(
     ("fields", "figure"),
     [

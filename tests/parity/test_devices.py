@@ -26,11 +26,11 @@ from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import Computed
 from sampler_parity.harness.parity import devices
+from sampler_parity.harness.parity.counterexample import counterexample
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.parity.generate import parted
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import BackendFailure
-from sampler_parity.harness.run.cases import counterexample
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import expand, suites_folder
 from sampler_parity.reports.pages.parity.build import report_of
@@ -239,7 +239,7 @@ def test_a_sampler_that_is_wrong_on_a_device_diverges_and_is_made_small(
     assert (result.backends["other"].verdict, result.backends["other"].step) == ("diverged", 0)
     small = counterexample(case, result, [wrong], {})
     assert small is not None
-    assert "rows" in small["logits"]  # type: ignore[operator]
+    assert "rows" in small["logits"]
 
 
 def test_figures_of_a_device_are_against_the_first(

@@ -33,7 +33,8 @@ class BackendResult(_Record):
     changes: where the backend was judged by its own release, the old meanings that the reference
     needs to be identical to it (harness/parity/releases/drift.py); None where it was not, or is not
     identical. text_sha256: of the tokens of a generation, as int32. parted: where it leaves that of
-    the first backend; None where it does not.
+    the first backend; None where it does not. asked: where it was asked more than once, how often
+    the answer had which verdict.
     """
 
     verdict: Verdict
@@ -48,6 +49,7 @@ class BackendResult(_Record):
     changes: list[str] | None = None
     text_sha256: str = ""
     parted: Parted | None = None
+    asked: dict[Verdict, int] = {}
 
 
 class CaseResult(_Record):

@@ -1,0 +1,46 @@
+"""Samplers that are wrong once in a long while, whatever they are asked: no replay shows it again.
+
+The counters are of the process, so that a case meets the fault by its place among others alone.
+"""
+
+from itertools import count
+
+from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.reference import Candidates
+from sampler_parity.reference.samplers.dist import Dist
+from sampler_parity.reference.samplers.penalties import Penalties
+
+
+class EveryThousandthDraw(Dist):
+    """Every thousandth draw of the process is that of its neighbour."""
+
+    draws = count(1)
+
+    def apply(self, cand: Candidates) -> None:
+        super().apply(cand)
+        if next(self.draws) % 1000 == 0 and len(cand) > 1:
+            cand.selected = (cand.selected + 1) % len(cand)
+
+
+class AcceptedTooLate(Penalties):
+    """Every 500th time the last accepted token is not yet in the window."""
+
+    applied = count(1)
+
+    def apply(self, cand: Candidates) -> None:
+        if next(self.applied) % 500 or len(self.history) == 0:
+            super().apply(cand)
+            return
+        whole = self.history.copy()
+        newest = list(whole)[-1]
+        self.history.clear()
+        for token in list(whole)[:-1]:
+            self.history.append(token)
+        super().apply(cand)
+        self.history.append(newest)
+
+
+MUTANTS = [
+    Mutant("dist/every-thousandth-draw", EveryThousandthDraw, case="draws/"),
+    Mutant("penalties/accepted-too-late", AcceptedTooLate, case="state/"),
+]
