@@ -17,6 +17,7 @@ from sampler_parity.harness.parity.classify import Difference, classify, identic
 from sampler_parity.harness.parity.devices import merged, on_rows, rows_of
 from sampler_parity.harness.parity.draws import draws_on
 from sampler_parity.harness.parity.generate import execute_generate
+from sampler_parity.harness.parity.prefixes import by_prefixes
 from sampler_parity.harness.parity.relations import check_relation
 from sampler_parity.harness.parity.releases.meanings import Meanings, Wanted, wanted_of
 from sampler_parity.harness.protocol import ask
@@ -136,6 +137,8 @@ def _run_on(
         detail=ready.case.detail,
     )
     result = _compare_run(ready, trace, ran, backend.name, artifacts)
+    if result.stage == "chain":
+        return by_prefixes(ready, trace, backend, result)
     if result.verdict == "identical" and ready.case.relation is not None:
         return check_relation(ready, trace, ready.case.relation, backend, result)
     return result
@@ -152,7 +155,7 @@ def _compare_run(
     first: dict[str, Any] = {}
     for i, (want_stages, token) in enumerate(zip(trace, ran.tokens, strict=True)):
         for j, got in enumerate(ran.stages[i]):
-            whole = j == len(want_stages)
+            whole = j == len(want_stages) or len(ran.stages[i]) < len(want_stages)
             want = want_stages[-1 if whole else j]
             if identical(want, got):
                 continue
@@ -160,7 +163,8 @@ def _compare_run(
             difference = classify(want, got, before, sampler)
             verdicts.append(difference.verdict)
             if not first:
-                first = _place(i, "chain" if whole else sampler.name, j, difference)
+                at = len(want_stages) if whole else j
+                first = _place(i, "chain" if whole else sampler.name, at, difference)
                 if artifacts is not None:
                     _save(artifacts, ready.case.id, backend, want, got)
             if difference.verdict == "diverged":

@@ -118,6 +118,7 @@ def run(
     hello = claim(backend, "run", setting.chain)
     placed, out = _put(backend, rows, setting.n_vocab)
     whole_chain = whole_chain and detail == "stages" and "whole_chain" in hello.capabilities
+    whole_chain = whole_chain and "no_stages" not in hello.capabilities
     backend.scratch.ensure(out + 12 * placed.n * (len(setting.chain) + 1) * len(steps))
     request = p.RunRequest(
         **setting.fields(),
@@ -130,6 +131,8 @@ def run(
     )
     reply = backend.ask(request, p.RunReply)
     expected = len(setting.chain) + whole_chain if detail == "stages" else 0
+    if "no_stages" in hello.capabilities:
+        expected = min(1, expected)
     if len(reply.tokens) != len(steps) or (
         expected and [len(stages) for stages in reply.stages] != [expected] * len(steps)
     ):

@@ -57,7 +57,7 @@ class HelloReply(Message):
         list[
             Literal[
                 "run", "draws", "time", "decode", "generate", "throughput", "skip_ratio",
-                "in_graph", "whole_chain", "uniforms", "devices", "capture",
+                "in_graph", "whole_chain", "uniforms", "devices", "capture", "no_stages",
             ]
         ],
         FailFast(),
@@ -93,7 +93,8 @@ class RunRequest(Message):
     With detail "stages" the backend writes the candidates after every stage of every step to the
     scratch file from `out` on: ids int32[n], logits float32[n], p float32[n], one after the other.
     whole_chain asks for one more stage in each step: the result of applying the chain as one
-    object, if the backend has such a thing. vocab is the path of a GGUF file or null.
+    object, if the backend has such a thing. A backend that has nothing else claims no_stages and
+    writes the candidates after the whole chain alone. vocab is the path of a GGUF file or null.
     """
 
     do: Literal["run"] = "run"

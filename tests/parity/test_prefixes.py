@@ -1,0 +1,86 @@
+"""A backend that shows the end of a chain alone: the stage that is wrong is named all the same."""
+
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from sampler_parity.harness.mutants.in_process import InProcess
+from sampler_parity.harness.parity.execute import execute
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.interface import R
+from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.suite.file import expand, find_suites
+
+CASE = "chains/llama-cpp/normal-V129-s0-all_on"
+
+
+class EndAlone(InProcess):
+    """Of each step only the last stage is written."""
+
+    def hello(self) -> p.HelloReply:
+        can: Any = ["run", "no_stages"]
+        return super().hello().model_copy(update={"capabilities": can})
+
+    def ask(self, request: BaseModel, reply: type[R], timeout_s: float | None = None) -> R:
+        answered = super().ask(request, reply, timeout_s)
+        if isinstance(answered, p.RunReply):
+            last = [stages[-1:] for stages in answered.stages]
+            return answered.model_copy(update={"stages": last})
+        return answered
+
+
+def _case() -> Case:
+    (path,) = find_suites(["parity/chains"])
+    return next(case for case in expand(path, "quick") if case.id == CASE)
+
+
+def _placed(backend: InProcess, case: Case) -> tuple[str, int | None, int | None, str]:
+    result = execute(case, [backend]).backends[backend.name]
+    backend.close()
+    return result.stage, result.stage_index, result.step, result.verdict
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        "penalties/present-per-occurrence",
+        "typical_p/crossing-token-dropped",
+        "xtc/coin-inverted",
+        "temp_ext/delta-ignored",
+        "dist/uniform-from-the-top",
+    ],
+)
+def test_the_stage_and_step_are_those_that_stages_would_show(mutant: str) -> None:
+    case = _case()
+    by_stages = _placed(InProcess(mutant), case)
+    assert by_stages[0] == mutant.partition("/")[0]
+    assert by_stages[3] == "diverged"
+    assert _placed(EndAlone(mutant), case) == by_stages
+
+
+def test_a_right_backend_without_stages_is_identical() -> None:
+    right = EndAlone("greedy/scans-signed-16")  # and greedy is not in this chain
+    assert execute(_case(), [right]).ok
+    right.close()
+
+
+def test_a_chain_whose_prefixes_are_all_right_says_so() -> None:
+    class SecondTimeWrong(EndAlone):
+        asked = 0
+
+        def ask(self, request: BaseModel, reply: type[R], timeout_s: float | None = None) -> R:
+            answered = super().ask(request, reply, timeout_s)
+            self.asked += 1
+            if self.asked == 1 and isinstance(answered, p.RunReply):
+                stages = [
+                    [stage.model_copy(update={"selected": 0})] for (stage,) in answered.stages
+                ]
+                return answered.model_copy(update={"stages": stages})
+            return answered
+
+    backend = SecondTimeWrong("greedy/scans-signed-16")
+    result = execute(_case(), [backend]).backends[backend.name]
+    backend.close()
+    assert result.stage == "chain"
+    assert result.detail == "no prefix of it differs when asked by itself"
