@@ -8,7 +8,7 @@ REPORT ?= report
 TSAMPLER := harness/backends/tsampler
 TSAMPLER_SOURCES := $(wildcard $(TSAMPLER)/*.json $(TSAMPLER)/src/*/*.ts)
 
-.PHONY: setup tsampler parity parity-full drift distribution engines types lint \
+.PHONY: setup tsampler parity parity-full drift witness distribution engines types lint \
 	check test pytest nightly selftest coverage clean
 
 setup: .venv/ready
@@ -38,17 +38,27 @@ parity-full: setup
 	$(BIN)/sampler-parity run parity generate skip_ratio --profile full -o $(BUNDLE)-full
 	$(BIN)/sampler-parity report $(BUNDLE)-full -o $(REPORT)
 
-# node-llama-cpp's packages of b3889, b3995, b4291, b4435, b4753, b5590, b6673, b8352, v0.4.0, v0.5.0
+# node-llama-cpp's packages of b3889, b3995, b4291, b4435, b4753, b5590, b6673, b8352, v0.4.0, v0.5.0;
+# a second witness, built by others and newer: xllamacpp's of b11549.
 DRIFT_PACKAGES := 3.1.1 3.2.0 3.3.2 3.4.0 3.6.0 3.9.0 3.14.0 3.18.0 3.21.1 3.22.1
-DRIFT_RELEASES := b3889 b3995 b4291 b4435 b4753 b5590 b6673 b8352 v0.4.0 v0.5.0
+DRIFT_RELEASES := b3889 b3995 b4291 b4435 b4753 b5590 b6673 b8352 v0.4.0 v0.5.0 b11549
+WITNESS := xllamacpp@2026.10.11549
 
 drift: setup
 	for version in $(DRIFT_PACKAGES); do \
 		$(BIN)/sampler-parity builds add node-llama-cpp@$$version || exit 2; done
+	$(BIN)/sampler-parity builds add $(WITNESS)
 	rm -rf bundles/drift
 	$(BIN)/sampler-parity run parity removed --reference own -o bundles/drift \
 		$(DRIFT_RELEASES:%=-b llama.cpp@%)
 	$(BIN)/sampler-parity report bundles/drift -o $(REPORT)
+
+# The second witness alone: the suites, its structures, and common_sampler command by command.
+witness: setup
+	$(BIN)/sampler-parity builds add $(WITNESS)
+	rm -rf bundles/witness
+	$(BIN)/sampler-parity run parity --reference own -b llama.cpp@b11549 -o bundles/witness
+	$(PYTEST) tests/reference/test_common_sampler_native.py tests/backends/test_builds.py -k "b11549 or later_build"
 
 distribution: setup
 	rm -rf bundles/distribution bundles/calibration
@@ -91,7 +101,7 @@ pytest: setup
 nightly: setup
 	$(BIN)/python -m pip install -q -c constraints.txt -e ".[transformers,xgrammar,llguidance,dask]"
 	$(PYTEST) tests/backends
-	$(MAKE) --no-print-directory engines selftest
+	$(MAKE) --no-print-directory engines selftest witness
 
 # What the quick suites reach of llama.cpp's own code; needs g++ and gcov. bundles/native-coverage
 coverage: setup

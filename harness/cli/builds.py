@@ -28,14 +28,18 @@ def backends() -> None:
 
 @builds_app.command("add")
 def builds_add(
-    what: Annotated[str, typer.Argument(metavar="node-llama-cpp@VERSION|NAME=FOLDER")],
+    what: Annotated[str, typer.Argument(metavar="PACKAGE@VERSION|NAME=FOLDER")],
     release: Annotated[str | None, typer.Option(help="of a folder that does not say it")] = None,
 ) -> None:
-    """Fetch a prebuilt libllama with npm, or register a folder; use it as -b llama.cpp@NAME."""
-    from sampler_parity.harness.backends.llama_cpp.builds import add
+    """Fetch a prebuilt libllama (node-llama-cpp@VERSION with npm, xllamacpp@VERSION with pip), or
+    register a folder; use it as -b llama.cpp@NAME."""
+    from sampler_parity.harness.backends.llama_cpp.builds import add, find
 
     build = add(what, release)
     say(f"{build.name}  {build.release or 'release unknown'}  sha256 {build.sha256}")
+    first = find(build.name.removesuffix(f"-{what.rpartition('@')[2]}"))
+    if first is not None and first.name != build.name:
+        say(f"{first.name} stays {first.package or first.folder}; this one is {build.name}")
 
 
 @builds_app.command("list")

@@ -1,5 +1,6 @@
 """builds: folders of libllama, registered and fetched, and what old releases take."""
 
+import ctypes
 import platform
 import shutil
 import struct
@@ -13,8 +14,9 @@ import pytest
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.backends.llama_cpp import builds
 from sampler_parity.harness.backends.llama_cpp.build_files import check
-from sampler_parity.harness.backends.llama_cpp.libllama import Libllama, default_folder
+from sampler_parity.harness.backends.llama_cpp.libllama import Libllama, ModelParams, default_folder
 from sampler_parity.harness.backends.llama_cpp.signatures import order, signature
+from sampler_parity.harness.backends.llama_cpp.wheels import sha256_of
 from sampler_parity.harness.backends.llama_cpp.worker import Worker
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.vocabularies import vocab_path
@@ -25,7 +27,18 @@ pytestmark = pytest.mark.skipif(
     reason="the made libraries are for Linux on x86-64",
 )
 
-RELEASES = ["b3889", "b3995", "b4291", "b4435", "b4753", "b5590", "b6673", "b8352", "v0.4.0"]
+RELEASES = [
+    "b3889",
+    "b3995",
+    "b4291",
+    "b4435",
+    "b4753",
+    "b5590",
+    "b6673",
+    "b8352",
+    "v0.4.0",
+    "b11549",
+]
 METADATA = '{"buildOptions": {"llamaCpp": {"release": "b4753"}}}'
 
 
@@ -231,9 +244,29 @@ def test_a_package_is_unpacked_and_recorded(
     build = builds.add("@node-llama-cpp/linux-x64-vulkan@3.6.0")
     assert (build.name, build.release) == ("b4753-vulkan", "b4753")
     assert build.package == "@node-llama-cpp/linux-x64-vulkan@3.6.0"
-    assert build.sha256 == builds._sha256(archive)
+    assert build.sha256 == sha256_of(archive)
     assert builds.find("b4753-vulkan") == build
     assert (cache / "b4753-vulkan" / "libllama.so").read_bytes() == elf()
+
+
+def test_a_second_package_of_a_release_stands_beside_the_first_and_says_so(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for version in ("3.6.0", "3.6.1"):
+        made = folder_with(tmp_path / version / "bins" / "linux-x64", elf())
+        (made / "_nlcBuildMetadata.json").write_text(METADATA)
+        with tarfile.open(tmp_path / f"{version}.tgz", "w:gz") as tar:
+            tar.add(tmp_path / version, "package")
+    copy = f'cp {tmp_path}/"${{2##*@}}".tgz "$4"'
+    stand_in_npm(tmp_path / "bin", monkeypatch, copy)
+    first = cli("builds", "add", "@node-llama-cpp/linux-x64@3.6.0").stdout
+    assert len(first.splitlines()) == 1
+    second = cli("builds", "add", "@node-llama-cpp/linux-x64@3.6.1").stdout.splitlines()
+    assert second[0].startswith("b4753-3.6.1  b4753  sha256 ")
+    assert second[1] == "b4753 stays @node-llama-cpp/linux-x64@3.6.0; this one is b4753-3.6.1"
+    again = builds.add("@node-llama-cpp/linux-x64@3.6.0")
+    assert again.name == "b4753"
+    assert {line.split()[0] for line in builds.describe()} == {"b4753", "b4753-3.6.1"}
 
 
 def test_a_truncated_package_is_refused_and_leaves_nothing(
@@ -354,6 +387,30 @@ def test_dry_and_the_vocabulary_are_given_to_every_release_as_it_takes_them(name
     candidates = worker.candidates(np.full(8, 8, np.float32))
     chain.apply(0, candidates)
     assert candidates.current()["logit"].tolist() == [8.0, 8.0, 8.0, 6.0, 8.0, 8.0, 8.0, 8.0]
+
+
+def written_by(function: Any) -> bytes:
+    """What it writes of the structure that it returns; a byte that it leaves alone is 0xEE."""
+    function.restype, function.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+    filled = []
+    for fill in (0xAA, 0x55):
+        room = (ctypes.c_ubyte * 1024)(*[fill] * 1024)
+        function(ctypes.addressof(room))  # x86-64: a structure is returned where the caller says
+        filled.append(bytes(room))
+    size = 1 + max(i for i in range(1024) if filled[0][i] == filled[1][i])
+    return bytes(a if a == b else 0xEE for a, b in zip(*filled, strict=True))[:size]
+
+
+def test_a_later_build_lays_out_a_model_s_parameters_as_v0_5_0_does_and_a_context_s_not() -> None:
+    """b11549: the parameters of a context have grown by 8 bytes; nothing here decodes with it."""
+    later, _ = registered("b11549")
+    ours, theirs = Libllama(default_folder())._library, Libllama(later, "b11549")._library
+    model = written_by(ours.llama_model_default_params)
+    assert written_by(theirs.llama_model_default_params) == model
+    assert len(model) == ModelParams.load_mtp.offset + 1 == 78
+    context = [written_by(lib.llama_context_default_params) for lib in (ours, theirs)]
+    assert [len(bytes_) for bytes_ in context] == [160, 168]
+    assert Worker(str(later), "b11549")._decodes() == []
 
 
 def test_softmax_and_tail_free_are_identical_at_b3889(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import copy
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,11 @@ from hypothesis.stateful import (
 )
 from numpy.typing import NDArray
 
+from sampler_parity.harness.backends.llama_cpp import builds
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
+from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.reference import Candidates, ChainError, UndefinedInputError
+from sampler_parity.reference.pipelines import llama_cpp
 from sampler_parity.reference.pipelines.llama_cpp import (
     CommonSampler,
     Output,
@@ -30,7 +34,13 @@ from sampler_parity.reference.pipelines.llama_cpp import (
     samplers_from_chars,
     samplers_from_names,
 )
-from tests.support.native_common import TYPES, Driver, NativeError, compile_driver
+from tests.support.native_common import (
+    TYPES,
+    Driver,
+    NativeError,
+    compile_driver,
+    compile_driver_of_build,
+)
 from tests.support.native_common.allow_list import AllowList
 
 BPE, SPM = vocab_path("bpe"), vocab_path("spm")
@@ -38,9 +48,33 @@ BPE, SPM = vocab_path("bpe"), vocab_path("spm")
 PRINTED = {"typical_p": "typical"}
 
 
-@pytest.fixture
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
-    driver = Driver(compile_driver(tmp_path_factory.getbasetemp()))
+def chain_of_b11549(params: SamplingParams, *rest: Any, **named: Any) -> ChainSpec:
+    """What is newer in b11549: where temperature is the last of the samplers and is 0, the token is
+    taken by greedy, not drawn. It is the same token; p stays as it was before temperature."""
+    chain = default_chain(params, *rest, **named)
+    ends = params.samplers[-1:] == ("temperature",) and "dist" in chain[-1]
+    if ends and params.temp == 0 and params.dynatemp_range == 0:
+        chain[-1] = {"greedy": {}}
+    return chain
+
+
+@pytest.fixture(params=["v0.5.0", "b11549"])
+def driver(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Driver]:
+    """libllama-common as it is installed, and a second witness: a later build in other hands."""
+    folder = tmp_path_factory.getbasetemp()
+    if request.param == "v0.5.0":
+        program = compile_driver(folder)
+    else:
+        build = builds.find(request.param)
+        if build is None:
+            pytest.skip("`sampler-parity builds add xllamacpp@2026.10.11549` fetches it")
+        program = compile_driver_of_build(folder, Path(build.folder))
+        monkeypatch.setattr(llama_cpp, "default_chain", chain_of_b11549)
+    driver = Driver(program)
     yield driver
     driver.close()
 
@@ -91,6 +125,23 @@ def test_chain_and_parameters_are_printed_as_natively(driver: Driver) -> None:
     assert len(shown) == 21
     for name, value in shown.items():
         assert value == getattr(params, name), name
+
+
+def test_at_temperature_0_a_later_build_takes_the_largest_and_draws_nothing(
+    driver: Driver, request: pytest.FixtureRequest
+) -> None:
+    later = "b11549" in request.node.name
+    for change, last in (
+        ({}, "greedy" if later else "dist"),
+        ({"temp": -1.0}, "dist"),
+        ({"dynatemp_range": 0.5}, "dist"),
+        ({"samplers": ("temperature", "top_k")}, "dist"),
+        ({"samplers": ("temperature",)}, "greedy" if later else "dist"),
+    ):
+        params = SamplingParams(**{"temp": 0.0} | change)
+        driver.start(BPE)
+        assert driver.init(0, params)[0].split()[-1] == last
+        assert list(llama_cpp.default_chain(params, 303)[-1]) == [last]
 
 
 def _pairs(printed: str) -> list[tuple[str, str]]:

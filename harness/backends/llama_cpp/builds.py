@@ -1,11 +1,10 @@
-"""Builds of libllama: fetched with npm, and registered by name in the user's cache folder.
+"""Builds of libllama: fetched with npm or pip, and registered by name in the user's cache folder.
 
 A registered build is a folder `builds/NAME` with `build.json`; the libraries lie in it, or in the
 folder that it names.
 """
 
 import datetime
-import hashlib
 import json
 import platform
 import re
@@ -18,6 +17,7 @@ from pathlib import Path
 from pydantic import BaseModel, ValidationError
 
 from sampler_parity.harness.backends.engines import WORKER_COMMAND
+from sampler_parity.harness.backends.llama_cpp import wheels
 from sampler_parity.harness.backends.llama_cpp.build_files import (
     GPUS,
     HERE,
@@ -28,6 +28,7 @@ from sampler_parity.harness.backends.llama_cpp.build_files import (
     says_release,
 )
 from sampler_parity.harness.backends.llama_cpp.signatures import order
+from sampler_parity.harness.backends.llama_cpp.wheels import EXTENSIONS, sha256_of
 from sampler_parity.harness.backends.names import split_device
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.vocabularies import cache_folder
@@ -51,7 +52,7 @@ _PROBE_TIMEOUT_S = 60.0
 
 
 class Build(BaseModel):
-    """build.json. sha256: of the npm package, or of the libllama of a folder."""
+    """build.json. sha256: of the package as it was fetched, or of the libllama of a folder."""
 
     model_config = STRICT
 
@@ -175,7 +176,7 @@ def probe(folder: Path) -> list[Device]:
 
 
 def add(what: str, release: str | None = None) -> Build:
-    """NAME=FOLDER, or PACKAGE@VERSION of npm. Raises InputError."""
+    """NAME=FOLDER, or PACKAGE@VERSION of npm or PyPI. Raises InputError."""
     name, is_folder, folder = what.partition("=")
     if is_folder:
         return add_folder(name, Path(folder), release)
@@ -200,7 +201,7 @@ def add_folder(name: str, folder: Path, release: str | None = None) -> Build:
         name=name,
         folder=str(folder.resolve()),
         release=release or release_of(folder),
-        sha256=_sha256(library),
+        sha256=sha256_of(library),
         added=_today(),
     )
     with tempfile.TemporaryDirectory() as empty:
@@ -209,31 +210,44 @@ def add_folder(name: str, folder: Path, release: str | None = None) -> Build:
 
 
 def add_package(package: str, version: str) -> Build:
-    """Fetch a prebuilt package of node-llama-cpp with npm; its name here is its release."""
+    """Fetch a prebuilt package; its name here is its release, `name_for` where another has that."""
     if package == "node-llama-cpp":
         package = f"@node-llama-cpp/{_platform()}"
-    if not re.fullmatch(r"@node-llama-cpp/[a-z0-9-]+", package):
+    if not re.fullmatch(r"@node-llama-cpp/[a-z0-9-]+", package) and package not in EXTENSIONS:
         raise InputError(package, "not known as a package of builds", "use node-llama-cpp@VERSION")
     if not re.fullmatch(r"[0-9A-Za-z.+-]+", version):
         raise InputError(f"{package}@{version}", "no version", "write one as 3.14.0")
     with tempfile.TemporaryDirectory() as temporary:
-        archive = _npm_pack(f"{package}@{version}", Path(temporary))
-        folder = _unpack(archive, Path(temporary) / "unpacked")
+        if package in EXTENSIONS:
+            release: str | None = wheels.release_of(package, version)
+            archive, folder = wheels.fetch(package, version, Path(temporary))
+        else:
+            archive = _npm_pack(f"{package}@{version}", Path(temporary))
+            folder = _unpack(archive, Path(temporary) / "unpacked")
+            release = release_of(folder)
         check(folder)
-        release = release_of(folder)
         if release is None:
             raise InputError(f"{package}@{version}", "does not say its release of llama.cpp")
-        name = release + re.sub(r".*/[a-z]+-(x64|arm64)(-metal)?", "", package)
+        order(release)
+        name = name_for(release, package, version)
         build = Build(
             name=name,
             folder=str(builds_folder().resolve() / name),
             release=release,
             package=f"{package}@{version}",
-            sha256=_sha256(archive),
+            sha256=sha256_of(archive),
             added=_today(),
         )
         _register(build, folder)
     return build
+
+
+def name_for(release: str, package: str, version: str) -> str:
+    """What a package is called: its release and device; with its version where another build has
+    that name, so that two packages of one release stand side by side."""
+    name = release + re.sub(r"xllamacpp|.*/[a-z]+-(x64|arm64)(-metal)?", "", package)
+    other = find(name)
+    return name if other is None or other.package == f"{package}@{version}" else f"{name}-{version}"
 
 
 def _platform() -> str:
@@ -286,10 +300,6 @@ def _register(build: Build, files: Path) -> None:
         if target.exists():
             shutil.rmtree(target)
         made.rename(target)
-
-
-def _sha256(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _today() -> str:

@@ -56,6 +56,33 @@ def compile_driver(folder: Path) -> Path:
     return program
 
 
+def compile_driver_of_build(folder: Path, build: Path) -> Path:
+    """The program on one library that holds all of llama.cpp and is a Python extension: what it
+    asks of Python is there and empty, and strings are those of manylinux2014 (its older ABI)."""
+    program = folder / f"common_sampler_driver_{build.name}"
+    if program.exists():
+        return program
+    asked = subprocess.run(
+        ["nm", "-D", "--undefined-only", build / "libllama.so"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    names = [line.split()[-1] for line in asked.stdout.splitlines()]
+    stub = folder / "libpython_stub.so"
+    stub.with_suffix(".c").write_text(
+        "".join(f"void *{name}[64];\n" for name in names if name.startswith(("Py", "_Py")))
+    )
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", stub, stub.with_suffix(".c")], check=True)
+    subprocess.run(
+        [
+            "g++", "-std=c++17", "-D_GLIBCXX_USE_CXX11_ABI=0", "-o", program, HERE / "driver.cpp",
+            "-I", default_folder().parent.parent / "include", "-L", build, "-lllama",
+            "-L", folder, "-lpython_stub", f"-Wl,-rpath,{build}:{folder}",
+        ],
+        check=True,
+    )  # fmt: skip
+    return program
+
+
 class Driver:
     """A running program. Samplers and budgets go by numbers that the caller chooses."""
 
