@@ -89,7 +89,7 @@ class Plan:
     def options(self) -> dict[str, str]:
         """Those that decide what a result is, beside the suites, and are not in RunInfo."""
         asked = self.asked
-        options = {"timeout": f"{asked.timeout_s:g}"}
+        options = {"timeout": f"{asked.timeout_s:g}", "repeat": str(asked.repeat)}
         if asked.repeat > 1:
             options |= {"repeat": str(asked.repeat)}
         if self.timings or self.ruled:
