@@ -1,7 +1,9 @@
 """The native backend, started once for all tests that compare with it."""
 
+import os
 import sys
 from collections.abc import Callable, Iterator
+from multiprocessing import forkserver, get_context
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,13 @@ from tests.support.tiny_model import write_tiny_model
 # How long an example takes is no property of a sampler: the first call compiles, machines are busy.
 hypothesis.settings.register_profile("sampler-parity", deadline=None)
 hypothesis.settings.load_profile("sampler-parity")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Of `-n 2`: what the runs of all tests fork is there before the first of them."""
+    if "PYTEST_XDIST_WORKER" in os.environ and sys.platform == "linux":
+        get_context("forkserver").set_forkserver_preload(["sampler_parity.harness.run.cases"])
+        forkserver.ensure_running()
 
 
 @pytest.fixture(scope="session")

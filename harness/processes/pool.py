@@ -23,6 +23,7 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.processes import groups
 
 _LOOK_S = 1.0  # how often a process that is silent is looked after
+_WITHOUT_OUR_FILES = "forkserver" if sys.platform == "linux" else "spawn"
 _END_S = 20.0  # for a process to close its backends
 
 
@@ -61,6 +62,8 @@ class Pool:
 
         Raises what a call raised.
         """
+        if self._method == "forkserver":  # whose first process then imports what the others need
+            get_context("forkserver").set_forkserver_preload([function.__module__])
         waiting = list(enumerate(calls))[::-1]
         busy: dict[Connection, tuple[int, _Worker]] = {}
         while waiting or busy:
@@ -82,7 +85,7 @@ class Pool:
         while len(self._workers) < self.size:
             self._workers.append(_Worker(self._method))
             if len(self._workers) == self.size:
-                self._method = "spawn"  # what takes a place later must not have our files open
+                self._method = _WITHOUT_OUR_FILES  # is what takes a place later
         return next((w for w in self._workers if w.connection not in busy), None)
 
     def _ready(self, connections: list[Connection]) -> list[Connection]:
@@ -114,7 +117,9 @@ class _Worker:
     def __init__(self, method: str) -> None:
         context: Any = get_context(method)
         self.connection, theirs = context.Pipe()
-        self._process = context.Process(target=_work, args=(theirs, self.connection), daemon=True)
+        self._process = context.Process(
+            target=_work, args=(theirs, self.connection, dict(os.environ)), daemon=True
+        )
         with _without_interrupts():
             self._process.start()
         theirs.close()
@@ -164,9 +169,11 @@ class _Worker:
         return f"exit status {code}" if code >= 0 else f"signal {names.get(-code, -code)}"
 
 
-def _work(connection: Connection, theirs: Connection) -> None:
+def _work(connection: Connection, theirs: Connection, environment: dict[str, str]) -> None:
     """The life of a process of a pool: calls, until None comes or its parent is gone."""
     theirs.close()
+    os.environ.clear()  # a forkserver has that of the time when it began
+    os.environ.update(environment)
     groups.forget()
     # A terminal sends it to all: the main process decides. Backends would inherit SIG_IGN.
     signal.signal(signal.SIGINT, lambda _signal, _frame: None)
@@ -220,8 +227,13 @@ def _without_interrupts() -> Iterator[None]:
 
 
 def start_method() -> str:
-    """fork where it is safe: its processes have at once what this one has imported, which takes a
-    new one longer than most chunks. A lock that a thread of Python's holds would stay locked in the
-    copy; OpenBLAS ends its threads before a fork by itself. macOS's own libraries do not bear it.
+    """How a process of this machine is made with what is imported already.
+
+    A new interpreter imports for longer than most chunks take. fork where it is safe: a lock that a
+    thread of Python's holds would stay locked in the copy; OpenBLAS ends its threads before a fork
+    by itself. forkserver beside threads: a process that has none imports once, and is copied.
+    macOS's own libraries bear neither.
     """
-    return "fork" if sys.platform == "linux" and _thread._count() == 0 else "spawn"
+    if sys.platform != "linux":
+        return "spawn"
+    return "fork" if _thread._count() == 0 else "forkserver"

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -42,15 +42,31 @@ def test_process_of_a_pool_imports_nothing_again() -> None:
     assert printed(code) == ["True"]
 
 
-def test_process_with_threads_is_not_copied() -> None:
+@pytest.fixture
+def beside_a_thread() -> Iterator[None]:
     end = threading.Event()
     thread = threading.Thread(target=end.wait)
     thread.start()
-    try:
-        assert start_method() == "spawn"
-    finally:
-        end.set()
-        thread.join()
+    yield
+    end.set()
+    thread.join()
+
+
+@FORKS
+@pytest.mark.usefixtures("beside_a_thread")
+def test_process_with_threads_is_not_copied() -> None:
+    assert start_method() == "forkserver"
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("beside_a_thread")
+def test_process_that_is_no_copy_has_the_environment_of_now(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for word in ("before", "now"):
+        monkeypatch.setenv("OF_A_TEST", word)
+        with Pool(1, 1) as pool:
+            assert pool.call(os.getenv, "OF_A_TEST") == word
 
 
 def test_pool_has_no_more_processes_than_tasks() -> None:
