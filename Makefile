@@ -9,7 +9,7 @@ TSAMPLER := harness/backends/tsampler
 TSAMPLER_SOURCES := $(wildcard $(TSAMPLER)/*.json $(TSAMPLER)/src/*/*.ts)
 
 .PHONY: setup tsampler parity parity-full drift witness distribution engines types lint \
-	check test pytest nightly selftest coverage clean
+	check test pytest nightly selftest coverage native-mutants clean
 
 setup: .venv/ready
 	@$(MAKE) --no-print-directory tsampler || \
@@ -107,6 +107,12 @@ nightly: setup
 coverage: setup
 	$(BIN)/python -m studies.native.coverage
 
+# Which faults in that code they catch, from what coverage counted. bundles/native-mutants; an hour on
+# two cores. Started again, it goes on.
+native-mutants: setup
+	$(BIN)/python -m pip install -q -c constraints.txt -e ".[native]"
+	test -d bundles/native-coverage/bundles/graph || $(MAKE) --no-print-directory coverage
+	$(BIN)/python -m studies.native.mutants
 
 clean:
 	rm -rf .venv bundles report build *.egg-info $(TSAMPLER)/dist $(TSAMPLER)/node_modules

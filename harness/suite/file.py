@@ -191,6 +191,7 @@ def _all_cases(
         *(("grammar", block, {}) for block in suite.grammar),
         *(("random_grammars", block, drawn) for block in suite.random_grammars),
         *(("random_tries", block, drawn) for block in suite.random_tries),
+        *(("random_breakers", block, drawn) for block in suite.random_breakers),
     ]
     for kind, block, options in blocks:
         place = f"{kind} {block.id!r}"

@@ -20,6 +20,7 @@ from sampler_parity.harness.suite.blocks.generate import Generations
 from sampler_parity.harness.suite.blocks.grammar import Grammars, RandomGrammars
 from sampler_parity.harness.suite.blocks.ladder import Ladder
 from sampler_parity.harness.suite.blocks.matrix import Matrix, Pairs
+from sampler_parity.harness.suite.blocks.random_breakers import RandomBreakers
 from sampler_parity.harness.suite.blocks.random_chains import RandomChains
 from sampler_parity.harness.suite.blocks.skip_ratio import SkipRatios
 from sampler_parity.harness.suite.blocks.throughput import WidthGrid
@@ -78,6 +79,7 @@ class Suite(BaseModel):
     grammar: list[Grammars] = []
     random_grammars: list[RandomGrammars] = []
     random_tries: list[RandomTries] = []
+    random_breakers: list[RandomBreakers] = []
     skip_ratio: list[SkipRatios] = []
     chain: list[TimedChain] = []
     grid: list[_Grid] = []

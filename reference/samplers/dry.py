@@ -14,7 +14,7 @@ Parameters:
     dry_penalty_last_n  int32, tokens of history that are searched; default 64. <= 0 disables, -1
                         too (it meant the context size in earlier releases).
     seq_breakers        list of strings (need a vocabulary; the first 40 bytes count) or of token
-                        lists, head first. Default none.
+                        lists, head first. Empty ones and None are skipped. Default none.
 Ties: none to break. Where the history is longer than dry_allowed_length and no breaker cuts it
     below, candidates are no longer known to be sorted, even if none was penalized.
 Edges: a token that is a breaker by itself is never penalized. A negative dry_allowed_length
@@ -145,12 +145,14 @@ def suffix_repeats(latest_first: list[int], limit: int) -> list[int]:
 def breaker_sequences(
     breakers: Any, vocab: Vocab | None, *, needed: bool = True
 ) -> dict[int, set[tuple[int, ...]]]:
-    """Head token -> the tails that complete a breaker. Empty breakers are skipped; strings are
+    """Head token -> the tails that complete a breaker. Empty ones and None are skipped; strings are
     only looked up, and need a vocabulary, where the sampler is on (needed)."""
     if not isinstance(breakers, list | tuple):
         raise ChainError(f"seq_breakers must be a list, got {breakers!r}")
     heads: dict[int, set[tuple[int, ...]]] = defaultdict(set)
     for breaker in breakers:
+        if breaker is None:
+            continue
         if isinstance(breaker, str):
             if needed and vocab is None:
                 raise ChainError("seq_breakers with strings need a vocabulary (vocab)")

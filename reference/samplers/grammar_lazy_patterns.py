@@ -10,15 +10,16 @@ Parameters:
     trigger_patterns           regular expressions, ECMAScript (reference/grammar/triggers.py). From
                                ^ to $: the whole text is tried first, then any place of it.
     trigger_tokens             token ids.
-    Trigger words are patterns: `escaped` (common_sampler), `of_words` (the deprecated
-    llama_sampler_init_grammar_lazy) in reference/grammar/triggers.py.
+    trigger_words              words, in place of patterns: the deprecated
+                               llama_sampler_init_grammar_lazy makes one pattern of them
+                               (`of_words`); common_sampler makes one of each (`escaped`).
 Ties: as grammar.
 Edges: the text before a trigger has no limit, and every token searches it from its start. End-of-
     generation tokens are part of it, too. Text behind the trigger that does not fit the grammar:
     refused (llama.cpp throws). reset sleeps again and forgets the text. No triggers: never begins.
     A pattern whose meaning std::regex and Python do not share: refused.
-Source: llama_sampler_init_grammar_lazy_patterns, src/llama-sampler.cpp, llama_grammar_accept_impl,
-    src/llama-grammar.cpp at v0.5.0.
+Source: llama_sampler_init_grammar_lazy_patterns, llama_sampler_init_grammar_impl,
+    src/llama-sampler.cpp, llama_grammar_accept_impl, src/llama-grammar.cpp at v0.5.0.
 Suite: suites/grammar/grammar_lazy_patterns.toml
 """
 
@@ -27,7 +28,7 @@ from typing import Any
 
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError, UndefinedInputError
-from sampler_parity.reference.grammar.triggers import Trigger, translated
+from sampler_parity.reference.grammar.triggers import Trigger, of_words, translated
 from sampler_parity.reference.grammar.utf8 import decode
 from sampler_parity.reference.parameters import int32
 from sampler_parity.reference.samplers.grammar import matcher_of
@@ -45,9 +46,11 @@ class GrammarLazyPatterns:
         trigger_patterns: Any = (),
         trigger_tokens: Any = (),
         vocab: Vocab | None = None,
+        trigger_words: Any = (),
     ) -> None:
         self.matcher = matcher_of(grammar_str, grammar_root, vocab)
-        self.triggers = [Trigger(pattern) for pattern in _strings(trigger_patterns)]
+        patterns = _patterns(trigger_patterns, trigger_words)
+        self.triggers = [Trigger(pattern) for pattern in patterns]
         self.trigger_tokens = frozenset(int32("trigger_tokens", t) for t in _list(trigger_tokens))
         self.reset()
 
@@ -108,9 +111,13 @@ def _list(values: Any) -> Sequence[Any]:
     return values
 
 
-def _strings(values: Any) -> Sequence[str]:
-    if not isinstance(values, list | tuple) or not all(isinstance(v, str) for v in values):
-        raise ChainError(f"trigger_patterns must be a list of strings, got {values!r}")
-    for pattern in values:
+def _patterns(patterns: Any, words: Any) -> Sequence[str]:
+    for name, values in (("trigger_patterns", patterns), ("trigger_words", words)):
+        if not isinstance(values, list | tuple) or not all(isinstance(v, str) for v in values):
+            raise ChainError(f"{name} must be a list of strings, got {values!r}")
+    if patterns and words:
+        raise ChainError("trigger_words stand in place of trigger_patterns, not beside them")
+    made: Sequence[str] = [of_words(list(words))] if words else patterns
+    for pattern in made:
         translated(pattern)
-    return values
+    return made

@@ -7,6 +7,7 @@ file's branches are taken or explained, and where a suite fails on this build.
 """
 
 import argparse
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -24,18 +25,24 @@ BRANCHES = 0.95  # taken or explained, of each file
 
 @dataclass(frozen=True)
 class Part:
-    """Suites that are run together, on one backend of the build."""
+    """A folder of suites, run on a backend of the build; without one, what suites cannot ask."""
 
     name: str
-    backend: str
-    suites: tuple[str, ...]
+    backend: str = ""
+
+    def command(self, build: Path, bundle: Path) -> list[str]:
+        if not self.backend:
+            return [sys.executable, "-m", "studies.native.interface", str(build)]
+        run = [sys.executable, "-m", "sampler_parity.harness.cli", "run", self.name]
+        return [*run, "-b", f"{self.backend}@{build}", "-o", str(bundle)]
 
 
 PARTS = (
-    Part("parity", "llama.cpp", ("parity",)),
-    Part("grammar", "llama.cpp", ("grammar",)),
-    Part("generate", "llama.cpp", ("generate",)),
-    Part("graph", "llama.cpp/graph", ("graph",)),
+    Part("parity", "llama.cpp"),
+    Part("grammar", "llama.cpp"),
+    Part("generate", "llama.cpp"),
+    Part("graph", "llama.cpp/graph"),
+    Part("interface"),
 )
 
 COUNTS = "counts.json"
@@ -76,15 +83,8 @@ def run_parts(build: Path, files: list[Path], folder: Path) -> tuple[Counts, lis
     for part in PARTS:
         for old in build.glob("*.gcda"):
             old.unlink()
-        bundle = folder / "bundles" / part.name
-        backend = f"{part.backend}@{build}"
-        command = [sys.executable, "-m", "sampler_parity.harness.cli", "run", *part.suites]
-        done = subprocess.run(
-            [*command, "-b", backend, "-o", str(fresh(bundle))],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        command = part.command(build, fresh(folder / "bundles" / part.name))
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         print(f"{part.name:<10} {(done.stdout.strip().splitlines() or [''])[0]}", flush=True)
         if done.returncode:
             failed.append(f"{part.name}: {(done.stderr or done.stdout).strip()[-500:]}")
@@ -95,10 +95,7 @@ def run_parts(build: Path, files: list[Path], folder: Path) -> tuple[Counts, lis
 
 def fresh(bundle: Path) -> Path:
     """The folder's name, with nothing there."""
-    if bundle.exists():
-        for file in sorted(bundle.rglob("*"), reverse=True):
-            file.rmdir() if file.is_dir() else file.unlink()
-        bundle.rmdir()
+    shutil.rmtree(bundle, ignore_errors=True)
     return bundle
 
 

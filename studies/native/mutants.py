@@ -1,16 +1,16 @@
 """`python -m studies.native.mutants`: which faults in llama.cpp's samplers our cases catch.
 
 Every mutant is a switch in one library (mutate.py). A first pass runs every case without a mutant
-and notes which switches each evaluates. Then each mutant runs, in a process of its own, the cases
-that evaluate its switch, cheapest first, until one does not end as it must; a crash and a case that
-takes too long count as caught and are told apart. What survives must be judged in survivors.toml.
+and notes which switches each evaluates (known.py). Then each mutant runs, in a process of its own,
+the cases that evaluate its switch, cheapest first, until one comes to something else; a crash and
+a case that takes too long count as caught and are told apart. What survives must be judged in
+survivors.toml.
 Results lie in OUTPUT/mutants.jsonl; started again, it goes on with what is not there.
 
 Exit status 1 where a survivor is not judged, or a judgement's mutant is caught.
 """
 
 import argparse
-import ctypes
 import json
 import math
 import os
@@ -25,57 +25,17 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from sampler_parity.harness.backends.llama_cpp import graph
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.mutants.in_process import InProcess
-from sampler_parity.harness.parity.execute import execute, on_backend
-from sampler_parity.harness.parity.releases.meanings import Wanted, wanted_of
-from sampler_parity.harness.protocol.scratch import Scratch
-from sampler_parity.harness.suite.case import Case
-from sampler_parity.harness.suite.file import expand, find_suites
-from sampler_parity.harness.suite.prepared import Prepared, prepare
-from sampler_parity.harness.trie.llama_cpp import Worker
 from studies.native import sources
+from studies.native.known import Known, Switches, known
 from studies.native.mutate import Mutant, Program
 
 COUNT, SEED = 400, 20261122
-SUITES = (("llama.cpp", ("parity", "grammar", "generate")), ("llama.cpp/graph", ("graph",)))
 JUDGED = Path(__file__).parent / "survivors.toml"
 # What a case may take with a mutant, of its time without one, in seconds of the processor: another
 # load of the machine makes no timeout. A process that waits for nothing is ended by the clock.
 SLOWER, AT_LEAST_S, WAITS_S = 20.0, 2.0, 120.0
-
-
-class Native(InProcess):
-    """A worker in this process. scratch: of its own, for it is inherited by every mutant."""
-
-    def __init__(self, name: str, worker: Any) -> None:
-        self.name, self.timeout_s, self.scratch, self.worker = name, 600.0, Scratch(), worker
-
-
-@dataclass
-class Known:
-    """A case with what the reference wants, worked out once; seconds without a mutant, and the
-    switches that it evaluates. wanted: None for what is decoded, which is judged as it runs."""
-
-    case: Case
-    backend: InProcess
-    ready: Prepared | None
-    wanted: Wanted | None
-    seconds: float = 0.0
-    reached: frozenset[int] = frozenset()
-
-    def passes(self) -> bool:
-        required = self.case.required(self.backend.name)
-        if self.ready is None or self.wanted is None:
-            result = execute(self.case, [self.backend]).backends[self.backend.name]
-        else:
-            result = on_backend(self.ready, self.wanted, self.backend, None)
-        return result.verdict in required
 
 
 @dataclass(frozen=True)
@@ -92,6 +52,7 @@ class Outcome:
 def main() -> int:
     parser = argparse.ArgumentParser("studies.native.mutants", description=__doc__)
     parser.add_argument("-o", "--output", type=Path, default=Path("bundles/native-mutants"))
+    parser.add_argument("--bundles", type=Path, default=Path("bundles/native-coverage/bundles"))
     parser.add_argument("--count", type=int, default=COUNT)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--for", dest="minutes", type=float, default=60.0, help="minutes")
@@ -99,7 +60,7 @@ def main() -> int:
     folder = asked.output.resolve()
     try:
         program, library = made(folder)
-        switches, cases = known(library, len(program.mutants))
+        switches, cases = known(library, len(program.mutants), asked.bundles)
         reached = sorted(frozenset().union(*(one.reached for one in cases)))
         chosen = sample(program.mutants, reached, asked.count, asked.seed)
         print(f"{len(program.mutants)} mutants, {len(reached)} reached, {len(chosen)} chosen")
@@ -127,53 +88,6 @@ def made(folder: Path) -> tuple[Program, Path]:
         source.write_bytes(text)
         sources.build(build, [source], ["-O2", f"-I{tree / 'src'}"], tree)
     return program, build
-
-
-class Switches:
-    """The two variables of a library in this process: the mutant that is on, what was evaluated."""
-
-    def __init__(self, library: ctypes.CDLL, n: int) -> None:
-        self._on = ctypes.c_int.in_dll(library, "native_mutant")
-        self._reached = (ctypes.c_ubyte * (n + 2)).in_dll(library, "native_reached")
-
-    def turn_on(self, number: int) -> None:
-        self._on.value = number
-
-    def forget(self) -> None:
-        ctypes.memset(self._reached, 0, len(self._reached))
-
-    def reached(self) -> frozenset[int]:
-        return frozenset(np.flatnonzero(np.ctypeslib.as_array(self._reached)).tolist())
-
-
-def known(build: Path, n: int) -> tuple[Switches, list[Known]]:
-    """Every quick case, which passes without a mutant, with the switches that it evaluates.
-
-    Left out: those that end the process, as they must. Raises InputError.
-    """
-    native = Worker(str(build), "v0.5.0")
-    in_graph = graph.Worker.__new__(graph.Worker)
-    in_graph.native = native  # one library, so that a switch is turned on for both
-    backends = {
-        name: Native(name, w) for name, w in (("llama.cpp", native), ("llama.cpp/graph", in_graph))
-    }
-    switches = Switches(native.library._library, n)
-    cases = []
-    for name, suites in SUITES:
-        every = [case for file in find_suites(list(suites)) for case in expand(file, "quick")]
-        for case in every:
-            if "crashed" in case.required(name):
-                continue
-            ready = prepare(case) if case.kind in ("stages", "draws") else None
-            one = Known(case, backends[name], ready, wanted_of(ready) if ready else None)
-            switches.forget()
-            start = time.process_time()
-            if not one.passes():
-                raise InputError(case.id, "does not pass without a mutant")
-            one.seconds = time.process_time() - start
-            one.reached = switches.reached()
-            cases.append(one)
-    return switches, cases
 
 
 def sample(
@@ -240,7 +154,7 @@ def try_one(mutant: Mutant, cases: list[Known], switches: Switches) -> Outcome:
     late = not ended or (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU)
     of = "timeout" if late else "crashed" if os.WIFSIGNALED(status) else ""
     of = of or {0: "survived", 1: "caught"}.get(os.waitstatus_to_exitcode(status), "crashed")
-    last = cases[said].case.id if of != "survived" else ""
+    last = cases[said].id if of != "survived" else ""
     return Outcome(mutant.name, of, last, seconds, said + 1)
 
 

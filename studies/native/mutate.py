@@ -5,6 +5,7 @@ in its place computes the same as before unless `native_mutant`, a variable of t
 its number; mutants.h has the switches. Positions come from clang's syntax tree.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,20 +28,16 @@ WITHOUT_EFFECT = ("ggml_set_name", "ggml_format_name", "reserve(", "delete ")
 
 @dataclass(frozen=True)
 class Mutant:
-    """what: `<` to `<=`, in words that a person reads. first: of the mutants of one switch."""
+    """name: function, text of the line and what is changed there, so that it stays when others come
+    or go. first: of the mutants of one switch."""
 
     number: int
     line: int
     column: int
     function: str
     what: str
-    text: str
+    name: str
     first: bool = True
-
-    @property
-    def name(self) -> str:
-        """A name that stays when other lines change: function, source text and what is changed."""
-        return f"{self.function}: {self.text}: {self.what}"
 
 
 class Program:
@@ -54,6 +51,7 @@ class Program:
         self.code = source.read_bytes()
         self.lines = self.code.decode().splitlines()
         self.mutants: list[Mutant] = []
+        self._named: Counter[str] = Counter()
         self.edits: list[tuple[int, int, str]] = []
         for function in _functions(_parse(source, includes), source):
             self.function = _name_of(function)
@@ -143,6 +141,8 @@ class Program:
             return
         whole = kind == "INTEGER_LITERAL"
         whats = [f"`{text}` + 1", f"`{text}` - 1"] if whole else [f"`{text}` + 1", f"`{text}` / 2"]
+        if text.startswith("0.0"):
+            whats = whats[:1]  # half of it is it
         if first := self._new(node, whats):
             name = "mutant_whole" if whole else "mutant_number"
             self._insert(start, end, f"{name}({first}, ")
@@ -203,7 +203,12 @@ class Program:
         first = len(self.mutants) + 1
         text = self.lines[line - 1].strip()
         for i, what in enumerate(whats):
-            self.mutants.append(Mutant(first + i, line, column, self.function, what, text, i == 0))
+            name = f"{self.function}: {text}: {what}"
+            self._named[name] += 1
+            if self._named[name] > 1:
+                name += f" ({self._named[name]})"
+            mutant = Mutant(first + i, line, column, self.function, what, name, i == 0)
+            self.mutants.append(mutant)
         return first
 
     def _plain(self, node: Any) -> bool:

@@ -1,6 +1,8 @@
 """docs/findings.md: what the findings say beyond what a suite case can hold."""
 
 import re
+import subprocess
+import sys
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -30,6 +32,38 @@ def _tokens_after_clone(chain: list[dict[str, dict[str, object]]]) -> tuple[list
         draw(original)
     clone = original.clone()
     return [draw(original) for _ in range(8)], [draw(clone) for _ in range(8)]
+
+
+INFILL = """
+import sys
+from pathlib import Path
+import numpy as np
+from sampler_parity.harness.backends.llama_cpp.worker import Worker
+from sampler_parity.harness.inputs import vocabularies
+
+vocabularies._MERGED = ["q" * int(sys.argv[2])]
+path = Path(sys.argv[1])
+vocabularies.write_bpe(path)
+worker = Worker()
+row = np.zeros(len(vocabularies.read_vocab(path)), np.float32)
+row[-3:] = -np.inf  # the ends of generation, which would be all that is left
+candidates = worker.candidates(row)
+worker.build([{"infill": {}}], len(candidates.data), str(path)).apply(0, candidates)
+print("alive")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("longest", "ends"), [(512, False), (513, True)])
+def test_infill_ends_the_process_on_a_token_of_more_than_512_bytes(
+    tmp_path: Path, longest: int, ends: bool
+) -> None:
+    command = [sys.executable, "-c", INFILL, str(tmp_path / "vocab.gguf"), str(longest)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert ("std::length_error" in done.stderr, done.stdout.strip()) == (
+        ends,
+        "" if ends else "alive",
+    )
 
 
 def test_adaptive_p_clone_draws_other_tokens_than_its_original() -> None:

@@ -142,7 +142,7 @@ def test_dry_finds_string_breakers_in_tokens() -> None:
     """ "ab" is in ab and xab; a and xa end with its beginning, and b completes them."""
     assert breaker_sequences(["ab"], VOCAB) == {2: {()}, 3: {()}, 0: {(1,)}, 4: {(1,)}}
     assert breaker_sequences(["\n"], VOCAB) == {5: {()}}
-    assert breaker_sequences(["", "\0a"], VOCAB) == {}
+    assert breaker_sequences(["", "\0a", None], VOCAB) == {}
 
 
 def test_dry_cuts_a_string_breaker_after_40_bytes_and_20_tokens() -> None:

@@ -109,6 +109,22 @@ def test_random_patterns_trigger_where_std_regex_does() -> None:
     assert awake > 100
 
 
+def test_words_wake_the_grammar_where_their_text_stands() -> None:
+    words, grammar = ["x", "a."], 'root ::= ("x" | "a.") "b"*'
+    chain = GrammarLazyPatterns(grammar, vocab=VOCAB, trigger_words=words)
+    for token in b"aab":
+        chain.accept(token)
+    assert chain.awaiting  # "a." is no pattern
+    for token in b"xb":
+        chain.accept(token)
+    assert not chain.awaiting
+    chain.reset()
+    for token in b"aba.":
+        assert chain.awaiting
+        chain.accept(token)
+    assert not chain.awaiting
+
+
 def test_reset_sleeps_again_and_a_clone_stays_awake() -> None:
     chain = GrammarLazyPatterns('root ::= "a" "b"', "root", ["a"], [], VOCAB)
     chain.accept(97)
@@ -127,6 +143,8 @@ def test_reset_sleeps_again_and_a_clone_stays_awake() -> None:
         ({"trigger_patterns": ["("]}, "trigger_patterns: '\\('"),
         ({"trigger_tokens": 1}, "trigger_tokens must be a list, got 1"),
         ({"trigger_tokens": ["a"]}, "trigger_tokens must be an integer"),
+        ({"trigger_words": "a"}, "trigger_words must be a list of strings, got 'a'"),
+        ({"trigger_words": ["a"], "trigger_patterns": ["b"]}, "trigger_words stand in place of"),
     ],
 )
 def test_bad_triggers_are_refused(parameters: dict[str, object], message: str) -> None:

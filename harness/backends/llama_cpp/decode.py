@@ -54,19 +54,20 @@ class Context:
     """A llama_context with `sequences` sequences of at most n_tokens each.
 
     chains: of each sequence a llama_sampler_chain to put into its graph, which must live as long.
+    outputs: of one sequence in one batch, at most, where it is sampled in the graph.
     """
 
     def __init__(
         self, model: Model, n_tokens: int, threads: int = 1, chains: list[int] | None = None,
-        sequences: int = 1,
+        sequences: int = 1, outputs: int = 1,
     ) -> None:  # fmt: skip
         self.model, self.library, self.pointer = model, model.library, 0
         params = self.library.llama_context_default_params()
         params.n_ctx = params.n_batch = n_tokens * sequences
         params.n_seq_max = sequences
         params.n_threads = params.n_threads_batch = threads
-        if sequences > 1:  # in the graph there is a sampler for every output that may be
-            params.n_outputs_max, params.n_outputs_max_per_seq = sequences, 1
+        if sequences > 1 or outputs > 1:  # in the graph each output that may be has a sampler
+            params.n_outputs_max, params.n_outputs_max_per_seq = sequences * outputs, outputs
         samplers = (SequenceSampler * sequences)(
             *(SequenceSampler(i, chain) for i, chain in enumerate(chains or []))
         )

@@ -236,12 +236,13 @@ class Libllama:
         rows = SIGNATURES.get(sampler, ())
         return any(hasattr(self._library, f"llama_sampler_init_{row.symbol}") for row in rows)
 
-    def initializer(self, sampler: str) -> tuple[Signature, Any]:
-        """What makes a sampler, and what it takes. Raises Unsupported where the build lacks the
-        sampler, or it is not known how its release takes it."""
+    def initializer(self, sampler: str, other: Signature | None = None) -> tuple[Signature, Any]:
+        """What makes a sampler, and what it takes. other: in place of the usual one. Raises
+        Unsupported where the build lacks the sampler, or it is not known how its release takes it.
+        """
         if not self.has(sampler):
             raise Unsupported(f"this build of llama.cpp has no sampler {sampler}")
-        taken = signature(sampler, self.release)
+        taken = other or signature(sampler, self.release)
         function = getattr(self._library, f"llama_sampler_init_{taken.symbol}")
         function.restype = c_void_p
         function.argtypes = [ARGUMENTS[name] for name in taken.arguments]

@@ -64,6 +64,8 @@ ARGUMENTS: dict[str, Any] = {
     "grammar_root": c_char_p,
     "trigger_patterns": POINTER(c_char_p),
     "num_trigger_patterns": c_size_t,
+    "trigger_words": POINTER(c_char_p),
+    "num_trigger_words": c_size_t,
     "trigger_tokens": POINTER(c_int32),
     "num_trigger_tokens": c_size_t,
 }
@@ -137,6 +139,11 @@ SIGNATURES: dict[str, tuple[Signature, ...]] = {
         "grammar_lazy_patterns", "vocab", *_GRAMMAR, *_TRIGGERS, since="b5590"
     ),
 }
+
+# grammar_lazy_patterns of trigger words: deprecated, but there
+LAZY_BY_WORDS = Signature(
+    "grammar_lazy", ("vocab", *_GRAMMAR, "trigger_words", "num_trigger_words", *_TRIGGERS[2:])
+)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from sampler_parity.harness.backends.llama_cpp.libllama import (
     default_folder,
 )
 from sampler_parity.harness.backends.llama_cpp.signatures import (
+    LAZY_BY_WORDS,
     NEWEST,
     SIGNATURES,
     LogitBias,
@@ -170,7 +171,8 @@ class Worker:
 
     def _init(self, stage: dict[str, dict[str, Any]], n_vocab: int, vocab: str | None) -> int:
         ((name, parameters),) = stage.items()
-        taken, initialize = self.library.initializer(name)
+        by_words = LAZY_BY_WORDS if parameters.get("trigger_words") else None
+        taken, initialize = self.library.initializer(name, by_words)
         values = _FIXED | {"n_vocab": n_vocab} | parameters | _arrays(parameters)
         if "vocab" in taken.arguments:
             values["vocab"] = self._vocab(vocab) if vocab else None
@@ -251,9 +253,11 @@ def _arrays(parameters: dict[str, Any]) -> dict[str, Any]:
     arrays: dict[str, Any] = {}
     if "seq_breakers" in parameters:
         breakers = parameters["seq_breakers"]
-        if not all(isinstance(breaker, str) for breaker in breakers):
+        if not all(isinstance(breaker, str | None) for breaker in breakers):
             raise Unsupported("llama.cpp's C interface takes DRY sequence breakers as strings only")
-        strings = (ctypes.c_char_p * len(breakers))(*(b.encode() for b in breakers))
+        strings = (ctypes.c_char_p * len(breakers))(
+            *(None if b is None else b.encode() for b in breakers)
+        )
         arrays |= {"seq_breakers": strings, "num_breakers": len(breakers)}
     if "logit_bias" in parameters:
         pairs = [LogitBias(token, bias) for token, bias in parameters["logit_bias"]]
@@ -261,10 +265,11 @@ def _arrays(parameters: dict[str, Any]) -> dict[str, Any]:
     for text in ("grammar_str", "grammar_root"):
         if text in parameters:
             arrays[text] = parameters[text].encode()
-    if "trigger_patterns" in parameters:
-        patterns = [pattern.encode() for pattern in parameters["trigger_patterns"]]
-        strings = (ctypes.c_char_p * len(patterns))(*patterns)
-        arrays |= {"trigger_patterns": strings, "num_trigger_patterns": len(patterns)}
+    for texts in ("trigger_patterns", "trigger_words"):
+        if texts in parameters:
+            encoded = [text.encode() for text in parameters[texts]]
+            strings = (ctypes.c_char_p * len(encoded))(*encoded)
+            arrays |= {texts: strings, f"num_{texts}": len(encoded)}
     if "trigger_tokens" in parameters:
         tokens = parameters["trigger_tokens"]
         array = (ctypes.c_int32 * len(tokens))(*tokens)

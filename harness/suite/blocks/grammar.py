@@ -51,6 +51,7 @@ class Grammars(BaseModel):
     root: str = "root"
     trigger_patterns: list[str] = []
     trigger_tokens: list[int] = []
+    trigger_words: list[str] = []
     accepted: list[Text] = []
     rejected: list[Text] = []
     walks: int = Field(default=0, ge=0)
@@ -125,7 +126,9 @@ class Grammars(BaseModel):
 
     def _chain(self) -> ChainSpec:
         parameters: dict[str, Any] = {"grammar_str": self.grammar, "grammar_root": self.root}
-        if not (self.trigger_patterns or self.trigger_tokens):
+        if self.trigger_words:
+            parameters |= {"trigger_words": self.trigger_words}
+        elif not (self.trigger_patterns or self.trigger_tokens):
             return [{"grammar": parameters}]
         parameters |= {
             "trigger_patterns": self.trigger_patterns,
