@@ -2,7 +2,7 @@
 
 A file for each sampler, found by its name; chain.py for faults between the samplers, capacities.py
 for what is right up to a size, shared.py for state that is of no instance, rare.py for
-what is wrong once in a long while.
+what is wrong once in a long while, conventions.py for exact equality, NaN and +inf.
 adapters.py holds whole adapters that break the protocol; it is not imported here because it is run
 as a program.
 """
@@ -15,7 +15,7 @@ from sampler_parity.reference import ALL_SAMPLERS
 
 _FILES = [
     name
-    for name in (*ALL_SAMPLERS, "chain", "capacities", "shared", "rare")
+    for name in (*ALL_SAMPLERS, "chain", "capacities", "shared", "rare", "conventions")
     if find_spec(f"{__name__}.{name}")
 ]
 
