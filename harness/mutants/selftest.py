@@ -28,6 +28,7 @@ from sampler_parity.harness.mutants.adapters import ADAPTERS, TRIGGER, Adapter, 
 from sampler_parity.harness.mutants.in_process import InProcess
 from sampler_parity.harness.mutants.parts import PARTS, Part
 from sampler_parity.harness.parity.execute import execute
+from sampler_parity.harness.parity.late import Charges
 from sampler_parity.harness.processes.pool import Died, Pool
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.process import BackendProcess
@@ -204,14 +205,17 @@ def try_adapter(adapter: Adapter, timeout_s: float = HANG_TIMEOUT_S) -> AdapterR
     backend = BackendProcess(adapter.name, command)
     if adapter.on_hello and adapter.verdict == "timeout":
         backend.start_timeout_s = timeout_s
-    verdicts: list[Verdict] = []
+    charges, results = Charges([backend]), []
     try:
         for case in trial_cases():
             hangs = adapter.verdict == "timeout" and case.logits.n == TRIGGER
             backend.timeout_s = timeout_s if hangs else CASE_TIMEOUT_S
-            verdicts.append(execute(case, [backend]).backends[adapter.name].verdict)
+            results.append(execute(case, [backend]))
+            charges.case_ended()
+        charged = charges.put_on(results)
     finally:
         backend.close()
+    verdicts = [result.backends[adapter.name].verdict for result in charged]
     others = adapter.verdict if adapter.on_hello else "identical"
     return AdapterResult(
         name=f"adapter/{adapter.name}",

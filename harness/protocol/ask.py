@@ -6,18 +6,21 @@ scratch file. All raise BackendFailure: `unsupported` for what hello does not cl
 reply that breaks the protocol, which ends the backend.
 """
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.interface import Backend, BackendFailure
+from sampler_parity.harness.protocol.interface import Backend, BackendFailure, NotAsked
 from sampler_parity.harness.protocol.measured import Measured
 
 Row = NDArray[np.float32]
+P = ParamSpec("P")
+T = TypeVar("T")
 
 # What a backend that does not claim a capability is said to do.
 _WITHOUT = {
@@ -103,6 +106,20 @@ def claim(backend: Backend, capability: str, chain: p.ChainSpec | None = None) -
     return hello
 
 
+def _asked_again(function: Callable[P, T]) -> Callable[P, T]:
+    """From the start where the process broke before it took the request: rows may be lost."""
+
+    @functools.wraps(function)
+    def asked(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return function(*args, **kwargs)
+        except NotAsked:
+            return function(*args, **kwargs)
+
+    return asked
+
+
+@_asked_again
 def run(
     backend: Backend,
     setting: Setting,
@@ -152,6 +169,7 @@ def run(
     )
 
 
+@_asked_again
 def draws(
     backend: Backend,
     setting: Setting,
@@ -182,6 +200,7 @@ def draws(
     return Drawn(_written(backend, out, n, np.int32), reply.ns)
 
 
+@_asked_again
 def time(backend: Backend, setting: Setting, row: Row, repetitions: int) -> p.TimeReply:
     """Nanoseconds of each application of the chain to the row."""
     claim(backend, "time", setting.chain)
@@ -193,6 +212,7 @@ def time(backend: Backend, setting: Setting, row: Row, repetitions: int) -> p.Ti
     return reply
 
 
+@_asked_again
 def decode(backend: Backend, model: str, n_vocab: int, tokens: list[int]) -> Row:
     """The logits after every token: float32[len(tokens), n_vocab]. rejected: one is missing."""
     claim(backend, "decode")
@@ -202,6 +222,7 @@ def decode(backend: Backend, model: str, n_vocab: int, tokens: list[int]) -> Row
     return _logits(backend, len(tokens), n_vocab, "after token")
 
 
+@_asked_again
 def tokenize(backend: Backend, model: str, texts: list[str]) -> p.TokenizeReply:
     """The tokens of each text, and what the model says of itself."""
     claim(backend, "capture")
@@ -212,6 +233,7 @@ def tokenize(backend: Backend, model: str, texts: list[str]) -> p.TokenizeReply:
     return reply
 
 
+@_asked_again
 def capture(backend: Backend, request: p.CaptureRequest) -> Row:
     """The logits at the positions asked for. NaN where the model gives it, or one is missing."""
     claim(backend, "capture")
@@ -222,12 +244,14 @@ def capture(backend: Backend, request: p.CaptureRequest) -> Row:
     return rows.reshape(n, request.n_vocab)
 
 
+@_asked_again
 def devices(backend: Backend) -> list[p.Device]:
     """The devices of a build, and which of them run here."""
     claim(backend, "devices")
     return backend.ask(p.DevicesRequest(), p.DevicesReply).devices
 
 
+@_asked_again
 def generate(backend: Backend, request: p.GenerateRequest) -> Generated:
     """The tokens, and the logits that they were sampled from. rejected: a row is missing."""
     hello = claim(backend, "generate", request.chain)
@@ -252,6 +276,7 @@ def generate(backend: Backend, request: p.GenerateRequest) -> Generated:
     return Generated(reply, _logits(backend, n, request.n_vocab, "of step"), handed_back)
 
 
+@_asked_again
 def throughput(backend: Backend, request: p.ThroughputRequest) -> p.ThroughputReply:
     """Nanoseconds of decoding many sequences at once, step by step."""
     claim(backend, "throughput", request.chain)
@@ -261,6 +286,7 @@ def throughput(backend: Backend, request: p.ThroughputRequest) -> p.ThroughputRe
     return reply
 
 
+@_asked_again
 def skip_ratio(backend: Backend, request: p.SkipRatioRequest, timeout_s: float) -> Measured:
     """What a token trie saves. It takes more than one request's time, so the time is said."""
     claim(backend, "skip_ratio")

@@ -29,6 +29,13 @@ class BackendFailure(Exception):  # noqa: N818 - a verdict
         return str(self.args[1])
 
 
+class NotAsked(BackendFailure):
+    """The process broke before it took the request, for which an earlier one pays: ask again."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("crashed", message)
+
+
 class Backend(Protocol):
     """What is asked. scratch: the file that it shares with us."""
 

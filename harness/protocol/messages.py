@@ -32,7 +32,13 @@ Tokens = Annotated[list[int], FailFast()]
 Times = Annotated[list[int], FailFast()]
 
 
-class HelloRequest(Message):
+class Numbered(Message):
+    """number: of a request, for a backend that claims `numbers`; its reply repeats it."""
+
+    number: int | None = None
+
+
+class HelloRequest(Numbered):
     """First request. The scratch file lies at this path for the life of the process."""
 
     do: Literal["hello"] = "hello"
@@ -40,7 +46,7 @@ class HelloRequest(Message):
     scratch: str
 
 
-class HelloReply(Message):
+class HelloReply(Numbered):
     """protocol: the version that the backend speaks. One that does not say speaks version 1.
 
     samplers: those that it can be asked for. uncallable: those that it has and that cannot be asked
@@ -58,6 +64,7 @@ class HelloReply(Message):
             Literal[
                 "run", "draws", "time", "decode", "generate", "throughput", "skip_ratio",
                 "in_graph", "whole_chain", "uniforms", "devices", "capture", "no_stages",
+                "numbers",
             ]
         ],
         FailFast(),
@@ -87,7 +94,7 @@ class Rows(Message):
     n: int = Field(ge=0)
 
 
-class RunRequest(Message):
+class RunRequest(Numbered):
     """Build the chain, accept the history, take the steps.
 
     With detail "stages" the backend writes the candidates after every stage of every step to the
@@ -122,7 +129,7 @@ class StageResult(Message):
 Stages = Annotated[list[StageResult], FailFast()]
 
 
-class RunReply(Message):
+class RunReply(Numbered):
     """tokens: the selected token of each step or null. stages: step by step, stage by stage."""
 
     ok: Literal[True] = True
@@ -131,7 +138,7 @@ class RunReply(Message):
     ns: int = Field(default=0, description="nanoseconds inside the backend's own sampler calls")
 
 
-class DrawsRequest(Message):
+class DrawsRequest(Numbered):
     """n tokens, each drawn from the same row by the same chain without accepting; int32 at out.
 
     filters_once: nothing but the draw of the last stage differs from draw to draw, so all else may
@@ -152,12 +159,12 @@ class DrawsRequest(Message):
     uniforms: int | None = Field(default=None, ge=0)
 
 
-class DrawsReply(Message):
+class DrawsReply(Numbered):
     ok: Literal[True] = True
     ns: int = 0
 
 
-class TimeRequest(Message):
+class TimeRequest(Numbered):
     """Apply the chain to fresh candidates `repetitions` times and time each application."""
 
     do: Literal["time"] = "time"
@@ -169,7 +176,7 @@ class TimeRequest(Message):
     repetitions: int = Field(gt=0)
 
 
-class TimeReply(Message):
+class TimeReply(Numbered):
     """ns: of each application, without the making of candidates, which setup_ns holds."""
 
     ok: Literal[True] = True
@@ -177,7 +184,7 @@ class TimeReply(Message):
     setup_ns: Times = []
 
 
-class DecodeRequest(Message):
+class DecodeRequest(Numbered):
     """Decode tokens with a model, in one batch, from an empty context.
 
     The logits after every position are written at `out`: float32[len(tokens), n_vocab].
@@ -190,11 +197,11 @@ class DecodeRequest(Message):
     out: int = Field(ge=0)
 
 
-class DecodeReply(Message):
+class DecodeReply(Numbered):
     ok: Literal[True] = True
 
 
-class TokenizeRequest(Message):
+class TokenizeRequest(Numbered):
     """Token ids of texts: special tokens parsed, begin-of-text added as the model says."""
 
     do: Literal["tokenize"] = "tokenize"
@@ -202,7 +209,7 @@ class TokenizeRequest(Message):
     texts: list[str]
 
 
-class TokenizeReply(Message):
+class TokenizeReply(Numbered):
     """tokens: of each text; none where the model makes none of it. n_context: as it was trained."""
 
     ok: Literal[True] = True
@@ -211,7 +218,7 @@ class TokenizeReply(Message):
     n_context: int
 
 
-class CaptureRequest(Message):
+class CaptureRequest(Numbered):
     """Decode tokens with a model one at a time, by so many threads, from an empty context.
 
     The logits after the tokens at `positions`, which rise, are written at `out`:
@@ -228,11 +235,11 @@ class CaptureRequest(Message):
     out: int = Field(ge=0)
 
 
-class CaptureReply(Message):
+class CaptureReply(Numbered):
     ok: Literal[True] = True
 
 
-class DevicesRequest(Message):
+class DevicesRequest(Numbered):
     """Which devices of a build run here. The build is an argument of the backend's command."""
 
     do: Literal["devices"] = "devices"
@@ -246,12 +253,12 @@ class Device(Message):
     about: Words = ""
 
 
-class DevicesReply(Message):
+class DevicesReply(Numbered):
     ok: Literal[True] = True
     devices: Annotated[list[Device], FailFast()]
 
 
-class GenerateRequest(Message):
+class GenerateRequest(Numbered):
     """Decode a prompt with a model, then n_tokens times: sample, accept, decode.
 
     The chain accepts the prompt first. Generation does not stop at an end-of-text token. The logits
@@ -267,7 +274,7 @@ class GenerateRequest(Message):
     out: int = Field(ge=0)
 
 
-class GenerateReply(Message):
+class GenerateReply(Numbered):
     ok: Literal[True] = True
     tokens: Tokens
     ns: int = Field(default=0, description="nanoseconds inside the backend's own sampler calls")
@@ -277,7 +284,7 @@ class GenerateReply(Message):
     )
 
 
-class ThroughputRequest(Message):
+class ThroughputRequest(Numbered):
     """Decode with a model as many sequences at once as asked for, and time the parts.
 
     Each sequence has a chain of its own, which accepts the prompt. The prompt of all sequences is
@@ -294,7 +301,7 @@ class ThroughputRequest(Message):
     sequences: int = Field(gt=0)
 
 
-class ThroughputReply(Message):
+class ThroughputReply(Numbered):
     """Nanoseconds. sample_ns, decode_ns: of each step, all sequences together.
 
     in_graph: how many of the first stages ran in the model's graph.
@@ -307,7 +314,7 @@ class ThroughputReply(Message):
     in_graph: int = 0
 
 
-class SkipRatioRequest(Message):
+class SkipRatioRequest(Numbered):
     """Generate one of the leaves after each prompt, held to them by a token trie and by a grammar.
 
     Each prompt in each way, rounds times, in an order drawn from the seed; one round more warms up.
@@ -323,16 +330,16 @@ class SkipRatioRequest(Message):
     delay_ms: float = Field(default=0, ge=0)
 
 
-class SkipRatioReply(Message):
+class SkipRatioReply(Numbered):
     ok: Literal[True] = True
     measured: Measured
 
 
-class ByeRequest(Message):
+class ByeRequest(Numbered):
     do: Literal["bye"] = "bye"
 
 
-class ErrorReply(Message):
+class ErrorReply(Numbered):
     """The backend goes on; this request had no result."""
 
     ok: Literal[False] = False
@@ -395,4 +402,7 @@ def numbers(value: Any) -> Any:
 
 
 def to_line(message: BaseModel) -> str:
-    return json.dumps(plain(message.model_dump()), allow_nan=False, separators=(",", ":"))
+    data = message.model_dump()
+    if data.get("number", 0) is None:  # older backends may know no such key
+        del data["number"]
+    return json.dumps(plain(data), allow_nan=False, separators=(",", ":"))

@@ -9,9 +9,23 @@ import os
 import selectors
 import sys
 import time
+from dataclasses import dataclass, field
 from typing import IO
 
 _POLL_S = 0.001
+
+
+@dataclass(frozen=True)
+class Deadline:
+    """The end of the time that a request has."""
+
+    timeout_s: float
+    _begun: float = field(default_factory=time.monotonic)
+
+    def left(self) -> float:
+        """Seconds; negative once it is over."""
+        return self._begun + self.timeout_s - time.monotonic()
+
 
 if sys.platform == "win32":
     import _winapi
@@ -37,7 +51,15 @@ if sys.platform == "win32":
         """Always: not to be known in advance."""
         return True
 
+    def unread(pipe: IO[bytes]) -> int:
+        """Bytes that were written and not read by the other side; 0: not known."""
+        return 0
+
 else:
+    import array
+    import contextlib
+    import fcntl
+    import termios
 
     def prepare(pipe: IO[bytes]) -> None:
         """Reads and writes take what there is and do not wait."""
@@ -50,6 +72,13 @@ else:
     def wait_writable(pipe: IO[bytes], timeout_s: float) -> bool:
         """Whether the pipe takes bytes within this time."""
         return _select(pipe, selectors.EVENT_WRITE, timeout_s)
+
+    def unread(pipe: IO[bytes]) -> int:
+        """Bytes that were written and not read by the other side; 0 where it is not known."""
+        count = array.array("i", [0])
+        with contextlib.suppress(OSError):
+            fcntl.ioctl(pipe.fileno(), termios.FIONREAD, count)
+        return count[0]
 
     def _select(pipe: IO[bytes], event: int, timeout_s: float) -> bool:
         with selectors.PollSelector() as selector:  # epoll would need three more system calls

@@ -6,17 +6,16 @@ Life of a connection, and which failure belongs to which step:
   request  the process dies, prints what is no reply, stays silent -> crashed, timeout
            it answers {"ok": false}                             -> unsupported, rejected
            its reply does not fit the request, or more follows  -> crashed
-After crashed and timeout the process is killed and the next request starts a new one, as it does
-where a process died or printed something between two requests: the next case must not pay for it.
+After crashed and timeout the process is killed and the next request starts a new one. What happens
+after a good reply (another line, the end of the process, harm to the scratch file) is put down in
+`late` with the number of the request that had the reply: the next case does not pay for it.
 """
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
 import tempfile
-import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,18 +26,24 @@ from sampler_parity.harness.processes.groups import Group
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol import pipes
 from sampler_parity.harness.protocol.environment import small
-from sampler_parity.harness.protocol.interface import BackendFailure, R
+from sampler_parity.harness.protocol.interface import BackendFailure, NotAsked, R
 from sampler_parity.harness.protocol.limits import reply_bytes
+from sampler_parity.harness.protocol.pipes import Deadline
+from sampler_parity.harness.protocol.replies import OtherVersion, checked, parsed
 from sampler_parity.harness.protocol.scratch import Scratch
 
 START_TIMEOUT_S = 60.0
 _LAST_WORDS = 2000  # bytes of stderr that are looked at
-_DIGITS = 18  # of a whole number: no count, place or time needs more, and any reader holds it
+_SHOWN = 200  # bytes of what is no reply
 
 
 @dataclass
 class BackendProcess:
-    """A backend by the command that runs it. Starts on the first request."""
+    """A backend by the command that runs it. Starts on the first request.
+
+    asked: how many requests were sent, and so the number of the last. late: what happened after a
+    good reply, by the number of its request.
+    """
 
     name: str
     command: list[str]
@@ -46,6 +51,10 @@ class BackendProcess:
     start_timeout_s: float = START_TIMEOUT_S
     scratch: Scratch = field(default_factory=Scratch)
     starts: int = 0
+    asked: int = 0
+    late: list[tuple[int, str]] = field(default_factory=list)
+    _first: int = 0
+    _sent: int = 0
     _group: Group | None = None
     _errors: Any = None
     _buffer: bytearray = field(default_factory=bytearray)
@@ -53,15 +62,24 @@ class BackendProcess:
 
     def hello(self) -> p.HelloReply:
         """What the backend says of itself; starts it if need be. Raises BackendFailure."""
-        if self._process is None or self._hello is None or self._readable(0):
+        self.settle()
+        if self._hello is None:
             self._start()
         assert self._hello is not None
         return self._hello
 
     def ask(self, request: BaseModel, reply: type[R], timeout_s: float | None = None) -> R:
         """Send a request and wait for its reply. Raises BackendFailure."""
+        scratch = self.scratch
         self.hello()
+        if self.scratch is not scratch:
+            raise NotAsked("its rows were in another scratch file")
         return self._exchange(request, reply, timeout_s or self.timeout_s)
+
+    def settle(self, timeout_s: float = 0) -> None:
+        """Whatever came after the last reply, or comes in this time, is put down in `late`."""
+        if self._hello is not None and (problem := self._since(timeout_s)):
+            self._charge(self.asked, problem)
 
     def violation(self, message: str) -> BackendFailure:
         """The failure to raise for a reply that breaks the protocol; ends the process."""
@@ -83,7 +101,7 @@ class BackendProcess:
         """Say bye, end the process, delete the scratch file."""
         if self._process is not None and self._process.poll() is None:
             try:
-                self._send(p.ByeRequest(), _Deadline(1))
+                self._send(p.to_line(p.ByeRequest()).encode() + b"\n", Deadline(1))
                 self._process.wait(1)
             except (OSError, subprocess.TimeoutExpired, BackendFailure):
                 pass
@@ -114,57 +132,90 @@ class BackendProcess:
         pipes.prepare(self._process.stdin)
         pipes.prepare(self._process.stdout)
         self._buffer.clear()
+        self._first = self.asked + 2  # behind the greeting: what comes after that is the next's
         hello = p.HelloRequest(scratch=str(self.scratch.path))
         self._hello = self._exchange(hello, p.HelloReply, self.start_timeout_s)
 
     def _exchange(self, request: BaseModel, reply: type[R], timeout_s: float) -> R:
         """The time holds for all: writing the request, waiting, reading and checking the reply."""
-        deadline = _Deadline(timeout_s)
+        deadline = Deadline(timeout_s)
+        self.asked += 1
+        numbered = self._hello is not None and "numbers" in self._hello.capabilities
+        number = self.asked if numbered else None
+        data = p.to_line(request.model_copy(update={"number": number})).encode() + b"\n"
         try:
-            self._send(request, deadline)
+            self._send(data, deadline)
+            line = self._read_line(deadline, reply_bytes(request))
         except OSError:
             raise self._died() from None
-        line = self._read_line(deadline, reply_bytes(request))
-        if self._buffer:
-            shown = self._buffer[:200].decode(errors="replace")
-            raise self.violation(f"more than one line for one request: {shown!r}")
-        try:
-            answer = _parsed(line)
-            if isinstance(answer, dict) and answer.get("ok") is False:
-                refusal = p.ErrorReply.model_validate(answer)
-                raise BackendFailure(refusal.kind, refusal.message)
-            if reply is p.HelloReply:
-                self._check_version(answer)
-            checked = reply.model_validate(answer)
-        except (ValueError, ValidationError, RecursionError) as error:
-            shown = line[:200].decode(errors="replace")
-            reason = str(error).splitlines()[0]
-            raise self.violation(f"not a reply: {shown!r} ({reason})") from None
+        said = self._said(line, reply, number)
         if deadline.left() < 0:
             raise self._timed_out(deadline)
-        if harm := self.scratch.harm():
-            raise self.violation(harm)
-        return checked
+        if problem := self._more() or self.scratch.harm():
+            raise self.violation(problem)
+        if isinstance(said, p.ErrorReply):
+            raise BackendFailure(said.kind, said.message)
+        return said
 
-    def _check_version(self, greeting: Any) -> None:
-        """Before the rest is read, which another version may word in another way."""
-        version = greeting.get("protocol", 1) if isinstance(greeting, dict) else 1
-        if version != p.PROTOCOL_VERSION:
-            spoken = p.PROTOCOL_VERSION
-            raise self.violation(f"it speaks protocol {version!r}, the harness protocol {spoken}")
+    def _said(self, line: bytes, reply: type[R], number: int | None) -> R | p.ErrorReply:
+        """The reply in a line, if it has this number."""
+        try:
+            answer = parsed(line)
+            if number is not None:
+                self._check_number(answer, number)
+            return checked(answer, reply)
+        except OtherVersion as version:
+            raise self.violation(str(version)) from None
+        except (ValueError, ValidationError, RecursionError) as error:
+            shown = line[:_SHOWN].decode(errors="replace")
+            reason = str(error).splitlines()[0]
+            raise self.violation(f"not a reply: {shown!r} ({reason})") from None
 
-    def _send(self, request: BaseModel, deadline: "_Deadline") -> None:
+    def _check_number(self, answer: Any, number: int) -> None:
+        """A second reply to an earlier request is charged to that one."""
+        said = answer.get("number") if isinstance(answer, dict) else None
+        if type(said) is int and self._first <= said < number:
+            self._charge(said, "a second reply")
+            raise NotAsked("the process replied twice to an earlier request")
+        if said != number:
+            raise ValueError(f"it has the number {said!r}, the request {number}")
+
+    def _charge(self, number: int, problem: str) -> None:
+        """To a request that had its reply, what came after it; ends the process."""
+        if number >= self._first:
+            self.late.append((number, problem))
+        self._kill()
+
+    def _since(self, timeout_s: float) -> str:
+        """What happened after the last reply, or happens in this time: bytes, the end, harm."""
+        assert self._process is not None
+        assert self._process.stdout is not None
+        if self._readable(timeout_s):
+            chunk = os.read(self._process.stdout.fileno(), _SHOWN)
+            if not chunk:
+                return f"ended after its reply: {self._how_it_died()}"
+            self._buffer += chunk
+        return self._more() or self.scratch.harm()
+
+    def _more(self) -> str:
+        shown = self._buffer[:_SHOWN].decode(errors="replace")
+        return f"more than one line for one request: {shown!r}" if shown else ""
+
+    def _send(self, line: bytes, deadline: Deadline) -> None:
         """Write a request. A process that does not read it in time has timed out, too."""
         assert self._process is not None
         assert self._process.stdin is not None
         pipe = self._process.stdin
-        data = memoryview(p.to_line(request).encode() + b"\n")
+        data = memoryview(line)
+        self._sent = 0
         while data:
             if not pipes.wait_writable(pipe, deadline.left()):
                 raise self._timed_out(deadline)
-            data = data[os.write(pipe.fileno(), data) :]
+            written = os.write(pipe.fileno(), data)
+            self._sent += written
+            data = data[written:]
 
-    def _read_line(self, deadline: "_Deadline", limit: int) -> bytes:
+    def _read_line(self, deadline: Deadline, limit: int) -> bytes:
         assert self._process is not None
         assert self._process.stdout is not None
         end = -1
@@ -173,7 +224,7 @@ class BackendProcess:
                 raise self._timed_out(deadline)
             chunk = os.read(self._process.stdout.fileno(), 1 << 20)
             if not chunk:
-                raise self._died()
+                raise BrokenPipeError
             end = chunk.find(b"\n")
             end += len(self._buffer) if end >= 0 else 0
             self._buffer += chunk
@@ -189,23 +240,39 @@ class BackendProcess:
         assert self._process.stdout is not None
         return timeout_s >= 0 and pipes.wait_readable(self._process.stdout, timeout_s)
 
-    def _timed_out(self, deadline: "_Deadline") -> BackendFailure:
+    def _timed_out(self, deadline: Deadline) -> BackendFailure:
+        how = f"no reply within {deadline.timeout_s:g} s"
+        if self._untouched():
+            self._charge(self.asked - 1, "took no other request after its reply")
+            return NotAsked(how)
         self._kill()
-        return BackendFailure("timeout", f"no reply within {deadline.timeout_s:g} s")
+        return BackendFailure("timeout", how)
 
     def _died(self) -> BackendFailure:
+        how = self._how_it_died()
+        if self._untouched():
+            self._charge(self.asked - 1, f"ended after its reply: {how}")
+            return NotAsked(how)
+        return self.violation(how)
+
+    def _untouched(self) -> bool:
+        """Whether the process took nothing of this request, but replied to the one before."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        return self.asked > self._first and pipes.unread(self._process.stdin) >= self._sent
+
+    def _how_it_died(self) -> str:
         assert self._process is not None
         try:
             code = self._process.wait(1)
         except subprocess.TimeoutExpired:
-            return self.violation("closed its stdout")
+            return "closed its pipes" if self._untouched() else "closed its stdout"
         names = {s.value: s.name for s in signal.Signals}
         how = f"exit status {code}" if code >= 0 else f"signal {names.get(-code, -code)}"
         self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - _LAST_WORDS))
         said = self._errors.read(_LAST_WORDS).decode(errors="replace").strip().splitlines()
-        self._kill()
         last = next((line for line in reversed(said) if "ASSERT" in line), said[-1] if said else "")
-        return BackendFailure("crashed", f"{how}: {last}" if last else how)
+        return f"{how}: {last}" if last else how
 
     def _kill(self) -> None:
         """End the process and all that it started, however it ended itself."""
@@ -217,33 +284,3 @@ class BackendProcess:
                 with contextlib.suppress(OSError):
                     stream.close()
         self._group = self._hello = None
-
-
-@dataclass(frozen=True)
-class _Deadline:
-    """The end of the time that a request has."""
-
-    timeout_s: float
-    _begun: float = field(default_factory=time.monotonic)
-
-    def left(self) -> float:
-        """Seconds; negative once it is over."""
-        return self._begun + self.timeout_s - time.monotonic()
-
-
-def _parsed(line: bytes) -> Any:
-    """The JSON of a reply. ValueError for what only some readers of JSON take."""
-    answer = json.loads(line.decode(), parse_int=_whole, parse_constant=_no_json)
-    if b"\\u" in line:
-        json.dumps(answer, ensure_ascii=False).encode()  # half a surrogate pair has no bytes
-    return answer
-
-
-def _whole(digits: str) -> int:
-    if len(digits.lstrip("-")) > _DIGITS:
-        raise ValueError(f"a number of {len(digits)} digits")
-    return int(digits)
-
-
-def _no_json(word: str) -> None:
-    raise ValueError(f"{word} is no JSON")

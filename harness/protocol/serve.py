@@ -23,11 +23,13 @@ from sampler_parity.harness.protocol.scratch import Scratch
 def serve(worker: Worker, replies: Any) -> None:
     scratch: Scratch | None = None
     for line in sys.stdin:
+        number = None
         try:
             request = p.request_adapter.validate_python(p.numbers(json.loads(line)))
         except (ValidationError, json.JSONDecodeError) as error:
             reply: p.Reply | p.ErrorReply = p.ErrorReply(kind="rejected", message=str(error))
         else:
+            number = request.number
             if isinstance(request, p.ByeRequest):
                 return
             if isinstance(request, p.HelloRequest):
@@ -36,7 +38,9 @@ def serve(worker: Worker, replies: Any) -> None:
                 reply = p.ErrorReply(kind="rejected", message=_no_scratch(request))
             else:
                 reply = answer(worker, scratch, request)
-        replies.write(p.to_line(reply) + "\n")
+        if isinstance(reply, p.HelloReply):
+            reply = reply.model_copy(update={"capabilities": [*reply.capabilities, "numbers"]})
+        replies.write(p.to_line(reply.model_copy(update={"number": number})) + "\n")
         replies.flush()
 
 

@@ -26,6 +26,7 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.parity.counterexample import Shrinking
 from sampler_parity.harness.parity.devices import decode_result, measure
 from sampler_parity.harness.parity.execute import execute
+from sampler_parity.harness.parity.late import Charges
 from sampler_parity.harness.parity.releases import drift
 from sampler_parity.harness.parity.repeat import repeated
 from sampler_parity.harness.processes.pool import Died
@@ -71,10 +72,12 @@ def run_chunk(
     artifacts = Path(folder) / "artifacts" if folder else None
     shrinking = _shrinking.setdefault(folder, Shrinking()) if folder else Shrinking()
     results: list[Result] = []
+    charges = Charges(backends)
     for suite, case in cases:
         if case.kind == "logits":
             measured = measure(case, backends, artifacts)
             results.append(measured.model_copy(update={"suite": suite}))
+            charges.case_ended()
             continue
         try:
             result = execute(case, backends, artifacts, releases)
@@ -86,7 +89,8 @@ def run_chunk(
         if not result.ok:
             result = shrinking.small(case, result, backends, releases)
         results.append(result.model_copy(update={"suite": suite}))
-    return results
+        charges.case_ended()
+    return charges.put_on(results)
 
 
 def run_chunk_apart(

@@ -1,0 +1,35 @@
+"""`python -m tests.attack.forked_runs`: runs of the command line, forked from one process.
+
+Each line of JSON on stdin is a request: `{"run": [ARGUMENT, ...], "log": PATH}` starts one in a
+session of its own and prints its process id; `{"wait": PID}` prints how it ended: the exit status,
+or the negative number of a signal. What a run imports is imported once.
+"""
+
+import json
+import os
+import sys
+
+from sampler_parity.harness.cli.app import main
+from sampler_parity.harness.run import run  # noqa: F401 - loaded for those that are forked
+
+
+def child(arguments: list[str], log: str) -> None:
+    os.setsid()
+    file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    for stream in (1, 2):
+        os.dup2(file, stream)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    sys.argv = ["sampler-parity", *arguments]
+    main()
+
+
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "run" in asked:
+        pid = os.fork()
+        if pid == 0:
+            child(asked["run"], asked["log"])
+            sys.exit()
+        print(pid, flush=True)
+    else:
+        print(os.waitstatus_to_exitcode(os.waitpid(asked["wait"], 0)[1]), flush=True)

@@ -1,0 +1,163 @@
+"""Runs that are killed, and what must hold of them; `python -m tests.attack.killing N` kills N.
+
+After every kill nothing of the run lives, its scratch files are gone, and what was recorded still
+is there. At the end the run is finished by `--resume`: no result is missing, twice or another.
+"""
+
+import json
+import os
+import random
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sampler_parity.harness.bundle import bundle
+from tests.support.alive import alive, until
+from tests.support.command_line import ROOT
+
+ADAPTER = [sys.executable, "-I", "-S", str(ROOT / "examples/adapter.py")]
+SUITE = """
+name = "killed"
+[[matrix]]
+id = "many"
+description = "top_k and greedy"
+why = "a run long enough to be killed"
+chain = [{ top_k = { k = "$k" } }, { greedy = {} }]
+vary = { k = [%s] }
+families = ["normal"]
+sizes = [128]
+steps = 2
+"""
+
+
+def suite(folder: Path, cases: int) -> Path:
+    path = folder / "killed.toml"
+    path.write_text(SUITE % ", ".join(map(str, range(1, cases + 1))))
+    return path
+
+
+class Starter:
+    """Starts runs by tests/attack/forked_runs.py."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.attack.forked_runs"],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+
+    def ask(self, **request: object) -> int:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        self.process.stdin.write(json.dumps(request).encode() + b"\n")
+        self.process.stdin.flush()
+        return int(self.process.stdout.readline())
+
+    def close(self) -> None:
+        self.process.communicate()
+
+
+@dataclass
+class Victim:
+    """A run in a folder, begun again after each kill."""
+
+    starter: Starter
+    folder: Path
+    cases: int
+    pid: int = 0
+    recorded: list[bytes] = field(default_factory=list)
+
+    def begin(self) -> None:
+        arguments = ["run", str(suite(self.folder, self.cases)), "-o", str(self.folder / "b")]
+        arguments += ["-b", f"mine={shlex.join(ADAPTER)}", "--resume", "-j", "2"]
+        self.pid = self.starter.ask(run=arguments, log=str(self.folder / "log"))
+
+    def results(self) -> list[bytes]:
+        """The whole lines of cases."""
+        path = self.folder / "b/results.jsonl"
+        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        return [line for line in lines if b'"kind":"case"' in line and line.endswith(b"\n")]
+
+    def until_more(self) -> None:
+        """Until it has recorded something new, or ended."""
+        size = len(self.results())
+        until(lambda: len(self.results()) > size or not alive(self.pid), 60)
+
+    def family(self) -> list[int]:
+        """All its processes."""
+        pids = [self.pid]
+        for pid in pids:
+            pids += children(pid)
+        return pids
+
+    def wait(self) -> int:
+        return self.starter.ask(wait=self.pid)
+
+    def leaves_nothing(self, family: list[int]) -> None:
+        """Raises AssertionError where anything lives or lies about, or a record is gone."""
+        until(lambda: not alive(*family) and not scratch_of(family))
+        lines = self.results()
+        assert lines[: len(self.recorded)] == self.recorded, "a record is gone"
+        self.recorded = lines
+
+    def finish(self) -> Counter[str]:
+        """Run to the end; the verdicts."""
+        self.begin()
+        status = self.wait()
+        assert status in (0, 1), (self.folder / "log").read_text()
+        done = bundle.read_finished(self.folder / "b")
+        assert len({case.id for case in done.cases}) == len(done.cases) == self.cases
+        return Counter(case.backends["mine"].verdict for case in done.cases)
+
+
+def children(pid: int) -> list[int]:
+    try:
+        tasks = [*Path(f"/proc/{pid}/task").iterdir()]
+        return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return []
+
+
+def scratch_of(family: list[int]) -> list[Path]:
+    folders = (Path("/dev/shm"), Path(tempfile.gettempdir()))
+    return [p for f in folders for pid in family for p in f.glob(f"sampler-parity-{pid}-*")]
+
+
+def kill_often(kills: int, seed: int, folder: Path) -> str:
+    """Kill runs at random moments; what was found, in a line. Raises AssertionError."""
+    rng, starter, done, rounds = random.Random(seed), Starter(), 0, 0
+    begun = time.monotonic()
+    while done < kills:
+        rounds += 1
+        (place := folder / str(rounds)).mkdir()
+        victim = Victim(starter, place, cases=600)
+        for _ in range(min(kills - done, 25)):
+            victim.begin()
+            time.sleep(rng.uniform(0, 0.4))
+            family = victim.family()
+            number = rng.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+            for pid in family[: rng.choice([1, 1, 3])]:  # now and then its workers, too
+                hit(pid, number)
+            victim.wait()
+            victim.leaves_nothing(family)
+            done += 1
+        assert set(victim.finish()) == {"identical"}
+    starter.close()
+    return f"{done} kills, {rounds} runs, nothing lost, {time.monotonic() - begun:.0f} s"
+
+
+def hit(pid: int, number: int) -> None:
+    if alive(pid):
+        os.kill(pid, number)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as temporary:
+        print(kill_often(int(sys.argv[1]), int(sys.argv[2]), Path(temporary)))

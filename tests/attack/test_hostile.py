@@ -1,0 +1,57 @@
+"""Hostile adapters: each attack is a verdict on its own case, and nothing is left of it."""
+
+import sys
+import time
+
+import pytest
+
+from sampler_parity.harness.mutants.adapters import ADAPTERS, trial_cases
+from sampler_parity.harness.parity.execute import execute
+from sampler_parity.harness.parity.late import Charges
+from sampler_parity.harness.processes import keeper
+from sampler_parity.harness.protocol.process import BackendProcess
+from tests.attack import hostile
+from tests.support.alive import alive, until
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the attacks are of POSIX")
+
+
+def backend_of(attack: hostile.Attack) -> BackendProcess:
+    command = [sys.executable, "-I", "-S", hostile.__file__, attack.name]
+    return BackendProcess(attack.name, command, timeout_s=0.5 if attack.hurried else 20.0)
+
+
+@pytest.mark.parametrize("name", hostile.ATTACKS)
+def test_attack_is_a_verdict_on_its_own_case(name: str) -> None:
+    attack = hostile.ATTACKS[name]
+    backend = backend_of(attack)
+    charges, results = Charges([backend]), []
+    begun = time.monotonic()
+    try:
+        for case in trial_cases():
+            results.append(execute(case, [backend]))
+            charges.case_ended()
+            if attack.harms_later and case.logits.n == hostile.TRIGGER:
+                until(backend.scratch.harm)
+        charged = charges.put_on(results)
+    finally:
+        backend.close()
+    verdicts = [result.backends[name].verdict for result in charged]
+    others = attack.verdict if attack.hello else "identical"
+    assert verdicts == [others, attack.verdict, others], charged[1].backends[name].detail
+    assert attack.starts in (0, backend.starts)
+    assert time.monotonic() - begun < 20
+    assert not backend.scratch.path.exists()
+    assert not marked(backend)
+
+
+def marked(backend: BackendProcess) -> list[int]:
+    """What of all that the backend started still runs."""
+    return alive(*keeper._marked(f"{hostile.__file__}\0{backend.name}".encode()))
+
+
+def test_there_are_ninety_and_each_says_what_it_does() -> None:
+    assert len(hostile.ATTACKS) == len(hostile.LIST) >= 60
+    assert len(hostile.ATTACKS) + len(ADAPTERS) >= 90
+    said = [attack.does for attack in hostile.LIST]
+    assert all(0 < len(does) <= 60 for does in said)
