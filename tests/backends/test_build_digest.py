@@ -1,0 +1,34 @@
+"""harness/backends/llama_cpp/build_files.py: a build says which libraries it is, to the byte."""
+
+from pathlib import Path
+
+import pytest
+
+from sampler_parity.harness.backends.llama_cpp.build_files import digest_of, library_file
+from sampler_parity.harness.backends.llama_cpp.worker import Worker
+
+# The names that they have here: of Linux.
+LIBRARIES = ("libllama.so", "libggml-base.so", "libggml.so")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr("platform.system", lambda: "Linux")
+    for name in LIBRARIES:
+        (tmp_path / name).write_bytes(name.encode())
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_one_other_byte_of_a_library_is_another_digest(folder: Path, name: str) -> None:
+    before = digest_of(folder)
+    content = (folder / name).read_bytes()
+    (folder / name).write_bytes(content[:-1] + b"0")
+    assert digest_of(folder) != before
+    (folder / name).write_bytes(content)
+    assert digest_of(folder) == before
+
+
+def test_the_worker_says_the_digest_of_what_it_has_loaded(worker: Worker) -> None:
+    folder = library_file(worker.library.path.parent).parent
+    assert worker.hello().build.endswith(f", sha256 {digest_of(folder)}")
