@@ -32,12 +32,22 @@ def command_of(name: str) -> tuple[str, list[str]]:
     """The short name and the command of a backend. Raises InputError for an unknown one."""
     named = parse(name)
     if not named.engine:
-        return named.short, shlex.split(named.command)
+        return named.short, _words(name, named.command)
     row = ENGINES.get(named.engine)
     if row and row.command:
         program, script, *arguments = row.command
         return named.short, [program, str(_FOLDER / script), *arguments]
     return named.short, [*WORKER_COMMAND, named.engine, *_worker_arguments(named)]
+
+
+def _words(name: str, command: str) -> list[str]:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise InputError(f"backend {name!r}", f"no command: {error}", "mend its quotes") from None
+    if not words or "\0" in command:
+        raise InputError(f"backend {name!r}", "no command", "name a program")
+    return words
 
 
 def _worker_arguments(named: names.BackendName) -> list[str]:

@@ -10,7 +10,7 @@ records that are not those it was closed with is refused.
 """
 
 import hashlib
-import json
+import os
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -31,7 +31,9 @@ from sampler_parity.harness.bundle.records.throughput import ThroughputResult
 from sampler_parity.harness.bundle.records.timing import TimingResult
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.strict import first_mistake
+from sampler_parity.harness.foreign import limits
+from sampler_parity.harness.foreign.data import json_of
+from sampler_parity.harness.strict import first_mistake, open_file, read_file
 
 Result = (
     CaseResult
@@ -96,7 +98,12 @@ def read(folder: Path) -> Bundle:
     """
     info = read_info(folder)
     by_kind: dict[str, list[Any]] = defaultdict(list)
-    for _, record in records_of(folder / "results.jsonl", torn_ok=False):
+    path = folder / "results.jsonl"
+    for number, (_, record) in enumerate(records_of(path, torn_ok=False), 1):
+        unknown = getattr(record, "backends", {}).keys() - info.backends.keys()
+        if unknown:
+            problem = f"a result of {min(unknown)!r}, which is no backend of run.json"
+            raise InputError(f"{path}:{number}", problem, _AGAIN)
         by_kind[record.kind].append(record)
     for kind in ("case", "decode", "distribution"):
         by_kind[kind].sort(key=lambda result: (result.suite, result.id))
@@ -159,13 +166,15 @@ def digest(folder: Path) -> str:
 
 def read_info(folder: Path) -> RunInfo:
     path = folder / "run.json"
+    if not os.path.exists(path):  # of a name of any length
+        raise InputError(path, "missing", "name a folder that `sampler-parity run` wrote")
     try:
-        return RunInfo.model_validate_json(path.read_bytes())
-    except OSError:
-        raise InputError(path, "missing", "name a folder that `sampler-parity run` wrote") from None
+        return RunInfo.model_validate(json_of(read_file(path, limits.RUN_JSON)))
     except ValidationError as error:
         problem = f"malformed: {first_mistake(error)}"
-        raise InputError(path, problem, _AGAIN) from None
+    except ValueError as error:
+        problem = f"malformed: {error}"
+    raise InputError(path, problem, _AGAIN)
 
 
 def records_of(path: Path, torn_ok: bool) -> Iterator[tuple[int, Record]]:
@@ -174,13 +183,16 @@ def records_of(path: Path, torn_ok: bool) -> Iterator[tuple[int, Record]]:
     torn_ok: a last line without its end is passed over.
     """
     try:
-        file = path.open("rb")
-    except OSError:
+        file = open_file(path)
+    except FileNotFoundError:
         raise InputError(path, "missing", _AGAIN) from None
     checks = _Checks(path)
     with file:
         end = 0
-        for number, line in enumerate(file, 1):
+        lines = iter(lambda: file.readline(limits.RECORD), b"")
+        for number, line in enumerate(lines, 1):
+            if len(line) == limits.RECORD:
+                raise InputError(f"{path}:{number}", "over 64 MiB in one line", _AGAIN)
             if not line.endswith(b"\n"):
                 if torn_ok:
                     return
@@ -225,7 +237,7 @@ class _Checks:
 
 def _parse(path: Path, number: int, line: bytes) -> Record:
     try:
-        data = json.loads(line)
+        data = json_of(line)
         return _RECORDS[data["kind"]].model_validate(data)
     except (ValueError, KeyError, TypeError) as error:
         problem = first_mistake(error) if isinstance(error, ValidationError) else str(error)

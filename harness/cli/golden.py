@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 import typer
 
 from sampler_parity.harness.cli.saying import say
+from sampler_parity.harness.foreign import limits
 
 golden_app = typer.Typer(no_args_is_help=True, help="The recorded logits and results.")
 
@@ -16,8 +17,10 @@ def capture(
     prompts: Annotated[Path, typer.Option(help=".jsonl with id and text, or .txt")],
     output: Annotated[Path, typer.Option("--output", "-o")],
     dtype: Annotated[Literal["float32", "float16"], typer.Option()] = "float32",
-    max_rows: Annotated[int | None, typer.Option(min=1, help="evenly spaced")] = None,
-    threads: Annotated[int, typer.Option(min=1)] = 1,
+    max_rows: Annotated[
+        int | None, typer.Option(min=1, max=limits.TOKENS, help="evenly spaced")
+    ] = None,
+    threads: Annotated[int, typer.Option(min=1, max=limits.JOBS)] = 1,
 ) -> None:
     """Capture the logits of any model as a fixture."""
     from sampler_parity.harness.golden import capture as recorder

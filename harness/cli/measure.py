@@ -7,13 +7,16 @@ from typing import Annotated
 import typer
 
 from sampler_parity.harness.cli.saying import say
+from sampler_parity.harness.foreign import limits
 
 
 def calibrate(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="the bundle")] = None,
-    runs: Annotated[int, typer.Option(min=10, help="of every fault")] = 1000,
-    null_runs: Annotated[int, typer.Option(min=10, help="of a right sampler")] = 10_000,
-    seed: Annotated[int, typer.Option(min=0)] = 1,
+    runs: Annotated[int, typer.Option(min=10, max=limits.RUNS, help="of every fault")] = 1000,
+    null_runs: Annotated[
+        int, typer.Option(min=10, max=limits.RUNS, help="of a right sampler")
+    ] = 10_000,
+    seed: Annotated[int, typer.Option(min=0, max=limits.WHOLE)] = 1,
     backend: Annotated[str, typer.Option("--backend", "-b", help="whose time is taken")] = "",
 ) -> None:
     """Measure what the distribution tests themselves get wrong and what they catch."""
@@ -26,8 +29,10 @@ def calibrate(
 
 def timing_selfcheck(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="the bundle")] = None,
-    trials: Annotated[int, typer.Option(min=10, help="comparisons of each slow-down")] = 200,
-    seed: Annotated[int, typer.Option(min=0)] = 1,
+    trials: Annotated[
+        int, typer.Option(min=10, max=limits.RUNS, help="comparisons of each slow-down")
+    ] = 200,
+    seed: Annotated[int, typer.Option(min=0, max=limits.WHOLE)] = 1,
 ) -> None:
     """Measure how often timings mislead here, and which slow-downs they notice."""
     from sampler_parity.harness.cli.checks import run_timing_selfcheck
@@ -39,7 +44,9 @@ def timing_selfcheck(
 
 def selftest(
     names: Annotated[list[str] | None, typer.Argument(metavar="MUTANT...")] = None,
-    jobs: Annotated[int, typer.Option("-j", min=0, help="processes; 0: one a core")] = 0,
+    jobs: Annotated[
+        int, typer.Option("-j", min=0, max=limits.JOBS, help="processes; 0: one a core")
+    ] = 0,
     processes: Annotated[bool, typer.Option(help="each mutant in a process of its own")] = False,
 ) -> None:
     """Run every planted fault as a backend; all must be caught."""

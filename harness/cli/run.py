@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from sampler_parity.harness.foreign import limits
+
 Profile = Literal["quick", "full"]
 
 
@@ -16,14 +18,23 @@ def run_command(
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="the bundle")] = None,
     resume: Annotated[bool, typer.Option(help="go on with the bundle, if there is one")] = False,
-    jobs: Annotated[int, typer.Option("-j", min=0, help="processes; 0: one a core")] = 0,
+    jobs: Annotated[
+        int, typer.Option("-j", min=0, max=limits.JOBS, help="processes; 0: one a core")
+    ] = 0,
     profile: Annotated[Profile, typer.Option(help="how much")] = "quick",
     json: Annotated[Path | None, typer.Option(help="write counts to this file")] = None,
     case: Annotated[list[str] | None, typer.Option(help="only this: an id, or PREFIX*")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="shifts the random suites")] = 0,
-    timeout: Annotated[float, typer.Option(min=0.1, help="seconds for one request")] = 60.0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=limits.WHOLE, help="shifts the random suites")
+    ] = 0,
+    timeout: Annotated[
+        float, typer.Option(min=0.1, max=limits.SECONDS, help="seconds for one request")
+    ] = 60.0,
     rounds: Annotated[
-        int | None, typer.Option(min=8, help="of every timed chain; by default the profile's")
+        int | None,
+        typer.Option(
+            min=8, max=limits.ROUNDS, help="of every timed chain; by default the profile's"
+        ),
     ] = None,
     reference: Annotated[
         str | None, typer.Option(help="whose meaning: a release, or `own`: each build's own")

@@ -8,6 +8,7 @@ import typer
 
 from sampler_parity.harness.cli.saying import say, say_data
 from sampler_parity.harness.errors import InputError, Unsupported, cannot_write
+from sampler_parity.harness.foreign import limits
 
 if TYPE_CHECKING:
     from sampler_parity.harness.protocol.measured import Measured
@@ -31,11 +32,18 @@ def trie_bench(
         Path | None, typer.Option(help="GBNF in place of the one made of the leaves")
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="the JSON")] = None,
-    rounds: Annotated[int, typer.Option(min=1, help="spans of each prompt, in each way")] = 5,
-    seed: Annotated[int, typer.Option(min=0, help="of the order and the bootstrap")] = 0,
+    rounds: Annotated[
+        int, typer.Option(min=1, max=limits.ROUNDS, help="spans of each prompt, in each way")
+    ] = 5,
+    seed: Annotated[
+        int, typer.Option(min=0, max=limits.WHOLE, help="of the order and the bootstrap")
+    ] = 0,
     build: Annotated[str, typer.Option(help="of llama.cpp: BUILD or BUILD:DEVICE")] = "",
     delay: Annotated[
-        float, typer.Option("--delay-ms", min=0, help="that a forward pass takes longer")
+        float,
+        typer.Option(
+            "--delay-ms", min=0, max=limits.DELAY_MS, help="that a forward pass takes longer"
+        ),
     ] = 0.0,
     model_id: Annotated[str, typer.Option(help="by default the name of the file")] = "",
 ) -> None:
@@ -89,7 +97,9 @@ def _prompts(path: Path) -> tuple[str, ...]:
 
 
 def _read(path: Path) -> str:
+    from sampler_parity.harness.strict import read_file
+
     try:
-        return path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(path, f"cannot be read: {error}") from None
+        return read_file(path, limits.TEXT).decode()
+    except UnicodeDecodeError as error:
+        raise InputError(path, f"is not UTF-8: {error}", "save it as UTF-8") from None

@@ -152,6 +152,36 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
     elif version != FORMAT:
         problem = f"has format {version}, this version reads {FORMAT}"
         raise InputError(path, problem, "add the bundles to a new file")
+    else:
+        _check_tables(connection, path)
+
+
+def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
+    """The tables and kinds of values are those that we make, and nothing else is there."""
+    with closing(sqlite3.connect(":memory:")) as made:
+        made.executescript(_TABLES)
+        columns = _columns(made)
+    extra = connection.execute("SELECT name FROM sqlite_schema WHERE type IN ('view', 'trigger')")
+    if _columns(connection) != columns or extra.fetchone():
+        raise InputError(path, "has other tables than a history", "add the bundles to a new file")
+    for table, column, kind in columns:
+        kinds = {"TEXT": "'text'", "INTEGER": "'integer'"}.get(kind, "'real', 'null'")
+        (wrong,) = connection.execute(
+            f"SELECT count(*) FROM {table} WHERE typeof({column}) NOT IN ({kinds})"
+        ).fetchone()
+        if wrong:
+            problem = f"{table}.{column} holds what is no {kind} in {wrong:,} rows"
+            raise InputError(path, problem, "add the bundles to a new file")
+
+
+def _columns(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
+    """Table, name and type of every column, in order."""
+    query = (
+        "SELECT tables.name, columns.name, columns.type FROM sqlite_schema AS tables,"
+        " pragma_table_info(tables.name) AS columns WHERE tables.type = 'table'"
+        " ORDER BY tables.name, columns.cid"
+    )
+    return connection.execute(query).fetchall()
 
 
 def _add(connection: sqlite3.Connection, bundle: Bundle, known: str) -> bool:

@@ -4,23 +4,23 @@ Rules of a kind are read from the top: the first one that fits a result judges i
 """
 
 import hashlib
-import tomllib
 from dataclasses import dataclass
 from datetime import date
 from fnmatch import fnmatchcase
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from sampler_parity.harness.bundle.records.distribution import Decision, Kind
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.strict import STRICT, mistake
+from sampler_parity.harness.foreign import limits
+from sampler_parity.harness.strict import STRICT, mistake, read_file, toml_of
 from sampler_parity.harness.verdicts import Verdict
 
 # Patterns are those of a shell: * is anything, ? one character.
-Pattern = str
+Pattern = Annotated[str, Field(max_length=limits.ID)]
 
 
 class _Strict(BaseModel):
@@ -178,13 +178,8 @@ def read_policy(path: Path | None) -> PolicyFile:
     """The policy of a file, or the default one. Raises InputError."""
     shown = str(path) if path else "the default policy"
     source = path or Path(str(files("sampler_parity.harness.gate"))) / "default.toml"
-    try:
-        content = source.read_bytes()
-        data: dict[str, Any] = tomllib.loads(content.decode())
-    except OSError as error:
-        raise InputError(source, f"cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(source, f"not TOML: {error}", "mend the syntax there") from None
+    content = read_file(source, limits.TOML)
+    data = toml_of(source, content)
     try:
         policy = Policy.model_validate(data)
     except ValidationError as error:

@@ -11,6 +11,7 @@ from datetime import date
 from pathlib import Path
 
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.golden.configuration import Configuration, configuration
 from sampler_parity.harness.golden.job import Job, Prompt, run
 from sampler_parity.harness.inputs import fixtures
@@ -18,6 +19,7 @@ from sampler_parity.harness.inputs.manifest import (
     LogitsEntry,
     register,
 )
+from sampler_parity.harness.strict import read_file
 
 
 def capture(
@@ -96,10 +98,7 @@ def read_prompts(path: Path) -> list[Prompt]:
     """
     if path.suffix not in (".jsonl", ".txt"):
         raise InputError(path, "is neither .jsonl nor .txt", "see docs/golden.md for the formats")
-    try:
-        lines = path.read_bytes().split(b"\n")
-    except OSError as error:
-        raise InputError(path, f"cannot be read: {error.strerror}") from None
+    lines = read_file(path, limits.PROMPTS).split(b"\n")
     prompts: list[Prompt] = []
     seen: dict[str, int] = {}
     for number, line in enumerate(lines, 1):

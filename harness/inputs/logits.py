@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field, model_validator
 
+from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.models import n_vocab_of
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import STRICT, Seed, Size, Tokens
 from sampler_parity.reference import floats
 
 Row = NDArray[np.float32]
@@ -73,8 +74,8 @@ class _Source(BaseModel):
 class Literals(_Source):
     """The same values at every step: logits, or probabilities whose float32 logarithm is taken."""
 
-    values: list[float] = []
-    probs: list[float] = []
+    values: list[float] = Field(default=[], max_length=limits.VOCAB)
+    probs: list[float] = Field(default=[], max_length=limits.VOCAB)
 
     @model_validator(mode="after")
     def _one_of_both(self) -> "Literals":
@@ -116,8 +117,8 @@ class Generated(_Source):
     """A family at a vocabulary size; every step has other values, made from (seed, step)."""
 
     family: Family
-    n: int = Field(ge=1, le=1 << 20)
-    seed: int = Field(default=0, ge=0)
+    n: Size
+    seed: Seed = 0
 
     def row(self, step: int) -> Row:
         return _generate(self.family, self.n, self.seed, step)
@@ -126,7 +127,7 @@ class Generated(_Source):
 class LogOfId(_Source):
     """logit = log(id): the queue vectors of llama.cpp's tests/test-sampling.cpp."""
 
-    log_of_id: int = Field(ge=1)
+    log_of_id: Size
 
     @property
     def n(self) -> int:
@@ -142,9 +143,9 @@ class Rungs(_Source):
     or, with counts, the last ones, as many as counts has for the step. The others fall with their
     id, far below."""
 
-    rungs: int = Field(ge=1, le=1 << 20)
-    counts: list[int] = []
-    seed: int = Field(default=0, ge=0)
+    rungs: Size
+    counts: Tokens = []
+    seed: Seed = 0
 
     @property
     def n(self) -> int:
@@ -159,7 +160,7 @@ class Golden(_Source):
     """Rows of a golden fixture, from `row` on; wraps around at its end."""
 
     golden: str
-    row_at: int = Field(default=0, ge=0, alias="row")
+    row_at: int = Field(default=0, ge=0, le=limits.WHOLE, alias="row")
 
     @property
     def n(self) -> int:

@@ -1,19 +1,26 @@
 """`sampler-parity explain`: one case of a bundle, in words."""
 
+import io
+import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import yaml
+from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.artifacts import stage_file
 from sampler_parity.harness.bundle.bundle import Bundle, read
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.foreign import limits
+from sampler_parity.harness.strict import open_file
 
 ROWS_AROUND = 4
+_ARRAYS = ("ids", "logits", "p", "got_ids", "got_logits", "got_p")
 
 
 def explanation(folder: Path, case: str) -> Iterator[str]:
@@ -40,9 +47,15 @@ def _on_backend(
     yield from difference_lines(case, backend, info.backends[backend].version, result)
     artifact = bundle.folder / "artifacts" / stage_file(case.id, backend)
     if artifact.exists():
-        yield from _side_by_side(artifact, int(result.values.get("rank", 0)))
+        yield from _side_by_side(artifact, _rank(result.values))
     command = replay(info, case.suite or "parity", case.id, [backend])
     yield f"  replay: {command}"
+
+
+def _rank(values: dict[str, Any]) -> int:
+    """The rank that differs; 0 where a bundle says no number."""
+    rank = values.get("rank", 0)
+    return rank if isinstance(rank, int) else 0
 
 
 def difference_lines(
@@ -67,13 +80,13 @@ def _values(values: dict[str, Any]) -> str:
     }
     survivors = plain.pop("survivors", None)
     said = [f"{key} {value}" for key, value in plain.items()]
-    if survivors is not None:
+    if isinstance(survivors, dict) and survivors.keys() >= {"got", "expected"}:
         said.append(f"survivors: got {survivors['got']}, expected {survivors['expected']}")
     return ", ".join(said)
 
 
 def _side_by_side(artifact: Path, rank: int) -> Iterator[str]:
-    arrays = np.load(artifact)
+    arrays = _arrays(artifact)
     n, n_got = len(arrays["ids"]), len(arrays["got_ids"])
     yield f"  {'rank':>6}  {'expected id, logit, p':<44} got id, logit, p"
     for i in range(max(0, rank - ROWS_AROUND), min(max(n, n_got), rank + ROWS_AROUND + 1)):
@@ -81,6 +94,40 @@ def _side_by_side(artifact: Path, rank: int) -> Iterator[str]:
         got = _row(arrays, "got_", i) if i < n_got else "-"
         mark = ">" if want != got else " "
         yield f"{mark} {i:>6}  {want:<44} {got}"
+
+
+def _arrays(artifact: Path) -> dict[str, NDArray[Any]]:
+    """The six lists of numbers of a difference. Raises InputError for a file that holds others."""
+    try:
+        with open_file(artifact) as file, zipfile.ZipFile(file) as members:
+            unpacked = sum(member.file_size for member in members.infolist())
+            if unpacked > limits.ARRAYS:
+                raise InputError(artifact, f"unpacks to {unpacked:,} bytes", "run the case again")
+            arrays = {name: _array(members, f"{name}.npy") for name in _ARRAYS}
+    except (
+        ValueError,
+        OverflowError,
+        MemoryError,
+        KeyError,
+        OSError,
+        EOFError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
+        raise InputError(artifact, f"holds no arrays of a difference: {error}") from None
+    sizes = [len({len(arrays[name]) for name in names}) for names in (_ARRAYS[:3], _ARRAYS[3:])]
+    if sizes != [1, 1]:
+        raise InputError(artifact, "ids, logits and p are not equally long", "run the case again")
+    return arrays
+
+
+def _array(members: zipfile.ZipFile, name: str) -> NDArray[Any]:
+    with members.open(name) as member:
+        content = member.read(limits.ARRAYS)
+    array: NDArray[Any] = np.load(io.BytesIO(content), allow_pickle=False)
+    if array.ndim != 1 or array.dtype.kind not in "if":
+        raise ValueError(f"{name} is {array.dtype}{list(array.shape)}")
+    return array
 
 
 def _row(arrays: Any, prefix: str, i: int) -> str:

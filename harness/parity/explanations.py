@@ -4,7 +4,6 @@ The parity matrix of a report shows them; a difference that is not listed there 
 What a backend refuses (`unsupported`, `rejected`) it explains itself, in its reply.
 """
 
-import tomllib
 from pathlib import Path
 from typing import Annotated
 
@@ -12,7 +11,8 @@ from pydantic import BaseModel, Field, ValidationError
 
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.strict import STRICT, first_mistake
+from sampler_parity.harness.foreign import limits
+from sampler_parity.harness.strict import STRICT, first_mistake, read_file, toml_of
 from sampler_parity.harness.suite.file import suites_folder
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference import ALL_SAMPLERS
@@ -50,11 +50,7 @@ def explanations_file() -> Path:
 def read_explanations(path: Path) -> dict[Key, str]:
     """By backend, stage and verdict. Raises InputError: bad file, unknown name, a repeat."""
     try:
-        read = _File.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
-    except OSError as error:
-        raise InputError(path, f"cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(path, f"not TOML: {error}", "mend the syntax there") from None
+        read = _File.model_validate(toml_of(path, read_file(path, limits.TOML)))
     except ValidationError as error:
         raise InputError(path, first_mistake(error)) from None
     reasons: dict[Key, str] = {}

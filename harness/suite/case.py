@@ -6,9 +6,10 @@ import numpy as np
 from pydantic import BaseModel, Field, model_validator
 
 from sampler_parity.harness.backends.names import without_build
+from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs.logits import Computed, Decoded, Logits
 from sampler_parity.harness.protocol.messages import ChainSpec, Step
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import STRICT, Id, Seed, Steps, Tokens
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference.registry import ROWS
 
@@ -30,13 +31,13 @@ class Expect(BaseModel):
     model_config = STRICT
 
     probs: list[float] | None = None
-    ids: list[int] | None = None
+    ids: Tokens | None = None
     n: int | None = None
     first: int | None = None
     last: int | None = None
     token: int | None = None
-    masked: list[int] = []
-    allowed: list[int] = []
+    masked: Tokens = []
+    allowed: Tokens = []
 
 
 class Relation(BaseModel):
@@ -51,7 +52,7 @@ class Relation(BaseModel):
 
     kind: Literal["same_as", "differs_from", "permuted"]
     chain: ChainSpec = []
-    seed: int = 0
+    seed: Seed = 0
 
 
 class Case(BaseModel):
@@ -59,17 +60,17 @@ class Case(BaseModel):
 
     model_config = STRICT
 
-    id: str = Field(pattern=r"^[A-Za-z0-9_.+/=,:\-]+$")
+    id: Id = Field(pattern=r"^[A-Za-z0-9_.+/=,:\-]+$")
     description: str = Field(max_length=70)
     why: str
     chain: ChainSpec
     logits: Logits
-    history: list[int] = []
-    accept: list[int] = []
-    steps: int = Field(default=1, ge=1)
+    history: Tokens = []
+    accept: Tokens = []
+    steps: Steps = 1
     script: Script = "plain"
     detail: Literal["stages", "token"] = "stages"
-    draws: int = Field(default=0, ge=0)
+    draws: int = Field(default=0, ge=0, le=limits.DRAWS_OF_CASE)
     vocab: str | None = None
     expect: Expect | None = None
     relation: Relation | None = None

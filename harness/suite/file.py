@@ -5,7 +5,6 @@ file, the block and the field.
 """
 
 import hashlib
-import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +15,9 @@ from typing import Any, Literal, TypeVar
 from pydantic import ValidationError
 
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.foreign import limits
+from sampler_parity.harness.foreign.printable import cut
+from sampler_parity.harness.strict import read_file, toml_of
 from sampler_parity.harness.suite.blocks.distribution import KINDS, Cell
 from sampler_parity.harness.suite.blocks.skip_ratio import Workload
 from sampler_parity.harness.suite.blocks.throughput import Width, WidthGrid
@@ -81,13 +83,8 @@ def suite_id(path: Path) -> str:
 
 def read_suite(path: Path) -> SuiteFile:
     """Raises InputError for a file that is not readable, no TOML, or not a suite."""
-    try:
-        content = path.read_bytes()
-        data = tomllib.loads(content.decode())
-    except OSError as error:
-        raise InputError(path, f"cannot be read: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(path, f"not TOML: {error}", "mend the syntax there") from None
+    content = read_file(path, limits.TOML)
+    data = toml_of(path, content)
     try:
         return SuiteFile(path, Suite.model_validate(data), hashlib.sha256(content).hexdigest())
     except ValidationError as error:
@@ -212,6 +209,11 @@ def _placed(path: Path, place: str) -> Iterator[None]:
 
 
 def _add(path: Path, place: str, items: dict[str, T], name: str, item: T) -> None:
+    if len(name) > limits.ID:
+        problem = f"{place}: the id {cut(name, 40)!r} has {len(name):,} characters"
+        raise InputError(path, problem, f"use {limits.ID} at most")
+    if len(items) >= limits.CASES:
+        raise InputError(path, f"{place}: over {limits.CASES:,} cases in one file", "split it")
     if name in items:
         raise InputError(path, f"{place}: duplicate id {name!r}", "give every block its own")
     items[name] = item

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Discriminator, Tag, ValidationError
 
 from sampler_parity.harness.protocol.messages import ChainSpec
-from sampler_parity.harness.strict import ABOUT_KEYS, STRICT, Mistake, mistake
+from sampler_parity.harness.strict import ABOUT_KEYS, STRICT, Mistake, Size, mistake
 from sampler_parity.harness.suite.blocks.decode import Decodings
 from sampler_parity.harness.suite.blocks.distribution import (
     Coupled,
@@ -84,7 +84,7 @@ class Suite(BaseModel):
     chain: list[TimedChain] = []
     grid: list[_Grid] = []
     chains: dict[str, ChainSpec] = {}
-    sizes: list[int] = []
+    sizes: list[Size] = []
 
     def described(self) -> Iterator[Any]:
         """Every block with a description; what is timed has none."""

@@ -112,6 +112,8 @@ class Machine:
                 matches, behind = self._match(stack[-1], code_point)
                 if matches:
                     advanced += self._advance(self._rest(stack, behind))
+                    if len(advanced) > MAX_STACKS:  # many of them equal: it would take minutes
+                        raise _too_many()
             state.next[code_point] = self.state_of(advanced)
         return state.next[code_point]
 

@@ -81,7 +81,7 @@ def translated(pattern: str) -> bytes:
         at += 1
     try:
         re.compile(out.encode())
-    except (re.error, OverflowError) as error:
+    except (re.error, OverflowError, RecursionError) as error:
         raise ChainError(f"trigger_patterns: {pattern!r}: {error}") from None
     return out.encode()
 

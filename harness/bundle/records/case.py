@@ -1,11 +1,14 @@
 """A parity case on every backend: one line of JSON."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel
+from pydantic import AfterValidator, BaseModel
 
+from sampler_parity.harness.foreign.data import shallow
 from sampler_parity.harness.strict import STRICT
 from sampler_parity.harness.verdicts import Verdict
+
+Shallow = Annotated[dict[str, Any], AfterValidator(shallow)]
 
 
 class _Record(BaseModel):
@@ -44,7 +47,7 @@ class BackendResult(_Record):
     stage: str = ""
     stage_index: int | None = None
     what: str = ""
-    values: dict[str, Any] = {}
+    values: Shallow = {}
     detail: str = ""
     changes: list[str] | None = None
     text_sha256: str = ""
@@ -66,7 +69,7 @@ class CaseResult(_Record):
     unmet: str = ""
     backends: dict[str, BackendResult]
     required: dict[str, list[Verdict]]
-    counterexample: dict[str, Any] | None = None
+    counterexample: Shallow | None = None
 
     def met(self, backend: str) -> bool:
         """Whether this backend met what the case requires. A case without a step is not met."""

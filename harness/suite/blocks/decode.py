@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from sampler_parity.harness.inputs.models import GOLDEN, model_path, n_vocab_of
 from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.harness.strict import Steps
 from sampler_parity.harness.suite.blocks.grid import fill
 from sampler_parity.harness.suite.blocks.prompts import Prompted
 from sampler_parity.harness.suite.case import Case
@@ -19,7 +20,7 @@ class Decodings(Prompted):
     profile takes of the prompts, by name.
     """
 
-    rows: int = Field(default=1, ge=1)
+    rows: Steps = 1
     chains: dict[str, ChainSpec] = Field(min_length=1)
     keep: list[str] = Field(default=[])
     quick: bool | list[str] = True

@@ -1,15 +1,16 @@
 """Blocks of a suite that test distributions. docs/statistics.md explains them."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, Field
 
 from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.bundle.records.distribution import Decision, Kind
+from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs.logits import Logits
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.statistics.independence import LAGS
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import STRICT, Id, Tokens
 from sampler_parity.harness.suite.case import Case
 
 
@@ -22,13 +23,13 @@ class _Cell(BaseModel):
 
     model_config = STRICT
 
-    id: str = Field(pattern=r"^[A-Za-z0-9_.+/=,:\-]+$")
+    id: Id = Field(pattern=r"^[A-Za-z0-9_.+/=,:\-]+$")
     description: str = Field(max_length=70)
     why: str = Field(min_length=1)
     chain: ChainSpec = Field(min_length=1)
     law: ChainSpec = []
     logits: Logits
-    history: list[int] = []
+    history: Tokens = []
     vocab: str | None = None
     requires: dict[str, list[Decision]] = {}
     quick: bool = True
@@ -58,8 +59,8 @@ class Frequency(_Cell):
 
     kind: Literal["frequency"] = "frequency"
     margin: float = Field(gt=0, lt=1)
-    bins: int = Field(default=0, ge=0)
-    max_draws: int = Field(default=1 << 32, gt=0)
+    bins: int = Field(default=0, ge=0, le=limits.VOCAB)
+    max_draws: int = Field(default=1 << 32, gt=0, le=limits.DRAWS)
 
 
 class Coupled(_Cell):
@@ -69,7 +70,7 @@ class Coupled(_Cell):
     kind: Literal["coupled"] = "coupled"
     margin: float = Field(gt=0, lt=1)
     ulps: float = Field(default=1.0, ge=0)
-    max_draws: int = Field(default=1 << 32, gt=0)
+    max_draws: int = Field(default=1 << 32, gt=0, le=limits.DRAWS)
 
 
 class Tail(_Cell):
@@ -78,7 +79,7 @@ class Tail(_Cell):
     kind: Literal["tail"] = "tail"
     nats: float = Field(gt=0)
     factor: float = Field(default=2.0, gt=1)
-    max_draws: int = Field(default=1 << 32, gt=0)
+    max_draws: int = Field(default=1 << 32, gt=0, le=limits.DRAWS)
 
 
 class Independence(_Cell):
@@ -87,8 +88,8 @@ class Independence(_Cell):
 
     kind: Literal["independence"] = "independence"
     margin: float = Field(gt=0, lt=1)
-    lags: list[int] = list(LAGS)
-    seeds: int = Field(default=200, ge=2)
+    lags: list[Annotated[int, Field(ge=1, le=limits.TOKENS)]] = list(LAGS)
+    seeds: int = Field(default=200, ge=2, le=limits.VOCAB)
 
 
 class Injected(_Cell):

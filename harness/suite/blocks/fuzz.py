@@ -6,7 +6,7 @@ other, and can be replayed; a case that differs is shrunk by harness/parity/shri
 
 from pydantic import BaseModel, Field
 
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import STRICT, Random, Seed
 from sampler_parity.harness.suite.case import Case
 
 
@@ -18,9 +18,9 @@ class Fuzz(BaseModel):
     id: str
     description: str
     why: str
-    count: int = Field(gt=0)
-    quick: int = Field(ge=0)
-    seed: int = Field(default=0, ge=0)
+    count: Random = Field(ge=1)
+    quick: Random
+    seed: Seed = 0
 
     def cases(self, quick: bool, shift: int = 0) -> list[Case]:
         """Ids without the suite's stem. Both profiles share the first `quick` cases."""

@@ -7,6 +7,7 @@ from pydantic import Field
 
 from sampler_parity.harness.inputs.models import n_vocab_of
 from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.harness.strict import Steps
 from sampler_parity.harness.suite.blocks.grid import Block, fill
 from sampler_parity.harness.suite.blocks.prompts import Prompted
 from sampler_parity.harness.suite.case import Case
@@ -16,7 +17,7 @@ class Short(Block):
     """What the quick profile takes: some prompts, by name, and fewer tokens of each."""
 
     prompts: list[str] = Field(min_length=1)
-    tokens: int = Field(ge=1)
+    tokens: Steps
 
 
 class Generations(Prompted):
@@ -25,7 +26,7 @@ class Generations(Prompted):
     "$prompt" in a chain is the position of the prompt, to give each its own seed.
     """
 
-    tokens: int = Field(ge=1)
+    tokens: Steps
     chains: dict[str, ChainSpec] = Field(default={})
     quick: bool | Short = True
 

@@ -8,14 +8,15 @@ import functools
 import random
 import zlib
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, model_validator
 
 from sampler_parity.harness.backends.engines import ENGINES
+from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol.messages import ChainSpec
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import STRICT, Id, Random, Seed, Steps, Token, Tokens
 from sampler_parity.harness.suite.blocks.random_grammars import allows, usable_grammar, walk
 from sampler_parity.harness.suite.case import Case, Script
 from sampler_parity.harness.verdicts import Verdict
@@ -23,7 +24,7 @@ from sampler_parity.reference import Chain, ChainError, UndefinedInputError, Voc
 from sampler_parity.reference.vocab import TokenType
 
 Spelling = Literal["longest", "bytes"]
-Text = str | list[str | int]
+Text = Annotated[str, Field(max_length=limits.GRAMMAR)] | list[str | Token]
 
 # of the quick profile: each vocabulary and each spelling once
 _QUICK: dict[str, Spelling] = {"bpe": "longest", "spm": "bytes", "small": "longest"}
@@ -44,18 +45,18 @@ class Grammars(BaseModel):
 
     model_config = STRICT
 
-    id: str = Field(pattern=r"^[a-z0-9_\-]+$")
+    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
     description: str = Field(max_length=70)
     why: str = Field(min_length=1)
-    grammar: str
+    grammar: str = Field(max_length=limits.GRAMMAR)
     root: str = "root"
     trigger_patterns: list[str] = []
-    trigger_tokens: list[int] = []
+    trigger_tokens: Tokens = []
     trigger_words: list[str] = []
     accepted: list[Text] = []
     rejected: list[Text] = []
-    walks: int = Field(default=0, ge=0)
-    walk_steps: int = Field(default=12, ge=1)
+    walks: Random = 0
+    walk_steps: Steps = 12
     vocabs: list[Literal["bpe", "spm", "small"]] = ["bpe", "spm"]
     scripts: list[Script] = ["plain", "reset", "clone"]
     requires: dict[str, list[Verdict]] = {}
@@ -142,14 +143,14 @@ class RandomGrammars(BaseModel):
 
     model_config = STRICT
 
-    id: str = Field(pattern=r"^[a-z0-9_\-]+$")
+    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
     description: str = Field(max_length=70)
     why: str = Field(min_length=1)
     vocab: str
-    count: int = Field(gt=0)
-    quick: int = Field(ge=0)
-    steps: int = Field(default=16, ge=1)
-    seed: int = Field(default=0, ge=0)
+    count: Random = Field(ge=1)
+    quick: Random
+    steps: Steps = 16
+    seed: Seed = 0
 
     def cases(self, quick: bool, shift: int = 0) -> Iterator[Case]:
         vocab = read_vocab(vocab_path(self.vocab))

@@ -2,11 +2,13 @@
 are filled into a chain."""
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel
 
+from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs.logits import Family
 from sampler_parity.harness.strict import STRICT
 from sampler_parity.harness.suite.case import Script
@@ -57,6 +59,11 @@ def points(
 
 
 def _product(axes: Axes) -> Iterator[dict[str, Any]]:
+    n = math.prod(len(values) for values in axes.values())
+    if n > limits.CASES:
+        raise ValueError(
+            f"stands for {n:,} cases, {limits.CASES:,} are the most: see docs/limits.md"
+        )
     for values in itertools.product(*axes.values()):
         yield dict(zip(axes, values, strict=True))
 

@@ -13,6 +13,7 @@ from pydantic import Field
 
 from sampler_parity.harness.backends.llama_cpp.signatures import has
 from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.harness.strict import Id
 from sampler_parity.harness.suite.blocks.grid import Block, fill
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.reference.ranges import Size
@@ -39,7 +40,7 @@ class Ladder(Block):
     """A [[ladder]] block. size: one of SIZES, or of OF_CHAINS. samplers: those climbed; none named:
     all of v0.5.0 that have the size."""
 
-    id: str = Field(pattern=r"^[a-z0-9_\-]+$")
+    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
     description: str = Field(max_length=70)
     why: str = Field(min_length=1)
     size: str

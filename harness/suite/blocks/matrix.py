@@ -10,10 +10,11 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel, Field, model_validator
 
+from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.logits import Family, Logits
 from sampler_parity.harness.protocol.messages import ChainSpec
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import STRICT, Id, Seed, Size, Steps, Tokens
 from sampler_parity.harness.suite.blocks.grid import Axes, Block, Subset, fill, points
 from sampler_parity.harness.suite.case import Case, Relation, Script
 
@@ -22,9 +23,9 @@ class History(Block):
     """Tokens accepted before the first step: random ones below alphabet, or 0..alphabet-1 over and
     over."""
 
-    length: int = Field(ge=0)
-    alphabet: int = Field(ge=1)
-    seed: int = Field(default=0, ge=0)
+    length: int = Field(ge=0, le=limits.TOKENS)
+    alphabet: Size
+    seed: Seed = 0
     kind: Literal["random", "periodic"] = "random"
 
     def tokens(self) -> list[int]:
@@ -40,19 +41,19 @@ class Grid(BaseModel):
 
     model_config = STRICT
 
-    id: str = Field(pattern=r"^[a-z0-9_\-]+$")
+    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
     description: str = Field(max_length=70)
     why: str = Field(min_length=1)
     families: list[Family] = []
-    sizes: list[int] = []
-    seeds: list[int] = [0]
+    sizes: list[Size] = []
+    seeds: list[Seed] = [0]
     logits: dict[str, Logits] = {}
     golden: str | None = None
     rows: list[int] = []
-    steps: int = Field(default=1, ge=1)
+    steps: Steps = 1
     scripts: list[Script] = ["plain"]
-    histories: dict[str, list[int] | History] = {}
-    history: list[int] | History = []
+    histories: dict[Id, Tokens | History] = {}
+    history: Tokens | History = []
     vocab: str | None = None
     tags: list[str] = []
     quick: bool | Subset | list[Subset] = True
@@ -129,7 +130,7 @@ class Matrix(Grid):
     chain: ChainSpec = []
     chains: dict[str, ChainSpec] = {}
     vary: dict[str, list[Any]] = {}
-    draws: int = Field(default=0, ge=0)
+    draws: int = Field(default=0, ge=0, le=limits.DRAWS_OF_CASE)
     detail: Literal["stages", "token"] = "stages"
     relation: Relation | None = None
 

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pydantic import Field, model_validator
 
 from sampler_parity.harness.inputs.models import GOLDEN, golden_prompts
+from sampler_parity.harness.strict import Id, Random, Tokens
 from sampler_parity.harness.suite.blocks.grid import Block
 from sampler_parity.harness.verdicts import Verdict
 
@@ -12,12 +13,12 @@ from sampler_parity.harness.verdicts import Verdict
 class Prompted(Block):
     """prompts: token ids by name; or per_prompt prefixes of each of the golden model's prompts."""
 
-    id: str = Field(pattern=r"^[a-z0-9_\-]+$")
+    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
     description: str = Field(max_length=70)
     why: str = Field(min_length=1)
     model: str = GOLDEN
-    prompts: dict[str, list[int]] = Field(default={})
-    per_prompt: int = Field(default=0, ge=0)
+    prompts: dict[Id, Tokens] = Field(default={})
+    per_prompt: Random = 0
     requires: dict[str, list[Verdict]] = Field(default={})
     tags: list[str] = Field(default=[])
 

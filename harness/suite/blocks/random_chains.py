@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
+from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs.logits import Family, Generated
+from sampler_parity.harness.strict import Id, Random, Seed, Size, Steps
 from sampler_parity.harness.suite.blocks.grid import Block, fill
 from sampler_parity.harness.suite.blocks.matrix import History
 from sampler_parity.harness.suite.case import Case, Script
@@ -30,20 +32,20 @@ _SELECTING = [name for name in _STAGES if ROWS[name].kind == "select"]
 class RandomChains(Block):
     """count chains of 1 to max_stages stages, each on logits, history and steps of its own."""
 
-    id: str = Field(pattern=r"^[a-z0-9_\-]+$")
+    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
     description: str = Field(max_length=70)
     why: str = Field(min_length=1)
-    count: int = Field(ge=1)
-    seed: int = Field(ge=0)
-    max_stages: int = Field(default=10, ge=1)
+    count: Random = Field(ge=1)
+    seed: Seed
+    max_stages: int = Field(default=10, ge=1, le=limits.STAGES)
     families: list[Family] = Field(min_length=1)
-    sizes: list[int] = Field(min_length=1)
-    max_steps: int = Field(default=8, ge=1)
+    sizes: list[Size] = Field(min_length=1)
+    max_steps: Steps = 8
     scripts: list[Script] = Field(default=["plain"], min_length=1)
     history: History | None = None
     vocab: str | None = None
     tags: list[str] = Field(default=[])
-    quick: int = Field(default=0, ge=0)
+    quick: Random = 0
 
     def cases(self, quick: bool, shift: int) -> Iterator[Case]:
         """The first `quick` chains, or all; chain i depends on seed + shift and i alone."""

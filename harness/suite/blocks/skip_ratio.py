@@ -7,8 +7,10 @@ from pathlib import Path
 from pydantic import Field
 
 from sampler_parity.harness.bundle.records.skip_ratio import Check
+from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs.models import GOLDEN
 from sampler_parity.harness.protocol.measured import Measured
+from sampler_parity.harness.strict import Id
 from sampler_parity.harness.suite.blocks.grid import Block
 from sampler_parity.harness.trie.workloads import PROMPTS, leaf_texts
 
@@ -18,7 +20,7 @@ class Short(Block):
 
     leaves: list[str] = Field(min_length=1)
     prompts: int = Field(ge=1, le=len(PROMPTS))
-    rounds: int = Field(ge=1)
+    rounds: int = Field(ge=1, le=limits.ROUNDS)
 
 
 class Workload(Block):
@@ -68,13 +70,13 @@ class SkipRatios(Block):
     least this; own_share: the trie's own cost of a step is at most this share of the grammar's.
     """
 
-    id: str = Field(pattern=r"^[a-z0-9_\-]+$")
+    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
     description: str = Field(max_length=70)
     why: str = Field(min_length=1)
     models: list[str] = Field(default=[GOLDEN], min_length=1)
     leaves: list[str] = Field(min_length=1)
     prompts: int = Field(default=len(PROMPTS), ge=1, le=len(PROMPTS))
-    rounds: int = Field(default=5, ge=1)
+    rounds: int = Field(default=5, ge=1, le=limits.ROUNDS)
     delays_ms: list[float] = Field(default=[0.0], min_length=1)
     text_accuracy: float = Field(default=0.0, ge=0, le=1)
     speed_up: float | None = Field(default=None, gt=0)

@@ -6,6 +6,7 @@ from pydantic import Field
 
 from sampler_parity.harness.inputs.models import n_vocab_of
 from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.harness.strict import Steps, Tokens
 from sampler_parity.harness.suite.blocks.grid import Axes, Block, Subset, fill, points
 
 
@@ -16,9 +17,9 @@ class Width(Block):
     model: str
     chain_name: str
     chain: ChainSpec
-    prompt: list[int] = Field(min_length=1)
-    tokens: int = Field(gt=0)
-    sequences: int = Field(gt=0)
+    prompt: Tokens = Field(min_length=1)
+    tokens: Steps
+    sequences: Steps
 
 
 class WidthGrid(Block):
@@ -26,9 +27,9 @@ class WidthGrid(Block):
 
     id: str
     model: str
-    prompt: list[int] = Field(min_length=1)
-    tokens: int = Field(gt=0)
-    sizes: list[int]
+    prompt: Tokens = Field(min_length=1)
+    tokens: Steps
+    sizes: list[Steps]
     chains: list[str]
     quick: bool | Subset | list[Subset] = True
 

@@ -5,15 +5,16 @@ lengths of history and shares of banned tokens, from which slopes are fitted.
 """
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
+from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs.logits import Family, Generated, Logits
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import STRICT, Size, Tokens
 from sampler_parity.harness.suite.blocks.grid import Axes, Subset, fill, points
 
 Steady = Literal["n_vocab", "last_n"]
@@ -32,7 +33,7 @@ class TimedChain(BaseModel):
     sampler: str
     chain: p.ChainSpec
     logits: Logits
-    history: list[int] = []
+    history: Tokens = []
     vocab: str | None = None
     group: str = ""
     masked: float = Field(default=0.0, ge=0, lt=1)
@@ -65,9 +66,9 @@ class TimedGrid(BaseModel):
     sampler: str
     chain: p.ChainSpec
     family: Family = "normal"
-    sizes: list[int] = []
-    last_n: list[int] = [0]
-    alphabet: int | None = Field(default=None, ge=1)
+    sizes: list[Size] = []
+    last_n: list[Annotated[int, Field(ge=0, le=limits.TOKENS)]] = [0]
+    alphabet: Size | None = None
     masked: list[float] = [0.0]
     vary: dict[str, list[Any]] = {}
     vocab: str | None = None

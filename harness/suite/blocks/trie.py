@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from sampler_parity.harness.inputs.logits import Family, Generated
+from sampler_parity.harness.strict import Id, Random, Seed, Size, Steps
 from sampler_parity.harness.suite.blocks.grid import Block
 from sampler_parity.harness.suite.case import Case, Script
 
@@ -34,16 +35,16 @@ class RandomTries(Block):
     """count cases: a payload, a chain around its trie, logits, and up to max_steps steps, as many
     of a leaf's first tokens as history. Case i depends on seed + shift and i alone."""
 
-    id: str = Field(pattern=r"^[a-z0-9_\-]+$")
+    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
     description: str = Field(max_length=70)
     why: str = Field(min_length=1)
-    count: int = Field(ge=1)
-    seed: int = Field(ge=0)
+    count: Random = Field(ge=1)
+    seed: Seed
     families: list[Family] = Field(min_length=1)
-    sizes: list[int] = Field(min_length=1)
-    max_steps: int = Field(default=8, ge=1)
+    sizes: list[Size] = Field(min_length=1)
+    max_steps: Steps = 8
     scripts: list[Script] = Field(default=["plain"], min_length=1)
-    quick: int = Field(default=0, ge=0)
+    quick: Random = 0
 
     def cases(self, quick: bool, shift: int) -> Iterator[Case]:
         for i in range(min(self.quick, self.count) if quick else self.count):

@@ -1,0 +1,40 @@
+"""JSON of others: its numbers and its depth have limits. What is beyond them raises ValueError."""
+
+import json
+from typing import Any
+
+from sampler_parity.harness.foreign.limits import NESTING, WHOLE
+
+_HALF = rb"\ud"
+
+
+def json_of(content: bytes | str) -> Any:
+    """The data of a JSON text."""
+    try:
+        data = json.loads(content, parse_int=_whole)
+    except RecursionError:
+        raise _too_deep() from None
+    if _HALF in (content if isinstance(content, bytes) else content.encode()).lower():
+        json.dumps(data, ensure_ascii=False).encode()  # half a surrogate pair: UnicodeEncodeError
+    return data
+
+
+def shallow(data: Any, deepest: int = NESTING) -> Any:
+    """The same data. Raises ValueError where it has more lists and tables inside one another."""
+    if isinstance(data, dict | list):
+        if deepest == 0:
+            raise _too_deep()
+        for item in data.values() if isinstance(data, dict) else data:
+            shallow(item, deepest - 1)
+    return data
+
+
+def _too_deep() -> ValueError:
+    return ValueError(f"over {NESTING} lists and tables inside one another")
+
+
+def _whole(digits: str) -> int:
+    if len(digits) > len(str(-WHOLE)) or abs(int(digits)) > WHOLE:
+        shown = digits if len(digits) < 30 else f"{digits[:20]}... ({len(digits):,} digits)"
+        raise ValueError(f"the whole number {shown} is larger than {WHOLE}")
+    return int(digits)

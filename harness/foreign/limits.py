@@ -1,0 +1,37 @@
+"""The largest of every input: docs/limits.md lists them, with what the largest of ours needs.
+
+What is larger is refused in one line, before it costs time or memory.
+"""
+
+MIB = 1 << 20
+
+# Bytes of a file. Our largest suite has 32 KiB; a bundle's largest line is a shrunk counterexample
+# that could not be shrunk: a row of 2^20 logits in JSON takes 24 MiB.
+TOML = MIB
+RUN_JSON = 16 * MIB
+RECORD = 64 * MIB
+PROMPTS = 16 * MIB
+TEXT = 16 * MIB  # a grammar, a descriptor of leaves, a prompt
+ARRAYS = 256 * MIB  # the arrays of one difference: six of 2^20 numbers take 24 MiB
+
+NESTING = 64  # lists and tables inside one another, in JSON; a chain in a counterexample has 6
+WHOLE = (1 << 63) - 1  # any whole number; SQLite and int64 hold it
+
+# Of a suite: sizes that real models and machines have, with room for a thousandfold.
+ID = 200  # characters; a file of a bundle's artifacts is named after it, twice over
+TOKENS = MIB  # of a history, a prompt, a text
+STEPS = 1 << 16
+STAGES = 1 << 10
+DRAWS = 1 << 40  # of a distribution test
+DRAWS_OF_CASE = 1 << 24  # each takes four bytes, twice
+CASES = 200_000  # of a suite in one profile; our largest has 10,014
+VOCAB = 1 << 20
+RANDOM = 100_000  # random chains, grammars or tries of a block; our largest has 10,000
+GRAMMAR = 1 << 16  # characters of GBNF; llama.cpp's largest example has 3,000
+
+# Of an option.
+JOBS = 1_024
+SECONDS = 1e6  # eleven days: no request waits longer
+ROUNDS = 100_000
+RUNS = 1_000_000  # of a calibration or a self-check
+DELAY_MS = 60_000.0
