@@ -6,6 +6,7 @@ import numpy as np
 
 from sampler_parity.harness.mutants.mutant import Mutant
 from sampler_parity.reference import Candidates
+from sampler_parity.reference.random import DEFAULT_SEED
 from sampler_parity.reference.samplers.adaptive_p import AdaptiveP
 from sampler_parity.reference.samplers.dist import Dist
 from sampler_parity.reference.samplers.greedy import Greedy
@@ -84,10 +85,34 @@ class NanStays(MinP):
             cand.ids, cand.logits, cand.p = kept.ids, kept.logits, kept.p
 
 
+class LargestSeedTaken(Dist):
+    """4294967295 is a seed like any other."""
+
+    def __init__(self, seed: Any) -> None:
+        super().__init__(seed)
+        self.reset()
+
+    def reset(self) -> None:
+        self.rng.seed(self.seed)
+        if self.seed == DEFAULT_SEED:
+            self.rng.seed(0)
+
+
+class DrawnOnce(AdaptiveP):
+    """The seed that is drawn is kept: a reset starts the same stream again."""
+
+    def reset(self) -> None:
+        drawn = self.rng.seed_cur
+        super().reset()
+        self.rng.seed(drawn)
+
+
 MUTANTS = [
     Mutant("dist/sum-must-exceed", SumMustExceed, case="dist/sum-"),
     Mutant("dist/sum-with-tolerance", SumWithinFloat, case="dist/sum-"),
     Mutant("adaptive_p/draw-must-exceed", DrawMustExceed, case="adaptive_p/sum-"),
+    Mutant("dist/largest-seed-taken", LargestSeedTaken, at="relation", case="unseeded/"),
+    Mutant("adaptive_p/drawn-once", DrawnOnce, at="relation", case="unseeded/"),
     Mutant("greedy/nan-is-largest", NanIsLargest, case="non_finite/"),
     Mutant("temp/infinity-capped", InfinityCapped, case="non_finite/"),
     Mutant("min_p/nan-stays", NanStays, case="non_finite/"),

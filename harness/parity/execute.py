@@ -20,6 +20,7 @@ from sampler_parity.harness.parity.generate import execute_generate
 from sampler_parity.harness.parity.prefixes import by_prefixes
 from sampler_parity.harness.parity.relations import check_relation
 from sampler_parity.harness.parity.releases.meanings import Meanings, Wanted, wanted_of
+from sampler_parity.harness.parity.unseeded import execute_unseeded
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.ask import Got, Ran
@@ -105,6 +106,7 @@ def _on_device(
 JUDGES: dict[Kind, Judge] = {
     "stages": _on_given_logits,
     "draws": _on_given_logits,
+    "unseeded": execute_unseeded,
     "generation": execute_generate,
     "on_device": _on_own_logits,
 }

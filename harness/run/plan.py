@@ -26,6 +26,7 @@ Placed = list[tuple[str, T]]  # things to do, each with the suite that it is of
 SECONDS: dict[str, float] = {
     "stages": 0.01,
     "draws": 0.01,
+    "unseeded": 0.01,
     "generation": 1.0,
     "on_device": 0.1,
     "logits": 0.5,

@@ -1,6 +1,6 @@
 """A case: what is run on the reference and on every backend, and what is required of it."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, Field, model_validator
@@ -11,13 +11,14 @@ from sampler_parity.harness.inputs.logits import Computed, Decoded, Logits
 from sampler_parity.harness.protocol.messages import ChainSpec, Step
 from sampler_parity.harness.strict import STRICT, Id, Seed, Steps, Tokens
 from sampler_parity.harness.verdicts import Verdict
+from sampler_parity.reference.random import DEFAULT_SEED
 from sampler_parity.reference.registry import ROWS
 
 SELECT = tuple(name for name, row in ROWS.items() if row.kind == "select")
 
 _MOST_INSTANCES = 5  # by judgement: the originals, a clone of each, and a clone of a clone
 
-Kind = Literal["stages", "draws", "generation", "on_device", "logits"]
+Kind = Literal["stages", "draws", "unseeded", "generation", "on_device", "logits"]
 Script = Literal["plain", "reset", "clone", "interleaved", "turns"]
 
 
@@ -107,7 +108,8 @@ class Case(BaseModel):
     def kind(self) -> Kind:
         """What is done with the case: JUDGES of harness/parity/execute.py has what judges it.
 
-        stages: every stage of every step is compared; draws: many tokens from one state;
+        stages: every stage of every step is compared; draws: many tokens from one state; unseeded:
+        a stage draws a seed for itself, so that no two chains are alike;
         generation: a backend decodes and samples; on_device: the chain on logits that each backend
         computes; logits: these logits themselves, which nobody judges.
         """
@@ -115,7 +117,12 @@ class Case(BaseModel):
             return "generation"
         if isinstance(self.logits, Computed):
             return "on_device" if self.chain else "logits"
+        if any(parameters.get("seed") == DEFAULT_SEED for _, parameters in self._stages()):
+            return "unseeded"
         return "draws" if self.draws else "stages"
+
+    def _stages(self) -> list[tuple[str, dict[str, Any]]]:
+        return [pair for stage in self.chain for pair in stage.items()]
 
     @property
     def decoded(self) -> Decoded:
@@ -136,7 +143,7 @@ class Case(BaseModel):
 
     @property
     def samplers(self) -> list[str]:
-        return [name for stage in self.chain for name in stage]
+        return [name for name, _ in self._stages()]
 
     def required(self, backend: str) -> list[Verdict]:
         """The verdicts that pass for a backend; `identical` where nothing else is named."""
