@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import typer
 
-from sampler_parity.harness.cli import builds, bundles, gate, golden, measure, run, trie
+from sampler_parity.harness.cli import builds, bundles, fuzz, gate, golden, measure, run, trie
 from sampler_parity.harness.cli.saying import NobodyReads, complain
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.foreign.printable import cut
@@ -27,6 +27,7 @@ app = typer.Typer(
 )
 
 app.command("run")(run.run_command)
+app.command("fuzz")(fuzz.fuzz_command)
 app.command("explain")(bundles.explain)
 app.command("report")(bundles.report)
 app.command("compare")(bundles.compare)

@@ -127,6 +127,11 @@ class Cluster:
         if isinstance(error, CancelledError) or (kind and kind.__name__ == "KilledWorker"):
             raise BrokenExecutor("workers of the cluster died") from error
 
+    @property
+    def size(self) -> int:
+        """How many workers it has now."""
+        return len(self._workers())
+
     def _workers(self) -> list[str]:
         """The addresses of the workers with all labels."""
         try:

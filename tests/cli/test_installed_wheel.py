@@ -29,6 +29,7 @@ COMMANDS: list[tuple[str, int, str]] = [
     ("backends", 0, "llama.cpp          v0.5.0"),
     (f"run parity/top_p --case {CASE} -o good -j 1", 0, "1/1 identical"),
     (f"run parity/top_p --case {CASE} -o wrong -j 1 -b {WRONG}", 1, "DIVERGED"),
+    ("fuzz --for 0.1s -j 1 -o fuzzed", 0, "0 findings"),
     (f"explain wrong {CASE}", 0, "replay: sampler-parity run parity/top_p"),
     ("report good wrong -o report", 0, "report/parity.html"),
     ("gate good --policy gate.toml", 0, "gate     pass"),

@@ -1,0 +1,200 @@
+"""A fuzz campaign: chunks of made cases, on an executor, until the time is over.
+
+The folder of a campaign is its corpus. `chunks.jsonl` has a header (seed, backends) and a line for
+each chunk that is done, with its findings; a chunk is made again from the seed and its number. So a
+campaign that was killed goes on with `--resume`. `findings.toml` is a suite: each finding made
+small, a case.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from sampler_parity.harness.bundle.lock import locked
+from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.processes.pool import Died
+from sampler_parity.harness.protocol.messages import numbers, plain
+from sampler_parity.harness.run.cases import Executor, run_chunk
+from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.suite.blocks.campaign import chunk
+from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.suite.written import case_block
+
+_LONGEST_WAVE = 8  # chunks for each process; a chunk takes about a second
+
+
+class Header(BaseModel):
+    """What a campaign is: it goes on only as the same."""
+
+    model_config = STRICT
+
+    seed: int
+    backends: list[str]
+    version: str
+
+
+class Finding(BaseModel):
+    """case: made small where it could be. died: how the process ended, with no case to name."""
+
+    model_config = STRICT
+
+    backend: str
+    verdict: str
+    stage: str
+    case: dict[str, Any] | None
+
+
+class Chunk(BaseModel):
+    """One that is done. refused: cases that the reference did not take to their end."""
+
+    model_config = STRICT
+
+    chunk: int
+    cases: int
+    steps: int
+    refused: int
+    seconds: float
+    findings: list[Finding] = []
+
+
+class Campaign(BaseModel):
+    """All that a folder holds."""
+
+    model_config = STRICT
+
+    header: Header
+    chunks: list[Chunk] = []
+
+    @property
+    def steps(self) -> int:
+        return sum(done.steps for done in self.chunks)
+
+    @property
+    def findings(self) -> list[Finding]:
+        return [finding for done in self.chunks for finding in done.findings]
+
+    def numbers(self) -> Iterator[int]:
+        """Of the chunks that are to do."""
+        done = {chunk.chunk for chunk in self.chunks}
+        number = 0
+        while True:
+            if number not in done:
+                yield number
+            number += 1
+
+
+def run_number(seed: int, number: int, backends: list[str], timeout_s: float) -> Chunk:
+    """One chunk; the function that an executor gets."""
+    start = time.perf_counter()
+    cases = {case.id: case for case in chunk(seed, number)}
+    names: dict[str, str | None] = dict.fromkeys(backends)
+    results = run_chunk([("fuzz", case) for case in cases.values()], names, timeout_s, None)
+    judged = [result for result in results if isinstance(result, CaseResult)]
+    return Chunk(
+        chunk=number,
+        cases=len(judged),
+        steps=sum(result.steps for result in judged),
+        refused=sum(bool(result.refusal) for result in judged),
+        seconds=time.perf_counter() - start,
+        findings=[f for result in judged for f in findings_of(cases[result.id], result)],
+    )
+
+
+def findings_of(case: Case, result: CaseResult) -> Iterator[Finding]:
+    """What is not identical as far as the reference goes; made small on the first backend only."""
+    whole = plain(case.model_dump(mode="json", by_alias=True, exclude_defaults=True))
+    for backend, got in result.backends.items():
+        if got.verdict != "identical":
+            small = result.counterexample or whole
+            yield Finding(backend=backend, verdict=got.verdict, stage=got.stage, case=small)
+
+
+def begin(folder: Path, seed: int | None, backends: list[str], resume: bool) -> Campaign:
+    """A new campaign, or the one in the folder. Raises InputError where that is another."""
+    path = folder / "chunks.jsonl"
+    if not path.exists():
+        header = Header(seed=seed or 0, backends=backends, version=version("sampler-parity"))
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(header.model_dump_json() + "\n")
+        return Campaign(header=header)
+    if not resume:
+        raise InputError(folder, "holds a campaign", "use --resume, or choose another -o")
+    campaign = read(folder)
+    wanted = campaign.header.model_copy(
+        update={
+            "seed": campaign.header.seed if seed is None else seed,
+            "backends": backends,
+            "version": version("sampler-parity"),
+        }
+    )
+    if wanted != campaign.header:
+        was = f"seed {campaign.header.seed}, {', '.join(campaign.header.backends)}"
+        problem = f"holds another campaign: {was}, sampler-parity {campaign.header.version}"
+        raise InputError(folder, problem, "choose another -o")
+    return campaign
+
+
+def read(folder: Path) -> Campaign:
+    """Raises InputError. A last line that was cut short is left out: its chunk runs again."""
+    path = folder / "chunks.jsonl"
+    try:
+        *lines, rest = path.read_bytes().split(b"\n")
+        header, *done = lines
+        campaign = Campaign(
+            header=Header.model_validate_json(header),
+            chunks=[Chunk.model_validate_json(line) for line in done],
+        )
+    except (OSError, ValueError, ValidationError):
+        raise InputError(path, "is no campaign", "choose another -o") from None
+    if rest:
+        path.write_bytes(b"".join(line + b"\n" for line in lines))
+    return campaign
+
+
+def go_on(
+    campaign: Campaign,
+    folder: Path,
+    executor: Executor,
+    size: int,
+    seconds: float,
+    timeout_s: float,
+    told: Callable[[Campaign], object],
+) -> None:
+    """Chunk after chunk for so long; each is on the disk as it ends. size: the executor's."""
+    deadline, wave, left = time.monotonic() + seconds, 1, campaign.numbers()
+    seed, backends = campaign.header.seed, campaign.header.backends
+    with locked(folder), (folder / "chunks.jsonl").open("a") as file:
+        while time.monotonic() < deadline:
+            numbers_ = [next(left) for _ in range(size * wave)]
+            calls = [(seed, number, backends, timeout_s) for number in numbers_]
+            for place, outcome in executor.each(run_number, calls):
+                done = outcome
+                if isinstance(outcome, Died):
+                    finding = Finding(backend="", verdict="crashed", stage=str(outcome), case=None)
+                    done = Chunk(
+                        chunk=numbers_[place], cases=0, steps=0, refused=0, seconds=0,
+                        findings=[finding],
+                    )  # fmt: skip
+                file.write(done.model_dump_json() + "\n")
+                file.flush()
+                campaign.chunks.append(done)
+                if done.findings:
+                    write_findings(campaign, folder / "findings.toml")
+                told(campaign)
+            wave = min(2 * wave, _LONGEST_WAVE)
+
+
+def write_findings(campaign: Campaign, path: Path) -> None:
+    """A suite of all findings, which `sampler-parity run FILE` replays."""
+    blocks = []
+    for i, finding in enumerate(campaign.findings):
+        if finding.case is not None:
+            about = {"id": f"finding-{i}", "why": f"{finding.verdict} on {finding.backend}"}
+            blocks.append(case_block(numbers(json.loads(json.dumps(finding.case))) | about))
+    path.write_text('name = "findings"\n' + "".join(f"\n{block}" for block in blocks))

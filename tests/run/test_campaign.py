@@ -1,0 +1,158 @@
+"""campaign: a fuzz campaign's chunks, its folder, its findings as a suite."""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sampler_parity.harness.cli.fuzz import seconds_of
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs.logits import LiteralRows
+from sampler_parity.harness.mutants.in_process import InProcess
+from sampler_parity.harness.parity.execute import execute
+from sampler_parity.harness.processes.pool import Died
+from sampler_parity.harness.run import campaign, cases
+from sampler_parity.harness.suite.blocks.campaign import LARGE, chunk
+from sampler_parity.harness.suite.file import expand
+from tests.support.command_line import cli, refused
+
+FAULT = "mutant/dist/words-swapped"
+
+
+class Here:
+    """An executor of this process."""
+
+    def each(
+        self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
+    ) -> Iterator[tuple[int, Any]]:
+        for place, call in enumerate(calls):
+            yield place, function(*call)
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return function(*arguments)
+
+
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The mutant without a process of its own."""
+    mutant = InProcess(FAULT.removeprefix("mutant/"))
+    monkeypatch.setattr(cases, "backend", lambda *_: mutant)
+    yield
+    mutant.close()
+
+
+def done(folder: Path, seconds: float, backend: str, resume: bool = False) -> campaign.Campaign:
+    begun = campaign.begin(folder, 7, [backend], resume)
+    campaign.go_on(begun, folder, Here(), 1, seconds, 10, lambda _: None)
+    return begun
+
+
+def test_a_chunk_depends_on_seed_and_number_alone() -> None:
+    made = [[repr(case) for case in chunk(*at)] for at in ((3, 1), (3, 1), (4, 1), (3, 6))]
+    assert made[0] == made[1]
+    chains = [[case.chain for case in chunk(*at)] for at in ((3, 1), (4, 1), (3, 6))]
+    assert chains[0] != chains[1] != chains[2] != chains[0]
+
+
+def test_the_chunks_reach_state_scripts_hostile_logits_and_large_vocabularies() -> None:
+    made = [case for number in range(13) for case in chunk(1, number)]
+    assert {case.script for case in made} == {"plain", "reset", "clone", "interleaved"}
+    assert {case.detail for case in made} == {"stages", "token"}
+    assert {case.logits.n for case in made} & set(LARGE)
+    assert max(case.steps for case in made) > 256
+    values = np.concatenate(
+        [np.ravel(case.logits.rows) for case in made if isinstance(case.logits, LiteralRows)]
+    )
+    assert np.isnan(values).any()
+    assert (values == -np.inf).any()
+    assert ((values != 0) & (abs(values) < 1e-38)).any()
+    assert (abs(values[np.isfinite(values)]) > 1e38).any()
+
+
+def test_a_planted_fault_is_found_and_written_small_as_a_suite(
+    in_process: None, tmp_path: Path
+) -> None:
+    """The suite fails on the fault, and not on samplers without it."""
+    ended = done(tmp_path, 0.01, FAULT)
+    while not ended.findings and len(ended.chunks) < 5:  # a chunk each
+        ended = done(tmp_path, 0.01, FAULT, resume=True)
+    assert ended.steps > 0
+    assert {finding.stage for finding in ended.findings} <= {"dist", "chain", "token"}
+    replayed = expand(tmp_path / "findings.toml", "full")
+    assert len(replayed) == len(ended.findings) > 0
+    smallest = min(replayed, key=lambda case: case.cost)
+    assert len(smallest.chain) == 1
+    assert smallest.logits.n <= 5
+    mutant = InProcess(FAULT.removeprefix("mutant/"))
+    sound = InProcess("top_k/keeps-one-more")  # its dist is right
+    assert not execute(smallest, [mutant]).ok
+    assert execute(smallest, [sound]).ok
+    for backend in (mutant, sound):
+        backend.close()
+
+
+def test_a_campaign_that_was_killed_in_a_line_goes_on_with_that_chunk(
+    in_process: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = chunk(7, 1)[:1]
+    monkeypatch.setattr(campaign, "chunk", lambda *_: few)
+    first = done(tmp_path, 0.2, FAULT)
+    path = tmp_path / "chunks.jsonl"
+    path.write_bytes(path.read_bytes()[:-9])
+    again = campaign.begin(tmp_path, None, [FAULT], resume=True)
+    assert len(again.chunks) == len(first.chunks) - 1
+    assert next(again.numbers()) == first.chunks[-1].chunk
+    resumed = done(tmp_path, 0.2, FAULT, resume=True)
+    numbers = [chunk.chunk for chunk in resumed.chunks]
+    assert numbers == list(range(len(numbers)))
+
+
+def test_another_campaign_in_the_folder_is_refused(in_process: None, tmp_path: Path) -> None:
+    campaign.begin(tmp_path, 7, [FAULT], resume=False)
+    with pytest.raises(InputError, match="holds a campaign - use --resume"):
+        campaign.begin(tmp_path, 7, [FAULT], resume=False)
+    for seed, backend in ((8, FAULT), (7, "reference")):
+        with pytest.raises(InputError, match="holds another campaign: seed 7, mutant/dist"):
+            campaign.begin(tmp_path, seed, [backend], resume=True)
+    (tmp_path / "chunks.jsonl").write_text("x\n")
+    with pytest.raises(InputError, match=r"chunks.jsonl: is no campaign"):
+        campaign.begin(tmp_path, 7, [FAULT], resume=True)
+
+
+class Dying(Here):
+    def each(
+        self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
+    ) -> Iterator[tuple[int, Any]]:
+        yield 0, Died("killed by signal 11")
+
+
+def test_a_chunk_whose_process_dies_is_a_finding_and_not_the_end(tmp_path: Path) -> None:
+    begun = campaign.begin(tmp_path, 7, [FAULT], resume=False)
+    campaign.go_on(begun, tmp_path, Dying(), 1, 0.01, 10, lambda _: None)
+    assert begun.findings[0].verdict == "crashed"
+    assert begun.findings[0].stage == "killed by signal 11"
+    assert campaign.read(tmp_path) == begun
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("30s", 30), ("20m", 1200), ("8h", 28800)])
+def test_a_time_has_a_unit(text: str, seconds: float) -> None:
+    assert seconds_of(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["8", "h", "-1s", "1e9h", ""])
+def test_what_is_no_time_is_refused(text: str) -> None:
+    assert refused(cli("fuzz", "--for", text)).endswith("no time - write 30s, 20m or 8h")
+
+
+@pytest.mark.slow
+def test_the_command_finds_a_planted_fault_and_its_suite_replays_it(tmp_path: Path) -> None:
+    folder = tmp_path / "campaign"
+    found = cli("fuzz", "-b", FAULT, "--for", "2s", "--seed", "7", "-j", "1", "-o", folder)
+    assert found.returncode == 1
+    assert "steps/s" in found.stdout
+    assert f"replay   sampler-parity run {folder / 'findings.toml'} -b {FAULT}" in found.stdout
+    suite = folder / "findings.toml"
+    assert cli("run", suite, "-b", FAULT, "-j", "1", "-o", tmp_path / "a").returncode == 1
+    assert cli("run", suite, "-b", "reference", "-j", "1", "-o", tmp_path / "b").returncode == 0
