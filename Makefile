@@ -8,7 +8,7 @@ REPORT ?= report
 TSAMPLER := harness/backends/tsampler
 TSAMPLER_SOURCES := $(wildcard $(TSAMPLER)/*.json $(TSAMPLER)/src/*/*.ts)
 
-.PHONY: setup tsampler parity parity-full drift witness distribution engines types lint \
+.PHONY: setup tsampler parity parity-full drift witness distribution engines fuzz types lint \
 	check test pytest nightly selftest coverage native-mutants clean
 
 setup: .venv/ready
@@ -102,6 +102,14 @@ nightly: setup
 	$(BIN)/python -m pip install -q -c constraints.txt -e ".[transformers,xgrammar,llguidance,dask]"
 	$(PYTEST) tests/backends
 	$(MAKE) --no-print-directory engines selftest witness
+
+# Random chains, state scripts and hostile logits on llama.cpp; started again with another seed, others.
+FUZZ_FOR ?= 45m
+FUZZ_SEED ?= 0
+
+fuzz: setup
+	$(BIN)/sampler-parity fuzz -b llama.cpp --for $(FUZZ_FOR) --seed $(FUZZ_SEED) --resume \
+		-o bundles/fuzz-$(FUZZ_SEED)
 
 # What the quick suites reach of llama.cpp's own code; needs g++ and gcov. bundles/native-coverage
 coverage: setup

@@ -71,6 +71,7 @@ def test_the_chunks_reach_state_scripts_hostile_logits_and_large_vocabularies() 
     assert (abs(values[np.isfinite(values)]) > 1e38).any()
 
 
+@pytest.mark.slow
 def test_a_planted_fault_is_found_and_written_small_as_a_suite(
     in_process: None, tmp_path: Path
 ) -> None:
@@ -149,7 +150,7 @@ def test_what_is_no_time_is_refused(text: str) -> None:
 @pytest.mark.slow
 def test_the_command_finds_a_planted_fault_and_its_suite_replays_it(tmp_path: Path) -> None:
     folder = tmp_path / "campaign"
-    found = cli("fuzz", "-b", FAULT, "--for", "2s", "--seed", "7", "-j", "1", "-o", folder)
+    found = cli("fuzz", "-b", FAULT, "--for", "2s", "--seed", "4", "-j", "1", "-o", folder)
     assert found.returncode == 1
     assert "steps/s" in found.stdout
     assert f"replay   sampler-parity run {folder / 'findings.toml'} -b {FAULT}" in found.stdout
