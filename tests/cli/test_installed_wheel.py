@@ -103,8 +103,23 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     (made.packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
     install = [*pip, "--python", str(made.python), "install", *quiet, str(wheel)]
     subprocess.run(install, check=True, capture_output=True, timeout=300)
+    _copy_machine_code(ROOT / "reference", made.packages / "sampler_parity" / "reference")
     yield made
     shutil.rmtree(folder)
+
+
+def _copy_machine_code(compiled: Path, installed: Path) -> None:
+    """What Numba compiled of the same sources: to compile it again takes a dozen seconds.
+
+    It looks at the time of a source file, too.
+    """
+    for source in compiled.rglob("*.py"):
+        copy = installed / source.relative_to(compiled)
+        if copy.is_file() and copy.read_bytes() == source.read_bytes():
+            shutil.copystat(source, copy)
+            for code in source.parent.glob(f"__pycache__/{source.stem}.*.nb*"):
+                (copy.parent / "__pycache__").mkdir(exist_ok=True)
+                shutil.copy(code, copy.parent / "__pycache__")
 
 
 def commands_of(group: Any, prefix: str = "") -> set[str]:
@@ -163,7 +178,8 @@ def test_script_and_pytest_plugin_are_those_of_the_wheel(
 
 @pytest.mark.slow
 def test_wheel_carries_data_and_no_tests(installed: Installed) -> None:
-    names = zipfile.ZipFile(installed.wheel).namelist()
+    archive = zipfile.ZipFile(installed.wheel)
+    names = archive.namelist()
     for needed in (
         "harness/py.typed",
         "reference/py.typed",
@@ -177,6 +193,10 @@ def test_wheel_carries_data_and_no_tests(installed: Installed) -> None:
         f"{TSAMPLER}/adapter.mjs",
     ):
         assert f"sampler_parity/{needed}" in names
+    for folder in ("suites", "golden"):
+        for path in (ROOT / folder).rglob("*.*"):
+            if path.suffix in (".toml", ".gguf", ".jsonl"):
+                assert archive.read(f"sampler_parity/{path.relative_to(ROOT)}") == path.read_bytes()
     outside = [name for name in names if not name.startswith("sampler_parity")]
     assert outside == []
     assert not [name for name in names if "/tests/" in name or "node_modules" in name]
