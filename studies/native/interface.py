@@ -36,6 +36,9 @@ N = 303  # tokens of the vocabulary bpe
 PROMPT = [317, 72, 101, 108, 108, 111]  # of the golden model
 
 
+LARGE = np.arange(100_000, dtype=np.float32)
+
+
 class Counters(ctypes.Structure):
     """llama_perf_sampler_data."""
 
@@ -136,6 +139,31 @@ def copies(native: Native) -> Iterator[str]:
     copy(None, None)
 
 
+def clones(native: Native) -> Iterator[str]:
+    """A clone made between a sampler's choice and the word that it was accepted hears that, too.
+
+    Not of adaptive_p, whose clone reads out of bounds then; the reference refuses it.
+    """
+    for chain in (chain for chain in chains() if "adaptive_p" not in chain[0]):
+        original, twin = native.made(chain), reference(chain)
+        whole, want = native.candidates(row(1)), Candidates.from_logits(row(1))
+        for i in range(len(chain)):
+            original.apply(i, whole)
+        original.apply(None, native.candidates(row(1)))
+        twin.apply(want)
+        other, second = original.clone(), twin.clone()
+        if want.token is not None and "grammar" not in "".join(chain[0]):
+            for one in (original, other, twin, second):
+                accepted(one, [want.token])
+        same = [
+            step(native, *pair, seed)
+            for seed in (2, 3)
+            for pair in ((original, twin), (other, second))
+        ]
+        if not all(same):
+            yield f"{chain} goes on otherwise"
+
+
 def removals(native: Native) -> Iterator[str]:
     """What is left of a chain when a stage is taken out of it."""
     remove = native.library.llama_sampler_chain_remove
@@ -172,22 +200,38 @@ def seeds(native: Native) -> Iterator[str]:
         said |= {native.c["llama_sampler_get_seed"](made.stages[0])} if len(chain) == 1 else set()
         if said != {seed}:
             yield f"{chain}: {said}, {seed} expected"
+    by_chance = native.made([{"dist": {"seed": NO_SEED}}])
+    own, clone = (
+        native.c["llama_sampler_get_seed"](made.chain) for made in (by_chance, by_chance.clone())
+    )
+    if own != clone:
+        yield f"a clone of the seed {own}, which the machine gave, has {clone}"
 
 
 def counters(native: Native) -> Iterator[str]:
     """A chain counts the tokens that it accepts, until the counter is reset."""
     params = native.library.llama_sampler_chain_default_params()
     params.no_perf = False
-    chain = native.library.llama_sampler_chain_init(params)
+    chain, other = (native.library.llama_sampler_chain_init(params) for _ in range(2))
     for n in (3, 0):
         for token in range(n):
             native.library.llama_sampler_accept(chain, token)
         native.c["llama_perf_sampler_print"](chain)
-        counted = native.c["llama_perf_sampler"](chain)
-        if counted.n_sample != n or (n == 0 and counted.t_sample_ms != 0):
-            yield f"{counted.n_sample} counted, {n} accepted"
+        native.c["llama_sampler_copy"](chain, other)
+        for one in (chain, other):
+            counted = native.c["llama_perf_sampler"](one)
+            if counted.n_sample != n or (n == 0 and counted.t_sample_ms != 0):
+                yield f"{counted.n_sample} counted, {n} accepted"
         native.c["llama_perf_sampler_reset"](chain)
+    select = native.library.initializer("top_k")[1](1)
+    native.library.llama_sampler_chain_add(chain, select)
+    for _ in range(20):  # each takes longer than the clock's microsecond
+        large = native.candidates(LARGE)
+        native.library.llama_sampler_apply(chain, ctypes.byref(large.array))
+    if not 0 < native.c["llama_perf_sampler"](chain).t_sample_ms < 60_000:
+        yield "the time of 20 calls is not taken"
     native.library.llama_sampler_free(chain)
+    native.library.llama_sampler_free(other)
 
 
 NAMES = {"typical_p": b"typical", "temp_ext": b"temp-ext", "top_k": b"top-k", "top_p": b"top-p",
@@ -207,6 +251,25 @@ def names(native: Native) -> Iterator[str]:
                 yield f"{own} calls itself {name(sampler)!r}"
         if name(made.chain) != b"chain":
             yield f"a chain calls itself {name(made.chain)!r}"
+
+
+OFF: tuple[dict[str, dict[str, Any]], ...] = (
+    {"top_k": {"k": 0}}, {"top_p": {"p": 1.0}}, {"min_p": {"p": 0.0}}, {"typical_p": {"p": 1.0}},
+    {"temp": {"temp": 1.0}}, {"temp_ext": {"temp": 1.0, "delta": 0.0}}, {"top_n_sigma": {"n": 0.0}},
+    {"xtc": {"p": 0.5, "t": 0.6, "seed": 1}}, {"xtc": {"p": 0.0, "t": 0.1, "seed": 1}},
+    {"penalties": {"penalty_last_n": 0, "penalty_repeat": 1.1}}, {"logit_bias": {"logit_bias": []}},
+    {"dry": {"dry_multiplier": 0.8, "dry_penalty_last_n": 0}}, {"dry": {"dry_multiplier": 0.0}},
+)  # fmt: skip
+
+
+def off(native: Native) -> Iterator[str]:
+    """Parameters that switch a sampler off make another, which says so by its name."""
+    for stage in OFF:
+        (own,) = stage
+        made = native.made([stage])
+        named = native.library.llama_sampler_name(made.stages[0])
+        if named != b"?" + NAMES.get(own, own.encode()):
+            yield f"{stage} calls itself {named!r}"
 
 
 def null_pointers(native: Native) -> Iterator[str]:
@@ -248,6 +311,8 @@ def _in_batches(native: Native, model: Model, chain: ChainSpec) -> Iterator[str]
         graph.decode_all(tokens, 3)
         if drawn_in_graph:
             yield from _drawn(native, graph, rows, twin.clone())
+        if batch == 1 and drawn_in_graph:
+            yield from _beside(native, made, chain, twin)
         for i in range(accepts):
             want = Candidates.from_logits(rows[i])
             twin.apply(want)  # which draws as well
@@ -286,6 +351,26 @@ def _drawn(
             yield f"output {i}: p differs by {error}"
 
 
+def _beside(native: Native, made: NativeChain, chain: ChainSpec, twin: Chain) -> Iterator[str]:
+    """In the midst of a batch of three: a clone knows how many were drawn, and takes no more from
+    them; a copy is of no graph, and draws at once."""
+    clone, copy = made.clone(), native.build(chain, N, None)
+    native.c["llama_sampler_copy"](made.chain, copy.chain)
+    for accepts, other in ((5, clone), (5, copy)):
+        second = twin.clone()
+        if other is clone:
+            for _ in range(3):
+                second.samplers[-1].rng.uniform_double()  # type: ignore[attr-defined]
+        for token in range(accepts):
+            native.library.llama_sampler_accept(other.chain, token)
+        whole, want = native.candidates(row(1)), Candidates.from_logits(row(1))
+        other.apply(None, whole)
+        second.apply(want)
+        if not identical(want, got(native, whole)):
+            which = "clone" if other is clone else "copy"
+            yield f"a {which} in the midst of a batch draws another number"
+
+
 def _goes_on(native: Native, made: NativeChain, chain: ChainSpec, twin: Chain) -> Iterator[str]:
     """What was drawn and accepted in the graph is in a copy's state: it draws the next number."""
     other = native.build(chain, N, None)
@@ -299,7 +384,7 @@ def _goes_on(native: Native, made: NativeChain, chain: ChainSpec, twin: Chain) -
 
 Check = Callable[[Native], Iterator[str]]
 CHECKS: tuple[Check, ...] = (
-    copies, removals, seeds, counters, names, null_pointers, several_outputs,
+    copies, clones, removals, seeds, counters, names, off, null_pointers, several_outputs,
 )  # fmt: skip
 
 

@@ -126,7 +126,7 @@ def _look(case: Case, backend: Native, steps: int) -> Callable[[], str]:
 def _outcome(case: Case, ready: Prepared | None, backend: Native, steps: int) -> Iterable[bytes]:
     if ready is None:
         generated = ask.generate(backend, request_of(case, case.decoded))
-        yield repr(generated.reply.tokens).encode()
+        yield repr((generated.reply.tokens, generated.reply.in_graph)).encode()
         yield generated.rows.tobytes()
         yield from (part for got in generated.handed_back or [] for part in _parts(got))
     elif case.kind == "draws":
