@@ -21,7 +21,7 @@ $(TSAMPLER)/dist/ready: $(TSAMPLER_SOURCES)
 	cd $(TSAMPLER) && npm ci --silent && npx tsc
 	@touch $@
 
-.venv/ready: pyproject.toml setup.py constraints.txt
+.venv/ready: pyproject.toml setup.py constraints.txt locked.txt
 	$(PYTHON) -m venv .venv
 	@echo "Installing. The first time this compiles llama.cpp: three to eight minutes on two cores."
 	$(BIN)/python scripts/install.py

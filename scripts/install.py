@@ -1,5 +1,6 @@
 """Install the project and its pinned dependencies into the running virtual environment.
 
+Every file is compared with its digest in locked.txt (pip's --require-hashes) before it is unpacked.
 Standard library only: it runs before anything is installed. llama-cpp-python is compiled from its
 source distribution; its build steps are shown as they pass, because they take minutes. What the
 environment says of the build (CMAKE_ARGS, ...) is kept.
@@ -9,10 +10,12 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install"]
+SOURCE = ["--no-binary", "llama-cpp-python"]
 STEP = re.compile(rb"\[(\d+)/(\d+)\]")
 
 # Only the libraries that sampling needs are built: no tools, no server, no multimodal part.
@@ -25,18 +28,31 @@ BUILD = {
 
 
 def main() -> int:
-    constraints = ["-c", str(ROOT / "constraints.txt")]
-    llama = next(
-        line
-        for line in (ROOT / "constraints.txt").read_text().splitlines()
-        if line.startswith("llama_cpp_python")
-    )
-    compile_llama = [*PIP, "-v", "--no-binary", "llama-cpp-python", *constraints, llama]
+    locked = (ROOT / "locked.txt").read_text()
+    llama, others = divided(locked, "llama-cpp-python")
     for name, value in BUILD.items():
         os.environ.setdefault(name, value)
-    if code := show_progress(compile_llama, "compiling llama.cpp"):
-        return code
-    return subprocess.call([*PIP, "-q", *constraints, "-e", f"{ROOT}[dev]"])
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in (("llama.txt", llama), ("others.txt", others)):
+            (Path(folder) / name).write_text(text)
+        command = [*install(Path(folder) / "llama.txt"), "-v", "--no-deps", *SOURCE]
+        if code := show_progress(command, "compiling llama.cpp"):
+            return code
+        if code := subprocess.call([*install(Path(folder) / "others.txt"), "-q", "--no-deps"]):
+            return code
+    return subprocess.call([*PIP, "-q", "--no-deps", "--no-build-isolation", "-e", str(ROOT)])
+
+
+def install(locked: Path) -> list[str]:
+    """The command that installs what a file names, if it has the digests that stand there."""
+    return [*PIP, "--require-hashes", "-r", str(locked)]
+
+
+def divided(locked: str, package: str) -> tuple[str, str]:
+    """The entry of one package, and all else."""
+    entries = re.split(r"\n(?=[a-zA-Z])", locked)
+    own = [entry for entry in entries if entry.startswith(f"{package}==")]
+    return "\n".join(own) + "\n", "\n".join(e for e in entries if e not in own) + "\n"
 
 
 def show_progress(command: list[str], what: str) -> int:

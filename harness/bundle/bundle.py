@@ -19,7 +19,7 @@ from typing import Any, get_args
 
 from pydantic import ValidationError
 
-from sampler_parity.harness.bundle.info import RunInfo
+from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
 from sampler_parity.harness.bundle.records.calibration import CalibrationResult
 from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.records.change import ChangeResult
@@ -75,6 +75,12 @@ class Bundle:
     timing_checks: list[TimingCheckResult] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
 
+    def backend(self, name: str) -> BackendInfo:
+        """What run.json says of a backend. Raises InputError where it says nothing."""
+        if name not in self.info.backends:
+            raise InputError(self.folder, f"backend {name!r} is not in run.json", _AGAIN)
+        return self.info.backends[name]
+
     @property
     def measures_only(self) -> bool:
         """Nothing in it can be right or wrong by the reference: timings and the like alone."""
@@ -98,12 +104,7 @@ def read(folder: Path) -> Bundle:
     """
     info = read_info(folder)
     by_kind: dict[str, list[Any]] = defaultdict(list)
-    path = folder / "results.jsonl"
-    for number, (_, record) in enumerate(records_of(path, torn_ok=False), 1):
-        unknown = getattr(record, "backends", {}).keys() - info.backends.keys()
-        if unknown:
-            problem = f"a result of {min(unknown)!r}, which is no backend of run.json"
-            raise InputError(f"{path}:{number}", problem, _AGAIN)
+    for _, record in records_of(folder / "results.jsonl", torn_ok=False):
         by_kind[record.kind].append(record)
     for kind in ("case", "decode", "distribution"):
         by_kind[kind].sort(key=lambda result: (result.suite, result.id))

@@ -217,7 +217,7 @@ def _verdicts(bundle: Bundle) -> Iterator[tuple[str, str, str, str, int, int]]:
                 counted[name, sampler, result.verdict] += 1
                 met[name, sampler, result.verdict] += case.met(name)
     for (name, sampler, verdict), cases in sorted(counted.items()):
-        version = bundle.info.backends[name].version
+        version = bundle.backend(name).version
         yield name, version, sampler, verdict, cases, met[name, sampler, verdict]
 
 

@@ -44,7 +44,7 @@ def _on_backend(
     bundle: Bundle, case: CaseResult, backend: str, result: BackendResult
 ) -> Iterator[str]:
     info = bundle.info
-    yield from difference_lines(case, backend, info.backends[backend].version, result)
+    yield from difference_lines(case, backend, bundle.backend(backend).version, result)
     artifact = bundle.folder / "artifacts" / stage_file(case.id, backend)
     if artifact.exists():
         yield from _side_by_side(artifact, _rank(result.values))

@@ -19,12 +19,26 @@ def picture(draw: Callable[["Figure"], None], inches: tuple[float, float], salt:
 
     with mpl.rc_context():
         mpl.rcParams["svg.fonttype"] = "none"  # text stays text
+        mpl.rcParams["text.parse_math"] = False  # a name with $ in it is a name
         mpl.rcParams["svg.hashsalt"] = salt
         mpl.rcParams["font.size"] = 9
         figure = Figure(figsize=inches, layout="constrained")
         figure.patch.set_alpha(0)
         draw(figure)
+        _plain_powers(figure)
         return _inline(figure)
+
+
+def _plain_powers(figure: "Figure") -> None:
+    """Powers of ten as numbers: matplotlib writes them in mathtext, which is off."""
+    from matplotlib.ticker import LogFormatterSciNotation
+
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            if isinstance(axis.get_major_formatter(), LogFormatterSciNotation):
+                axis.set_major_formatter(lambda value, _: f"{value:g}")
+            if isinstance(axis.get_minor_formatter(), LogFormatterSciNotation):
+                axis.set_minor_formatter(lambda value, _: "")
 
 
 def plain(axes: "Axes") -> None:

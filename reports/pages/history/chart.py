@@ -38,7 +38,7 @@ def _draw(figure: "Figure", labels: list[str], lines: list[Line], what: str) -> 
             color=_COLOURS[i % len(_COLOURS)],
             markersize=4,
         )
-        drawn.set_label(one_line(line.name, 60).replace("$", r"\$"))
+        drawn.set_label(one_line(line.name, 60))
     step = max(1, len(labels) // 8)
     axes.set_xticks(range(0, len(labels), step), labels[::step], rotation=30, ha="right")
     axes.set_ylabel(what, color=INK)

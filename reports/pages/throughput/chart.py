@@ -82,9 +82,9 @@ def _draw(figure: "Figure", panels: dict[str, list[Line]], x: str, y: str, share
     ):
         for i, (label, points) in enumerate(lines):
             at, values = zip(*points, strict=True)
-            shown = one_line(label, 40).replace("$", r"\$").removeprefix("_")
+            shown = one_line(label, 40).removeprefix("_")
             axes.plot(at, values, "o-", color=_COLOURS[i], markersize=3, label=shown)
-        axes.set_title(one_line(title, 60).replace("$", r"\$"), color=INK, loc="left", fontsize=9)
+        axes.set_title(one_line(title, 60), color=INK, loc="left", fontsize=9)
         axes.set_xscale("log")
         if share:
             axes.set_ylim(-0.05, 1.05)

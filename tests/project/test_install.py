@@ -1,0 +1,84 @@
+"""What is installed is what was locked: every package by version and digest."""
+
+import hashlib
+import os
+import re
+import runpy
+import subprocess
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+LOCKED = ROOT / "locked.txt"
+
+pytestmark = pytest.mark.skipif(not LOCKED.is_file(), reason="not in a checkout")
+
+
+def script() -> dict[str, Any]:
+    return runpy.run_path(str(ROOT / "scripts" / "install.py"))
+
+
+def entries(text: str) -> dict[str, tuple[str, int]]:
+    """By package its version, and how many digests it has."""
+    found = {}
+    for entry in re.split(r"\n(?=[a-zA-Z])", text):
+        match = re.match(r"([A-Za-z0-9._-]+)==(\S+)", entry)
+        if match:
+            name = re.sub(r"[-_.]+", "-", match[1]).lower()
+            found[name] = (match[2], len(re.findall(r"--hash=sha256:[0-9a-f]{64}\b", entry)))
+    return found
+
+
+def test_every_locked_package_has_digests_and_the_version_of_the_constraints() -> None:
+    locked = entries(LOCKED.read_text())
+    constraints = entries((ROOT / "constraints.txt").read_text())
+    assert len(locked) > 60
+    assert [name for name, (_, digests) in locked.items() if not digests] == []
+    others = {n: v for n, (v, _) in locked.items() if n in constraints and constraints[n][0] != v}
+    assert others == {}
+
+
+def test_the_locked_packages_name_no_registry() -> None:
+    assert "://" not in LOCKED.read_text()
+
+
+def test_llama_cpp_is_compiled_from_the_locked_source_and_all_else_is_left() -> None:
+    llama, others = script()["divided"](LOCKED.read_text(), "llama-cpp-python")
+    assert list(entries(llama)) == ["llama-cpp-python"]
+    assert entries(llama) | entries(others) == entries(LOCKED.read_text())
+    assert "llama-cpp-python" not in entries(others)
+
+
+def wheel(folder: Path) -> Path:
+    path = folder / "tiny-1.0-py3-none-any.whl"
+    info = "tiny-1.0.dist-info"
+    with zipfile.ZipFile(path, "w") as members:
+        members.writestr("tiny.py", "")
+        members.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
+        tag = "Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        members.writestr(f"{info}/WHEEL", tag)
+        members.writestr(f"{info}/RECORD", "")
+    return path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tampered", [False, True])
+def test_a_package_that_is_not_what_was_locked_is_refused(tmp_path: Path, tampered: bool) -> None:
+    pytest.importorskip("pip")
+    digest = hashlib.sha256(wheel(tmp_path).read_bytes()).hexdigest()
+    if tampered:
+        with zipfile.ZipFile(wheel(tmp_path), "a") as members:
+            members.writestr("evil.py", "")
+    locked = tmp_path / "locked.txt"
+    locked.write_text(f"tiny==1.0 \\\n    --hash=sha256:{digest}\n")
+    done = subprocess.run(
+        [*script()["install"](locked), "--dry-run", "--no-deps"],
+        env={**os.environ, "PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode != 0) == tampered, done.stderr
+    assert ("DO NOT MATCH THE HASHES" in done.stderr) == tampered
