@@ -56,7 +56,7 @@ def _on_backend(case: Case, backend: Backend) -> BackendResult:
     if not said:
         return BackendResult(verdict="identical", ns=ran.ns, wall_s=wall_s)
     return BackendResult(
-        verdict="diverged", ns=ran.ns, wall_s=wall_s, step=0, stage="relation", detail=said
+        verdict="diverged", ns=ran.ns, wall_s=wall_s, step=0, stage=case.unseeded, detail=said
     )
 
 

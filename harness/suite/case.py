@@ -117,9 +117,15 @@ class Case(BaseModel):
             return "generation"
         if isinstance(self.logits, Computed):
             return "on_device" if self.chain else "logits"
-        if any(parameters.get("seed") == DEFAULT_SEED for _, parameters in self._stages()):
+        if self.unseeded:
             return "unseeded"
         return "draws" if self.draws else "stages"
+
+    @property
+    def unseeded(self) -> str:
+        """The first sampler that draws a seed for itself; or ''."""
+        unseeded = (name for name, given in self._stages() if given.get("seed") == DEFAULT_SEED)
+        return next(unseeded, "")
 
     def _stages(self) -> list[tuple[str, dict[str, Any]]]:
         return [pair for stage in self.chain for pair in stage.items()]

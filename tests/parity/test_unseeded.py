@@ -48,7 +48,7 @@ def test_what_is_alike_is_a_divergence(mutant: str, said: str) -> None:
     backend = InProcess(mutant)
     result = execute(_cases()[mutant.partition("/")[0]], [backend]).backends[backend.name]
     backend.close()
-    assert result.verdict == "diverged"
+    assert (result.verdict, result.stage) == ("diverged", mutant.partition("/")[0])
     assert said in result.detail
 
 
