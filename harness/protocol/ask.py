@@ -1,9 +1,9 @@
 """Asking a backend: one function for each request of the protocol.
 
 Each looks at what hello claims, puts the rows into the scratch file and reserves room behind them,
-sends the request, and checks that the reply fits it. What comes back is arrays, copies of the
-scratch file. All raise BackendFailure: `unsupported` for what hello does not claim, `crashed` for a
-reply that breaks the protocol, which ends the backend.
+sends the request, and checks that the reply fits it. What comes back is arrays, copied from the
+scratch file; they hold until the next request. All raise BackendFailure: `unsupported` for what
+hello does not claim, `crashed` for a reply that breaks the protocol, which ends the backend.
 """
 
 import functools

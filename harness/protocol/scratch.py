@@ -49,6 +49,7 @@ class Scratch:
         self._length = self.size()
         self._reserved = 0
         self._map: mmap.mmap | None = None
+        self._copy: NDArray[np.uint8] = np.empty(0, np.uint8)
 
     def size(self) -> int:
         """Bytes of the file now: the other side may have grown or cut it."""
@@ -88,14 +89,20 @@ class Scratch:
         return np.frombuffer(self._map, dtype, n, at)
 
     def read(self, at: int, n: int, dtype: DTypeLike) -> NDArray[Any]:
-        """A copy of the n values at a byte offset; fewer where the file ends before."""
-        end = at + n * np.dtype(dtype).itemsize
-        parts = [b""]
-        while at < end and (part := self._read_at(at, min(end - at, _READ))):
-            parts.append(part)
-            at += len(part)
-        content = b"".join(parts) if len(parts) > 2 else parts[-1]
-        return np.frombuffer(content, dtype, len(content) // np.dtype(dtype).itemsize)
+        """The n values at a byte offset, copied; fewer where the file ends before.
+
+        They hold until that place is read again, for the next request: fresh memory each time would
+        take longer than the copying.
+        """
+        size = n * np.dtype(dtype).itemsize
+        if at + size > len(self._copy):
+            self._copy = np.empty(max(at + size, self._length), np.uint8)
+        place = self._copy.data[at : at + size]
+        done = 0
+        while done < size and (part := self._read_into(at + done, place[done : done + _READ])):
+            done += part
+        whole = done // np.dtype(dtype).itemsize
+        return np.frombuffer(self._copy, dtype, whole, at) if whole else np.empty(0, dtype)
 
     def write(self, at: int, values: NDArray[Any]) -> int:
         """Put values at a byte offset; returns the offset behind them."""
@@ -131,9 +138,9 @@ class Scratch:
 
     if sys.platform == "win32":
 
-        def _read_at(self, at: int, size: int) -> bytes:
+        def _read_into(self, at: int, place: memoryview) -> int:
             self._file.seek(at)
-            return self._file.read(size)
+            return self._file.readinto(place)
 
         def _write_at(self, at: int, data: memoryview) -> int:
             self._file.seek(at)
@@ -141,8 +148,8 @@ class Scratch:
 
     else:
 
-        def _read_at(self, at: int, size: int) -> bytes:
-            return os.pread(self._file.fileno(), size, at)
+        def _read_into(self, at: int, place: memoryview) -> int:
+            return os.preadv(self._file.fileno(), [place], at)
 
         def _write_at(self, at: int, data: memoryview) -> int:
             return os.pwrite(self._file.fileno(), data, at)
