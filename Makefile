@@ -9,7 +9,7 @@ TSAMPLER := harness/backends/tsampler
 TSAMPLER_SOURCES := $(wildcard $(TSAMPLER)/*.json $(TSAMPLER)/src/*/*.ts)
 
 .PHONY: setup tsampler parity parity-full drift witness distribution engines fuzz types lint \
-	check test pytest nightly selftest coverage native-mutants clean
+	check test pytest nightly attack selftest coverage native-mutants clean
 
 setup: .venv/ready
 	@$(MAKE) --no-print-directory tsampler || \
@@ -110,6 +110,11 @@ FUZZ_SEED ?= 0
 fuzz: setup
 	$(BIN)/sampler-parity fuzz -b llama.cpp --for $(FUZZ_FOR) --seed $(FUZZ_SEED) --resume \
 		-o bundles/fuzz-$(FUZZ_SEED)
+
+# Runs are killed a thousand times and get every signal: nothing of them may be left or lost.
+attack: setup
+	$(BIN)/pytest -q tests/attack tests/attack/long_signals.py
+	$(BIN)/python -m tests.attack.killing $(or $(KILLS),1000) $(or $(SEED),1)
 
 # What the quick suites reach of llama.cpp's own code; needs g++ and gcov. bundles/native-coverage
 coverage: setup

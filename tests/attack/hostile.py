@@ -232,7 +232,7 @@ LIST = [
     Attack("stops", "is stopped", dies(signal.SIGSTOP), "timeout", hurried=True),
     Attack("stops-after", "replies, and is stopped", then(dies(signal.SIGSTOP)), hurried=True),
     Attack("hangs-after", "replies, and hangs", then(lambda: time.sleep(600)), hurried=True),
-    Attack("closes-stdin", "replies, closes its stdin, hangs", then(close(0))),
+    Attack("closes-stdin", "replies, closes its stdin, hangs", then(close(0)), hurried=True),
     Attack("closes-all", "replies, closes all its pipes, hangs", then(close(0, 1, 2))),
     Attack("forks-and-exits", "ends, its pipes held by a child", then(fork_and_exit), hurried=True),
     Attack("leaves-a-child", "has a child that outlives it", before(child()), "identical", 1),

@@ -42,6 +42,22 @@ def suite(folder: Path, cases: int) -> Path:
     return path
 
 
+ENDS = {
+    "SIGINT": ["main INT"],
+    "SIGINT twice": ["main INT", "main INT"],
+    "Ctrl-C": ["group INT"],
+    "Ctrl-C twice": ["group INT", "group INT"],
+    "SIGTERM": ["main TERM"],
+    "SIGHUP": ["group HUP"],
+    "SIGQUIT": ["group QUIT"],
+    "SIGKILL": ["main KILL"],
+    "SIGKILL of the group": ["group KILL"],
+    "SIGKILL, a worker stopped": ["worker STOP", "main KILL"],
+    "SIGKILL, a backend stopped": ["backend STOP", "main KILL"],
+    "SIGKILL, the keepers first": ["keeper KILL", "main KILL"],
+}
+
+
 class Starter:
     """Starts runs by tests/attack/forked_runs.py."""
 
@@ -128,6 +144,55 @@ def children(pid: int) -> list[int]:
 def scratch_of(family: list[int]) -> list[Path]:
     folders = (Path("/dev/shm"), Path(tempfile.gettempdir()))
     return [p for f in folders for pid in family for p in f.glob(f"sampler-parity-{pid}-*")]
+
+
+def kinds(victim: Victim) -> dict[str, list[int]]:
+    """The processes of a run; keeper: that of the main process."""
+    by_kind: dict[str, list[int]] = {
+        "main": [victim.pid],
+        "worker": [],
+        "backend": [],
+        "keeper": [],
+    }
+    for pid in children(victim.pid):
+        kind = "keeper" if b"keeper.py" in Path(f"/proc/{pid}/cmdline").read_bytes() else "worker"
+        by_kind[kind].append(pid)
+    for worker in by_kind["worker"]:
+        by_kind["backend"] += [
+            pid
+            for pid in children(worker)
+            if b"adapter.py" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        ]
+    return by_kind
+
+
+def send(victim: Victim, what: str) -> None:
+    kind, _, name = what.partition(" ")
+    number = getattr(signal, f"SIG{name}")
+    if kind == "group":
+        os.killpg(victim.pid, number)
+    else:
+        hit(kinds(victim)[kind][0], number)
+
+
+def semaphores(family: list[int]) -> list[int]:
+    """Those of them that have a semaphore in shared memory."""
+    return [pid for pid in family if "sem." in Path(f"/proc/{pid}/maps").read_text()]
+
+
+def end_by(signals: dict[str, list[str]], victim: Victim) -> None:
+    """End the run in each of these ways, and begin it again. Raises AssertionError."""
+    for name, each in signals.items():
+        victim.begin()
+        victim.until_more()
+        until(lambda: len(kinds(victim)["backend"]) == 2)
+        family = victim.family()
+        assert len(family) >= 8, name  # main, 2 workers, 2 backends, 3 keepers
+        assert semaphores(family) == []
+        for what in each:
+            send(victim, what)
+        assert victim.wait() != 0, name
+        victim.leaves_nothing(family)
 
 
 def kill_often(kills: int, seed: int, folder: Path) -> str:

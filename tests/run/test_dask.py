@@ -280,3 +280,18 @@ def test_cluster_whose_workers_die_again_and_again_says_so(address: str) -> None
         cluster.Cluster(address, []),
     ):
         raise KilledWorker("task", None, 3)
+
+
+def test_a_worker_that_dies_while_it_is_described_is_one_line() -> None:
+    class Silent:
+        def result(self, timeout: float) -> None:
+            raise TimeoutError
+
+    class WithoutWorkers:
+        def scheduler_info(self) -> dict[str, Any]:
+            return {"workers": {"tcp://b": {}}}
+
+    made: Any = object.__new__(cluster.Cluster)
+    made._client, made._where = WithoutWorkers(), "dask:a"
+    with pytest.raises(InputError, match="dask:a: worker tcp://a died while it was asked what it"):
+        made._answer("tcp://a", Silent())
