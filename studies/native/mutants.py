@@ -31,7 +31,10 @@ from studies.native import sources
 from studies.native.known import Known, Switches, known
 from studies.native.mutate import Mutant, Program
 
-COUNT, SEED = 400, 20261122
+COUNT = 400
+# Drawn once by the seed 20261122 from what the cases reached then: which are drawn must not change
+# with what they reach.
+SAMPLE = Path(__file__).parent / "sample.txt"
 JUDGED = Path(__file__).parent / "survivors.toml"
 # What a case may take with a mutant, of its time without one, in seconds of the processor: another
 # load of the machine makes no timeout. A process that waits for nothing is ended by the clock.
@@ -54,7 +57,7 @@ def main() -> int:
     parser.add_argument("-o", "--output", type=Path, default=Path("bundles/native-mutants"))
     parser.add_argument("--bundles", type=Path, default=Path("bundles/native-coverage/bundles"))
     parser.add_argument("--count", type=int, default=COUNT)
-    parser.add_argument("--seed", type=int, default=SEED)
+    parser.add_argument("--seed", type=int, help="draw others than those of sample.txt")
     parser.add_argument("--for", dest="minutes", type=float, default=60.0, help="minutes")
     asked = parser.parse_args()
     folder = asked.output.resolve()
@@ -62,7 +65,10 @@ def main() -> int:
         program, library = made(folder)
         switches, cases = known(library, len(program.mutants), asked.bundles)
         reached = sorted(frozenset().union(*(one.reached for one in cases)))
-        chosen = sample(program.mutants, reached, asked.count, asked.seed)
+        if asked.seed is None:
+            chosen = listed(program.mutants, SAMPLE)
+        else:
+            chosen = sample(program.mutants, reached, asked.count, asked.seed)
         print(f"{len(program.mutants)} mutants, {len(reached)} reached, {len(chosen)} chosen")
         outcomes = run(chosen, cases, switches, folder / "mutants.jsonl", asked.minutes * 60)
         problems = judge(outcomes, judgements())
@@ -88,6 +94,15 @@ def made(folder: Path) -> tuple[Program, Path]:
         source.write_bytes(text)
         sources.build(build, [source], ["-O2", f"-I{tree / 'src'}"], tree)
     return program, build
+
+
+def listed(mutants: Sequence[Mutant], path: Path) -> list[Mutant]:
+    """Those that a file names, a line each. Raises InputError for one that is not made any more."""
+    by_name = {mutant.name: mutant for mutant in mutants}
+    names = path.read_text().splitlines()
+    if gone := [name for name in names if name not in by_name]:
+        raise InputError(path, f"names a mutant that is not made: {gone[0]}", "leave it out")
+    return [by_name[name] for name in names]
 
 
 def sample(

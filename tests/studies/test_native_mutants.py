@@ -187,6 +187,23 @@ def test_a_sample_is_the_same_from_the_same_seed_and_of_reached_switches_only(
     assert len(sample(program.mutants, reached, 100, seed=1)) == 9
 
 
+def test_a_listed_mutant_that_is_not_made_is_refused(
+    program: mutate.Program, tmp_path: Path
+) -> None:
+    names = [mutant.name for mutant in program.mutants[:3]]
+    (tmp_path / "sample.txt").write_text("\n".join(names) + "\n")
+    assert mutants.listed(program.mutants, tmp_path / "sample.txt") == program.mutants[:3]
+    (tmp_path / "sample.txt").write_text("another: mutant\n")
+    with pytest.raises(InputError, match="not made: another: mutant"):
+        mutants.listed(program.mutants, tmp_path / "sample.txt")
+
+
+def test_every_judged_survivor_is_one_of_the_sample() -> None:
+    names = mutants.SAMPLE.read_text().splitlines()
+    assert len(names) == len(set(names)) == 400
+    assert set(judgements()) <= set(names)
+
+
 def test_planted_survivor_without_a_judgement_and_stale_judgement_fail() -> None:
     outcomes = [Outcome("a", "survived"), Outcome("b", "survived"), Outcome("c", "caught", "case")]
     assert judge(outcomes, {"a": "equivalent", "c": "equivalent"}) == [
