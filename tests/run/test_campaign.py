@@ -34,10 +34,23 @@ class Here:
         return function(*arguments)
 
 
+class Mutant(InProcess):
+    """Nothing comes after its replies."""
+
+    asked = 0
+
+    def __init__(self, mutant: str) -> None:
+        super().__init__(mutant)
+        self.late: list[tuple[int, str]] = []
+
+    def settle(self, _: float) -> None:
+        pass
+
+
 @pytest.fixture
 def in_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The mutant without a process of its own."""
-    mutant = InProcess(FAULT.removeprefix("mutant/"))
+    mutant = Mutant(FAULT.removeprefix("mutant/"))
     monkeypatch.setattr(cases, "backend", lambda *_: mutant)
     yield
     mutant.close()
