@@ -2,11 +2,8 @@
 
 import json
 import os
-import random
 import shutil
-import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,7 +12,7 @@ import pytest
 from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.bundle.writer import resume
 from sampler_parity.harness.suite.file import expand
-from tests.support.command_line import COMMAND, ROOT, cli, refused
+from tests.support.command_line import cli, refused
 from tests.support.suites import SMALL
 
 
@@ -43,47 +40,6 @@ def test_run_of_a_wrong_backend_fails_and_explains(tmp_path: Path, suite: Path) 
     assert "DIVERGED" in text
     assert "shrunk counterexample" in text
     assert f"--case {worst.id} -b null" in text
-
-
-@pytest.mark.slow
-def test_run_killed_ten_times_loses_nothing_and_repeats_nothing(
-    tmp_path: Path, suite: Path
-) -> None:
-    suite.write_text(SMALL.replace("4, 5]", f"{', '.join(map(str, range(4, 24)))}]"))
-    folder, rng = tmp_path / "b", random.Random(20261121)
-    results = folder / "results.jsonl"
-    kills, size, recorded = 0, 0, list[bytes]()
-    arguments = ["run", str(suite), "-o", str(folder), "-j", "1", "--resume"]
-    for _ in range(10):
-        process = subprocess.Popen(
-            [*COMMAND, *arguments], cwd=ROOT, stdout=subprocess.DEVNULL, start_new_session=True
-        )
-        try:
-            # Kill it only after it wrote something new, a random moment later.
-            deadline = time.monotonic() + 120
-            while process.poll() is None and time.monotonic() < deadline:
-                if results.exists() and results.stat().st_size > size:
-                    break
-                time.sleep(0.01)
-            process.wait(rng.uniform(0, 0.2))
-        except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            kills += 1
-        if process.returncode == 0:
-            break
-        size = results.stat().st_size
-        lines = results.read_bytes().splitlines(keepends=True)
-        cases = [line for line in lines if b'"kind":"case"' in line and line.endswith(b"\n")]
-        assert cases[: len(recorded)] == recorded
-        recorded = cases
-        if kills == 10:
-            break
-    done = cli(*arguments)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert kills == 10
-    ids = [c.id for c in bundle.read_finished(folder).cases]
-    assert sorted(ids) == sorted(c.id for c in expand(suite, "quick"))
 
 
 @pytest.mark.slow
