@@ -103,6 +103,7 @@ def _candidates(name: str, row: Row, size: Size, quick: bool) -> Built:
             yield f"/V{n}", case(n, False, []) | {"vocab": "small", "history": []}
         return
     counts = rungs(min(_COUNTED, size.top), _BYTE)
+    counts = counts[:3] + counts[-6:] if quick else counts
     yield "/counts", case(counts[-1], True, counts)
     yield "/ids", case(2**size.top + 1, True, [])
     for n in [_WHOLE] if quick else rungs(size.top, _BYTE):
@@ -181,13 +182,14 @@ def _allowed(name: str, row: Row, size: Size, quick: bool) -> Built:
 
 
 def _breakers(name: str, row: Row, size: Size, quick: bool) -> Built:
-    """Characters twice in a row: of n breakers the last stands nearest to the end, and what is
-    repeated behind it is one token longer with each that is forgotten."""
+    """Characters twice: of n breakers the last stands nearest to the end, and what is repeated
+    behind it is one token longer with each that is forgotten."""
     up = rungs(5 if quick else size.top)
     letters = [chr(33 + i) for i in range(up[-1])]
-    history = list(range(33, 33 + up[-1])) * 2  # in this vocabulary a byte is its token's id
+    once = list(range(33, 33 + up[-1]))  # in this vocabulary a byte is its token's id
+    history = [*once, 120, *once]  # what is penalized is 120, which is no breaker
     chain = [
-        _stage(name, row, size, 303, seq_breakers=letters[:rung], dry_penalty_last_n=2 * up[-1])
+        _stage(name, row, size, 303, seq_breakers=letters[:rung], dry_penalty_last_n=len(history))
         for rung in up
     ]
     fields = {"chain": [*chain, {"dist": {"seed": 5}}], "logits": {"rungs": 303}, "vocab": "bpe"}
@@ -207,7 +209,9 @@ def _biases(name: str, row: Row, size: Size, quick: bool) -> Built:
 
 def _draws(name: str, row: Row, size: Size, quick: bool) -> Built:
     chain = [_stage(name, row, size, 4), *_selecting(row)]
-    top = size.top if name == "dist" or not quick else size.top - 1  # 4,098 words or more
+    top = (
+        size.top if name == "dist" or not quick else 9
+    )  # parity/draws has a thousand of the others
     yield "", {"chain": chain, "logits": {"rungs": 4}, "draws": 2**top + 1}
 
 
@@ -215,7 +219,7 @@ def _accepted(quick: bool) -> Built:
     """All samplers that take a token into their state, a few steps past a power of two. Where the
     counter of one is a window's, the window is as long."""
     names = [name for name in of_newest() if "accepted" in ROWS[name].sizes]
-    for k in (_BYTE, 12, 16):
+    for k in (12, 16) if quick else (_BYTE, 12, 16):  # parity/state goes past 8 bits
         chain = [_stage(n, ROWS[n], ROWS[n].sizes["accepted"], 8) for n in names]
         history = [i % 5 for i in range(2**k - 2)]
         fields = {"chain": chain, "logits": {"rungs": 8}, "history": history, "steps": 4}
@@ -223,7 +227,7 @@ def _accepted(quick: bool) -> Built:
 
 
 def _stages(quick: bool) -> Built:
-    for n in [2**k + d for k in range(4, 9) for d in (0, 1)] if quick else rungs(_STAGES):
+    for n in [2**k + d for k in (4, 5, 8) for d in (0, 1)] if quick else rungs(_STAGES):
         temps = [{"temp": {"temp": (0.8, 1.25)[i % 2]}} for i in range(n - 1)]
         yield f"{n}", {"chain": [*temps, {"dist": {"seed": 5}}], "logits": {"rungs": 4}}
 
