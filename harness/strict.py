@@ -39,6 +39,7 @@ def schema_text(model: type[BaseModel]) -> str:
 Seed = Annotated[int, Field(ge=0, le=limits.WHOLE)]
 Steps = Annotated[int, Field(ge=1, le=limits.STEPS)]
 Random = Annotated[int, Field(ge=0, le=limits.RANDOM)]
+Count = Annotated[int, Field(ge=1, le=limits.RANDOM)]
 Token = Annotated[int, Field(ge=-(1 << 31), lt=1 << 31)]  # llama_token is an int32
 Tokens = Annotated[list[Token], Field(max_length=limits.TOKENS)]
 Size = Annotated[int, Field(ge=1, le=limits.VOCAB)]

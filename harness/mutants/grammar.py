@@ -8,6 +8,7 @@ from sampler_parity.harness.mutants.mutant import Mutant
 from sampler_parity.reference import Candidates, Vocab
 from sampler_parity.reference.grammar import COMPLETE, Decoded, Kind, Machine, State, parse
 from sampler_parity.reference.grammar.strict import strictly_allowed
+from sampler_parity.reference.grammar.utf8 import Partial
 from sampler_parity.reference.samplers.grammar import Grammar, Matcher
 
 
@@ -101,8 +102,8 @@ class _FirstCharacter(_Own):
 
 
 class _WholeCharacters(_Own):
-    def allows(self, state: State, token: int, decoded: Decoded) -> bool:
-        return decoded.partial.n_remain == 0 and super().allows(state, token, decoded)
+    def may_stop(self, state: State, partial: Partial) -> bool:
+        return partial.n_remain == 0 and super().may_stop(state, partial)
 
 
 class _NegationForgotten(_Own):

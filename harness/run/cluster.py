@@ -59,7 +59,6 @@ class Cluster:
                 None,
                 describe,
                 (version, *rest),
-                {},
                 pure=False,
                 workers=[worker],
                 allow_other_workers=False,

@@ -118,7 +118,11 @@ class Victim:
 
     def leaves_nothing(self, family: list[int]) -> None:
         """Raises AssertionError where anything lives or lies about, or a record is gone."""
-        until(lambda: not alive(*family) and not scratch_of(family))
+        try:
+            until(lambda: not alive(*family) and not scratch_of(family))
+        except AssertionError:
+            commands = [Path(f"/proc/{p}/cmdline").read_bytes() for p in alive(*family)]
+            raise AssertionError(f"left: {commands}, {scratch_of(family)} of {family}") from None
         lines = self.results()
         assert lines[: len(self.recorded)] == self.recorded, "a record is gone"
         self.recorded = lines

@@ -10,6 +10,7 @@ import errno
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,8 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
     info = run_info("null", suites=plan.suites)
     monkeypatch.setattr("sampler_parity.harness.run.run.Pool", InThisProcess)
     monkeypatch.setattr(cases, "describe", lambda *asked: info)
-    monkeypatch.setattr(cases, "backend", lambda name, timeout_s: info)
+    silent = SimpleNamespace(name="null", asked=0, late=[], settle=lambda silence_s: None)
+    monkeypatch.setattr(cases, "backend", lambda name, timeout_s: silent)
     monkeypatch.setattr(cases, "execute", computed)
     monkeypatch.setattr(cases, "_CHUNK_CASES", 2)
     monkeypatch.setattr(disk, "os", FailingDisk(0, 0))  # none, until a test asks for one

@@ -139,16 +139,16 @@ def test_a_flipped_bit_of_the_mask_is_caught(
 ) -> None:
     case = next(c for c in OF_ENGINES if c.id.startswith("engines/an-empty-alternative"))
     assert execute(_plain(case), [backend]).backends[backend.name].verdict == "identical"
-    view = backend.scratch.view
+    read = backend.scratch.read
 
     def flipped(at: int, n: int, dtype: Any) -> Any:
-        seen = view(at, n, dtype)
+        seen = read(at, n, dtype)
         if dtype is np.float32 and n == len(VOCAB):
             seen = seen.copy()
             seen[X] = 1.5 if seen[X] == -np.inf else -np.inf
         return seen
 
-    monkeypatch.setattr(backend.scratch, "view", flipped)
+    monkeypatch.setattr(backend.scratch, "read", flipped)
     result = execute(_plain(case), [backend]).backends[backend.name]
     assert (result.verdict, result.stage, result.values["id"]) == ("diverged", "grammar", X)
 

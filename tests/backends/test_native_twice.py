@@ -29,7 +29,7 @@ def test_two_native_processes_agree_to_the_byte_on_every_tenth_quick_case(
     cases = [case for path in find_suites(["parity"]) for case in expand(path, "quick")]
     compared = 0
     for case in cases[::10]:
-        if case.draws:
+        if case.draws or case.unseeded:
             continue
         ready = prepare(case)
         one, two = (

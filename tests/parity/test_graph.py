@@ -159,7 +159,7 @@ def test_every_chain_is_predicted_on_the_cpu_with_its_own_order_and_without_tole
 ) -> None:
     backend = inside()
     cases = suite_cases("samplers.toml", FIRST) + suite_cases("findings.toml", "-hello")
-    assert len(cases) == 16 + 11
+    assert len(cases) == 16 + 7 + 11
     for case in cases:
         result = result_of(case, backend)
         assert result.verdict in case.required(backend.name), case.id

@@ -4,9 +4,9 @@ The engine is used as a generator with a fixed seed, so that a fuzz case has an 
 other, and can be replayed; a case that differs is shrunk by harness/parity/shrink.py.
 """
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
-from sampler_parity.harness.strict import STRICT, Random, Seed
+from sampler_parity.harness.strict import STRICT, Count, Random, Seed
 from sampler_parity.harness.suite.case import Case
 
 
@@ -18,7 +18,7 @@ class Fuzz(BaseModel):
     id: str
     description: str
     why: str
-    count: Random = Field(ge=1)
+    count: Count
     quick: Random
     seed: Seed = 0
 

@@ -16,7 +16,7 @@ from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol.messages import ChainSpec
-from sampler_parity.harness.strict import STRICT, Id, Random, Seed, Steps, Token, Tokens
+from sampler_parity.harness.strict import STRICT, Count, Id, Random, Seed, Steps, Token, Tokens
 from sampler_parity.harness.suite.blocks.random_grammars import allows, usable_grammar, walk
 from sampler_parity.harness.suite.case import Case, Script
 from sampler_parity.harness.verdicts import Verdict
@@ -147,7 +147,7 @@ class RandomGrammars(BaseModel):
     description: str = Field(max_length=70)
     why: str = Field(min_length=1)
     vocab: str
-    count: Random = Field(ge=1)
+    count: Count
     quick: Random
     steps: Steps = 16
     seed: Seed = 0

@@ -14,7 +14,7 @@ from pydantic import Field
 
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs.logits import Family, Generated
-from sampler_parity.harness.strict import Id, Random, Seed, Size, Steps
+from sampler_parity.harness.strict import Count, Id, Random, Seed, Size, Steps
 from sampler_parity.harness.suite.blocks.grid import Block, fill
 from sampler_parity.harness.suite.blocks.matrix import History
 from sampler_parity.harness.suite.case import Case, Script
@@ -35,7 +35,7 @@ class RandomChains(Block):
     id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
     description: str = Field(max_length=70)
     why: str = Field(min_length=1)
-    count: Random = Field(ge=1)
+    count: Count
     seed: Seed
     max_stages: int = Field(default=10, ge=1, le=limits.STAGES)
     families: list[Family] = Field(min_length=1)

@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from sampler_parity.harness.inputs.logits import Family, Generated
-from sampler_parity.harness.strict import Id, Random, Seed, Size, Steps
+from sampler_parity.harness.strict import Count, Id, Random, Seed, Size, Steps
 from sampler_parity.harness.suite.blocks.grid import Block
 from sampler_parity.harness.suite.case import Case, Script
 
@@ -38,7 +38,7 @@ class RandomTries(Block):
     id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
     description: str = Field(max_length=70)
     why: str = Field(min_length=1)
-    count: Random = Field(ge=1)
+    count: Count
     seed: Seed
     families: list[Family] = Field(min_length=1)
     sizes: list[Size] = Field(min_length=1)
