@@ -143,9 +143,10 @@ def test_a_flipped_bit_of_the_mask_is_caught(
 
     def flipped(at: int, n: int, dtype: Any) -> Any:
         seen = read(at, n, dtype)
-        if dtype is np.float32 and n == len(VOCAB):
+        if n == 3 * len(VOCAB):  # ids, logits, p
             seen = seen.copy()
-            seen[X] = 1.5 if seen[X] == -np.inf else -np.inf
+            logits = seen[len(VOCAB) : 2 * len(VOCAB)].view(np.float32)
+            logits[X] = 1.5 if logits[X] == -np.inf else -np.inf
         return seen
 
     monkeypatch.setattr(backend.scratch, "read", flipped)
