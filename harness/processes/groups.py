@@ -69,6 +69,11 @@ def start(command: list[str], env: dict[str, str], **options: Any) -> Group:
     return Group(process, mark)
 
 
+def keep() -> None:
+    """From now on there is a keeper, and what this process leaves behind is swept."""
+    _mine()
+
+
 def tell(line: str) -> None:
     """A line to the keeper of this process; where it was killed, to a new one."""
     try:

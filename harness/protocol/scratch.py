@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.processes import groups
 from sampler_parity.harness.processes.groups import MEMORY
 from sampler_parity.harness.processes.keeper import PREFIX
 
@@ -35,6 +36,7 @@ class Scratch:
     def __init__(self, path: Path | None = None) -> None:
         self._made = path is None
         if path is None:
+            groups.keep()  # before there is a file: killed in between, nobody would delete it
             roomy = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 1 << 32
             handle, name = tempfile.mkstemp(
                 prefix=f"{PREFIX}{os.getpid()}-", dir=MEMORY if roomy else None

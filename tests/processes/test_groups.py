@@ -113,3 +113,16 @@ def test_keeper_that_was_killed_is_replaced(family: tuple[groups.Group, list[int
     groups.tell("gone 1")
     assert groups._mine().process.pid != mine.process.pid
     assert alive(groups._mine().process.pid)
+
+
+def test_scratch_file_of_a_process_that_is_killed_before_it_starts_any_is_deleted() -> None:
+    code = (
+        "import os\n"
+        "from sampler_parity.harness.protocol.scratch import Scratch\n"
+        "print(Scratch().path, flush=True)\n"
+        "os.kill(os.getpid(), 9)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    path = Path(done.stdout.strip())
+    assert path.name.startswith(keeper.PREFIX)
+    until(lambda: not path.exists())
