@@ -63,13 +63,12 @@ def show_progress(command: list[str], what: str) -> int:
         assert process.stdout is not None
         for line in process.stdout:
             said.append(line)
-            found = STEP.search(line)
-            if found:
-                percent = 100 * int(found[1]) // int(found[2])
+            if step := STEP.search(line):
+                percent = 100 * int(step[1]) // int(step[2])
                 if percent >= shown + (1 if sys.stdout.isatty() else 10):
                     shown = percent
                     end = "\r" if sys.stdout.isatty() else "\n"
-                    print(f"{what}: step {found[1].decode()} of {found[2].decode()}", end=end)
+                    print(f"{what}: step {step[1].decode()} of {step[2].decode()}", end=end)
                     sys.stdout.flush()
     if process.returncode:
         sys.stdout.buffer.write(b"".join(said[-60:]))
