@@ -17,11 +17,10 @@ import os, pathlib, subprocess, sys, time
 from sampler_parity.harness.bundle.lock import locked
 with locked(pathlib.Path(sys.argv[1])):
     if sys.argv[2] == "forked":
-        child = os.fork()
+        if os.fork() == 0:  # once it runs, what a fork does is done
+            print(os.getpid(), flush=True)
     else:
-        child = subprocess.Popen(["sleep", "60"], close_fds=False).pid
-    if child:
-        print(child, flush=True)
+        print(subprocess.Popen(["sleep", "60"], close_fds=False).pid, flush=True)
     time.sleep(60)
 """
 
