@@ -100,7 +100,7 @@ def _trace(error: Exception) -> str:
     text = "".join(traceback.format_exception(error))
     try:
         with tempfile.NamedTemporaryFile(
-            "w", prefix="sampler-parity-", suffix=".txt", delete=False, encoding="utf-8"
+            "w", prefix="defect-of-sampler-parity-", suffix=".txt", delete=False, encoding="utf-8"
         ) as file:
             file.write(text.encode(errors="backslashreplace").decode())
     except OSError as full:

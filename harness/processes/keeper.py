@@ -10,6 +10,7 @@ deleted. It imports nothing of ours, for it shall start in a moment.
 import contextlib
 import os
 import signal
+import stat
 import sys
 import time
 
@@ -61,8 +62,20 @@ def sweep(folder: str) -> None:
         return
     for name in names:
         if name.startswith(PREFIX):
+            path = os.path.join(folder, name)
             with contextlib.suppress(OSError):  # it is in use, or another user's
-                _delete_if_free(os.path.join(folder, name))
+                _delete_folder(path) if _is_folder(path) else _delete_if_free(path)
+
+
+def _is_folder(path: str) -> bool:
+    return stat.S_ISDIR(os.lstat(path).st_mode)
+
+
+def _delete_folder(path: str) -> None:
+    """Put by a backend where its scratch file was: nobody's, whoever made that may still run."""
+    import shutil  # seldom needed, and it takes longer to load than all else here
+
+    shutil.rmtree(path)
 
 
 def _delete_if_free(path: str) -> None:

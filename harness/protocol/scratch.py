@@ -5,7 +5,6 @@ any moment, and who touches a mapping of a file that was cut is ended by the sys
 worker maps it.
 """
 
-import contextlib
 import mmap
 import os
 import shutil
@@ -119,11 +118,14 @@ class Scratch:
     def remove(self) -> None:
         """Delete the file; mappings that are still in use stay valid.
 
-        Windows does not delete a file that is mapped: there it stays in the temporary folder.
+        So is a folder that was put in its place. Windows does not delete a file that is mapped:
+        there it stays in the temporary folder.
         """
         self._file.close()
-        with contextlib.suppress(OSError):
+        try:
             self.path.unlink()
+        except OSError:
+            shutil.rmtree(self.path, ignore_errors=True)
 
     def _reserve(self, size: int) -> None:
         """Of a sparse file the space may be missing; who then writes into a mapping is ended."""

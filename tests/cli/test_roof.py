@@ -10,6 +10,7 @@ import pytest
 
 from sampler_parity.harness.cli import app, saying
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.processes import keeper
 
 
 def ended(monkeypatch: pytest.MonkeyPatch, failing: Callable[[], Any]) -> int:
@@ -61,6 +62,8 @@ def test_a_defect_of_ours_is_one_line_that_names_its_traceback(
         f" report it, please, with {file}"
     )
     assert "in fail\n    raise error\n" in file.read_text()
+    keeper.sweep(str(tmp_path))  # of scratch files, when a run has ended
+    assert file.exists()
 
 
 def test_a_defect_is_one_line_where_no_file_can_be_written(

@@ -89,19 +89,18 @@ def test_only_files_whose_maker_is_gone_are_swept(tmp_path: Path) -> None:
         "import sys, fcntl, time; file = open(sys.argv[1], 'w');"
         "fcntl.flock(file, fcntl.LOCK_EX); print(1, flush=True); sys.stdin.readline()"
     )
-    living, left, other = (
-        tmp_path / f"{name}1-x" for name in (keeper.PREFIX, keeper.PREFIX, "tmp")
-    )
-    left = tmp_path / f"{keeper.PREFIX}2-x"
+    living, other = (tmp_path / f"{name}1-x" for name in (keeper.PREFIX, "tmp"))
+    left, folder = (tmp_path / f"{keeper.PREFIX}{i}-x" for i in (2, 3))
     left.touch()
     other.touch()
+    (folder / "more").mkdir(parents=True)  # put by a backend where its scratch file was
     with subprocess.Popen(
         [sys.executable, "-c", make, living], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as maker:
         assert maker.stdout is not None
         maker.stdout.readline()
         keeper.sweep(str(tmp_path))
-        assert (living.exists(), left.exists(), other.exists()) == (True, False, True)
+        assert sorted(tmp_path.iterdir()) == sorted([living, other])
     keeper.sweep(str(tmp_path))
     assert not living.exists()
 
