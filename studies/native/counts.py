@@ -131,6 +131,8 @@ def sampler_of(function: str) -> str:
 
 # Their names in functions are not always llama.cpp's own names of the samplers.
 _WHOSE = [
+    (r"reasoning_budget|token_matcher", "reasoning_budget"),
+    (r"common_sampler", "common_sampler"),
     (r"llama_grammar|grammar|decode_utf8|parse_(hex|space|name|char|int|token)", "grammar"),
     (r"is_(digit|word)_char|print_(rule|grammar)|is_end_of_sequence", "grammar"),
     (r"mirostat_v2", "mirostat_v2"),

@@ -1,7 +1,8 @@
 """`python -m studies.native.coverage`: what the quick suites reach of llama.cpp's samplers.
 
 Compiles llama-sampler.cpp and llama-grammar.cpp with gcov's counters in front of the installed
-libllama, runs the suites on that build, and writes a page. Exit status 1 where a line is reached by
+libllama, runs the suites on that build, and writes a page; of common_sampler, which no suite calls,
+its tests (common.py). Exit status 1 where a line is reached by
 no suite and unreached.toml has no reason for it, where a reason is stale, where fewer than 95% of a
 file's branches are taken or explained, and where a suite fails on this build.
 """
@@ -10,14 +11,16 @@ import argparse
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from sampler_parity.harness.errors import InputError
-from studies.native import counts, page, reasons, sources
+from studies.native import common, counts, page, reasons, sources
 from studies.native.counts import Counts
 
 FILES = (sources.SAMPLER, sources.GRAMMAR)
+COMMON_FILES = (sources.COMMON, sources.BUDGET)
 DUMP = Path(__file__).parent / "dump_on_abort.cpp"
 OPTIONS = ["-O0", "-g", "--coverage"]
 BRANCHES = 0.95  # taken or explained, of each file
@@ -25,14 +28,15 @@ BRANCHES = 0.95  # taken or explained, of each file
 
 @dataclass(frozen=True)
 class Part:
-    """A folder of suites, run on a backend of the build; without one, what suites cannot ask."""
+    """A folder of suites, run on a backend of the build; or a module: what suites cannot ask."""
 
     name: str
     backend: str = ""
+    module: str = ""
 
     def command(self, build: Path, bundle: Path) -> list[str]:
-        if not self.backend:
-            return [sys.executable, "-m", "studies.native.interface", str(build)]
+        if self.module:
+            return [sys.executable, "-m", self.module, str(build), self.name]
         run = [sys.executable, "-m", "sampler_parity.harness.cli", "run", self.name]
         return [*run, "-b", f"{self.backend}@{build}", "-o", str(bundle)]
 
@@ -42,8 +46,9 @@ PARTS = (
     Part("grammar", "llama.cpp"),
     Part("generate", "llama.cpp"),
     Part("graph", "llama.cpp/graph"),
-    Part("interface"),
+    Part("interface", module="studies.native.interface"),
 )
+COMMON_PARTS = tuple(Part(name, module="studies.native.common") for name in common.TESTS)
 
 COUNTS = "counts.json"
 
@@ -71,21 +76,27 @@ def count(folder: Path) -> tuple[Counts, list[str]]:
     tree = sources.sources()
     paths = [tree / file for file in FILES]
     build = sources.build(folder / "build", [*paths, DUMP], OPTIONS, tree)
-    counted, failed = run_parts(build, paths, folder)
+    counted, failed = run_parts(PARTS, build, paths, folder)
+    paths = [tree / file for file in COMMON_FILES]
+    build = common.build(folder / "common", [*paths, DUMP], OPTIONS, tree)
+    of_common = run_parts(COMMON_PARTS, build, paths, folder)
+    counted, failed = counted | of_common[0], failed + of_common[1]
     counts.save(folder / COUNTS, counted, failed)
     return counted, failed
 
 
-def run_parts(build: Path, files: list[Path], folder: Path) -> tuple[Counts, list[str]]:
+def run_parts(
+    parts: Iterable[Part], build: Path, files: list[Path], folder: Path
+) -> tuple[Counts, list[str]]:
     """What each part counts, and a line for each that does not end as it must."""
     counted: Counts = {file.name: {} for file in files}
     failed = []
-    for part in PARTS:
+    for part in parts:
         for old in build.glob("*.gcda"):
             old.unlink()
         command = part.command(build, fresh(folder / "bundles" / part.name))
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        print(f"{part.name:<10} {(done.stdout.strip().splitlines() or [''])[0]}", flush=True)
+        print(f"{part.name:<27} {(done.stdout.strip().splitlines() or [''])[0]}", flush=True)
         if done.returncode:
             failed.append(f"{part.name}: {(done.stderr or done.stdout).strip()[-500:]}")
         for file in files:

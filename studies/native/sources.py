@@ -16,6 +16,7 @@ from sampler_parity.harness.inputs.vocabularies import cache_folder
 ROOT = Path(__file__).resolve().parents[2]
 WANTED = re.compile(r"[^/]+/vendor/llama\.cpp/(src|include|ggml/include|common|vendor)/.*")
 SAMPLER, GRAMMAR = "src/llama-sampler.cpp", "src/llama-grammar.cpp"
+COMMON, BUDGET = "common/sampling.cpp", "common/reasoning-budget.cpp"
 # its name says the release: the file does not hold llama_version(), which the library behind it has
 LIBRARY = "libllama.v0.5.0.so"
 # as CMake's Release, but for the optimization
@@ -63,11 +64,9 @@ def _unpack(archive: Path, folder: Path) -> Path:
     return unpacked
 
 
-def build(folder: Path, files: Iterable[Path], options: list[str], tree: Path) -> Path:
-    """A folder with a libllama that has these files' functions in front of the installed ones.
-
-    tree: where headers are. Raises CalledProcessError.
-    """
+def compiled(folder: Path, files: Iterable[Path], options: list[str], tree: Path) -> list[Path]:
+    """The objects of these files, in the folder. tree: where headers are. Raises
+    CalledProcessError."""
     folder.mkdir(parents=True, exist_ok=True)
     includes = [f"-I{tree / place}" for place in INCLUDES]
     objects = []
@@ -79,6 +78,15 @@ def build(folder: Path, files: Iterable[Path], options: list[str], tree: Path) -
             capture_output=True,
             text=True,
         )
+    return objects
+
+
+def build(folder: Path, files: Iterable[Path], options: list[str], tree: Path) -> Path:
+    """A folder with a libllama that has these files' functions in front of the installed ones.
+
+    tree: where headers are. Raises CalledProcessError.
+    """
+    objects = compiled(folder, files, options, tree)
     installed = default_folder()
     libraries = ["-l:libllama.so.0", "-l:libggml.so.0", "-l:libggml-base.so.0"]
     subprocess.run(

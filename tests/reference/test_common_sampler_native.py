@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from sampler_parity.harness.backends.llama_cpp import builds
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol.messages import ChainSpec
-from sampler_parity.reference import Candidates, ChainError, UndefinedInputError
+from sampler_parity.reference import ChainError, UndefinedInputError
 from sampler_parity.reference.pipelines import llama_cpp
 from sampler_parity.reference.pipelines.llama_cpp import (
     CommonSampler,
@@ -40,6 +40,7 @@ from tests.support.native_common import (
     NativeError,
     compile_driver,
     compile_driver_of_build,
+    same,
 )
 from tests.support.native_common.allow_list import AllowList
 
@@ -356,16 +357,6 @@ class CommonMachine(RuleBasedStateMachine):
             assert self.driver.prev_str(native, 40) == reference.prev_str(40)
             if reference.prev:
                 assert self.driver.ask("last", native) == [str(reference.last)]
-
-
-def same(reference: Candidates, native: Candidates) -> None:
-    """Equal to the bit, but for the sign of a NaN."""
-    assert (reference.selected, reference.sorted) == (native.selected, native.sorted)
-    np.testing.assert_array_equal(reference.ids, native.ids)
-    for ours, theirs in (reference.logits, native.logits), (reference.p, native.p):
-        number = ~np.isnan(theirs)
-        assert np.array_equal(np.isnan(ours), ~number)
-        assert ours[number].tobytes() == theirs[number].tobytes()
 
 
 @pytest.mark.slow

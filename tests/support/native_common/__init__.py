@@ -18,11 +18,13 @@ from sampler_parity.reference import Candidates
 from sampler_parity.reference.pipelines.llama_cpp import Output, SamplingParams
 
 HERE = Path(__file__).parent
+DRIVER = "common_sampler_driver"
 # common_sampler_type, and what the fields of SamplingParams are called there
 TYPES = {
     "dry": 1, "top_k": 2, "top_p": 3, "min_p": 4, "typ_p": 6, "temperature": 7, "xtc": 8,
     "infill": 9, "penalties": 10, "top_n_sigma": 11, "adaptive_p": 12,
 }  # fmt: skip
+UNKNOWN = 5  # what no sampler is called
 _NOT_SENT = {"ignore_eos"}  # common_sampler_init does not look at it
 
 
@@ -38,16 +40,18 @@ class Budget:
     end_match: tuple[int, ...] | None
 
 
-def compile_driver(folder: Path) -> Path:
-    """The program, once per folder. Raises CalledProcessError where libllama-common is missing."""
+def compile_driver(folder: Path, instead: Sequence[str | Path] = ()) -> Path:
+    """The program, once per folder; instead: sources, objects and options of functions that stand
+    before the library's. Raises CalledProcessError where libllama-common is missing."""
     packages = default_folder().parent.parent
-    program, libraries = folder / "common_sampler_driver", packages / "lib"
+    program, libraries = folder / DRIVER, packages / "lib"
     if program.exists():
         return program
     subprocess.run(
         [
-            "g++", "-std=c++17", "-o", program, HERE / "driver.cpp",
-            "-I", packages / "include", "-L", libraries, "-lllama-common", "-lllama",
+            "g++", "-std=c++17", "-o", program, HERE / "driver.cpp", *instead,
+            "-I", packages / "include", "-L", libraries,
+            "-lllama-common", "-lllama", "-lggml-base",
             # the old kind of path is also searched for what libllama-common needs
             "-Wl,--disable-new-dtags", f"-Wl,-rpath,{libraries}",
         ],
@@ -59,7 +63,7 @@ def compile_driver(folder: Path) -> Path:
 def compile_driver_of_build(folder: Path, build: Path) -> Path:
     """The program on one library that holds all of llama.cpp and is a Python extension: what it
     asks of Python is there and empty, and strings are those of manylinux2014 (its older ABI)."""
-    program = folder / f"common_sampler_driver_{build.name}"
+    program = folder / f"{DRIVER}_{build.name}"
     if program.exists():
         return program
     asked = subprocess.run(
@@ -111,8 +115,12 @@ class Driver:
         raise NativeError(f"ended with {self.process.returncode}: {said.strip()}")
 
     def close(self) -> None:
-        self.process.kill()
-        self.process.communicate()
+        """By the end of its input: it ends as a program does, and a profiler's counts are kept."""
+        try:
+            self.process.communicate(timeout=10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.communicate()
 
     def start(self, vocab: Path, suppress: Sequence[int] = ()) -> int:
         """Forget all samplers; n_vocab of the vocabulary, a GGUF file."""
@@ -125,7 +133,9 @@ class Driver:
         *,
         grammar: str = "",
         grammar_type: int = 1,
+        triggers: Sequence[tuple[int, str, int]] = (),
         generation_prompt: str = "",
+        backend_sampling: bool = False,
     ) -> tuple[str, str]:
         """common_sampler_print and common_params_sampling::print."""
         fields: list[object] = []
@@ -134,13 +144,18 @@ class Driver:
                 continue
             sent: object = value
             if name == "samplers":
-                sent = [TYPES[sampler] for sampler in value]
+                sent = [TYPES.get(sampler, UNKNOWN) for sampler in value]
             elif name == "logit_bias":
                 pairs = [f"{token} {float(bias).hex()}" for token, bias in value]
                 sent = Word(" ".join([str(len(pairs)), *pairs]))
             fields += [Word(name), sent]
         if grammar:
             fields += [Word("grammar"), grammar_type, grammar]
+        if triggers:
+            words = [Word(f"{kind} {_written(text)} {token}") for kind, text, token in triggers]
+            fields += [Word("grammar_triggers"), words]
+        if backend_sampling:
+            fields += [Word("backend_sampling"), True]
         if generation_prompt:
             fields += [Word("generation_prompt"), generation_prompt]
         chain, values = self.ask("init", sampler, *fields)
@@ -171,6 +186,12 @@ class Driver:
     def accepted_by_grammar(self, sampler: int) -> list[int]:
         return [int(word) for word in self.ask("grammar", sampler)[1:]]
 
+    def triggers(self) -> tuple[list[str], list[int]]:
+        """Patterns and tokens that the lazy grammar was given which was made last."""
+        n, *words = self.ask("triggers")
+        patterns = [_text(word).decode() for word in words[: int(n)]]
+        return patterns, [int(word) for word in words[int(n) + 1 :]]
+
     def budget_of(self, sampler: int) -> Budget | None:
         exists, *rest = self.ask("budget_of", sampler)
         return _budget(rest) if exists == "1" else None
@@ -186,6 +207,16 @@ class Driver:
 
     def budget_state(self, budget: int) -> Budget:
         return _budget(self.ask("budget_state", budget))
+
+
+def same(reference: Candidates, native: Candidates) -> None:
+    """Equal to the bit, but for the sign of a NaN."""
+    assert (reference.selected, reference.sorted) == (native.selected, native.sorted)
+    np.testing.assert_array_equal(reference.ids, native.ids)
+    for ours, theirs in (reference.logits, native.logits), (reference.p, native.p):
+        number = ~np.isnan(theirs)
+        assert np.array_equal(np.isnan(ours), ~number)
+        assert ours[number].tobytes() == theirs[number].tobytes()
 
 
 class Word(str):

@@ -70,6 +70,8 @@ void common_sampler_free(common_sampler *);
 void common_sampler_accept(common_sampler *, llama_token, bool is_generated);
 void common_sampler_reset(common_sampler *);
 common_sampler * common_sampler_clone(common_sampler *);
+void common_sampler_copy(const common_sampler * from, common_sampler * to);
+uint32_t common_sampler_get_seed(const common_sampler *);
 llama_sampler * common_sampler_get(const common_sampler *);
 llama_token common_sampler_sample(common_sampler *, llama_context *, int, bool grammar_first);
 std::vector<llama_token> common_sampler_sample_and_accept_n(

@@ -3,7 +3,8 @@
 // There is no llama_context. common_sampler asks libllama for the logits of a position, for what
 // in-graph samplers left there, for the model's forbidden tokens and for a grammar; this program
 // defines those functions itself, and the dynamic linker prefers the program's. So a test says what
-// the model put out, and a "grammar" is a list of the tokens allowed at each position.
+// the model put out, and a "grammar" is a list of the tokens allowed at each position, which may
+// refuse to be made or to be told a token.
 //
 // Numbers are separated by blanks, lists begin with their length, text is "x" and hex digits.
 // The answer is "ok ..." or "error TEXT".
@@ -27,7 +28,8 @@ struct Output {  // of one position
 static std::map<std::string, llama_model *> models;
 static llama_model * model = nullptr;
 static std::vector<Output> outputs;
-static Tokens suppressed;
+static Tokens suppressed, trigger_tokens;  // the latter: of the lazy grammar that was made last
+static std::vector<std::string> trigger_patterns;
 static std::map<int, common_sampler *> samplers;
 static std::map<int, llama_sampler *> budgets;
 
@@ -62,6 +64,7 @@ const llama_token * llama_vocab_get_suppress_tokens(const llama_vocab *, int32_t
 struct AllowList {  // of positions, over and over; "1,2;3": 1 or 2, then 3, then 1 or 2
     std::vector<std::set<llama_token>> allowed;
     Tokens accepted;
+    bool deaf = false;  // throws where it is told a token
 };
 
 static AllowList * list_of(const llama_sampler * sampler) { return (AllowList *) sampler->ctx; }
@@ -69,7 +72,10 @@ static AllowList * list_of(const llama_sampler * sampler) { return (AllowList *)
 static llama_sampler * new_grammar(const AllowList & list) {
     static llama_sampler_i interface = {};
     interface.name = [](const llama_sampler *) { return "allow-list"; };
-    interface.accept = [](llama_sampler * s, llama_token t) { list_of(s)->accepted.push_back(t); };
+    interface.accept = [](llama_sampler * s, llama_token t) {
+        if (list_of(s)->deaf) { throw std::runtime_error("a token that does not fit"); }
+        list_of(s)->accepted.push_back(t);
+    };
     interface.apply = [](llama_sampler * s, llama_token_data_array * cur) {
         const AllowList & list = *list_of(s);
         const auto & allowed = list.allowed[list.accepted.size() % list.allowed.size()];
@@ -85,6 +91,11 @@ static llama_sampler * new_grammar(const AllowList & list) {
 
 static llama_sampler * parse_grammar(const char * text) {
     AllowList list;
+    if (!std::strcmp(text, "none")) { return nullptr; }
+    if (!std::strcmp(text, "deaf")) {
+        list.deaf = true;
+        return new_grammar(list);
+    }
     std::stringstream positions(text);
     for (std::string position; std::getline(positions, position, ';');) {
         list.allowed.emplace_back();
@@ -101,8 +112,10 @@ llama_sampler * llama_sampler_init_grammar(const llama_vocab *, const char * tex
     return parse_grammar(text);
 }
 llama_sampler * llama_sampler_init_grammar_lazy_patterns(
-    const llama_vocab *, const char * text, const char *, const char **, size_t,
-    const llama_token *, size_t) {
+    const llama_vocab *, const char * text, const char *, const char ** patterns, size_t n_patterns,
+    const llama_token * tokens, size_t n_tokens) {
+    trigger_patterns.assign(patterns, patterns + n_patterns);
+    trigger_tokens.assign(tokens, tokens + n_tokens);
     return parse_grammar(text);
 }
 }
@@ -125,6 +138,7 @@ struct Reader {
     void read(float & value) { value = std::strtof(word().c_str(), nullptr); }
     void read(common_sampler_type & value) { value = (common_sampler_type) number(); }
     void read(llama_logit_bias & value) { read(value.token); read(value.bias); }
+    void read(common_grammar_trigger & value) { read(value.type); read(value.value); read(value.token); }
     void read(std::string & value) {
         const std::string hex = word();
         value.clear();
@@ -154,6 +168,7 @@ static common_params_sampling read_params(Reader & in) {
         FIELD(top_n_sigma) FIELD(logit_bias) FIELD(grammar_lazy) FIELD(generation_prompt)
         FIELD(reasoning_budget_tokens) FIELD(reasoning_budget_start) FIELD(reasoning_budget_end)
         FIELD(reasoning_budget_forced) FIELD(reasoning_control) FIELD(samplers)
+        FIELD(grammar_triggers) FIELD(backend_sampling)
 #undef FIELD
         if (key == "grammar") {
             p.grammar.type = in.number();
@@ -263,6 +278,30 @@ static void run(const std::string & command, Reader & in) {
     else if (command == "clone") {
         auto * s = sampler();
         samplers[in.number()] = common_sampler_clone(s);
+    }
+    else if (command == "copy") {
+        const auto * from = sampler();
+        common_sampler_copy(from, sampler());
+    }
+    else if (command == "seed") { out << ' ' << common_sampler_get_seed(sampler()); }
+    else if (command == "backend_sampling") { out << ' ' << sampler()->params.backend_sampling; }
+    else if (command == "triggers") {
+        out << ' ' << trigger_patterns.size();
+        for (const std::string & pattern : trigger_patterns) { say(pattern); }
+        say(trigger_tokens);
+    }
+    else if (command == "no_sampler") {  // where there is none, nothing happens
+        common_sampler_free(nullptr);
+        common_sampler_accept(nullptr, 1, true);
+        common_sampler_reset(nullptr);
+        common_sampler_copy(nullptr, nullptr);
+        out << ' ' << (common_sampler_get(nullptr) == nullptr)
+            << ' ' << !common_sampler_reasoning_budget_force(nullptr);
+    }
+    else if (command == "type") {
+        const auto type = (common_sampler_type) in.number();
+        say(common_sampler_type_to_str(type));
+        out << ' ' << common_sampler_type_to_chr(type);
     }
     else if (command == "force") { out << ' ' << common_sampler_reasoning_budget_force(sampler()); }
     else if (command == "candidates") {
