@@ -35,18 +35,9 @@ class Scratch:
     def __init__(self, path: Path | None = None) -> None:
         self._made = path is None
         if path is None:
-            groups.keep()  # before there is a file: killed in between, nobody would delete it
-            roomy = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 1 << 32
-            handle, name = tempfile.mkstemp(
-                prefix=f"{PREFIX}{os.getpid()}-", dir=MEMORY if roomy else None
-            )
-            os.ftruncate(handle, _FIRST_SIZE)
-            os.close(handle)
-            path = Path(name)
-        self.path = path
-        self._file = path.open("r+b", buffering=0)
-        if self._made:
-            _lock(self._file)
+            self.path, self._file = _new_file()
+        else:
+            self.path, self._file = path, path.open("r+b", buffering=0)
         self._length = self.size()
         self._reserved = 0
         self._map: mmap.mmap | None = None
@@ -159,9 +150,21 @@ class Scratch:
             return os.pwrite(self._file.fileno(), data, at)
 
 
-def _lock(file: IO[bytes]) -> None:
-    """As long as this process lives. What is unlocked is swept away by the keepers of others."""
-    if sys.platform != "win32":
-        import fcntl
+def _new_file() -> tuple[Path, IO[bytes]]:
+    """An empty one that is locked for as long as this process lives: the keepers of others sweep
+    away what is not."""
+    groups.keep()  # before there is a file: killed in between, nobody would delete it
+    roomy = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 1 << 32
+    while True:
+        handle, name = tempfile.mkstemp(
+            prefix=f"{PREFIX}{os.getpid()}-", dir=MEMORY if roomy else None
+        )
+        file = os.fdopen(handle, "r+b", buffering=0)
+        if sys.platform != "win32":
+            import fcntl
 
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX)  # a keeper may have it for a moment, and delete it
+        if os.fstat(handle).st_nlink:
+            os.ftruncate(handle, _FIRST_SIZE)
+            return Path(name), file
+        file.close()

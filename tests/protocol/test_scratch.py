@@ -3,13 +3,16 @@
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.processes import keeper
 from sampler_parity.harness.protocol.scratch import Scratch
 
 
@@ -18,6 +21,27 @@ def scratch() -> Iterator[Scratch]:
     made = Scratch()
     yield made
     made.remove()
+
+
+def test_a_new_file_that_a_keeper_sweeps_away_is_made_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Between its making and its lock it looks like one whose maker is gone."""
+    names: list[str] = []
+    mkstemp = tempfile.mkstemp
+
+    def swept(**options: Any) -> tuple[int, str]:
+        handle, name = mkstemp(**options)
+        names.append(name)
+        if len(names) == 1:
+            keeper._delete_if_free(name)
+        return handle, name
+
+    monkeypatch.setattr(tempfile, "mkstemp", swept)
+    scratch = Scratch()
+    assert (str(scratch.path), scratch.harm()) == (names[1], "")
+    scratch.remove()
+    assert [name for name in names if Path(name).exists()] == []
 
 
 def test_what_was_read_stays_when_the_file_is_cut_or_written(scratch: Scratch) -> None:
