@@ -58,8 +58,8 @@ class Shrinking:
         start = time.monotonic()
         try:
             if _fails_afresh(case, result, failing, releases):
-                found = counterexample(case, result, backends, releases)
-                result = result.model_copy(update={"counterexample": found})
+                smaller = counterexample(case, result, failing, releases)
+                result = result.model_copy(update={"counterexample": smaller})
             else:
                 result = _said(result, name, BY_CHANCE)
         finally:
@@ -95,12 +95,9 @@ def _said(result: CaseResult, name: str, words: str) -> CaseResult:
 
 
 def counterexample(
-    case: Case, result: CaseResult, backends: Sequence[Backend], releases: dict[str, str]
+    case: Case, result: CaseResult, failing: Backend, releases: dict[str, str]
 ) -> dict[str, Any] | None:
-    """The case made small on the first backend that fails with a difference; None if none does."""
-    failing = _first_failing(result, backends)
-    if failing is None:
-        return None
+    """The case made small on a backend that fails; None where its rows cannot be had from it."""
     verdict = result.backends[failing.name].verdict
     if case.kind == "on_device":
         try:

@@ -15,6 +15,7 @@ from sampler_parity.harness.parity.counterexample import (
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.case import Case
+from tests.support.draws import DRAWS
 
 WRONG = Case(
     id="wrong",
@@ -59,20 +60,12 @@ def test_what_was_shrunk_is_counted() -> None:
 
 @pytest.mark.slow
 def test_what_a_fresh_process_does_not_repeat_is_said_to_depend_on_chance() -> None:
-    draws = Case(
-        id="draws",
-        description="300 draws",
-        why="every thousandth is wrong",
-        chain=[{"dist": {"seed": 1}}],
-        logits=Generated(family="flat", n=16),
-        draws=300,
-    )
     command = [*WORKER_COMMAND, "mutant", "dist/every-thousandth-draw"]
     backend = BackendProcess("mine", command)
     try:
-        results = [execute(draws, [backend]) for _ in range(4)]
+        results = [execute(DRAWS, [backend]) for _ in range(4)]
         assert [r.backends["mine"].verdict for r in results] == ["identical"] * 3 + ["diverged"]
-        got = Shrinking().small(draws, results[-1], [backend], {})
+        got = Shrinking().small(DRAWS, results[-1], [backend], {})
     finally:
         backend.close()
     assert got.counterexample is None

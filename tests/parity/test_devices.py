@@ -237,7 +237,7 @@ def test_a_sampler_that_is_wrong_on_a_device_diverges_and_is_made_small(
     monkeypatch.setattr("sampler_parity.harness.backends.llama_cpp.worker.NativeChain", _Slips)
     result = execute(case, [wrong])
     assert (result.backends["other"].verdict, result.backends["other"].step) == ("diverged", 0)
-    small = counterexample(case, result, [wrong], {})
+    small = counterexample(case, result, wrong, {})
     assert small is not None
     assert "rows" in small["logits"]
 

@@ -3,21 +3,11 @@
 import pytest
 
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
-from sampler_parity.harness.inputs.logits import Generated
 from sampler_parity.harness.mutants.in_process import InProcess
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.parity.repeat import interval, repeated, said
-from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.verdicts import Verdict
-
-DRAWS = Case(
-    id="draws",
-    description="300 draws",
-    why="one wrong draw in a thousand",
-    chain=[{"dist": {"seed": 1}}],
-    logits=Generated(family="flat", n=16),
-    draws=300,
-)
+from tests.support.draws import DRAWS
 
 
 def _result(verdict: Verdict, detail: str = "") -> CaseResult:
