@@ -5,18 +5,11 @@ wrong with what was read, as one line for a user. A model whose fields default t
 BaseModel itself and takes STRICT: ruff knows a pydantic model by that (RUF012).
 """
 
-import errno
 import json
-import os
-import re
-import stat
-import tomllib
-from pathlib import Path
-from typing import Annotated, Any, BinaryIO, NamedTuple
+from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.foreign import limits
 
 # What validates is built when it is first needed: a process needs few of the models.
@@ -70,55 +63,3 @@ def first_mistake(error: ValidationError) -> str:
     """Place and reason in one line: "chain.0.k: Field required"."""
     _, location, reason, _ = mistake(error)
     return f"{'.'.join(str(part) for part in location)}: {reason}"
-
-
-_DOTTED = re.compile(rb"""(?:["']?[\w-]{1,64}["']?[ \t]*\.[ \t]*){%d}""" % limits.NESTING)
-
-
-def read_file(path: Path, most: int) -> bytes:
-    """The content of a file. Raises InputError for one that is none, or has more than most bytes.
-
-    A pipe or a device could keep us waiting for ever, or have no end.
-    """
-    try:
-        with open_file(path) as file:
-            content = file.read(most + 1)
-    except OSError as error:
-        raise InputError(path, f"cannot be read: {error.strerror}") from None
-    if len(content) > most:
-        problem = f"has more than {most / limits.MIB:g} MiB"
-        raise InputError(path, problem, "see docs/limits.md")
-    return content
-
-
-def open_file(path: Path) -> BinaryIO:
-    """A regular file, to be read. Raises FileNotFoundError, and InputError for all else."""
-    try:
-        return open(path, "rb", opener=_opened)
-    except FileNotFoundError:
-        raise
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise InputError(path, f"cannot be read: {reason}") from None
-
-
-def _opened(path: str, flags: int) -> int:
-    """A descriptor of a regular file alone."""
-    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(errno.EINVAL, "it is no file, but a folder, a pipe or a device")
-    return descriptor
-
-
-def toml_of(path: Path, content: bytes) -> dict[str, Any]:
-    """The tables of a TOML file. Raises InputError."""
-    if _DOTTED.search(content):  # tomllib takes the square of their number
-        raise InputError(path, f"not TOML: a key of over {limits.NESTING} parts", "shorten it")
-    try:
-        return tomllib.loads(content.decode())
-    except RecursionError:
-        problem = "not TOML that can be read: too many lists and tables inside one another"
-        raise InputError(path, problem, "flatten it") from None
-    except ValueError as error:  # its syntax, what is not UTF-8, numbers of 4,300 digits
-        raise InputError(path, f"not TOML: {error}", "mend the syntax there") from None

@@ -21,6 +21,7 @@ ROOMS = (
     "harness.errors",
     "harness.verdicts",
     "harness.strict",
+    "harness.files",
     "harness.processes",
     "harness.statistics",
     "harness.protocol",

@@ -31,9 +31,10 @@ from sampler_parity.harness.bundle.records.throughput import ThroughputResult
 from sampler_parity.harness.bundle.records.timing import TimingResult
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import open_file, read_file
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.foreign.data import json_of
-from sampler_parity.harness.strict import first_mistake, open_file, read_file
+from sampler_parity.harness.strict import first_mistake
 
 Result = (
     CaseResult

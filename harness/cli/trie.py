@@ -97,7 +97,7 @@ def _prompts(path: Path) -> tuple[str, ...]:
 
 
 def _read(path: Path) -> str:
-    from sampler_parity.harness.strict import read_file
+    from sampler_parity.harness.files import read_file
 
     try:
         return read_file(path, limits.TEXT).decode()

@@ -15,8 +15,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from sampler_parity.harness.bundle.records.distribution import Decision, Kind
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import read_file, toml_of
 from sampler_parity.harness.foreign import limits
-from sampler_parity.harness.strict import STRICT, mistake, read_file, toml_of
+from sampler_parity.harness.strict import STRICT, mistake
 from sampler_parity.harness.verdicts import Verdict
 
 # Patterns are those of a shell: * is anything, ? one character.

@@ -11,6 +11,7 @@ from datetime import date
 from pathlib import Path
 
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import read_file
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.golden.configuration import Configuration, configuration
 from sampler_parity.harness.golden.job import Job, Prompt, run
@@ -19,7 +20,6 @@ from sampler_parity.harness.inputs.manifest import (
     LogitsEntry,
     register,
 )
-from sampler_parity.harness.strict import read_file
 
 
 def capture(

@@ -16,8 +16,8 @@ from sampler_parity.harness.bundle.bundle import Bundle, read
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import open_file
 from sampler_parity.harness.foreign import limits
-from sampler_parity.harness.strict import open_file
 
 ROWS_AROUND = 4
 _ARRAYS = ("ids", "logits", "p", "got_ids", "got_logits", "got_p")

@@ -11,8 +11,9 @@ from pydantic import BaseModel, Field, ValidationError
 
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import read_file, toml_of
 from sampler_parity.harness.foreign import limits
-from sampler_parity.harness.strict import STRICT, first_mistake, read_file, toml_of
+from sampler_parity.harness.strict import STRICT, first_mistake
 from sampler_parity.harness.suite.file import suites_folder
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference import ALL_SAMPLERS

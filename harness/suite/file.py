@@ -15,9 +15,9 @@ from typing import Any, Literal, TypeVar
 from pydantic import ValidationError
 
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import read_file, toml_of
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.foreign.printable import cut
-from sampler_parity.harness.strict import read_file, toml_of
 from sampler_parity.harness.suite.blocks.distribution import KINDS, Cell
 from sampler_parity.harness.suite.blocks.skip_ratio import Workload
 from sampler_parity.harness.suite.blocks.throughput import Width, WidthGrid
