@@ -8,10 +8,15 @@ from sampler_parity.harness.foreign.limits import NESTING, WHOLE
 _HALF = rb"\ud"
 
 
-def json_of(content: bytes | str) -> Any:
-    """The data of a JSON text."""
+def json_of(content: bytes | str, largest: int = WHOLE, constants: bool = True) -> Any:
+    """The data of a JSON text. largest: the whole number. constants: NaN and Infinity are taken,
+    which Python writes and other readers refuse."""
     try:
-        data = json.loads(content, parse_int=_whole)
+        data = json.loads(
+            content,
+            parse_int=lambda digits: _whole(digits, largest),
+            parse_constant=float if constants else _no_json,
+        )
     except RecursionError:
         raise _too_deep() from None
     if _HALF in (content if isinstance(content, bytes) else content.encode()).lower():
@@ -33,8 +38,12 @@ def _too_deep() -> ValueError:
     return ValueError(f"over {NESTING} lists and tables inside one another")
 
 
-def _whole(digits: str) -> int:
-    if len(digits) > len(str(-WHOLE)) or abs(int(digits)) > WHOLE:
+def _whole(digits: str, largest: int) -> int:
+    if len(digits) > len(str(-largest)) or abs(int(digits)) > largest:
         shown = digits if len(digits) < 30 else f"{digits[:20]}... ({len(digits):,} digits)"
-        raise ValueError(f"the whole number {shown} is larger than {WHOLE}")
+        raise ValueError(f"the whole number {shown} is larger than {largest}")
     return int(digits)
+
+
+def _no_json(word: str) -> float:
+    raise ValueError(f"{word} is no JSON")
