@@ -1,7 +1,6 @@
 """Every signal to a run, by `make attack`: too long for `make test`."""
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,13 +19,6 @@ GOES_ON = {
     "SIGTERM of a worker": "worker TERM",
     "SIGKILL of a backend": "backend KILL",
 }
-
-
-@pytest.fixture(scope="module")
-def starter() -> Iterator[Starter]:
-    made = Starter()
-    yield made
-    made.close()
 
 
 def test_a_run_ends_whole_by_each_and_goes_on(starter: Starter, tmp_path: Path) -> None:

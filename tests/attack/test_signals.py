@@ -1,10 +1,9 @@
 """Signals to a run: nothing of it lives on, nothing lies about, nothing recorded is lost.
 
-Here two of them and five kills; tests/attack/long_signals.py has the others (`make attack`).
+Here two of them and fifty kills; tests/attack/long_signals.py has the others (`make attack`).
 """
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -15,13 +14,6 @@ pytestmark = [
     pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc"),
     pytest.mark.slow,
 ]
-
-
-@pytest.fixture(scope="module")
-def starter() -> Iterator[Starter]:
-    made = Starter()
-    yield made
-    made.close()
 
 
 def test_a_run_ends_whole_and_goes_on_with_what_it_has(starter: Starter, tmp_path: Path) -> None:
