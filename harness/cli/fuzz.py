@@ -4,62 +4,59 @@ import re
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sampler_parity.harness.cli import options
 from sampler_parity.harness.cli.saying import say
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.foreign import limits
 
 if TYPE_CHECKING:
-    from sampler_parity.harness.processes.pool import Pool
+    from collections.abc import Callable
+
     from sampler_parity.harness.run.campaign import Campaign
-    from sampler_parity.harness.run.cluster import Cluster
-    from sampler_parity.harness.run.plan import Asked
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _SAY_S = 60.0
 
 
 def fuzz_command(
-    backend: Annotated[
-        list[str] | None, typer.Option("--backend", "-b", help="a name or NAME=COMMAND")
-    ] = None,
+    backend: options.Backends = None,
     duration: Annotated[str, typer.Option("--for", help="30s, 20m or 8h")] = "1h",
     output: Annotated[Path | None, typer.Option("--output", "-o", help="the campaign")] = None,
     resume: Annotated[bool, typer.Option(help="go on with the campaign, if there is one")] = False,
-    seed: Annotated[int | None, typer.Option(min=0, help="by default 0, or the campaign's")] = None,
-    jobs: Annotated[int, typer.Option("-j", min=0, help="processes; 0: one a core")] = 0,
-    timeout: Annotated[float, typer.Option(min=0.1, help="seconds for one request")] = 60.0,
-    where: Annotated[
-        str, typer.Option("--executor", help="local, or dask:ADDRESS of a scheduler")
-    ] = "local",
-    label: Annotated[
-        list[str] | None, typer.Option(help="only workers of the cluster with this resource")
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, max=limits.WHOLE, help="by default 0, or the campaign's"),
     ] = None,
+    jobs: options.Jobs = 0,
+    timeout: options.Timeout = 60.0,
+    where: options.Executor = "local",
+    label: options.Labels = None,
 ) -> None:
     """Make chains, state scripts and hostile logits for so long; a finding becomes a suite case."""
     from sampler_parity.harness.backends import registry
+    from sampler_parity.harness.bundle.lock import locked
     from sampler_parity.harness.run import campaign
     from sampler_parity.harness.run.plan import Asked
+    from sampler_parity.harness.run.run import absent_of, described, executor_of
 
     seconds, names, labels = seconds_of(duration), backend or ["llama.cpp"], tuple(label or ())
     for name in names:
         registry.command_of(name)
-    asked = Asked([], names, executor=where, labels=labels, jobs=jobs, timeout_s=timeout)
+    asked = Asked([], names, "full", executor=where, labels=labels, jobs=jobs, timeout_s=timeout)
     folder = output or Path("fuzz") / time.strftime("%Y%m%d-%H%M%S")
-    begun = campaign.begin(folder, seed, names, resume)
-    executor, size = _executor(asked)
-    before, start, last = begun.steps, time.monotonic(), time.monotonic()
-
-    def told(now: "Campaign") -> None:
-        nonlocal last
-        if time.monotonic() - last >= _SAY_S:
-            last = time.monotonic()
-            say(_line(now, (now.steps - before) / (last - start)))
-
-    with executor as pool:
-        campaign.go_on(begun, folder, pool, size, seconds, timeout, told)
+    with executor_of(asked, sys.maxsize) as executor:
+        info = described(asked, {}, dict.fromkeys(names), executor)
+        for name, reason in absent_of(info.backends, names).items():
+            raise InputError(f"backend {name}", f"does not run here: {reason}")
+        with locked(folder):
+            begun = campaign.begin(folder, seed, names, resume)
+            before, start = begun.steps, time.monotonic()
+            told = _every_minute(before, start)
+            campaign.go_on(begun, folder, executor, executor.size, seconds, timeout, told)
     say(_line(begun, (begun.steps - before) / (time.monotonic() - start)))
     for finding in begun.findings[:10]:
         say(f"finding  {finding.backend} {finding.verdict} at {finding.stage or 'the process'}")
@@ -78,29 +75,17 @@ def seconds_of(duration: str) -> float:
     return float(match[1]) * _UNITS[match[2]]
 
 
-def _executor(asked: "Asked") -> "tuple[Pool | Cluster, int]":
-    """Where the backends run, after each was asked what it is. Raises InputError where one does not
-    run there."""
-    from importlib.metadata import version
+def _every_minute(before: int, start: float) -> "Callable[[Campaign], None]":
+    """Says how far a campaign is that had so many steps at the start."""
+    last = start
 
-    from sampler_parity.harness.processes.pool import Pool
-    from sampler_parity.harness.run import cases, cluster
-    from sampler_parity.harness.run.plan import address_of
-    from sampler_parity.harness.run.run import absent_of
+    def told(now: "Campaign") -> None:
+        nonlocal last
+        if time.monotonic() - last >= _SAY_S:
+            last = time.monotonic()
+            say(_line(now, (now.steps - before) / (last - start)))
 
-    names = dict.fromkeys(asked.backends)
-    of_run: tuple[Any, ...] = (version("sampler-parity"), sys.argv, {}, "full", 0, names, ())
-    address = address_of(asked)
-    executor: Pool | cluster.Cluster
-    if address:
-        executor = cluster.Cluster(address, cluster.labels(asked.backends, list(asked.labels)))
-        info, size = executor.describe(*of_run, asked.timeout_s), executor.size
-    else:
-        executor = Pool(asked.jobs, sys.maxsize)
-        info, size = cases.describe(*of_run), executor.size
-    for name, reason in absent_of(info.backends, asked.backends).items():
-        raise InputError(f"backend {name}", f"does not run here: {reason}")
-    return executor, size
+    return told
 
 
 def _line(now: "Campaign", steps_per_s: float) -> str:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from sampler_parity.harness.cli import options
 from sampler_parity.harness.cli.saying import say
 from sampler_parity.harness.foreign import limits
 
@@ -44,9 +45,7 @@ def timing_selfcheck(
 
 def selftest(
     names: Annotated[list[str] | None, typer.Argument(metavar="MUTANT...")] = None,
-    jobs: Annotated[
-        int, typer.Option("-j", min=0, max=limits.JOBS, help="processes; 0: one a core")
-    ] = 0,
+    jobs: options.Jobs = 0,
     processes: Annotated[bool, typer.Option(help="each mutant in a process of its own")] = False,
 ) -> None:
     """Run every planted fault as a backend; all must be caught."""

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from sampler_parity.harness.cli import options
 from sampler_parity.harness.foreign import limits
 
 Profile = Literal["quick", "full"]
@@ -13,23 +14,17 @@ Profile = Literal["quick", "full"]
 
 def run_command(
     suites: Annotated[list[str] | None, typer.Argument(help="e.g. parity, parity/top_p")] = None,
-    backend: Annotated[
-        list[str] | None, typer.Option("--backend", "-b", help="a name or NAME=COMMAND")
-    ] = None,
+    backend: options.Backends = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="the bundle")] = None,
     resume: Annotated[bool, typer.Option(help="go on with the bundle, if there is one")] = False,
-    jobs: Annotated[
-        int, typer.Option("-j", min=0, max=limits.JOBS, help="processes; 0: one a core")
-    ] = 0,
+    jobs: options.Jobs = 0,
     profile: Annotated[Profile, typer.Option(help="how much")] = "quick",
     json: Annotated[Path | None, typer.Option(help="write counts to this file")] = None,
     case: Annotated[list[str] | None, typer.Option(help="only this: an id, or PREFIX*")] = None,
     seed: Annotated[
         int, typer.Option(min=0, max=limits.WHOLE, help="shifts the random suites")
     ] = 0,
-    timeout: Annotated[
-        float, typer.Option(min=0.1, max=limits.SECONDS, help="seconds for one request")
-    ] = 60.0,
+    timeout: options.Timeout = 60.0,
     rounds: Annotated[
         int | None,
         typer.Option(
@@ -42,17 +37,16 @@ def run_command(
     if_available: Annotated[
         bool, typer.Option(help="a backend that does not run here is listed, and no failure")
     ] = False,
-    where: Annotated[
-        str, typer.Option("--executor", help="local, or dask:ADDRESS of a scheduler")
-    ] = "local",
-    label: Annotated[
-        list[str] | None, typer.Option(help="only workers of the cluster with this resource")
-    ] = None,
+    where: options.Executor = "local",
+    label: options.Labels = None,
     instructions: Annotated[
         bool, typer.Option(help="of what is timed, count the instructions, too: slow")
     ] = False,
     repeat: Annotated[
-        int, typer.Option(min=1, help="ask each case so often; what differs is flaky")
+        int,
+        typer.Option(
+            min=1, max=limits.ROUNDS, help="ask each case so often; what differs is flaky"
+        ),
     ] = 1,
     plan: Annotated[
         bool, typer.Option("--plan", help="list what would run, with counts, and run nothing")

@@ -3,7 +3,7 @@
 The folder of a campaign is its corpus. `chunks.jsonl` has a header (seed, backends) and a line for
 each chunk that is done, with its findings; a chunk is made again from the seed and its number. So a
 campaign that was killed goes on with `--resume`. `findings.toml` is a suite: each finding made
-small, a case.
+small, a case. Who begins one has the folder locked until it ends.
 """
 
 import json
@@ -15,7 +15,6 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from sampler_parity.harness.bundle.lock import locked
 from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.processes.pool import Died
@@ -169,7 +168,7 @@ def go_on(
     """Chunk after chunk for so long; each is on the disk as it ends. size: the executor's."""
     deadline, wave, left = time.monotonic() + seconds, 1, campaign.numbers()
     seed, backends = campaign.header.seed, campaign.header.backends
-    with locked(folder), (folder / "chunks.jsonl").open("a") as file:
+    with (folder / "chunks.jsonl").open("a") as file:
         while time.monotonic() < deadline:
             numbers_ = [next(left) for _ in range(size * wave)]
             calls = [(seed, number, backends, timeout_s) for number in numbers_]

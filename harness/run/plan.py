@@ -91,8 +91,6 @@ class Plan:
         """Those that decide what a result is, beside the suites, and are not in RunInfo."""
         asked = self.asked
         options = {"timeout": f"{asked.timeout_s:g}", "repeat": str(asked.repeat)}
-        if asked.repeat > 1:
-            options |= {"repeat": str(asked.repeat)}
         if self.timings or self.ruled:
             options |= {"rounds": str(self.rounds), "instructions": str(asked.instructions)}
         return options

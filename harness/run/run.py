@@ -24,7 +24,7 @@ from sampler_parity.harness.distribution.decisions import unmet
 from sampler_parity.harness.processes.pool import Pool
 from sampler_parity.harness.run import cases, distribution, skip_ratio, timing
 from sampler_parity.harness.run.cluster import Cluster, labels
-from sampler_parity.harness.run.plan import Plan, address_of
+from sampler_parity.harness.run.plan import Asked, Plan, address_of
 from sampler_parity.harness.statistics.plan import Budget
 from sampler_parity.harness.timing.rounds import rule_chains
 from sampler_parity.reference.releases import NEWEST
@@ -60,8 +60,12 @@ def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Run:
     """
     start = time.monotonic()
     with ExitStack() as until_closed:
-        with executor_of(plan) as executor:
-            info = _describe(plan, executor)
+        chunks = sum(1 for _ in cases.chunks(plan.cases))
+        with executor_of(plan.asked, chunks + len(plan.cells)) as executor:
+            judging = isinstance(executor, Cluster) or plan.cases or plan.cells
+            info = described(
+                plan.asked, plan.suites, plan.releases, executor if judging else None
+            ).model_copy(update={"options": plan.options, "paths": plan.paths})
             absent = absent_of(info.backends, plan.releases)
             plan = plan.on(name for name in plan.backends if name not in absent)
             if not plan.backends:
@@ -76,34 +80,33 @@ def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Run:
         return Run(finish(writer, time.monotonic() - start), absent)
 
 
-def executor_of(plan: Plan) -> Pool | Cluster:
-    """The cluster of `--executor`, or processes of this machine. Raises InputError."""
-    asked = plan.asked
+def executor_of(asked: Asked, tasks: int) -> Pool | Cluster:
+    """The cluster of `--executor`, or processes of this machine, no more than there are tasks.
+    Raises InputError."""
     address = address_of(asked)
     if address:
         return Cluster(address, labels(asked.backends, list(asked.labels)))
-    return Pool(asked.jobs, sum(1 for _ in cases.chunks(plan.cases)) + len(plan.cells))
+    return Pool(asked.jobs, tasks)
 
 
-def _describe(plan: Plan, executor: Pool | Cluster) -> RunInfo:
-    """Asked where cases will run, if any do: their backends then stand ready there."""
-    asked = plan.asked
+def described(
+    asked: Asked,
+    suites: dict[str, str],
+    releases: dict[str, str | None],
+    executor: Pool | Cluster | None,
+) -> RunInfo:
+    """Asked where cases will run: their backends then stand ready there. executor: None, in this
+    process."""
+    command = ["sampler-parity", *sys.argv[1:]]
     of_run = (
-        version("sampler-parity"),
-        ["sampler-parity", *sys.argv[1:]],
-        plan.suites,
-        asked.profile,
-        asked.seed,
-        plan.releases,
-        asked.only,
-    )
+        version("sampler-parity"), command, suites, asked.profile, asked.seed, releases, asked.only
+    )  # fmt: skip
+    if executor is None:
+        return cases.describe(*of_run)
     if isinstance(executor, Cluster):
-        info = executor.describe(*of_run, asked.timeout_s)
-    elif plan.cases or plan.cells:
-        info = executor.call(cases.describe, *of_run, asked.timeout_s)
-    else:
-        info = cases.describe(*of_run)
-    return info.model_copy(update={"options": plan.options, "paths": plan.paths})
+        return executor.describe(*of_run, asked.timeout_s)
+    info: RunInfo = executor.call(cases.describe, *of_run, asked.timeout_s)
+    return info
 
 
 def absent_of(info: dict[str, BackendInfo], names: Iterable[str]) -> dict[str, str]:

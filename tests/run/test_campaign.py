@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sampler_parity.harness.bundle.lock import locked
 from sampler_parity.harness.cli.fuzz import seconds_of
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import LiteralRows
@@ -133,6 +134,18 @@ def test_another_campaign_in_the_folder_is_refused(in_process: None, tmp_path: P
     (tmp_path / "chunks.jsonl").write_text("x\n")
     with pytest.raises(InputError, match=r"chunks.jsonl: is no campaign"):
         campaign.begin(tmp_path, 7, [FAULT], resume=True)
+
+
+def test_a_campaign_that_another_process_writes_is_left_as_it_is(tmp_path: Path) -> None:
+    """Its last line may be half written: who resumes would cut it off."""
+    campaign.begin(tmp_path, 7, ["reference"], resume=False)
+    path = tmp_path / "chunks.jsonl"
+    path.write_bytes(path.read_bytes() + b'{"chunk":0,')
+    before = path.read_bytes()
+    with locked(tmp_path):
+        options = ("-b", "reference", "--for", "1s", "--resume", "-j", "1", "-o", tmp_path)
+        assert "another process writes" in refused(cli("fuzz", *options))
+    assert path.read_bytes() == before
 
 
 class Dying(Here):

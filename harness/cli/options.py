@@ -1,0 +1,19 @@
+"""Options that several commands have: one name, one maximum, one help."""
+
+from typing import Annotated
+
+import typer
+
+from sampler_parity.harness.foreign import limits
+
+Backends = Annotated[
+    list[str] | None, typer.Option("--backend", "-b", help="a name or NAME=COMMAND")
+]
+Jobs = Annotated[int, typer.Option("-j", min=0, max=limits.JOBS, help="processes; 0: one a core")]
+Timeout = Annotated[
+    float, typer.Option(min=0.1, max=limits.SECONDS, help="seconds for one request")
+]
+Executor = Annotated[str, typer.Option("--executor", help="local, or dask:ADDRESS of a scheduler")]
+Labels = Annotated[
+    list[str] | None, typer.Option(help="only workers of the cluster with this resource")
+]
