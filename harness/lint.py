@@ -1,6 +1,6 @@
 """What must hold of the suites beyond their format, of the golden fixtures and of the schemas.
 
-suites    each expands, random blocks as in the quick profile; ids unique over all; descriptions
+suites    each expands, of random blocks ten cases; ids unique over all; descriptions
           are facts, none twice; `why` says something; every sampler has its suite; chains to time
           can be built
 cases     an explicit case of a filter removes something and keeps something, or is tagged noop;

@@ -29,6 +29,8 @@ from sampler_parity.harness.suite.model import Suite, explain, reason_of
 Profile = Literal["quick", "full"]
 T = TypeVar("T")
 
+_FEW = 10  # of each random block, where a few will do
+
 
 @dataclass(frozen=True)
 class SuiteFile:
@@ -97,12 +99,12 @@ def expand(
     """The cases of a suite in this profile, in the order of the file. Raises InputError.
 
     seed is added to those of random blocks; everything else is the same in every run. few_random:
-    of random blocks only what the quick profile has, for who reads the suites without running them.
+    a few of each random block, for who reads the suites without running them.
     """
     read = read_suite(file) if isinstance(file, Path) else file
     quick, checked = profile == "quick", Checked(read.path)
     cases: dict[str, Case] = {}
-    for place, short in _all_cases(read, quick, quick or few_random, seed):
+    for place, short in _all_cases(read, quick, few_random, seed):
         case = short.model_copy(update={"id": f"{read.path.stem}/{short.id}"})
         _add(read.path, place, cases, case.id, case)
         checked.case(place, case)
@@ -175,7 +177,7 @@ def _all_cases(
     for explicit in suite.case:
         if explicit.quick or not quick:
             yield f"case {explicit.id!r}", explicit.plain()
-    drawn = {"quick": few_random, "shift": seed}
+    drawn = {"quick": quick or few_random, "shift": seed}
     blocks: list[tuple[str, Any, dict[str, Any]]] = [
         *(("matrix", block, {}) for block in suite.matrix),
         *(("pairs", block, {}) for block in suite.pairs),
@@ -192,6 +194,8 @@ def _all_cases(
     ]
     for kind, block, options in blocks:
         place = f"{kind} {block.id!r}"
+        if few_random and options is drawn:
+            block = block.model_copy(update={"quick": min(block.count, _FEW)})
         with _placed(file.path, place):
             for case in block.cases(**{"quick": quick} | options):
                 yield place, case
