@@ -89,18 +89,19 @@ selftest: setup
 PYTEST := $(BIN)/pytest -n 2 --dist worksteal
 
 check:
-	@$(MAKE) --no-print-directory -j2 -k types pytest SOME='-m "not slow"'
+	@$(MAKE) --no-print-directory -j2 -k types pytest SOME="not slow and not nightly"
 
 test:
 	@$(MAKE) --no-print-directory -j2 -k types pytest
 
 pytest: setup
-	$(PYTEST) $(SOME)
+	$(PYTEST) -m "$(or $(SOME),not nightly)"
 
-# The engines of the extras, which take minutes to install, and the planted faults.
+# The engines of the extras, which take minutes to install, the longest tests, the planted faults.
 nightly: setup
 	$(BIN)/python -m pip install -q -c constraints.txt -e ".[transformers,xgrammar,llguidance,dask]"
 	$(PYTEST) tests/backends
+	$(PYTEST) -m nightly
 	$(MAKE) --no-print-directory engines selftest witness
 
 # Random chains, state scripts and hostile logits on llama.cpp; started again with another seed, others.

@@ -1,4 +1,7 @@
-"""The native backend against itself in another process: not one false alarm."""
+"""The native backend against itself in another process: not one false alarm.
+
+Of fewer cases, and at each `make test`, tests/mutants/test_mutants.py says the same.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -22,7 +25,7 @@ def twins() -> Iterator[list[BackendProcess]]:
         backend.close()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_two_native_processes_agree_to_the_byte_on_every_tenth_quick_case(
     twins: list[BackendProcess],
 ) -> None:

@@ -44,6 +44,9 @@ COMMANDS: list[tuple[str, int, str]] = [
     ("builds list", 0, ""),
     ("builds add here={libllama} --release v0.5.0", 0, "here  v0.5.0"),
     ("adapter check -- {python} -m sampler_parity.harness.backends.worker null", 0, "run greedy"),
+]
+# What computes for seconds each: every night.
+LONG: list[tuple[str, int, str]] = [
     ("selftest top_p/crossing-token-dropped", 0, "1/1"),
     ("golden regenerate", 0, "equal"),
     ("calibrate --runs 50 --null-runs 300 -o calibration", 0, "15/15 claims"),
@@ -132,13 +135,19 @@ def commands_of(group: Any, prefix: str = "") -> set[str]:
 
 def test_every_command_is_tried() -> None:
     every = commands_of(typer.main.get_command(app))
-    tried = {name for name in every for text, _, _ in COMMANDS if text.startswith(name)}
+    tried = {name for name in every for text, _, _ in COMMANDS + LONG if text.startswith(name)}
     assert every - tried == set()
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize(
+    "commands",
+    [
+        pytest.param(COMMANDS, marks=pytest.mark.slow, id="short"),
+        pytest.param(LONG, marks=pytest.mark.nightly, id="long"),
+    ],
+)
 def test_every_command_works_from_the_wheel_in_an_empty_folder(
-    installed: Installed, tmp_path: Path
+    commands: list[tuple[str, int, str]], installed: Installed, tmp_path: Path
 ) -> None:
     (tmp_path / "gate.toml").write_text(POLICY)
     (tmp_path / "prompt.txt").write_text("one two three\n")
@@ -147,14 +156,14 @@ def test_every_command_works_from_the_wheel_in_an_empty_folder(
         "python": str(installed.python),
         "libllama": str(Path(sysconfig.get_paths()["purelib"]) / "llama_cpp" / "lib"),
     }
-    asked = [text.format(**names).split() for text, _, _ in COMMANDS]
+    asked = [text.format(**names).split() for text, _, _ in commands]
     driver = ROOT / "tests" / "support" / "wheel_driver.py"
     done = installed.run(installed.python, driver, json.dumps(asked), folder=tmp_path)
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"status"')]
-    assert len(lines) == len(COMMANDS), done.stdout + done.stderr
+    assert len(lines) == len(commands), done.stdout + done.stderr
     wrong = [
         (text, line)
-        for (text, status, said), line in zip(COMMANDS, lines, strict=True)
+        for (text, status, said), line in zip(commands, lines, strict=True)
         if line["status"] != status or said not in line["said"]
     ]
     assert wrong == []

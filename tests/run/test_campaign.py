@@ -173,7 +173,7 @@ def test_what_is_no_time_is_refused(text: str) -> None:
     assert refused(cli("fuzz", "--for", text)).endswith("no time - write 30s, 20m or 8h")
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_command_finds_a_planted_fault_and_its_suite_replays_it(tmp_path: Path) -> None:
     folder = tmp_path / "campaign"
     found = cli("fuzz", "-b", FAULT, "--for", "2s", "--seed", "4", "-j", "1", "-o", folder)
