@@ -1,5 +1,6 @@
 """Samplers and chains that are right up to a size, wrong in one way each."""
 
+from collections import deque
 from typing import Any
 
 import numpy as np
@@ -138,6 +139,20 @@ class Distinct256(Penalties):
         cand.logits[lost] = before[lost]
 
 
+class SharedCounts(Penalties):
+    """Occurrences are counted by the low 16 bits of a token: those alike in these share one."""
+
+    def apply(self, cand: Candidates) -> None:
+        own = self.history
+        tokens, counts = own.counts()
+        low = tokens & 0xFFFF
+        shared = [int(counts[low == low[i]].sum()) for i in range(len(tokens))]
+        self.history = own.copy()
+        self.history.counts = lambda: (tokens, np.array(shared, np.int64))  # type: ignore[method-assign]
+        super().apply(cand)
+        self.history = own
+
+
 class ForgetsAfter65536(Penalties):
     """The count of accepted tokens has 16 bits: where it wraps, the window is taken for empty."""
 
@@ -157,6 +172,17 @@ class RingOf512(Dry):
         while len(self.history) > 512:
             self.history.popleft()
         super().apply(cand)
+
+
+class Tokens16(Dry):
+    """Repetitions are searched in tokens of 16 bits: those alike in these repeat each other."""
+
+    def apply(self, cand: Candidates) -> None:
+        own, newest = self.history, {token & 0xFFFF: token for token in self.history}
+        cut = (newest[token & 0xFFFF] for token in own)
+        self.history = deque(cut, own.maxlen)
+        super().apply(cand)
+        self.history = own
 
 
 class Breakers8(Dry):
@@ -236,8 +262,10 @@ MUTANTS = [
     Mutant("penalties/occurrences-of-8-bits", Occurrences8, case="capacities/"),
     Mutant("penalties/window-at-most-512", Window512, case="capacities/"),
     Mutant("penalties/256-distinct-tokens", Distinct256, case="capacities/"),
+    Mutant("penalties/counts-by-16-bits", SharedCounts),
     Mutant("penalties/forgets-after-65536", ForgetsAfter65536, case="capacities/"),
     Mutant("dry/window-at-most-512", RingOf512, case="capacities/"),
+    Mutant("dry/tokens-of-16-bits", Tokens16, case="capacities/"),
     Mutant("dry/8-breakers", Breakers8, case="capacities/"),
     Mutant("logit_bias/16-biases", Biases16, case="capacities/"),
     Mutant("adaptive_p/average-of-4096", AverageOf4096, case="capacities/"),

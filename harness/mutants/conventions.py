@@ -5,13 +5,16 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.harness.mutants.mutant import Mutant
-from sampler_parity.reference import Candidates
+from sampler_parity.reference import Candidates, floats
 from sampler_parity.reference.random import DEFAULT_SEED
 from sampler_parity.reference.samplers.adaptive_p import AdaptiveP
 from sampler_parity.reference.samplers.dist import Dist
 from sampler_parity.reference.samplers.greedy import Greedy
 from sampler_parity.reference.samplers.min_p import MinP
+from sampler_parity.reference.samplers.mirostat_v2 import MirostatV2
 from sampler_parity.reference.samplers.temp import Temp
+from sampler_parity.reference.samplers.top_k import TopK
+from sampler_parity.reference.samplers.xtc import Xtc
 
 
 class SumMustExceed(Dist):
@@ -52,6 +55,39 @@ class SumWithinFloat(Dist):
         if len(cand) > 1 and np.isfinite(running[-1]):
             at = int(running.searchsorted(running[-1] * u - 1e-12))
             cand.selected = min(at, len(cand) - 1)
+
+
+class CutAtMu(MirostatV2):
+    """A candidate whose surprise equals mu is cut: >= in the place of >."""
+
+    @np.errstate(all="ignore")
+    def apply(self, cand: Candidates) -> None:
+        cand.softmax(sort=True)
+        at_mu = np.flatnonzero(-floats.log2(cand.p) == np.float32(self.mu))
+        if len(at_mu):
+            cand.keep(slice(max(1, int(at_mu[0]))))
+        super().apply(cand)
+
+
+class ZerosInOrder(TopK):
+    """-0.0 stands behind 0.0, as in a sort of the bits."""
+
+    def apply(self, cand: Candidates) -> None:
+        below = (cand.logits == 0) & np.signbit(cand.logits)
+        behind = set(cand.ids[below].tolist())
+        cand.logits[below] = np.float32(-1e-45)
+        super().apply(cand)
+        cand.logits[np.isin(cand.ids, list(behind))] = np.float32(-0.0)
+
+
+class CoinMustBeBelow(Xtc):
+    """A coin that equals the probability does nothing: >= in the place of >."""
+
+    def apply(self, cand: Candidates) -> None:
+        if len(cand) > 1 and self.rng.clone().uniform_float() == self.p:
+            self.rng.uniform_float()
+            return
+        super().apply(cand)
 
 
 class NanIsLargest(Greedy):
@@ -113,6 +149,9 @@ MUTANTS = [
     Mutant("adaptive_p/draw-must-exceed", DrawMustExceed, case="adaptive_p/sum-"),
     Mutant("dist/largest-seed-taken", LargestSeedTaken, case="unseeded/"),
     Mutant("adaptive_p/drawn-once", DrawnOnce, case="unseeded/"),
+    Mutant("mirostat_v2/cut-at-mu", CutAtMu),
+    Mutant("top_k/zeros-in-order", ZerosInOrder),
+    Mutant("xtc/coin-must-be-below", CoinMustBeBelow),
     Mutant("greedy/nan-is-largest", NanIsLargest, case="non_finite/"),
     Mutant("temp/infinity-capped", InfinityCapped, case="non_finite/"),
     Mutant("min_p/nan-stays", NanStays, case="non_finite/"),

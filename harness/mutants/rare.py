@@ -5,9 +5,12 @@ The counters are of the process, so that a case meets the fault by its place amo
 
 from itertools import count
 
+import numpy as np
+
 from sampler_parity.harness.mutants.mutant import Mutant
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.samplers.dist import Dist
+from sampler_parity.reference.samplers.min_p import MinP
 from sampler_parity.reference.samplers.penalties import Penalties
 
 
@@ -40,7 +43,31 @@ class AcceptedTooLate(Penalties):
         self.history.append(newest)
 
 
+class ResetLeftOut(Dist):
+    """Every 20th reset leaves the generator where it is."""
+
+    resets = count(1)
+
+    def reset(self) -> None:
+        if next(self.resets) % 20:
+            super().reset()
+
+
+class LostAtTheSeam(MinP):
+    """Of every 100th row of over 1,024 candidates the one between two threads' halves is lost."""
+
+    long_rows = count(1)
+
+    def apply(self, cand: Candidates) -> None:
+        seam = int(cand.ids[len(cand) // 2]) if len(cand) > 1024 else -1
+        super().apply(cand)
+        if seam >= 0 and next(self.long_rows) % 100 == 0:
+            cand.keep(np.flatnonzero(cand.ids != seam))
+
+
 MUTANTS = [
     Mutant("dist/every-thousandth-draw", EveryThousandthDraw, case="draws/"),
+    Mutant("dist/reset-left-out", ResetLeftOut),
+    Mutant("min_p/lost-at-the-seam", LostAtTheSeam),
     Mutant("penalties/accepted-too-late", AcceptedTooLate, case="state/"),
 ]

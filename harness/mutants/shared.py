@@ -1,5 +1,6 @@
 """Samplers whose state belongs to no instance, wrong in one way each: right while one is alive."""
 
+from itertools import count
 from typing import Any, ClassVar
 
 from sampler_parity.harness.mutants.mutant import Mutant
@@ -58,6 +59,33 @@ class CoinOfTheStep(Xtc):
     def reset(self) -> None:
         super().reset()
         self.steps = 0
+
+
+class EightGenerators(Xtc):
+    """There is room for eight generators: the ninth instance alive draws from the first's."""
+
+    pool: ClassVar[dict[int, Mt19937]] = {}
+    built = count()
+    place = -1  # a clone has a generator of its own
+
+    def __init__(self, p: Any, t: Any, seed: Any, min_keep: Any = 0) -> None:
+        super().__init__(p, t, seed, min_keep)
+        self.place = next(self.built) % 8
+        self.pool[self.place] = self.rng
+
+    def apply(self, cand: Candidates) -> None:
+        self.rng = self.pool.get(self.place, self.rng)
+        super().apply(cand)
+
+
+class ClonedOnce(Dist):
+    """A clone is made once: the second is the first's again, as it was then."""
+
+    first: Dist | None = None
+
+    def clone(self) -> Dist:
+        self.first = self.first or super().clone()
+        return Dist.clone(self.first)
 
 
 class StaticWindow(Penalties):
@@ -149,6 +177,8 @@ MUTANTS = [
     Mutant("dist/pool-by-seed", PoolBySeed, case="state/alive"),
     Mutant("xtc/coin-for-all", CoinForAll, case="state/alive"),
     Mutant("xtc/coin-of-the-step", CoinOfTheStep, case="state/alive"),
+    Mutant("xtc/eight-generators", EightGenerators, case="state/many-alive"),
+    Mutant("dist/cloned-once", ClonedOnce, case="state/alive"),
     Mutant("penalties/static-window", StaticWindow, case="state/alive"),
     Mutant("dry/static-repeats", StaticRepeats, case="state/alive"),
     Mutant("mirostat_v2/mu-for-all", MuForAll, case="state/alive"),

@@ -16,7 +16,7 @@ from sampler_parity.reference.registry import ROWS
 
 SELECT = tuple(name for name, row in ROWS.items() if row.kind == "select")
 
-_MOST_INSTANCES = 5  # by judgement: the originals, a clone of each, and a clone of a clone
+_CLONED = (0, 0, 2)  # in turn, when it has gone on: the first, the first again, and its clone
 
 Kind = Literal["stages", "draws", "unseeded", "generation", "on_device", "logits"]
 Script = Literal["plain", "reset", "clone", "interleaved", "turns"]
@@ -173,19 +173,21 @@ def plan(case: Case) -> tuple[list[Step], int]:
 
 def _turns(n: int, n_vocab: int) -> list[Step]:
     """n steps; the same for every case of so many. The first instance goes ahead."""
-    rng, instances = np.random.default_rng(n), 2
+    rng, instances, gone_on = np.random.default_rng(n), 2, {0, 1}
     steps = [Step(row=0), Step(row=1), Step(row=0, instance=1)]
     while len(steps) < n:
         before: list[tuple[Literal["reset", "clone"], int]] = []
-        if rng.random() < 0.3 and instances < _MOST_INSTANCES:
-            before.append(("clone", int(rng.integers(instances))))
-            instances += 1
+        cloned = _CLONED[min(instances - 2, len(_CLONED) - 1)]
+        if rng.random() < 0.5 and instances - 2 < len(_CLONED) and cloned in gone_on:
+            before.append(("clone", cloned))
+            instances, gone_on = instances + 1, set()
         if rng.random() < 0.2:
             before += [("reset", int(rng.integers(instances)))] * int(rng.integers(1, 3))
         accept: int | Literal["selected"] | None = "selected"
         if rng.random() < 0.3:
             accept = None if rng.random() < 0.5 else int(rng.integers(n_vocab))
         instance, row = int(rng.integers(instances)), len(steps) % 4
+        gone_on.add(instance)
         steps.append(Step(row=row, instance=instance, before=before, accept=accept))
     return steps[:n]
 

@@ -30,9 +30,9 @@ class EndAlone(InProcess):
         return answered
 
 
-def _case() -> Case:
-    (path,) = find_suites(["parity/chains"])
-    return next(case for case in expand(path, "quick") if case.id == CASE)
+def _case(wanted: str = CASE) -> Case:
+    (path,) = find_suites([f"parity/{wanted.partition('/')[0]}"])
+    return next(case for case in expand(path, "quick") if case.id == wanted)
 
 
 def _placed(backend: InProcess, case: Case) -> tuple[str, int | None, int | None, str]:
@@ -57,6 +57,27 @@ def test_the_stage_and_step_are_those_that_stages_would_show(mutant: str) -> Non
     assert by_stages[0] == mutant.partition("/")[0]
     assert by_stages[3] == "diverged"
     assert _placed(EndAlone(mutant), case) == by_stages
+
+
+@pytest.mark.parametrize(
+    ("mutant", "case"),
+    [
+        ("dist/cloned-once", "state/alive-at-once/dist"),
+        ("dry/tokens-of-16-bits", "capacities/candidates/dry/V65537"),
+    ],
+    ids=["of a second clone", "of a history"],
+)
+def test_a_stage_whose_state_is_wrong_is_named_as_stages_would(mutant: str, case: str) -> None:
+    by_stages = _placed(InProcess(mutant), _case(case))
+    assert by_stages[0] == mutant.partition("/")[0]
+    assert _placed(EndAlone(mutant), _case(case)) == by_stages
+
+
+def test_a_stage_that_is_wrong_for_those_behind_it_is_placed_at_the_first_of_these() -> None:
+    """A pool of eight generators: two chains of five have ten, and the first stage another's."""
+    case = _case("state/many-alive/xtc")
+    assert _placed(InProcess("xtc/eight-generators"), case)[:3] == ("xtc", 0, 0)
+    assert _placed(EndAlone("xtc/eight-generators"), case)[:3] == ("xtc", 4, 1)
 
 
 def test_a_right_backend_without_stages_is_identical() -> None:

@@ -1,5 +1,7 @@
 """Twins, and the script in which several instances take uneven turns."""
 
+from itertools import pairwise
+
 import pytest
 
 from sampler_parity.harness.inputs.logits import Literals
@@ -46,10 +48,20 @@ def test_turns_clone_a_clone_reset_one_and_accept_what_was_not_selected() -> Non
     assert (len(steps), instances) == (24, 2)
     done = [operation for step in steps for operation in step.before]
     assert {name for name, _ in done} == {"clone", "reset"}
-    assert any(name == "clone" and index > 1 for name, index in done)
     assert {step.accept for step in steps} >= {"selected", None}
     assert any(isinstance(step.accept, int) for step in steps)
     assert len({step.instance for step in steps}) > 2
+
+
+@pytest.mark.parametrize("n", [16, 24, 59])
+def test_turns_clone_the_first_twice_and_a_clone_when_each_has_gone_on(n: int) -> None:
+    steps, _ = plan(_turns(n))
+    cloned = [
+        (i, which) for i, step in enumerate(steps) for name, which in step.before if name == "clone"
+    ]
+    assert [which for _, which in cloned] == [0, 0, 2]
+    for (start, _), (end, which) in pairwise(cloned):
+        assert which in {step.instance for step in steps[start:end]}
 
 
 def test_turns_name_only_instances_that_are_there() -> None:
@@ -60,6 +72,20 @@ def test_turns_name_only_instances_that_are_there() -> None:
                 assert index < there
                 there += operation == "clone"
             assert step.instance < there
+
+
+def test_many_twins_have_each_a_seed_or_a_window_of_its_own() -> None:
+    many = {
+        case.id.rpartition("/")[2]: case
+        for path in find_suites(["parity/state"])
+        for case in expand(path, "quick")
+        if "/many-alive/" in case.id
+    }
+    for name, key in (("xtc", "seed"), ("dry", "dry_penalty_last_n"), ("adaptive_p", "seed")):
+        own = [stage[name][key] for stage in many[name].chain if name in stage]
+        assert len(set(own)) == 33
+    assert len(many["dist"].chain) == 33
+    assert len(many["temp"].chain) == 34  # and what selects
 
 
 def test_turns_are_the_same_for_every_case_of_so_many_steps() -> None:

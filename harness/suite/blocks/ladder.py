@@ -89,12 +89,14 @@ def _selecting(row: Row) -> ChainSpec:
 
 
 def _candidates(name: str, row: Row, size: Size, quick: bool) -> Built:
-    """How many candidates there are, and how large their ids."""
+    """How many candidates there are, and how large their ids: the last one's and 0 are alike in
+    their low bits, so that a repetition is longer where only those are compared."""
 
     def case(n: int, front: bool, counts: list[int]) -> dict[str, Any]:
         chain = [_FRONT] if front else []
         chain = [*chain, _stage(name, row, size, n), *_selecting(row)]
-        near = [n - 1, n - 2, n - 1, n - 2, n - 1]  # a repetition of likely tokens
+        last, other = n - 1, n - 2
+        near = [last, other, last, 0, other, 1, last, other]
         logits = {"rungs": n, "counts": counts}
         return {"chain": chain, "logits": logits, "history": near, "steps": max(1, len(counts))}
 

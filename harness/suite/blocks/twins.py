@@ -2,7 +2,8 @@
 
 State that belongs to no instance - a static buffer, a generator found by its seed, one coin for
 all, parameters of the one built last - gives right results while one chain is alive. A [[twins]]
-block puts the three into one chain, of which several instances take uneven turns.
+block puts the three into one chain, of which several instances take uneven turns. A pool of states
+does until it is full: with `many`, so many are in the chain, each with a seed or window of its own.
 """
 
 from collections.abc import Iterator
@@ -20,13 +21,15 @@ _HISTORY = [1, 2, 0, 1, 2, 0, 1]
 
 
 class Twins(Block):
-    """samplers: those of v0.5.0 that random chains are made of, where none is named."""
+    """samplers: those of v0.5.0 that random chains are made of, where none is named. many: of each
+    in a chain; 0: two alike and another."""
 
     id: str = Field(pattern=r"^[a-z0-9_\-]+$")
     description: str = Field(max_length=70)
     why: str = Field(min_length=1)
     samplers: list[str] = Field(default=[])
     steps: int = Field(ge=1)
+    many: int = Field(default=0, ge=0, le=256)
     quick: bool = True
 
     def cases(self, quick: bool) -> Iterator[Case]:
@@ -36,14 +39,16 @@ class Twins(Block):
 
     def _case(self, name: str, row: Row) -> Case:
         n = 303 if row.vocab else 24
-        alike = {name: dict(row.smallest)}
-        other = {name: fill({**row.smallest, **others(row)}, {}, n)}
+        alike, other = dict(row.smallest), fill({**row.smallest, **others(row)}, {}, n)
+        settings = [alike, alike, other]
+        if self.many:
+            settings = [_own(row, (alike, other)[i % 2], i) for i in range(self.many)]
         select = [] if row.kind == "select" else [{"dist": {"seed": 5}}]
         return Case(
             id=f"{self.id}/{name}",
             description=self.description,
             why=self.why,
-            chain=[alike, alike, other, *select],
+            chain=[*({name: setting} for setting in settings), *select],
             logits=Generated(family="normal", n=n, seed=3),
             history=_HISTORY,
             steps=self.steps,
@@ -54,6 +59,12 @@ class Twins(Block):
 
 def _is_drawn(row: Row) -> bool:
     return row.edges is not None or row.edges_with_vocab is not None
+
+
+def _own(row: Row, setting: dict[str, Any], i: int) -> dict[str, Any]:
+    """The setting with the i-th seed and window, where the sampler has them."""
+    own = {name: i + 2 for name in ("penalty_last_n", "dry_penalty_last_n") if name in row.sizes}
+    return setting | own | ({"seed": i} if "seed" in (row.edges or {}) else {})
 
 
 def others(row: Row) -> dict[str, Any]:
