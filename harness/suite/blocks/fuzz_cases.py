@@ -5,7 +5,7 @@ again.
 import math
 import warnings
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from unittest import mock
 
@@ -77,6 +77,10 @@ def seed_alone() -> Iterator[None]:
         yield
 
 
+class _EnoughError(Exception):
+    """Ends the drawing: Hypothesis would go on to max_examples."""
+
+
 def make(block: dict[str, str], n: int, start: int, part: str) -> list[Case]:
     """n cases from the seed `start` (part "b" has other ones), named PART-SEED-NUMBER.
 
@@ -90,6 +94,7 @@ def make(block: dict[str, str], n: int, start: int, part: str) -> list[Case]:
         max_examples=2 * n + 100,
         deadline=None,
         phases=[Phase.generate],
+        report_multiple_bugs=False,
         suppress_health_check=list(HealthCheck),
     )
     @given(
@@ -100,16 +105,17 @@ def make(block: dict[str, str], n: int, start: int, part: str) -> list[Case]:
         script=st.sampled_from(["plain", "plain", "reset", "clone", "interleaved"]),
     )
     def collect(**drawn: Any) -> None:
+        if len(cases) < n:
+            name = f"{block['id']}/{part}-{start}-{len(cases)}"
+            case = Case.model_validate(block | {"id": name} | drawn)
+            trace, refusal = reference_trace(prepare(case))
+            assume(trace and not refusal)
+            cases.append(case)
         if len(cases) == n:
-            return
-        name = f"{block['id']}/{part}-{start}-{len(cases)}"
-        case = Case.model_validate(block | {"id": name} | drawn)
-        trace, refusal = reference_trace(prepare(case))
-        assume(trace and not refusal)
-        cases.append(case)
+            raise _EnoughError
 
     if n > 0:
-        with warnings.catch_warnings(), seed_alone():
+        with warnings.catch_warnings(), seed_alone(), suppress(_EnoughError):
             warnings.simplefilter("ignore")  # Hypothesis remarks on being used as a generator
             collect()
     return cases
