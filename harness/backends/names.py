@@ -3,13 +3,16 @@
 A name is an engine of engines.py, ENGINE@BUILD (a registered build of libllama, or any folder of
 one), ENGINE@BUILD:DEVICE, `reference@RELEASE` (what an older release meant), `mutant/NAME`,
 `slow/PERCENT` (llama.cpp, slowed down), NAME=BACKEND (one of these under a name of one's own), or
-NAME=COMMAND for any adapter; a name with a space is taken as a command itself.
+NAME=COMMAND for any adapter; a name with a space is taken as a command itself. `sandbox:` before
+any of them, which `run --sandbox` puts there, says that it runs in a sandbox.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sampler_parity.harness.backends.engines import ENGINES
+
+_SANDBOX = "sandbox:"
 
 
 @dataclass(frozen=True)
@@ -23,10 +26,19 @@ class BackendName:
     engine: str = ""
     of: str = ""
     command: str = ""
+    sandbox: bool = False
+
+
+def in_sandbox(text: str) -> str:
+    """The same backend in a sandbox."""
+    return f"{_SANDBOX}{text.removeprefix(_SANDBOX)}"
 
 
 def parse(text: str) -> BackendName | None:
     """None: neither a name nor a command."""
+    if text.startswith(_SANDBOX):
+        named = parse(text.removeprefix(_SANDBOX))
+        return named and replace(named, sandbox=True)
     short, is_alias, behind = text.partition("=")
     if is_alias:
         named = _named(behind)

@@ -126,7 +126,7 @@ def device_of(name: str) -> str:
 
 def start(name: str, timeout_s: float = 60.0) -> BackendProcess:
     short, command = command_of(name)
-    return BackendProcess(short, command, timeout_s)
+    return BackendProcess(short, command, timeout_s, sandbox=parse(name).sandbox)
 
 
 def inspect(name: str) -> BackendInfo:
@@ -144,7 +144,7 @@ def about(process: BackendProcess) -> BackendInfo:
     try:
         hello = process.hello()
     except BackendFailure as failure:
-        return BackendInfo(command=command, unavailable=str(failure))
+        return BackendInfo(command=command, unavailable=str(failure), sandbox=process.sandbox)
     return BackendInfo(
         command=command,
         name=hello.name,
@@ -152,4 +152,5 @@ def about(process: BackendProcess) -> BackendInfo:
         build=hello.build,
         device=hello.device,
         capabilities=list(hello.capabilities),
+        sandbox=process.sandbox,
     )

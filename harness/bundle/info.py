@@ -20,6 +20,7 @@ class BackendInfo(_Record):
     capabilities: list[str] = []
     unavailable: str = ""
     reference: str = Field(default="v0.5.0", description="the release that it is judged by")
+    sandbox: bool = Field(default=False, description="whether it ran in a sandbox")
 
 
 class Machine(_Record):

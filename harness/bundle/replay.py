@@ -23,6 +23,7 @@ def command(suite: str, case: str, seed: int, backends: dict[str, BackendInfo]) 
     words += ["--seed", str(seed)] if seed else []
     for name, info in backends.items():
         words += ["-b", _backend_option(name, info)]
+    words += ["--sandbox"] if any(info.sandbox for info in backends.values()) else []
     releases = {info.reference for info in backends.values()}
     if releases - {NEWEST}:
         words += ["--reference", releases.pop() if len(releases) == 1 else "own"]

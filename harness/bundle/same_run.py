@@ -52,6 +52,9 @@ def _changes(old: RunInfo, new: RunInfo) -> Iterator[tuple[str, str]]:
 def _backend_changes(name: str, old: BackendInfo, new: BackendInfo) -> Iterator[tuple[str, str]]:
     if new.reference != old.reference:
         yield f"judged {name} by {old.reference}", f"use --reference {old.reference}"
+    if new.sandbox != old.sandbox:
+        how, mend = ("in", "use") if old.sandbox else ("without", "leave out")
+        yield f"ran {name} {how} a sandbox", f"{mend} --sandbox"
     if new.unavailable and not old.unavailable:
         yield f"{name} ran then, and does not run here now: {new.unavailable}", "make it run"
     if old.unavailable and not new.unavailable:

@@ -48,6 +48,9 @@ def run_command(
             min=1, max=limits.ROUNDS, help="ask each case so often; what differs is flaky"
         ),
     ] = 1,
+    sandbox: Annotated[
+        bool, typer.Option("--sandbox", help="backends without network, that write nothing: Linux")
+    ] = False,
     plan: Annotated[
         bool, typer.Option("--plan", help="list what would run, with counts, and run nothing")
     ] = False,
@@ -70,6 +73,7 @@ def run_command(
         labels=tuple(label or ()),
         jobs=jobs,
         repeat=repeat,
+        sandbox=sandbox,
     )
     folder = output or Path("bundles") / time.strftime("%Y%m%d-%H%M%S")
     if plan:

@@ -21,7 +21,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from sampler_parity.harness.processes import groups
+from sampler_parity.harness.processes import groups, sandboxes
 from sampler_parity.harness.processes.groups import Group
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol import pipes
@@ -41,14 +41,15 @@ _SHOWN = 200  # bytes of what is no reply
 class BackendProcess:
     """A backend by the command that runs it. Starts on the first request.
 
-    asked: how many requests were sent, and so the number of the last. late: what happened after a
-    good reply, by the number of its request.
+    sandbox: whether it runs in one. asked: how many requests were sent, and so the number of the
+    last. late: what happened after a good reply, by the number of its request.
     """
 
     name: str
     command: list[str]
     timeout_s: float = 60.0
     start_timeout_s: float = START_TIMEOUT_S
+    sandbox: bool = False
     scratch: Scratch = field(default_factory=Scratch)
     starts: int = 0
     asked: int = 0
@@ -117,7 +118,7 @@ class BackendProcess:
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         try:
             self._group = groups.start(
-                self.command,
+                self._to_run(),
                 small(os.environ) | {"GGML_NO_BACKTRACE": "1"},  # else it starts gdb when it aborts
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -135,6 +136,11 @@ class BackendProcess:
         self._first = self.asked + 2  # behind the greeting: what comes after that is the next's
         hello = p.HelloRequest(scratch=str(self.scratch.path))
         self._hello = self._exchange(hello, p.HelloReply, self.start_timeout_s)
+
+    def _to_run(self) -> list[str]:
+        if not self.sandbox:
+            return self.command
+        return sandboxes.command(self.command, self.scratch.path)
 
     def _exchange(self, request: BaseModel, reply: type[R], timeout_s: float) -> R:
         """The time holds for all: writing the request, waiting, reading and checking the reply."""

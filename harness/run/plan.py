@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from sampler_parity.harness.backends import registry
+from sampler_parity.harness.backends import names, registry
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.processes import sandboxes
 from sampler_parity.harness.run.skip_ratio import result_id
 from sampler_parity.harness.run.timing import ROUNDS
 from sampler_parity.harness.suite import file as suite
@@ -54,6 +55,7 @@ class Asked:
     labels: tuple[str, ...] = ()
     jobs: int = 0
     repeat: int = 1
+    sandbox: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,9 +80,10 @@ class Plan:
     @property
     def ruled(self) -> bool:
         """Whether the reference is timed, too: beside all of the suites of llama.cpp's samplers, on
-        a build of it. Not on a cluster, whose times mean nothing."""
+        a build of it. Not on a cluster or in a sandbox, whose times mean
+        nothing."""
         asked = self.asked
-        if asked.profile != "full" or asked.only or asked.executor != "local":
+        if asked.profile != "full" or asked.only or asked.executor != "local" or asked.sandbox:
             return False
         about = {name.partition("/")[0] for name in self.suites}
         engine = registry.parse(self.backends[0]).engine
@@ -157,7 +160,7 @@ def plan_of(asked: Asked) -> Plan:
             for name, file in named
             if not suite.is_shipped(file.path)
         },
-        releases=registry.references(asked.backends, asked.reference),
+        releases=registry.references(_named(asked), asked.reference),
         cases=placed(lambda file: suite.expand(file, profile, asked.seed)),
         cells=placed(lambda file: suite.expand_cells(file, profile)),
         workloads=placed(lambda file: suite.expand_workloads(file, profile)),
@@ -169,7 +172,18 @@ def plan_of(asked: Asked) -> Plan:
     if address_of(asked) and (plan.timings or plan.widths or plan.workloads):
         problem = "timings and skip-ratio measurements are taken on this machine alone"
         raise InputError("--executor", problem, "run them without it, to a bundle of their own")
+    if asked.sandbox and (plan.timings or plan.widths):
+        problem = "times are taken without a sandbox, of processes that are bound to a core"
+        raise InputError("--sandbox", problem, "run them without it, to a bundle of their own")
     return plan
+
+
+def _named(asked: Asked) -> list[str]:
+    """The backends by the names that they are started by. Raises InputError."""
+    if not asked.sandbox:
+        return asked.backends
+    sandboxes.refuse_unavailable()
+    return [names.in_sandbox(name) for name in asked.backends]
 
 
 def address_of(asked: Asked) -> str:

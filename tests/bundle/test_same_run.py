@@ -100,6 +100,7 @@ def test_another_run_is_refused_with_what_changed_and_the_mend(
             f"b: mine has another capabilities: ['run'] then, ['run', 'draws'] now{AGAIN}",
         ),
         ({"command": ["node", "x.js"]}, f"b: ran another command as mine: node mine.js{AGAIN}"),
+        ({"sandbox": True}, "b: ran mine without a sandbox - leave out --sandbox"),
         ({"reference": "b4753"}, "b: judged mine by v0.5.0 - use --reference v0.5.0"),
         (
             {"unavailable": "no node"},

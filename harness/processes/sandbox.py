@@ -1,0 +1,216 @@
+"""A program in a sandbox of Linux namespaces: `python -I -S sandbox.py SCRATCH PROGRAM...`.
+
+Inside there is no network but a loopback of its own, no process but its own, and every file is
+read-only but SCRATCH and what it puts into /dev/shm, which is empty, private and gone with it. /run
+is empty, /dev has no disks, and no socket of a file can be connected to. Its standard streams, its
+exit status and the signal that ends it are as without a sandbox. What cannot be set up ends it
+before the program starts, with one line on stderr.
+
+Three processes: the one that was started stays outside and ends as the program does; the first
+inside only waits, for a signal that a program sends itself is lost on the first of a namespace.
+"""
+
+import ctypes
+import errno
+import glob
+import os
+import platform
+import resource
+import signal
+import struct
+import sys
+from typing import NoReturn
+
+NOT_STARTED = 125  # the exit status where there is no sandbox
+
+_CLONE_NEWNS, _CLONE_NEWIPC, _CLONE_NEWUSER = 0x20000, 0x8000000, 0x10000000  # linux/sched.h
+_CLONE_NEWPID, _CLONE_NEWNET = 0x20000000, 0x40000000
+_MS_NOSUID, _MS_NODEV, _MS_NOEXEC = 2, 4, 8  # linux/mount.h
+_MS_BIND, _MS_REC, _MS_PRIVATE = 0x1000, 0x4000, 0x40000
+_MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE, _MOUNT_ATTR_RDONLY = 442, -100, 0x8000, 1
+_PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 22, 24, 38
+_CAPABILITY_VERSION_3, _CAPABILITIES = 0x20080522, 64
+_SECCOMP_MODE_FILTER, _ALLOW, _KILL, _REFUSE = 2, 0x7FFF0000, 0x80000000, 0x50000 | 13  # EACCES
+_LOAD, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06  # linux/bpf_common.h
+# by processor its number in linux/audit.h and the number of `connect`
+_CONNECT = {"x86_64": (0xC000003E, 42), "aarch64": (0xC00000B7, 203)}
+_X32, _IO_URING_SETUP = 0x40000000, 425  # io_uring connects by itself
+
+_DEVICES = ("null", "zero", "full", "random", "urandom", "dri", "kfd", "nvidia*")
+_MEMORY = "/dev/shm"
+# where a program may put files, and Numba what it compiles, which has no other place for it
+_TEMPORARY = ("TMPDIR", "NUMBA_CACHE_DIR")
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def main() -> None:
+    scratch, *command = sys.argv[1:]
+    nothing = os.open(os.devnull, os.O_RDWR)  # now, for /dev is about to change
+    try:
+        _unshare()
+        reads, writes = os.pipe()
+        first = os.fork()
+    except OSError as error:
+        _refuse(error)
+    if first:
+        os.close(writes)
+        _let_go_of_streams(nothing)
+        _end_as(_told(first, reads))
+    try:
+        _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        _mount(scratch)
+        _drop_rights()
+        program = os.fork()
+    except OSError as error:
+        _refuse(error)
+    if program == 0:
+        _become(command)
+    _let_go_of_streams(nothing)
+    _tell(program, writes)
+
+
+def _unshare() -> None:
+    """Namespaces in which this user is who he is, and has no rights outside."""
+    user, group = os.geteuid(), os.getegid()
+    parts = _CLONE_NEWUSER | _CLONE_NEWNS | _CLONE_NEWNET | _CLONE_NEWPID | _CLONE_NEWIPC
+    _check(_libc.unshare(parts), "unshare")
+    for name, content in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{user} {user} 1"),
+        ("gid_map", f"{group} {group} 1"),
+    ):
+        with open(f"/proc/self/{name}", "w") as file:
+            file.write(content)
+
+
+def _mount(scratch: str) -> None:
+    """What there is, to be read; over it what is private, and the scratch file as it is."""
+    folder = os.getcwd()
+    _call_mount("none", "/", "", _MS_REC | _MS_PRIVATE)
+    nodes = [node for name in _DEVICES for node in glob.glob(f"/dev/{name}")]
+    files = {path: os.open(path, os.O_PATH) for path in (*nodes, scratch)}
+    _call_mount("proc", "/proc", "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
+    for place in ("/run", "/dev", _MEMORY):
+        if place == _MEMORY:
+            os.mkdir(place)
+        if os.path.isdir(place) and not os.path.islink(place):
+            _call_mount("tmpfs", place, "tmpfs", _MS_NOSUID | _MS_NODEV)
+    for path, file in files.items():
+        _bind(file, path)
+    os.symlink("/proc/self/fd", "/dev/fd")
+    _set_attributes("/", _AT_RECURSIVE, on=_MOUNT_ATTR_RDONLY)  # /proc, too: root may write there
+    for path in (_MEMORY, scratch):
+        _set_attributes(path, 0, off=_MOUNT_ATTR_RDONLY)
+    os.chdir(folder)
+
+
+def _bind(file: int, path: str) -> None:
+    """What is open, at a path, whatever is there now."""
+    if os.path.isdir(f"/proc/self/fd/{file}"):
+        os.makedirs(path, exist_ok=True)
+    elif not os.path.exists(path):
+        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+    _call_mount(f"/proc/self/fd/{file}", path, "", _MS_BIND | _MS_REC)
+    os.close(file)
+
+
+def _call_mount(source: str, target: str, kind: str, flags: int) -> None:
+    words = (os.fsencode(source), os.fsencode(target), kind.encode())
+    _check(_libc.mount(*words, ctypes.c_ulong(flags), None), f"mount {target}")
+
+
+def _set_attributes(path: str, how: int, on: int = 0, off: int = 0) -> None:
+    attributes = struct.pack("QQQQ", on, off, 0, 0)  # struct mount_attr
+    words = (os.fsencode(path), how, attributes, ctypes.c_size_t(len(attributes)))
+    _check(_libc.syscall(_MOUNT_SETATTR, _AT_FDCWD, *words), f"mount_setattr {path}")
+
+
+def _drop_rights() -> None:
+    """No capability, now or by another program, and no call that connects to a socket."""
+    for capability in range(_CAPABILITIES):
+        _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)  # those that the kernel has not: EINVAL
+    _check(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
+    header = struct.pack("Ii", _CAPABILITY_VERSION_3, 0)
+    _check(_libc.capset(header, bytes(24)), "capset")
+    machine = platform.machine()
+    if machine not in _CONNECT:
+        raise OSError(errno.ENOSYS, f"no filter of system calls for {machine}", "seccomp")
+    instructions = _filter(*_CONNECT[machine])
+    code = b"".join(struct.pack("HBBI", *instruction) for instruction in instructions)
+    buffer = ctypes.create_string_buffer(code, len(code))
+    program = struct.pack("HxxxxxxQ", len(instructions), ctypes.addressof(buffer))
+    _check(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, program, 0, 0), "seccomp")
+
+
+def _filter(architecture: int, connect: int) -> list[tuple[int, int, int, int]]:
+    """A program for the kernel: code, steps to take if true and if false, value. It reads `struct
+    seccomp_data`: the number of the call at byte 0, the architecture at byte 4."""
+    return [
+        (_LOAD, 0, 0, 4),
+        (_IF_EQUAL, 0, 6, architecture),  # another one numbers its calls in another way
+        (_LOAD, 0, 0, 0),
+        (_IF_AT_LEAST, 4, 0, _X32),
+        (_IF_EQUAL, 2, 0, connect),
+        (_IF_EQUAL, 1, 0, _IO_URING_SETUP),
+        (_RETURN, 0, 0, _ALLOW),
+        (_RETURN, 0, 0, _REFUSE),
+        (_RETURN, 0, 0, _KILL),
+    ]
+
+
+def _become(command: list[str]) -> NoReturn:
+    for number in (signal.SIGPIPE, signal.SIGXFSZ):  # which Python ignores
+        signal.signal(number, signal.SIG_DFL)
+    try:
+        os.execvpe(command[0], command, os.environ | dict.fromkeys(_TEMPORARY, _MEMORY))
+    except OSError as error:
+        print(f"cannot start {command[0]}: {error}", file=sys.stderr, flush=True)
+    os._exit(127)
+
+
+def _tell(program: int, writes: int) -> NoReturn:
+    """Wait for the program, and say how it ended."""
+    while True:
+        pid, status = os.wait()
+        if pid == program:
+            os.write(writes, struct.pack("i", status))
+            os._exit(0)  # and the kernel ends what is left inside
+
+
+def _told(first: int, reads: int) -> int:
+    """How the program ended; where it never began or its waiter was killed, how that did."""
+    _, status = os.waitpid(first, 0)
+    told = os.read(reads, 4)
+    return struct.unpack("i", told)[0] if told else status
+
+
+def _end_as(status: int) -> NoReturn:
+    if os.WIFSIGNALED(status):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the core would be of this process
+        number = os.WTERMSIG(status)
+        if number not in (signal.SIGKILL, signal.SIGSTOP):
+            signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+    os._exit(os.waitstatus_to_exitcode(status))
+
+
+def _let_go_of_streams(nothing: int) -> None:
+    """They are the program's: whoever reads its output sees when it closes that."""
+    os.dup2(nothing, 0)
+    os.dup2(nothing, 1)
+
+
+def _check(result: int, what: str) -> None:
+    if result:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number), what)
+
+
+def _refuse(error: OSError) -> NoReturn:
+    print(f"no sandbox: {error.filename}: {error.strerror}", file=sys.stderr, flush=True)
+    os._exit(NOT_STARTED)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,193 @@
+"""harness/processes/sandbox.py: what a program reaches from inside, and how it ends there."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.processes import sandboxes
+from tests.support.sandboxed import need_sandbox
+
+PYTHON = [sys.executable, "-I", "-S", "-c"]
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="namespaces are of Linux")
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Path:
+    path = tmp_path / "scratch"
+    path.write_bytes(bytes(8))
+    return path
+
+
+def outcome(command: list[str], scratch: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """scratch: in a sandbox with it."""
+    if scratch is not None:
+        need_sandbox()
+        command = sandboxes.command(command, scratch)
+    return subprocess.run(command, capture_output=True, text=True, timeout=30)
+
+
+CONNECT = """
+import socket, sys
+family, *address = sys.argv[1:]
+try:
+    if family == "tcp":
+        socket.create_connection((address[0], int(address[1])), 5)
+    else:
+        socket.socket(socket.AF_UNIX).connect(address[0])
+    print("through")
+except OSError as error:
+    print(type(error).__name__)
+"""
+
+
+@pytest.fixture(params=["tcp", "unix"])
+def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]:
+    """Where a socket of this process listens."""
+    with ExitStack() as stack:
+        if request.param == "tcp":
+            server = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+            yield ["tcp", "127.0.0.1", str(server.getsockname()[1])]
+        else:
+            listening = stack.enter_context(socket.socket(socket.AF_UNIX))
+            listening.bind(os.path.relpath(tmp_path / "s"))  # a name has 108 bytes at most
+            listening.listen()
+            yield ["unix", os.path.relpath(tmp_path / "s")]
+
+
+@LINUX
+def test_a_socket_that_listens_is_reached_from_outside_and_not_from_inside(
+    address: list[str], scratch: Path
+) -> None:
+    assert outcome([*PYTHON, CONNECT, *address]).stdout == "through\n"
+    assert outcome([*PYTHON, CONNECT, *address], scratch).stdout == "PermissionError\n"
+
+
+WRITE = """
+import sys
+for path in sys.argv[1:]:
+    try:
+        open(path, "a").write("x")
+        print("written")
+    except OSError as error:
+        print(error.strerror)
+"""
+
+
+@LINUX
+def test_the_scratch_file_alone_can_be_written_and_what_is_put_into_memory_is_private(
+    scratch: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "mine").write_text("")
+    private = f"/dev/shm/{tmp_path.parent.name}-{tmp_path.name}"
+    places = [tmp_path / "mine", tmp_path / "new", Path.home() / "new", "/proc/self/oom_score_adj"]
+    done = outcome([*PYTHON, WRITE, *map(str, places), str(scratch), private], scratch)
+    assert done.stdout.splitlines() == ["Read-only file system"] * 4 + ["written"] * 2
+    assert scratch.read_bytes() == bytes(8) + b"x"
+    assert (tmp_path / "mine").read_text() == ""
+    assert not os.path.exists(private)
+
+
+LOOK = """
+import os, signal, sys
+for number in os.listdir("/proc"):
+    if number.isdigit() and sys.argv[1] in open(f"/proc/{number}/cmdline").read():
+        print("sees")
+try:
+    os.kill(int(sys.argv[2]), 0)
+    print("reaches")
+except OSError as error:
+    print(error.strerror)
+"""
+
+
+@LINUX
+def test_no_other_process_is_seen_or_reached(scratch: Path) -> None:
+    command = [*PYTHON, "import sys; sys.stdin.read()", "not-to-be-seen"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as other:
+        looking = [*PYTHON, LOOK.replace("sys.argv[1]", '"to-be-" + "seen"'), "", str(other.pid)]
+        outside, inside = outcome(looking), outcome(looking, scratch)
+        assert other.stdin is not None
+        other.stdin.close()
+    assert outside.stdout == "sees\nreaches\n"
+    assert inside.stdout == "No such process\n"
+
+
+@LINUX
+def test_no_right_is_left_and_none_can_be_had_back(scratch: Path) -> None:
+    status = "print(*(line for line in open('/proc/self/status') if line[:3] in ('Cap', 'NoN')))"
+    lines = outcome([*PYTHON, status], scratch).stdout.split()
+    rights = dict(zip(lines[::2], lines[1::2], strict=True))
+    assert rights.pop("NoNewPrivs:") == "1"
+    assert {int(value, 16) for value in rights.values()} == {0}
+
+
+@LINUX
+@pytest.mark.parametrize(
+    "act",
+    [
+        "raise SystemExit(7)",
+        "import os; os.abort()",
+        "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)",
+        "import os, signal; os.kill(os.getpid(), signal.SIGKILL)",
+        "import sys; print('x'); sys.stderr.write('y')",
+    ],
+    ids=["status", "abort", "segv", "kill", "words"],
+)
+def test_a_program_ends_inside_as_it_does_outside(act: str, scratch: Path) -> None:
+    outside, inside = outcome([*PYTHON, act]), outcome([*PYTHON, act], scratch)
+    ends = [(done.returncode, done.stdout, done.stderr) for done in (inside, outside)]
+    assert ends[0] == ends[1]
+
+
+@LINUX
+def test_a_program_that_closes_its_output_and_lives_on_is_seen_to(scratch: Path) -> None:
+    need_sandbox()
+    act = "import os, time; os.close(1); time.sleep(60)"
+    command = sandboxes.command([*PYTHON, act], scratch)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.read() == b""  # which would wait for 60 s otherwise
+        assert process.poll() is None
+        os.killpg(process.pid, signal.SIGKILL)
+
+
+@LINUX
+def test_no_sandbox_inside_another_and_then_nothing_runs(scratch: Path) -> None:
+    inner = sandboxes.command([*PYTHON, "print('ran')"], scratch)
+    done = outcome(inner, scratch)
+    assert done.returncode == 125
+    assert done.stdout == ""
+    assert done.stderr.startswith("no sandbox: /proc/self/")
+
+
+@LINUX
+def test_a_program_that_is_not_there_is_named(scratch: Path) -> None:
+    done = outcome(["/no/such/program"], scratch)
+    assert done.returncode == 127
+    assert done.stderr.startswith("cannot start /no/such/program: ")
+
+
+def test_another_system_than_linux_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(InputError, match=r"^--sandbox: needs Linux, this is darwin - run in a "):
+        sandboxes.refuse_unavailable()
+
+
+def test_a_system_without_user_namespaces_is_refused_with_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "sandbox.py"
+    program.write_text("raise SystemExit('no sandbox: unshare: Operation not permitted')")
+    monkeypatch.setattr(sandboxes, "_PROGRAM", program)
+    monkeypatch.setattr(sys, "platform", "linux")
+    line = r"allows none: no sandbox: unshare: Operation not permitted - run in a container"
+    with pytest.raises(InputError, match=line):
+        sandboxes.refuse_unavailable()

@@ -1,0 +1,86 @@
+"""`run --sandbox`: the verdicts of a run without, recorded as what it was."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.backends import names
+from sampler_parity.harness.bundle import bundle
+from sampler_parity.harness.bundle.replay import replay
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.processes import sandboxes
+from sampler_parity.harness.run.plan import Asked, plan_of
+from tests.support.command_line import ROOT, cli, refused
+from tests.support.sandboxed import need_sandbox
+
+ADAPTER = f"mine={sys.executable} -I {ROOT / 'examples' / 'adapter.py'}"
+CASES = ["parity/greedy", "-b", ADAPTER, "-j", "1"]
+CASES += ["--case", "greedy/first-of-equals", "--case", "greedy/a*", "--case", "greedy/not-by-p"]
+TIMES = {"wall_s", "ns", "reference_s"}
+
+
+def untimed(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {key: untimed(value) for key, value in data.items() if key not in TIMES}
+    return [untimed(value) for value in data] if isinstance(data, list) else data
+
+
+def results(folder: Path) -> list[Any]:
+    lines = (folder / "results.jsonl").read_text().splitlines()
+    return [untimed(json.loads(line)) for line in lines if '"footer"' not in line]
+
+
+@pytest.mark.slow
+def test_the_results_inside_are_those_outside_but_for_times(tmp_path: Path) -> None:
+    need_sandbox()
+    outside = cli("run", *CASES, "-o", tmp_path / "outside")
+    inside = cli("run", *CASES, "-o", tmp_path / "inside", "--sandbox")
+    assert inside.returncode == outside.returncode, inside.stderr
+    assert len(results(tmp_path / "inside")) > 3
+    assert results(tmp_path / "inside") == results(tmp_path / "outside")
+    info = bundle.read_info(tmp_path / "inside")
+    assert info.backends["mine"].sandbox
+    assert not bundle.read_info(tmp_path / "outside").backends["mine"].sandbox
+    assert "--sandbox" in replay(info, "parity/greedy", "x", ["mine"])
+    line = refused(cli("run", *CASES, "-o", tmp_path / "inside", "--resume"))
+    assert line.endswith("inside: ran mine in a sandbox - use --sandbox")
+
+
+def test_times_are_not_taken_in_a_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandboxes, "refuse_unavailable", lambda: None)
+    with pytest.raises(InputError, match="--sandbox: times are taken without a sandbox"):
+        plan_of(Asked(["timing/disabled"], ["llama.cpp"], sandbox=True))
+    assert not plan_of(Asked(["parity/greedy"], ["llama.cpp"], "full", sandbox=True)).ruled
+
+
+def test_without_namespaces_nothing_is_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    with pytest.raises(InputError, match="--sandbox: needs Linux"):
+        plan_of(Asked(["parity/greedy"], ["null"], sandbox=True))
+
+
+@pytest.mark.parametrize("name", ["null", "llama.cpp", "mine=node a.js", "node a.js", "a=null"])
+def test_a_backend_has_one_name_inside_and_outside(name: str) -> None:
+    inside, outside = names.parse(names.in_sandbox(name)), names.parse(name)
+    assert inside is not None
+    assert outside is not None
+    assert (inside.sandbox, outside.sandbox) == (True, False)
+    assert inside.short == outside.short
+    assert names.in_sandbox(names.in_sandbox(name)) == names.in_sandbox(name)
+
+
+def test_a_backend_that_cannot_have_a_sandbox_does_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even where it was tried before and went well."""
+    program = tmp_path / "sandbox.py"
+    program.write_text(
+        "import sys; print('no sandbox: unshare: no', file=sys.stderr); sys.exit(125)"
+    )
+    monkeypatch.setattr(sandboxes, "_PROGRAM", program)
+    monkeypatch.setattr(sandboxes, "refuse_unavailable", lambda: None)
+    line = refused(cli("run", *CASES, "-o", tmp_path / "b", "--sandbox"))
+    assert line.endswith("does not run here: exit status 125: no sandbox: unshare: no")
