@@ -106,17 +106,17 @@ def artifacts(folder: Path) -> dict[str, bytes]:
 def test_bundle_of_a_cluster_equals_that_of_a_local_run_but_for_times(
     tmp_path: Path, suite: Path, address: str
 ) -> None:
-    cells = ["--case", "frequencies/masked", "--case", "small/many/normal-V128-*"]
-    arguments: list[str | Path] = [
-        "run",
-        suite,
-        "distribution/frequencies",
-        *cells,
-        "-b",
-        "llama.cpp",
-        "-b",
-        MUTANT,
+    one_fails = [
+        "--case",
+        "small/many/normal-V128-k0-seed1",
+        "--case",
+        "small/many/normal-V128-k5-*",
     ]
+    backends = ["-b", "llama.cpp", "-b", MUTANT]
+    arguments: list[str | Path] = [
+        "run", suite, "distribution/frequencies", "--case", "frequencies/masked", *one_fails,
+        *backends,
+    ]  # fmt: skip
     one_machine = cli(*arguments, "-o", tmp_path / "here", "-j", "1")
     there = cli(*arguments, "-o", tmp_path / "there", "--executor", f"dask:{address}")
     assert (one_machine.returncode, there.returncode) == (1, 1), one_machine.stderr + there.stderr
