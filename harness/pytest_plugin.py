@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
     infos: dict[str, BackendInfo] = {}
     for name in names:
         try:
-            infos[name] = about(backend(name, config.getoption("sampler_timeout")))
+            infos[name] = about(name, backend(name, config.getoption("sampler_timeout")))
         except (InputError, ValueError) as error:
             raise pytest.UsageError(f"--sampler-backend: {error}") from None
         if infos[name].unavailable:

@@ -110,7 +110,7 @@ def _release_of(name: str) -> str | None:
         return None
     release = named.of
     if named.engine == "llama.cpp" and named.of:
-        _, release, _ = builds.worker_arguments(named.of)
+        _, release, *_ = builds.worker_arguments(named.of)
     order(release or NEWEST)
     return release or NEWEST
 
@@ -133,14 +133,16 @@ def inspect(name: str) -> BackendInfo:
     """What a backend says of itself, or why it does not run here."""
     process = start(name)
     try:
-        return about(process)
+        return about(name, process)
     finally:
         process.close()
 
 
-def about(process: BackendProcess) -> BackendInfo:
-    """The same of a backend that may go on running."""
+def about(name: str, process: BackendProcess) -> BackendInfo:
+    """The same of a backend that may go on running. Raises InputError where the libraries of its
+    build are not those that were recorded: before it is started, if it was not."""
     command = shown(process.command)
+    libraries = _libraries(parse(name))
     try:
         hello = process.hello()
     except BackendFailure as failure:
@@ -153,4 +155,17 @@ def about(process: BackendProcess) -> BackendInfo:
         device=hello.device,
         capabilities=list(hello.capabilities),
         sandbox=process.sandbox,
+        libraries=libraries,
     )
+
+
+def _libraries(named: names.BackendName) -> dict[str, str]:
+    row = ENGINES.get(named.engine)
+    if row is None or not row.builds:
+        return {}
+    try:
+        return builds.libraries(named.of)
+    except InputError:
+        if named.of:
+            raise
+        return {}  # llama-cpp-python is not installed: so says the backend

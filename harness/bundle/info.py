@@ -20,6 +20,7 @@ class BackendInfo(_Record):
     capabilities: list[str] = []
     unavailable: str = ""
     reference: str = Field(default="v0.5.0", description="the release that it is judged by")
+    libraries: dict[str, str] = Field(default={}, description="llama.cpp's, with their SHA-256")
     sandbox: bool = Field(default=False, description="whether it ran in a sandbox")
 
 

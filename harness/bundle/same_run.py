@@ -63,6 +63,9 @@ def _backend_changes(name: str, old: BackendInfo, new: BackendInfo) -> Iterator[
         return
     if _command(old) != _command(new):
         yield f"ran another command as {name}: {' '.join(old.command)}", _AGAIN
+    for file in differing(old.libraries, new.libraries) if old.libraries else []:
+        then, now = (b.libraries.get(file, "none")[:12] for b in (old, new))
+        yield f"{name} has another {file}: sha256 {then} then, {now} now", _AGAIN
     for field in _SAID:
         then, now = getattr(old, field), getattr(new, field)
         if then != now:

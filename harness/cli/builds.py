@@ -33,7 +33,8 @@ def builds_add(
 ) -> None:
     """Fetch a prebuilt libllama (node-llama-cpp@VERSION with npm, xllamacpp@VERSION with pip), or
     register a folder; use it as -b llama.cpp@NAME."""
-    from sampler_parity.harness.backends.llama_cpp.builds import add, find
+    from sampler_parity.harness.backends.llama_cpp.builds import add
+    from sampler_parity.harness.backends.llama_cpp.recorded import find
 
     build = add(what, release)
     say(f"{build.name}  {build.release or 'release unknown'}  sha256 {build.sha256}")

@@ -226,7 +226,9 @@ def describe(
     """
 
     def about(name: str) -> BackendInfo:
-        return registry.about(backend(name, ready_s)) if ready_s else registry.inspect(name)
+        if not ready_s:
+            return registry.inspect(name)
+        return registry.about(name, backend(name, ready_s))
 
     return RunInfo(
         version=version,

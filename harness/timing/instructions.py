@@ -114,7 +114,7 @@ def _build(backend: str) -> tuple[Path, str]:
         raise Unsupported("only builds of llama.cpp")
     if not named.of:
         return default_folder(), NEWEST
-    folder, release, _ = builds.worker_arguments(named.of)
+    folder, release, *_ = builds.worker_arguments(named.of)
     return Path(folder), release or NEWEST
 
 

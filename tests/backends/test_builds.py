@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.backends.llama_cpp import builds
+from sampler_parity.harness.backends.llama_cpp import builds, recorded
 from sampler_parity.harness.backends.llama_cpp.build_files import check
 from sampler_parity.harness.backends.llama_cpp.libllama import Libllama, ModelParams, default_folder
 from sampler_parity.harness.backends.llama_cpp.signatures import order, signature
@@ -72,7 +72,7 @@ def stand_in_npm(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> 
 
 def registered(name: str) -> tuple[Path, str]:
     """A build of the user's cache; skips the test without it, as tests do not use the network."""
-    if builds.find(name) is None:
+    if recorded.find(name) is None:
         pytest.skip(f"build {name} is not in the cache: see docs/builds.md")
     folder, release = builds.resolve(name)
     return folder, release or ""
@@ -245,7 +245,7 @@ def test_a_package_is_unpacked_and_recorded(
     assert (build.name, build.release) == ("b4753-vulkan", "b4753")
     assert build.package == "@node-llama-cpp/linux-x64-vulkan@3.6.0"
     assert build.sha256 == sha256_of(archive)
-    assert builds.find("b4753-vulkan") == build
+    assert recorded.find("b4753-vulkan") == build
     assert (cache / "b4753-vulkan" / "libllama.so").read_bytes() == elf()
 
 

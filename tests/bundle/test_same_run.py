@@ -22,6 +22,7 @@ BACKEND = BackendInfo(
     build="lib.so, sha256 a",
     device="cpu",
     capabilities=["run"],
+    libraries={"libggml-cpu.so": "a" * 64},
 )
 BEGUN = run_info("a", suites={"parity/top_p": "abc"}).model_copy(
     update={
@@ -50,7 +51,9 @@ def test_more_memory_another_kernel_and_other_suites_are_the_same_run() -> None:
 
 
 def test_what_an_older_bundle_does_not_say_is_not_compared() -> None:
-    old = on_machine(code="", suites="", libm="").model_copy(update={"options": {}})
+    before = {"mine": BACKEND.model_copy(update={"libraries": {}})}
+    old = on_machine(code="", suites="", libm="")
+    old = old.model_copy(update={"options": {}, "backends": before})
     refuse_another(Path("b"), old, BEGUN)
 
 
@@ -100,6 +103,10 @@ def test_another_run_is_refused_with_what_changed_and_the_mend(
             f"b: mine has another capabilities: ['run'] then, ['run', 'draws'] now{AGAIN}",
         ),
         ({"command": ["node", "x.js"]}, f"b: ran another command as mine: node mine.js{AGAIN}"),
+        (
+            {"libraries": {"libggml-cpu.so": "b" * 64}},
+            f"b: mine has another libggml-cpu.so: sha256 {'a' * 12} then, {'b' * 12} now{AGAIN}",
+        ),
         ({"sandbox": True}, "b: ran mine without a sandbox - leave out --sandbox"),
         ({"reference": "b4753"}, "b: judged mine by v0.5.0 - use --reference v0.5.0"),
         (

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.backends.llama_cpp import builds
+from sampler_parity.harness.backends.llama_cpp import builds, recorded
 from sampler_parity.harness.backends.llama_cpp.build_files import device_files
 from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
 from sampler_parity.harness.backends.llama_cpp.worker import NativeChain, Worker
@@ -148,7 +148,7 @@ def test_a_library_that_aborts_or_hangs_is_listed_and_ends_no_list(
 
 
 def test_every_variant_of_a_build_runs_here_or_says_what_is_missing() -> None:
-    build = builds.find("v0.5.0")
+    build = recorded.find("v0.5.0")
     if build is None:
         pytest.skip("build v0.5.0 is not in the cache: see docs/builds.md")
     devices_here = builds.probe(Path(build.folder))

@@ -20,7 +20,7 @@ from hypothesis.stateful import (
 )
 from numpy.typing import NDArray
 
-from sampler_parity.harness.backends.llama_cpp import builds
+from sampler_parity.harness.backends.llama_cpp import recorded
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.reference import ChainError, UndefinedInputError
@@ -70,7 +70,7 @@ def driver(
     if request.param == "v0.5.0":
         program = compile_driver(folder)
     else:
-        build = builds.find(request.param)
+        build = recorded.find(request.param)
         if build is None:
             pytest.skip("`sampler-parity builds add xllamacpp@2026.10.11549` fetches it")
         program = compile_driver_of_build(folder, Path(build.folder))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.backends.llama_cpp import builds
+from sampler_parity.harness.backends.llama_cpp import recorded
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.reference import (
     ALL_SAMPLERS,
@@ -430,7 +430,7 @@ CHAINS: list[Spec] = [
 @pytest.mark.parametrize("release", RELEASES)
 def test_the_meaning_of_a_release_is_that_of_its_build(release: str) -> None:
     """Equal logits, so that the order of ties shows; five steps, so that the streams do."""
-    if builds.find(release) is None:
+    if recorded.find(release) is None:
         pytest.skip(f"the build {release} is not in the cache")
     logits = np.round(np.sin(np.arange(200)) * 4)
     backend = registry.start(f"llama.cpp@{release}")

@@ -13,6 +13,8 @@ _LIBRARIES = {"Darwin": ("libllama", "dylib"), "Windows": ("llama", "dll")}
 _MACHINES = {3: "x86", 40: "arm", 62: "x86-64", 183: "arm64", 243: "risc-v"}
 HERE = {"x86_64": 62, "AMD64": 62, "aarch64": 183, "arm64": 183}
 
+_LIBRARY = re.compile(r"\.(so(\.[0-9]+)*|dylib|dll)$")
+
 NAME_IT = "name it: `sampler-parity builds add NAME=FOLDER --release b4753`"
 
 # Devices that are no CPU variant -> their names in ggml's registry.
@@ -110,6 +112,22 @@ def digest_of(folder: Path) -> str:
     for path in (library_file(folder), *needed_libraries(folder)):
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:12]
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """The SHA-256 of each library of a build by its name, those with a version in it, too: by such
+    a name libllama's ggml is looked up. Raises InputError."""
+    files = {library_file(folder), *folder.glob("libggml*"), *folder.glob("ggml*.dll")}
+    libraries = sorted(path for path in files if _LIBRARY.search(path.name))
+    try:
+        return {path.name: _sha256_of(path) for path in libraries}
+    except OSError as error:
+        raise InputError(folder, f"a library cannot be read: {error}") from None
+
+
+def _sha256_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def says_release(library: Path) -> bool:

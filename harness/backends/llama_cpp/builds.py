@@ -14,8 +14,6 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from pydantic import BaseModel, ValidationError
-
 from sampler_parity.harness.backends.engines import WORKER_COMMAND
 from sampler_parity.harness.backends.llama_cpp import wheels
 from sampler_parity.harness.backends.llama_cpp.build_files import (
@@ -24,19 +22,26 @@ from sampler_parity.harness.backends.llama_cpp.build_files import (
     NAME_IT,
     check,
     device_files,
+    digests,
     library_file,
     says_release,
+)
+from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
+from sampler_parity.harness.backends.llama_cpp.recorded import (
+    NAME,
+    Build,
+    builds_folder,
+    find,
+    unchanged,
 )
 from sampler_parity.harness.backends.llama_cpp.signatures import order
 from sampler_parity.harness.backends.llama_cpp.wheels import EXTENSIONS, sha256_of
 from sampler_parity.harness.backends.names import split_device
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.inputs.vocabularies import cache_folder
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.messages import Device
 from sampler_parity.harness.protocol.process import BackendProcess
-from sampler_parity.harness.strict import STRICT
 
 _PLATFORMS = {
     ("Linux", 62): "linux-x64",
@@ -46,22 +51,7 @@ _PLATFORMS = {
     ("Windows", 62): "win-x64",
     ("Windows", 183): "win-arm64",
 }
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-
 _PROBE_TIMEOUT_S = 60.0
-
-
-class Build(BaseModel):
-    """build.json. sha256: of the package as it was fetched, or of the libllama of a folder."""
-
-    model_config = STRICT
-
-    name: str
-    folder: str
-    release: str | None
-    package: str | None = None
-    sha256: str
-    added: str
 
 
 def release_of(folder: Path) -> str | None:
@@ -79,21 +69,6 @@ def release_of(folder: Path) -> str | None:
     return match[1] if match else None
 
 
-def builds_folder() -> Path:
-    return cache_folder() / "builds"
-
-
-def find(name: str) -> Build | None:
-    """A registered build. Raises InputError if its record cannot be read."""
-    path = builds_folder() / name / "build.json"
-    if not _NAME.fullmatch(name) or not path.is_file():
-        return None
-    try:
-        return Build.model_validate_json(path.read_text())
-    except (ValidationError, OSError, UnicodeDecodeError):
-        raise InputError(path, "is no record of a build", "add the build again") from None
-
-
 def resolve(name: str) -> tuple[Path, str | None]:
     """Folder and release of a registered build or of a folder. Raises InputError if unusable."""
     build = find(name)
@@ -109,7 +84,8 @@ def resolve(name: str) -> tuple[Path, str | None]:
 
 
 def worker_arguments(name: str) -> list[str]:
-    """Folder, release or "", and device or "", of BUILD or BUILD:DEVICE. Raises InputError.
+    """Folder, release or "", device or "", and of what is registered its name, of BUILD or
+    BUILD:DEVICE. Raises InputError.
 
     Without a release the library says it, once it is loaded. Whether the device runs here, loading
     it says, too.
@@ -122,7 +98,17 @@ def worker_arguments(name: str) -> list[str]:
     if device and device not in devices and (devices or device not in GPUS):
         known = ", ".join(devices) or "its devices are linked: leave the name out"
         raise InputError(f"llama.cpp@{name}", f"the build has no device {device!r}", known)
-    return [folder.as_posix(), release or "", device]
+    registered = [build] if find(build) else []
+    return [folder.as_posix(), release or "", device, *registered]
+
+
+def libraries(name: str) -> dict[str, str]:
+    """The SHA-256 of each library of BUILD or BUILD:DEVICE, or of the installed llama.cpp. Raises
+    InputError where a registered build is not what was recorded."""
+    if not name:
+        return digests(default_folder())
+    folder, _, _, *registered = worker_arguments(name)
+    return unchanged(registered[0]) if registered else digests(Path(folder))
 
 
 def describe() -> list[str]:
@@ -135,6 +121,7 @@ def describe() -> list[str]:
             if build is None:
                 raise InputError(path, "its name is no name of a build")
             check(Path(build.folder))
+            unchanged(name)
         except InputError as error:
             lines.append(f"{name:<14} unusable: {error}")
             continue
@@ -190,7 +177,7 @@ def add(what: str, release: str | None = None) -> Build:
 
 def add_folder(name: str, folder: Path, release: str | None = None) -> Build:
     """Register a folder where it is. release: for a build that does not say its own."""
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise InputError(f"build {name!r}", "no name", "use letters, digits, '.', '_' and '-'")
     library = check(folder)
     if builds_folder().resolve() in folder.resolve().parents:
@@ -203,6 +190,7 @@ def add_folder(name: str, folder: Path, release: str | None = None) -> Build:
         release=release or release_of(folder),
         sha256=sha256_of(library),
         added=_today(),
+        libraries=digests(folder),
     )
     with tempfile.TemporaryDirectory() as empty:
         _register(build, Path(empty))
@@ -237,6 +225,7 @@ def add_package(package: str, version: str) -> Build:
             package=f"{package}@{version}",
             sha256=sha256_of(archive),
             added=_today(),
+            libraries=digests(folder),
         )
         _register(build, folder)
     return build

@@ -16,6 +16,7 @@ from sampler_parity.harness.backends.llama_cpp.libllama import (
     TokenDataArray,
     default_folder,
 )
+from sampler_parity.harness.backends.llama_cpp.recorded import unchanged
 from sampler_parity.harness.backends.llama_cpp.signatures import (
     LAZY_BY_WORDS,
     NEWEST,
@@ -116,9 +117,14 @@ class NativeChain:
 
 class Worker:
     """folder: a libllama build, default the installed llama-cpp-python. release: which one it is;
-    "" for what the library says. device: what decodes; "" leaves that to ggml."""
+    "" for what the library says. device: what decodes; "" leaves that to ggml. registered: its name
+    where it has one; its libraries are loaded if they are what was recorded."""
 
-    def __init__(self, folder: str = "", release: str = "", device: str = "") -> None:
+    def __init__(
+        self, folder: str = "", release: str = "", device: str = "", registered: str = ""
+    ) -> None:
+        if registered:
+            unchanged(registered)
         path = Path(folder) if folder else default_folder()
         self.library = Libllama(path, release or ("" if folder else NEWEST), device)
         self._version = release or f"{self.library.release}, as the library says"
