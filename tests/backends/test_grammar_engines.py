@@ -3,6 +3,7 @@
 llguidance is in the extra `dev`; xgrammar needs torch, and is skipped where it is not installed.
 """
 
+import functools
 import importlib.util
 from collections.abc import Iterator
 from typing import Any
@@ -46,13 +47,18 @@ WORKERS: dict[str, type[engine.Worker]] = {
 VOCAB = read_vocab(vocab_path("bpe"))
 A, B, X, HE, HEL, HELLO = 97, 98, 120, 256, 257, 259
 BOS, END, EOT = 300, 301, 302
-OF_ENGINES = expand(find_suites(["grammar/engines"])[0], "full")
-OF_RULES = [
-    case
-    for name in ("grammar/grammar", "grammar/random_grammars", "grammar/grammar_lazy_patterns")
-    for case in expand(find_suites([name])[0], "quick")
-    if case.vocab == "bpe"
-][::6]
+
+
+@functools.cache
+def cases_of_engines() -> list[Case]:
+    return expand(find_suites(["grammar/engines"])[0], "full")
+
+
+@functools.cache
+def cases_of_rules() -> list[Case]:
+    names = ("grammar", "random_grammars", "grammar_lazy_patterns")
+    suites = [path for name in names for path in find_suites([f"grammar/{name}"])]
+    return [case for path in suites for case in expand(path, "quick") if case.vocab == "bpe"][::6]
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +82,7 @@ def left(name: str, grammar: str, *before: int, root: str = "root") -> list[int]
 @pytest.mark.parametrize("backend", ENGINES, indirect=True)
 @pytest.mark.slow
 def test_known_differences_are_what_the_suite_says(backend: BackendProcess) -> None:
-    results = [execute(case, [backend]) for case in OF_ENGINES]
+    results = [execute(case, [backend]) for case in cases_of_engines()]
     unmet = {r.id: r.backends[backend.name] for r in results if not r.met(backend.name)}
     assert not unmet
 
@@ -87,7 +93,7 @@ def test_known_differences_are_what_the_suite_says(backend: BackendProcess) -> N
     indirect=True,
 )
 def test_rules_agree_with_llama_cpp_or_with_a_strict_reading(backend: BackendProcess) -> None:
-    results = [execute(case, [backend]) for case in OF_RULES]
+    results = [execute(case, [backend]) for case in cases_of_rules()]
     verdicts = [r.backends[backend.name].verdict for r in results]
     assert not [r.id for r in results if not r.met(backend.name)]
     assert verdicts.count("identical") > len(verdicts) / 3
@@ -137,7 +143,7 @@ def test_the_empty_grammar_constrains_nothing(name: str) -> None:
 def test_a_flipped_bit_of_the_mask_is_caught(
     backend: BackendProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    case = next(c for c in OF_ENGINES if c.id.startswith("engines/an-empty-alternative"))
+    case = next(c for c in cases_of_engines() if c.id.startswith("engines/an-empty-alternative"))
     assert execute(_plain(case), [backend]).backends[backend.name].verdict == "identical"
     read = backend.scratch.read
 
