@@ -189,10 +189,12 @@ def end_by(signals: dict[str, list[str]], victim: Victim) -> None:
     for name, each in signals.items():
         victim.begin()
         victim.until_more()
+        hit(victim.pid, signal.SIGSTOP)  # or it ends while it is looked at
         until(lambda: len(kinds(victim)["backend"]) == 2)
         family = victim.family()
         assert len(family) >= 8, name  # main, 2 workers, 2 backends, 3 keepers
         assert semaphores(family) == []
+        hit(victim.pid, signal.SIGCONT)
         for what in each:
             send(victim, what)
         assert victim.wait() != 0, name
