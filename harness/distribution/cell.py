@@ -19,6 +19,7 @@ from sampler_parity.harness.bundle.records.distribution import CellOnBackend, Di
 from sampler_parity.harness.distribution import law
 from sampler_parity.harness.distribution.draws import Source
 from sampler_parity.harness.errors import Unsupported
+from sampler_parity.harness.parity.late import Watched
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.statistics import bins, coupled, fit, look, tail
 from sampler_parity.harness.statistics import independence as repeats
@@ -136,13 +137,15 @@ def plan_cell(cell: Cell, ready: Prepared, errors: Errors) -> Planned:
 
 
 def _timed(planned: Planned, backend: Backend, seed: int) -> CellOnBackend:
-    start = time.perf_counter()
+    start, watched = time.perf_counter(), Watched(backend)
     try:
         source = Source(planned.ready, backend, seed, int((planned.p > 0).sum()))
         result = TESTS[type(planned.cell)](planned, source)
         result = result.model_copy(update={"ns": source.ns})
     except BackendFailure as failure:
         result = CellOnBackend(decision=failure.verdict, detail=str(failure))
+    if problem := watched.problem():
+        result = CellOnBackend(decision="crashed", detail=problem)
     return result.model_copy(update={"wall_s": time.perf_counter() - start})
 
 

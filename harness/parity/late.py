@@ -1,4 +1,4 @@
-"""What a backend does after a good reply is charged to the case that had the reply."""
+"""What a backend does after a good reply is charged to the case, or measurement, that had it."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
@@ -6,6 +6,7 @@ from typing import TypeVar
 
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.records.decode import DecodeResult, LogitsFigures
+from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.process import BackendProcess
 
 SILENCE_S = 0.005  # after the last case; of those before, the next request finds it out
@@ -35,6 +36,25 @@ class Charges:
                     charged[place] = _charged(charged[place], backend.name, problem)
             backend.late.clear()
         return charged
+
+
+class Watched:
+    """A backend during one measurement, in which it may be asked many times."""
+
+    def __init__(self, backend: Backend) -> None:
+        # one that answers in this process does nothing after its reply
+        self.process = backend if isinstance(backend, BackendProcess) else None
+        self.before = self.process.asked if self.process else 0
+
+    def problem(self) -> str:
+        """What it did after a good reply, the first thing; "" for nothing. To be asked at the end:
+        it waits a moment for what may come."""
+        if self.process is None:
+            return ""
+        self.process.settle(SILENCE_S)
+        problems = [problem for number, problem in self.process.late if number > self.before]
+        self.process.late.clear()
+        return problems[0] if problems else ""
 
 
 def _charged(result: Result, name: str, problem: str) -> Result:

@@ -10,6 +10,7 @@ from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle.records.skip_ratio import SkipRatioResult
 from sampler_parity.harness.bundle.writer import BundleWriter
 from sampler_parity.harness.inputs.models import model_path
+from sampler_parity.harness.parity.late import Watched
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
@@ -91,6 +92,7 @@ def _outcome(
         seed=seed,
         delay_ms=workload.delay_ms,
     )
+    watched = Watched(process)
     try:
         measured = ask.skip_ratio(process, request, timeout_s)
     except BackendFailure as failure:
@@ -99,4 +101,6 @@ def _outcome(
             "timeout": f"not measured within {timeout_s:g} s",
         }
         return failure.verdict, said.get(failure.verdict, str(failure)), None
+    if problem := watched.problem():
+        return "crashed", problem, None
     return "measured", "", measured.model_copy(update={"model": workload.model})

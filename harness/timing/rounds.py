@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from sampler_parity.harness.bundle.records.timing import Conditions, TimingResult
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.vocabularies import vocab_path
+from sampler_parity.harness.parity.late import Watched
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.suite.blocks.timing import TimedChain
@@ -46,18 +47,29 @@ class _Lane:
     failed: str = ""
     _setting: ask.Setting | None = None
 
+    def __post_init__(self) -> None:
+        self._watched = Watched(self.backend)
+
     def turn(self, timed: TimedChain, row: NDArray[np.float32], keep: bool) -> None:
         if self.failed:
             return
         try:
             reply = ask.time(self.backend, self.setting(timed), row, REPETITIONS)
         except BackendFailure as failure:
-            self.failed = f"{failure.verdict}: {failure}"
-            self.ns, self.setup_ns = [], []
+            self._fail(f"{failure.verdict}: {failure}")
             return
         if keep:
             self.ns += reply.ns
             self.setup_ns += reply.setup_ns
+
+    def end(self) -> None:
+        """After the last turn: what the backend did after its replies counts, too."""
+        problem = self._watched.problem()
+        if problem and not self.failed:
+            self._fail(f"crashed: {problem}")
+
+    def _fail(self, why: str) -> None:
+        self.failed, self.ns, self.setup_ns = why, [], []
 
     def setting(self, timed: TimedChain) -> ask.Setting:
         if self._setting is None:
@@ -90,6 +102,8 @@ def time_chain(
             lane.turn(timed, row, keep=turn > 0)  # the first round warms up
         if turn > 0 and frequency is not None:
             mhz.append(frequency)
+    for lane in lanes + double:
+        lane.end()
     return TimingResult(
         id=timed.result_id,
         sampler=timed.sampler,

@@ -10,6 +10,7 @@ from sampler_parity.harness.bundle.records.throughput import (
 )
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.models import model_path, n_vocab_of
+from sampler_parity.harness.parity.late import Watched
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
@@ -36,11 +37,16 @@ def measure(
     )
     both = [*backends, *([again] if again else [])]
     measured = [ThroughputOnBackend() for _ in both]
+    watched = [Watched(backend) for backend in both]
     order = random.Random(seed)
     for turn in range(rounds + 1):
         for i in order.sample(range(len(both)), len(both)):
             if not measured[i].failed:
                 measured[i] = _turn(both[i], request, measured[i], keep=turn > 0)
+    for i, backend in enumerate(watched):
+        problem = backend.problem()
+        if problem and not measured[i].failed:
+            measured[i] = ThroughputOnBackend(failed=f"crashed: {problem}")
     return ThroughputResult(
         id=asked.id,
         model=asked.model,

@@ -14,6 +14,7 @@ from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.records.skip_ratio import Check, SkipRatioResult
 from sampler_parity.harness.bundle.writer import BundleWriter, create
 from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.harness.parity import late
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.measured import Law, Modelled, Way
 from sampler_parity.harness.protocol.messages import plain
@@ -203,10 +204,11 @@ def test_a_build_that_cannot_generate_is_unsupported_with_its_release(
 
 
 # An adapter of another author's: it says what it measured, but for what its third argument does to
-# the first request.
+# the first request; with `late`, after its reply.
 ADAPTER = """
 import json, os, sys, time
 for line in sys.stdin:
+    late = "pass"
     asked = json.loads(line)
     if asked["do"] == "hello":
         reply = {"ok": True, "name": "mine", "version": "1", "samplers": []}
@@ -222,6 +224,7 @@ for line in sys.stdin:
         measured["leaves"] = len(asked["leaves"])
         reply = {"ok": True, "measured": measured}
     print(json.dumps(reply), flush=True)
+    exec(late)
 """
 
 
@@ -251,13 +254,22 @@ def test_an_adapter_of_another_author_has_its_skip_ratio_measured(
         ("time.sleep(600)", "timeout", "not measured within 3 s"),
         ("asked['rounds'] += 1", "crashed", "1 spans among 2 leaves were asked for"),
         ("asked['leaves'] = ['A']", "crashed", "1 spans among 2 leaves were asked for"),
+        ("late = 'os._exit(4)'", "crashed", "ended after its reply: exit status 4"),
+        ("late = 'print(1, flush=True)'", "crashed", "more than one line for one request"),
     ],
-    ids=["dies", "hangs", "other-rounds", "other-leaves"],
+    ids=["dies", "hangs", "other-rounds", "other-leaves", "dies-late", "says-more"],
 )
 @pytest.mark.slow
 def test_a_measurement_that_takes_its_process_down_costs_one_result(
-    tmp_path: Path, tiny: Path, act: str, verdict: str, detail: str
+    tmp_path: Path,
+    tiny: Path,
+    act: str,
+    verdict: str,
+    detail: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    if "late" in act:  # what comes ends the waiting
+        monkeypatch.setattr(late, "SILENCE_S", 1.0)
     writer = writer_in(tmp_path)
     workloads = [("s", small(tiny)), ("s", small(tiny, id="y"))]
     skip_ratio.run_workloads(workloads, [adapter(tmp_path, act)], writer, timeout_s=0.2)
