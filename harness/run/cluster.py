@@ -85,7 +85,7 @@ class Cluster:
             try:
                 info: RunInfo = future.result(timeout=_LOOK_S)
             except TimeoutError:
-                if worker not in self._client.scheduler_info()["workers"]:
+                if worker not in self._present():
                     problem = f"worker {worker} died while it was asked what it runs"
                     raise InputError(self._where, problem, "run again") from None
             else:
@@ -131,13 +131,20 @@ class Cluster:
         """How many workers it has now."""
         return len(self._workers())
 
+    def _present(self) -> dict[str, Any]:
+        """All workers, as the scheduler says. The client's own `scheduler_info` has at times none:
+        what it shows is exchanged, every two seconds, for an answer without workers."""
+        identity = self._client.sync(self._client.scheduler.identity, n_workers=-1)
+        workers: dict[str, Any] = identity["workers"]
+        return workers
+
     def _workers(self) -> list[str]:
         """The addresses of the workers with all labels."""
         try:
             self._client.wait_for_workers(1, timeout=_CONNECT_S)
         except TimeoutError:
             raise InputError(self._where, "has no worker", "start one: dask worker") from None
-        workers = self._client.scheduler_info()["workers"]
+        workers = self._present()
         able = [name for name, about in workers.items() if {*self._labels} <= {*about["resources"]}]
         if not able:
             wanted = " ".join(f"{label}=1" for label in self._labels)

@@ -77,7 +77,7 @@ def test_a_fault_after_the_last_reply_is_the_measurements(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(late, "SILENCE_S", 5.0)  # a busy machine; what comes ends the waiting
-    last = {timed: 3, decoded: 3, drawn: 1}[measurement]
+    last = 1 if measurement is drawn else 3
     act = f"n = globals().get('n', 0) + 1; say('{REPLIES[measurement]}\\n')\n"
     with backend(f"{act}if n == {last}: time.sleep(0.001); {then}", GREETING) as script:
         assert measurement(script) == problem

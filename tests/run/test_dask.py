@@ -21,9 +21,10 @@ from sampler_parity.harness.bundle import bundle, machine
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.run import cluster
+from sampler_parity.harness.run import campaign, cluster
 from sampler_parity.harness.run.cases import describe
 from sampler_parity.harness.run.plan import Asked, address_of
+from sampler_parity.harness.suite.blocks.campaign import chunk
 from sampler_parity.harness.suite.file import expand
 from tests.support.command_line import COMMAND, ROOT, cli, refused
 from tests.support.suites import SMALL
@@ -103,6 +104,21 @@ def artifacts(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
+def test_a_fuzz_campaign_runs_on_a_cluster(tmp_path: Path, address: str) -> None:
+    """Its chunks are those that any executor makes of the seed."""
+    seconds, folder = ["--for", "0.1s"], tmp_path / "c"
+    where = ["--executor", f"dask:{address}", "--seed", "3"]
+    done = cli("fuzz", "-b", "llama.cpp", *seconds, *where, "-o", folder)
+    assert done.returncode == 0, done.stdout + done.stderr
+    chunks = {done.chunk: done for done in campaign.read(folder).chunks}
+    assert sorted(chunks) == [0, 1]  # a wave: one for each worker
+    for number, ran in chunks.items():
+        assert ran.cases == len(chunk(3, number))
+        assert ran.steps > ran.cases
+        assert ran.findings == []
+
+
+@pytest.mark.slow
 def test_bundle_of_a_cluster_equals_that_of_a_local_run_but_for_times(
     tmp_path: Path, suite: Path, address: str
 ) -> None:
@@ -144,7 +160,8 @@ def test_worker_killed_in_mid_run_costs_no_result(tmp_path: Path, suite: Path) -
             os.kill(pids[busy], signal.SIGKILL)
             recorded = len(results.read_bytes().splitlines())
             assert process.wait(300) == 0
-            assert set(client.scheduler_info()["workers"]) == pids.keys() - {busy}
+            left = client.sync(client.scheduler.identity, n_workers=-1)["workers"]
+            assert set(left) == pids.keys() - {busy}
     done = bundle.read_finished(folder)
     assert len(done.cases) > recorded
     assert sorted(case.id for case in done.cases) == sorted(c.id for c in expand(suite, "quick"))
@@ -274,6 +291,15 @@ def test_workers_that_are_not_as_this_machine_are_refused_before_the_run(
         workers.describe(*ASKED)
 
 
+def test_workers_are_there_where_the_client_has_just_forgotten_them(
+    address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every two seconds it asks the scheduler for what it shows, without workers."""
+    monkeypatch.setattr(Client, "scheduler_info", lambda *_, **__: {"workers": {}})
+    with cluster.Cluster(address, []) as workers:
+        assert workers.size == 2
+
+
 def test_cluster_whose_workers_die_again_and_again_says_so(address: str) -> None:
     with (
         pytest.raises(BrokenExecutor, match="workers of the cluster died"),
@@ -287,11 +313,7 @@ def test_a_worker_that_dies_while_it_is_described_is_one_line() -> None:
         def result(self, timeout: float) -> None:
             raise TimeoutError
 
-    class WithoutWorkers:
-        def scheduler_info(self) -> dict[str, Any]:
-            return {"workers": {"tcp://b": {}}}
-
     made: Any = object.__new__(cluster.Cluster)
-    made._client, made._where = WithoutWorkers(), "dask:a"
+    made._where, made._present = "dask:a", lambda: {"tcp://b": {}}
     with pytest.raises(InputError, match="dask:a: worker tcp://a died while it was asked what it"):
         made._answer("tcp://a", Silent())
