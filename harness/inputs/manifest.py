@@ -61,16 +61,16 @@ class ResultsEntry(Provenance):
 
 
 Entry = Annotated[LogitsEntry | ResultsEntry, Field(discriminator="kind")]
-_entry: TypeAdapter[LogitsEntry | ResultsEntry] = TypeAdapter(Entry)
 
 
 def read_manifest(folder: Path) -> dict[str, LogitsEntry | ResultsEntry]:
     """Fixture name -> its entry. Raises InputError for a manifest that is missing or malformed."""
     path = folder / "manifest.toml"
     restore = "restore it from the repository"
+    entry: TypeAdapter[LogitsEntry | ResultsEntry] = TypeAdapter(Entry)
     try:
         listed = tomllib.loads(path.read_text(encoding="utf-8"))["fixture"]
-        return {name: _entry.validate_python(entry) for name, entry in listed.items()}
+        return {name: entry.validate_python(value) for name, value in listed.items()}
     except FileNotFoundError:
         raise InputError(path, "missing", "run `sampler-parity golden regenerate`") from None
     except ValidationError as error:

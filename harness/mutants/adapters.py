@@ -265,7 +265,7 @@ def main() -> None:
     adapter = ADAPTERS[f"adapter/{sys.argv[1]}"]
     backend = Worker()
     for line in sys.stdin:
-        request = p.request_adapter.validate_python(p.numbers(json.loads(line)))
+        request = p.request_of(p.numbers(json.loads(line)))
         if isinstance(request, p.ByeRequest):
             return
         if isinstance(request, p.HelloRequest):

@@ -10,9 +10,9 @@ Numbers that JSON lacks are strings: "inf", "-inf", "nan".
 
 import json
 import math
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, FailFast, Field, TypeAdapter
+from pydantic import BaseModel, FailFast, Field
 
 from sampler_parity.harness.protocol.measured import Measured
 from sampler_parity.harness.strict import STRICT
@@ -347,7 +347,7 @@ class ErrorReply(Numbered):
     message: str
 
 
-Request = Annotated[
+Request = (
     HelloRequest
     | RunRequest
     | DrawsRequest
@@ -359,9 +359,8 @@ Request = Annotated[
     | GenerateRequest
     | ThroughputRequest
     | SkipRatioRequest
-    | ByeRequest,
-    Field(discriminator="do"),
-]
+    | ByeRequest
+)
 Reply = (
     HelloReply
     | RunReply
@@ -376,7 +375,20 @@ Reply = (
     | SkipRatioReply
 )
 
-request_adapter: TypeAdapter[Request] = TypeAdapter(Request)
+_REQUESTS: dict[str, type[Request]] = {
+    model.model_fields["do"].default: model for model in get_args(Request)
+}
+
+
+def request_of(data: Any) -> Request:
+    """The request that a line of JSON is. Raises ValueError.
+
+    Its `do` names the model that validates it: for a union pydantic would build them all.
+    """
+    do = data.get("do") if isinstance(data, dict) else None
+    if not isinstance(do, str) or do not in _REQUESTS:
+        raise ValueError(f"do is {do!r}, and none of {', '.join(_REQUESTS)}")
+    return _REQUESTS[do].model_validate(data)
 
 
 def plain(value: Any) -> Any:

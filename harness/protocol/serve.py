@@ -11,8 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.handlers import answer
 from sampler_parity.harness.protocol.interface import Worker
@@ -25,8 +23,8 @@ def serve(worker: Worker, replies: Any) -> None:
     for line in sys.stdin:
         number = None
         try:
-            request = p.request_adapter.validate_python(p.numbers(json.loads(line)))
-        except (ValidationError, json.JSONDecodeError) as error:
+            request = p.request_of(p.numbers(json.loads(line)))
+        except ValueError as error:
             reply: p.Reply | p.ErrorReply = p.ErrorReply(kind="rejected", message=str(error))
         else:
             number = request.number

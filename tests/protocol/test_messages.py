@@ -1,0 +1,30 @@
+"""harness/protocol/messages.py: a line is the request that its `do` names."""
+
+from typing import Any, get_args
+
+import pytest
+
+from sampler_parity.harness.protocol import messages as p
+
+
+def test_every_request_is_read_by_its_own_name() -> None:
+    names = {model.model_fields["do"].default for model in get_args(p.Request)}
+    assert {"hello", "run", "draws", "time", "bye"} < names
+    assert isinstance(p.request_of({"do": "bye"}), p.ByeRequest)
+    rows = {"at": 0, "count": 1, "n": 3}
+    request = p.request_of(
+        {"do": "draws", "chain": [], "n_vocab": 3, "rows": rows, "n": 2, "out": 64, "number": 7}
+    )
+    assert isinstance(request, p.DrawsRequest)
+    assert (request.rows.n, request.n, request.number) == (3, 2, 7)
+
+
+@pytest.mark.parametrize("data", [{"do": "dance"}, {"do": ["run"]}, {"do": None}, {}, [], "run", 1])
+def test_what_names_no_request_is_refused_with_those_that_there_are(data: Any) -> None:
+    with pytest.raises(ValueError, match=r"none of hello, run, draws, .*, bye$"):
+        p.request_of(data)
+
+
+def test_a_request_with_a_key_that_it_does_not_have_is_refused() -> None:
+    with pytest.raises(ValueError, match="extra_forbidden"):
+        p.request_of({"do": "bye", "now": True})
