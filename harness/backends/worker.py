@@ -7,16 +7,28 @@ harness/protocol/handlers.py and serve.py.
 
 import importlib
 import sys
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
-from sampler_parity.harness.backends.engines import WORKERS
-from sampler_parity.harness.protocol.interface import Worker
-from sampler_parity.harness.protocol.serve import run_worker
+from sampler_parity.harness.processes.garbage import left_alone
+
+if TYPE_CHECKING:
+    from sampler_parity.harness.protocol.interface import Worker
 
 
 def main() -> None:
+    with left_alone():
+        from sampler_parity.harness.protocol.serve import run_worker
+    run_worker(worker)
+
+
+def worker() -> "Worker":
+    """The backend of our arguments."""
     name, *arguments = sys.argv[1:]
-    run_worker(lambda: cast(Worker, importlib.import_module(WORKERS[name]).Worker(*arguments)))
+    with left_alone():
+        from sampler_parity.harness.backends.engines import WORKERS
+
+        module = importlib.import_module(WORKERS[name])
+    return cast("Worker", module.Worker(*arguments))
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ import typer
 
 from sampler_parity.harness.cli import options
 from sampler_parity.harness.foreign import limits
+from sampler_parity.harness.processes.garbage import left_alone
 
 Profile = Literal["quick", "full"]
 
@@ -56,8 +57,9 @@ def run_command(
     ] = False,
 ) -> None:
     """Run suites on backends, compare with the reference, write a bundle."""
-    from sampler_parity.harness.cli import running
-    from sampler_parity.harness.run.plan import Asked, plan_of
+    with left_alone():
+        from sampler_parity.harness.cli import running
+        from sampler_parity.harness.run.plan import Asked, plan_of
 
     asked = Asked(
         suites=suites or ["parity"],
