@@ -1,14 +1,17 @@
-"""The reference: every llama.cpp sampler as readable, executable specification."""
+"""The reference: every llama.cpp sampler as readable, executable specification.
 
-from sampler_parity.reference.candidates import Candidates
-from sampler_parity.reference.chain import (
-    Chain,
-    Stage,
-    build_chain,
-)
-from sampler_parity.reference.errors import ChainError, UndefinedInputError
-from sampler_parity.reference.registry import ALL_SAMPLERS, ENGINES, SAMPLERS, Sampler
-from sampler_parity.reference.vocab import Vocab
+What it offers is loaded when it is named: a backend needs the type of an error, and no sampler.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from sampler_parity.reference.candidates import Candidates
+    from sampler_parity.reference.chain import Chain, Stage, build_chain
+    from sampler_parity.reference.errors import ChainError, UndefinedInputError
+    from sampler_parity.reference.registry import ALL_SAMPLERS, ENGINES, SAMPLERS, Sampler
+    from sampler_parity.reference.vocab import Vocab
 
 __all__ = [
     "ALL_SAMPLERS",
@@ -23,3 +26,18 @@ __all__ = [
     "Vocab",
     "build_chain",
 ]
+
+_MODULES = {
+    "candidates": ["Candidates"],
+    "chain": ["Chain", "Stage", "build_chain"],
+    "errors": ["ChainError", "UndefinedInputError"],
+    "registry": ["ALL_SAMPLERS", "ENGINES", "SAMPLERS", "Sampler"],
+    "vocab": ["Vocab"],
+}
+
+
+def __getattr__(name: str) -> Any:
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -6,12 +6,11 @@ meanings of a release. What the samplers of v0.5.0 mean is in reference/samplers
 did otherwise, in reference/older: a sibling each, named by the last release that it stands for.
 """
 
-import math
-import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from sampler_parity.reference.chronology import OLDEST, check_known, order
 from sampler_parity.reference.errors import ChainError
 from sampler_parity.reference.older.dist_b9842 import DistB9842
 from sampler_parity.reference.older.dry_b9842 import DryB9842
@@ -26,13 +25,6 @@ from sampler_parity.reference.older.top_p_b6133 import TopPB6133
 from sampler_parity.reference.older.typical_p_b6133 import TypicalPB6133
 from sampler_parity.reference.older.xtc_b6133 import XtcB6133
 from sampler_parity.reference.registry import ALL_SAMPLERS, Sampler
-
-OLDEST, NEWEST = "b3889", "v0.5.0"
-SEEN = "b11549"  # the newest release judged; it means by every sampler what v0.5.0 does
-
-# The builds that the releases by version are: as `llama-cli --version` of Homebrew's says it
-# ("version: 0.5.0 (build 11146, commit 7fe450e19)").
-BUILDS = {"v0.2.0": 10566, "v0.3.0": 10621, "v0.4.0": 10809, "v0.5.0": 11146}
 
 _OLDER: dict[str, Callable[..., Sampler]] = {
     "dist": DistB9842,
@@ -243,27 +235,6 @@ CHANGES: tuple[Change, ...] = (
 )
 
 
-def order(release: str) -> tuple[float, ...]:
-    """A key that sorts releases by age, whatever they are called: b3889 < v0.5.0 < b11549.
-
-    A version newer than all in BUILDS comes after every build. Raises ChainError.
-    """
-    if match := re.fullmatch(r"b(\d+)", release):
-        return (int(match[1]),)
-    if release in BUILDS:
-        return (BUILDS[release],)
-    match = re.fullmatch(r"v(\d+)\.(\d+)\.(\d+)", release)
-    if match is None:
-        raise ChainError(f"release {release!r} is no release of llama.cpp: write b4753 or v0.5.0")
-    version = tuple(map(int, match.groups()))
-    if version < max(tuple(map(int, known[1:].split("."))) for known in BUILDS):
-        raise ChainError(
-            f"release {release!r} is of an unknown build, known are {', '.join(BUILDS)}:"
-            " write the number that its `llama-cli --version` prints, as b10621"
-        )
-    return (math.inf, *version)
-
-
 def changes_of(release: str, samplers: Collection[str] | None = None) -> tuple[Change, ...]:
     """The changes that were not yet made in a release: the old meanings in force there.
 
@@ -271,8 +242,7 @@ def changes_of(release: str, samplers: Collection[str] | None = None) -> tuple[C
     known: before b3889, after b11549, and of a sampler between the last release seen with an old
     meaning and the first seen with the new one.
     """
-    if not order(OLDEST) <= order(release) <= order(SEEN):
-        raise ChainError(f"release {release}: the meanings are known from {OLDEST} to {SEEN}")
+    check_known(release)
     about = [c for c in CHANGES if samplers is None or not set(samplers).isdisjoint(c.samplers)]
     for change in about:
         if change.in_force(release) is None:

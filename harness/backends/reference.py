@@ -20,9 +20,10 @@ from sampler_parity.reference import (
     build_chain,
     floats,
 )
+from sampler_parity.reference.chronology import NEWEST
 from sampler_parity.reference.older.dist_b9842 import DistB9842
 from sampler_parity.reference.random import Mt19937
-from sampler_parity.reference.releases import CHANGES, NEWEST, samplers_of
+from sampler_parity.reference.releases import CHANGES, samplers_of
 from sampler_parity.reference.samplers.dist import Dist
 from sampler_parity.reference.walk import uniforms as uniforms_of
 from sampler_parity.reference.walk import walk_of

@@ -13,7 +13,7 @@ from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
-from sampler_parity.reference.releases import NEWEST
+from sampler_parity.reference.chronology import NEWEST
 
 _FOLDER = Path(__file__).parent
 TSAMPLER = _FOLDER / "tsampler"

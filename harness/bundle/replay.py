@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Iterable
 
 from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
-from sampler_parity.reference.releases import NEWEST
+from sampler_parity.reference.chronology import NEWEST
 
 # As it stands in the commands of bundles; the second name is that of releases up to 0.1.
 _WORKERS = ("sampler_parity.harness.backends.worker", "harness.worker")

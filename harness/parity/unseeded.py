@@ -16,7 +16,7 @@ from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.prepared import prepare
 from sampler_parity.harness.verdicts import Verdict
-from sampler_parity.reference.releases import NEWEST
+from sampler_parity.reference.chronology import NEWEST
 
 
 def execute_unseeded(

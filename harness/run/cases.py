@@ -33,7 +33,7 @@ from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.reference import ChainError
-from sampler_parity.reference.releases import NEWEST
+from sampler_parity.reference.chronology import NEWEST
 
 _CHUNK_CASES = 50
 _CHUNK_VALUES = 4_000_000

@@ -17,7 +17,7 @@ from sampler_parity.harness.suite.blocks.skip_ratio import Workload
 from sampler_parity.harness.suite.blocks.throughput import Width
 from sampler_parity.harness.suite.blocks.timing import TimedChain
 from sampler_parity.harness.suite.case import Case
-from sampler_parity.reference.releases import NEWEST
+from sampler_parity.reference.chronology import NEWEST
 
 T = TypeVar("T")
 Placed = list[tuple[str, T]]  # things to do, each with the suite that it is of

@@ -27,7 +27,7 @@ from sampler_parity.harness.run.cluster import Cluster, labels
 from sampler_parity.harness.run.plan import Asked, Plan, address_of
 from sampler_parity.harness.statistics.plan import Budget
 from sampler_parity.harness.timing.rounds import rule_chains
-from sampler_parity.reference.releases import NEWEST
+from sampler_parity.reference.chronology import NEWEST
 
 Say = Callable[[str], object]
 Seen = Callable[[list[cases.Result]], None]

@@ -22,11 +22,12 @@ from sampler_parity.harness.backends import names
 from sampler_parity.harness.backends.llama_cpp import builds
 from sampler_parity.harness.backends.llama_cpp.build_files import check, needed_libraries
 from sampler_parity.harness.backends.llama_cpp.libllama import TOKEN_DATA, default_folder
-from sampler_parity.harness.backends.llama_cpp.signatures import ARGUMENTS, NEWEST, signature
+from sampler_parity.harness.backends.llama_cpp.signatures import ARGUMENTS, signature
 from sampler_parity.harness.bundle.records.timing import TimingResult
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.suite.blocks.timing import TimedChain
+from sampler_parity.reference.chronology import NEWEST
 
 APPLICATIONS = 16  # of the second run beyond those of the first: starting and ending cancel
 _TIMEOUT_S = 600

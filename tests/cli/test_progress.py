@@ -31,7 +31,7 @@ def test_a_terminal_is_shown_how_many_cases_are_done_with_which_verdict(
     monkeypatch.setattr(sys, "stderr", Terminal())
     with Progress(2) as seen:
         seen([RESULT, RESULT])
-    shown = sys.stderr.getvalue()  # type: ignore[attr-defined]
+    shown = sys.stderr.getvalue()  # type: ignore[union-attr]
     assert "2/2" in shown
     assert "2 diverged" in shown
 
@@ -40,4 +40,4 @@ def test_what_is_no_terminal_is_shown_nothing(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     with Progress(2) as seen:
         seen([RESULT])
-    assert sys.stderr.getvalue() == ""  # type: ignore[attr-defined]
+    assert sys.stderr.getvalue() == ""  # type: ignore[union-attr]

@@ -19,8 +19,9 @@ from sampler_parity.reference import (
     UndefinedInputError,
     build_chain,
 )
+from sampler_parity.reference.chronology import order
 from sampler_parity.reference.older.dist_b9842 import DistB9842
-from sampler_parity.reference.releases import CHANGES, changes_of, order, samplers_of
+from sampler_parity.reference.releases import CHANGES, changes_of, samplers_of
 from sampler_parity.reference.samplers.dist import Dist
 from tests.support.applied import WORDS, FixedWords, Spec, native_stages
 

@@ -31,7 +31,6 @@ from sampler_parity.harness.backends.llama_cpp.build_files import NAME_IT, check
 from sampler_parity.harness.backends.llama_cpp.devices import Devices
 from sampler_parity.harness.backends.llama_cpp.signatures import (
     ARGUMENTS,
-    NEWEST,
     SIGNATURES,
     Signature,
     model_layout,
@@ -40,6 +39,7 @@ from sampler_parity.harness.backends.llama_cpp.signatures import (
 )
 from sampler_parity.harness.backends.llama_cpp.words import keep_error
 from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.reference.chronology import NEWEST
 
 _ALL_LAYERS = 1 << 16
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from sampler_parity.harness.errors import InputError, Unsupported
-from sampler_parity.reference import ChainError, releases
-
-OLDEST, NEWEST, SEEN = releases.OLDEST, releases.NEWEST, releases.SEEN
+from sampler_parity.reference import chronology
+from sampler_parity.reference.chronology import OLDEST, SEEN
+from sampler_parity.reference.errors import ChainError
 
 
 class LogitBias(ctypes.Structure):
@@ -168,7 +168,7 @@ MODEL_LAYOUTS = (
 def order(release: str) -> tuple[float, ...]:
     """A key that sorts releases by age: b3889 < v0.5.0 < b11549. Raises InputError."""
     try:
-        return releases.order(release)
+        return chronology.order(release)
     except ChainError as error:
         where = f"release {release!r}"
         problem, _, mend = str(error).removeprefix(f"{where} ").partition(": ")
@@ -217,7 +217,7 @@ def _holds(row: Signature | ModelLayout, release: str) -> bool:
 def known_release(release: str) -> str:
     """The release, if what it meant by some samplers is known. Raises InputError."""
     try:
-        releases.changes_of(release, ())
+        chronology.check_known(release)
     except ChainError as error:
         raise InputError(f"--reference {release}", str(error)) from None
     return release

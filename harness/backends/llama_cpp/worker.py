@@ -19,7 +19,6 @@ from sampler_parity.harness.backends.llama_cpp.libllama import (
 from sampler_parity.harness.backends.llama_cpp.recorded import unchanged
 from sampler_parity.harness.backends.llama_cpp.signatures import (
     LAZY_BY_WORDS,
-    NEWEST,
     SIGNATURES,
     LogitBias,
 )
@@ -40,6 +39,7 @@ from sampler_parity.harness.protocol.messages import (
     TokenizeReply,
     TokenizeRequest,
 )
+from sampler_parity.reference.chronology import NEWEST
 
 
 class NativeCandidates:

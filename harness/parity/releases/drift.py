@@ -11,7 +11,8 @@ from sampler_parity.harness.parity.shrink import short, shrink
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.messages import plain
 from sampler_parity.harness.suite.case import Case
-from sampler_parity.reference.releases import CHANGES, Change, order
+from sampler_parity.reference.chronology import order
+from sampler_parity.reference.releases import CHANGES, Change
 
 Start = Callable[[str], Backend]
 

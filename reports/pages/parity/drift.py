@@ -8,7 +8,8 @@ from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.records.change import ChangeResult
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.foreign.printable import visible
-from sampler_parity.reference.releases import CHANGES, NEWEST, order
+from sampler_parity.reference.chronology import NEWEST, order
+from sampler_parity.reference.releases import CHANGES
 from sampler_parity.reports.pages.parity.model import (
     Change,
     Drift,

@@ -16,7 +16,7 @@ from sampler_parity.harness.foreign.printable import one_line, visible
 from sampler_parity.harness.parity.explanations import Key, explanations_file, read_explanations
 from sampler_parity.harness.verdicts import ORDER, Verdict, worst
 from sampler_parity.reference import ALL_SAMPLERS
-from sampler_parity.reference.releases import NEWEST
+from sampler_parity.reference.chronology import NEWEST
 from sampler_parity.reports.pages.parity.matrix_model import (
     MatrixCell,
     MatrixDifference,

@@ -1,0 +1,40 @@
+"""The releases of llama.cpp by age. What samplers meant in each is in reference/releases.py."""
+
+import math
+import re
+
+from sampler_parity.reference.errors import ChainError
+
+OLDEST, NEWEST = "b3889", "v0.5.0"
+SEEN = "b11549"  # the newest release judged; it means by every sampler what v0.5.0 does
+
+# The builds that the releases by version are: as `llama-cli --version` of Homebrew's says it
+# ("version: 0.5.0 (build 11146, commit 7fe450e19)").
+BUILDS = {"v0.2.0": 10566, "v0.3.0": 10621, "v0.4.0": 10809, "v0.5.0": 11146}
+
+
+def order(release: str) -> tuple[float, ...]:
+    """A key that sorts releases by age, whatever they are called: b3889 < v0.5.0 < b11549.
+
+    A version newer than all in BUILDS comes after every build. Raises ChainError.
+    """
+    if match := re.fullmatch(r"b(\d+)", release):
+        return (int(match[1]),)
+    if release in BUILDS:
+        return (BUILDS[release],)
+    match = re.fullmatch(r"v(\d+)\.(\d+)\.(\d+)", release)
+    if match is None:
+        raise ChainError(f"release {release!r} is no release of llama.cpp: write b4753 or v0.5.0")
+    version = tuple(map(int, match.groups()))
+    if version < max(tuple(map(int, known[1:].split("."))) for known in BUILDS):
+        raise ChainError(
+            f"release {release!r} is of an unknown build, known are {', '.join(BUILDS)}:"
+            " write the number that its `llama-cli --version` prints, as b10621"
+        )
+    return (math.inf, *version)
+
+
+def check_known(release: str) -> None:
+    """Raises ChainError for a release of which the meanings are not known, or that is none."""
+    if not order(OLDEST) <= order(release) <= order(SEEN):
+        raise ChainError(f"release {release}: the meanings are known from {OLDEST} to {SEEN}")
