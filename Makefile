@@ -103,7 +103,7 @@ pytest: setup
 
 # The engines of the extras, which take minutes to install, the longest tests, the planted faults.
 nightly: setup
-	$(BIN)/python -m pip install -q -c constraints.txt -e ".[transformers,xgrammar,llguidance,dask]"
+	$(BIN)/python scripts/install.py transformers xgrammar llguidance dask
 	$(PYTEST) tests/backends
 	$(PYTEST) -m nightly
 	$(MAKE) --no-print-directory engines selftest witness
@@ -128,7 +128,7 @@ coverage: setup
 # Which faults in that code they catch, from what coverage counted. bundles/native-mutants; an hour on
 # two cores. Started again, it goes on.
 native-mutants: setup
-	$(BIN)/python -m pip install -q -c constraints.txt -e ".[native]"
+	$(BIN)/python scripts/install.py native
 	test -d bundles/native-coverage/bundles/graph || $(MAKE) --no-print-directory coverage
 	$(BIN)/python -m studies.native.mutants
 

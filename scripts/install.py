@@ -1,6 +1,8 @@
-"""Install the project and its pinned dependencies into the running virtual environment.
+"""Install the project and its pinned dependencies into the running virtual environment; with names
+of extras, those instead: `python scripts/install.py transformers xgrammar`.
 
-Every file is compared with its digest in locked.txt (pip's --require-hashes) before it is unpacked.
+Every file is compared with its digest in locked.txt, or locked-extras/EXTRA.txt (pip's
+--require-hashes), before it is unpacked.
 Standard library only: it runs before anything is installed. llama-cpp-python is compiled from its
 source distribution; its build steps are shown as they pass, because they take minutes. What the
 environment says of the build (CMAKE_ARGS, ...) is kept.
@@ -28,6 +30,8 @@ BUILD = {
 
 
 def main() -> int:
+    if extras := sys.argv[1:]:
+        return install_extras(extras)
     locked = (ROOT / "locked.txt").read_text()
     llama, others = divided(locked, "llama-cpp-python")
     for name, value in BUILD.items():
@@ -41,6 +45,19 @@ def main() -> int:
         if code := subprocess.call([*install(Path(folder) / "others.txt"), "-q", "--no-deps"]):
             return code
     return subprocess.call([*PIP, "-q", "--no-deps", "--no-build-isolation", "-e", str(ROOT)])
+
+
+def install_extras(extras: list[str]) -> int:
+    files = {extra: ROOT / "locked-extras" / f"{extra}.txt" for extra in extras}
+    for extra, file in files.items():
+        if not file.is_file():
+            known = sorted(path.stem for path in file.parent.glob("*.txt"))
+            print(f"no extra {extra!r} is locked, only {', '.join(known)}", file=sys.stderr)
+            return 2
+    for file in files.values():
+        if code := subprocess.call([*install(file), "-q", "--no-deps"]):
+            return code
+    return 0
 
 
 def install(locked: Path) -> list[str]:

@@ -144,7 +144,10 @@ class Scratch:
     else:
 
         def _read_into(self, at: int, place: memoryview) -> int:
-            return os.preadv(self._file.fileno(), [place], at)
+            if hasattr(os, "preadv"):  # which not every macOS has
+                return os.preadv(self._file.fileno(), [place], at)
+            os.lseek(self._file.fileno(), at, os.SEEK_SET)
+            return os.readv(self._file.fileno(), [place])
 
         def _write_at(self, at: int, data: memoryview) -> int:
             return os.pwrite(self._file.fileno(), data, at)

@@ -1,10 +1,13 @@
 """What is installed is what was locked: every package by version and digest."""
 
 import hashlib
+import json
 import os
 import re
 import runpy
 import subprocess
+import sys
+import tomllib
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -41,8 +44,57 @@ def test_every_locked_package_has_digests_and_the_version_of_the_constraints() -
     assert others == {}
 
 
+EXTRAS: dict[str, list[str]] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+    "optional-dependencies"
+]
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_every_package_of_an_extra_is_locked_with_digests(extra: str) -> None:
+    file = LOCKED if extra == "dev" else ROOT / "locked-extras" / f"{extra}.txt"
+    locked = entries(file.read_text())
+    named = {re.sub(r"[-_.]+", "-", re.split("[<>=~!]", one)[0]).lower() for one in EXTRAS[extra]}
+    assert named
+    assert named <= locked.keys()
+    assert [name for name, (_, digests) in locked.items() if not digests] == []
+    for other in (ROOT / "constraints.txt", LOCKED):
+        versions = entries(other.read_text())
+        assert {n: v for n, (v, _) in locked.items() if versions.get(n, (v,))[0] != v} == {}
+
+
+def test_no_extra_is_installed_but_by_digest() -> None:
+    """By no command of ours: pip takes any file of a version otherwise."""
+    workflows = (ROOT / ".github" / "workflows").glob("*.yml")
+    for path in (ROOT / "Makefile", ROOT / "action.yml", *workflows):
+        text = path.read_text()
+        for line in text.splitlines():
+            assert "pip install" not in line or "--require-hashes" in line, f"{path.name}: {line}"
+
+
+def test_an_extra_that_is_not_locked_is_refused() -> None:
+    command = [sys.executable, str(ROOT / "scripts" / "install.py"), "native", "nonsense"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr.startswith("no extra 'nonsense' is locked, only cuda, dask, llguidance, ")
+
+
 def test_the_locked_packages_name_no_registry() -> None:
-    assert "://" not in LOCKED.read_text()
+    for path in (LOCKED, *(ROOT / "locked-extras").glob("*.txt")):
+        assert "://" not in path.read_text(), path.name
+
+
+def test_each_package_of_npm_is_locked_with_its_integrity_and_no_registry() -> None:
+    lock = ROOT / "harness" / "backends" / "tsampler" / "package-lock.json"
+    data = json.loads(lock.read_text())
+    packages = {name: package for name, package in data["packages"].items() if name}
+    assert {f"node_modules/{name}" for name in data["packages"][""]["devDependencies"]} <= {
+        *packages
+    }
+    for name, package in packages.items():
+        assert re.fullmatch(r"sha512-[A-Za-z0-9+/]{86}==", package.get("integrity", "")), name
+        assert "resolved" not in package, name
+    assert "://" not in lock.read_text()
+    assert "npm ci" in (ROOT / "Makefile").read_text()
 
 
 def test_llama_cpp_is_compiled_from_the_locked_source_and_all_else_is_left() -> None:

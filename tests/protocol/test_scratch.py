@@ -52,6 +52,16 @@ def test_what_was_read_stays_when_the_file_is_cut_or_written(scratch: Scratch) -
     assert values.tolist() == list(range(1 << 18))
 
 
+def test_it_is_read_where_the_system_has_no_preadv(
+    scratch: Scratch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "preadv")
+    scratch.write(8, np.arange(1 << 18, dtype=np.int32))
+    assert scratch.read(8, 1 << 18, np.int32).tolist() == list(range(1 << 18))
+    os.truncate(scratch.path, 42)
+    assert scratch.read(0, 100, np.float32).size == 10
+
+
 def test_of_a_file_that_was_cut_less_is_read(scratch: Scratch) -> None:
     scratch.write(0, np.ones(100, np.float32))
     os.truncate(scratch.path, 42)

@@ -1,0 +1,48 @@
+"""Write locked.txt and locked-extras/EXTRA.txt: every package for all platforms, with its digests.
+
+Needs uv. Versions are those of constraints.txt. locked.txt has the extra `dev`; of each other extra
+its file has what that itself needs. The files name no registry.
+"""
+
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+UV = [
+    "uv",
+    "pip",
+    "compile",
+    "--quiet",
+    "-c",
+    "constraints.txt",
+    "--generate-hashes",
+    "--universal",
+]
+UV += ["--python-version", "3.11", "--no-header", "--no-annotate"]
+HEAD = "# Made by `python scripts/lock.py`, for all platforms; scripts/install.py takes it alone"
+
+
+def main() -> int:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras: dict[str, list[str]] = project["optional-dependencies"]
+    everything = [*project["dependencies"], *extras.pop("dev")]
+    write(ROOT / "locked.txt", everything)
+    (ROOT / "locked-extras").mkdir(exist_ok=True)
+    for extra, requirements in extras.items():
+        write(ROOT / "locked-extras" / f"{extra}.txt", requirements)
+    return 0
+
+
+def write(path: Path, requirements: list[str]) -> None:
+    done = subprocess.run(
+        [*UV, "-"], cwd=ROOT, input="\n".join(requirements), text=True, stdout=subprocess.PIPE
+    )
+    if done.returncode:
+        sys.exit(f"{path.name}: uv ended with status {done.returncode}")
+    path.write_text(f"{HEAD}\n{done.stdout}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
