@@ -1,6 +1,7 @@
 """docs/findings.md: what the findings say beyond what a suite case can hold."""
 
 import re
+import signal
 import subprocess
 import sys
 from fnmatch import fnmatchcase
@@ -71,6 +72,39 @@ def test_adaptive_p_clone_draws_other_tokens_than_its_original() -> None:
         [{"adaptive_p": {"target": 0.1, "decay": 0.9, "seed": 7}}]
     )
     assert original != clone
+
+
+ADAPTIVE_P = """
+import sys
+import numpy as np
+from sampler_parity.harness.backends.llama_cpp.worker import Worker
+
+worker = Worker()
+original = worker.build([{"adaptive_p": {"target": 0.3, "decay": 0.9, "seed": 7}}], 64, None)
+candidates = worker.candidates(np.random.default_rng(1).normal(size=64).astype(np.float32))
+original.apply(0, candidates)
+drawn = int(candidates.current()["id"][candidates.array.selected])
+who, token = sys.argv[1:]
+accepts = original.clone() if who == "clone" else original
+tokens = {"drawn": drawn, "another": drawn + 1}
+worker.library.llama_sampler_accept(accepts.stages[0], tokens[token])
+print("alive")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGSEGV is of POSIX")
+@pytest.mark.parametrize(
+    ("who", "token", "ends"),
+    [("original", "drawn", False), ("clone", "another", False), ("clone", "drawn", True)],
+)
+def test_adaptive_p_cloned_between_apply_and_accept_ends_the_process(
+    who: str, token: str, ends: bool
+) -> None:
+    command = [sys.executable, "-c", ADAPTIVE_P, who, token]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    expected = (-signal.SIGSEGV, "") if ends else (0, "alive")
+    assert (done.returncode, done.stdout.strip()) == expected
 
 
 def test_dist_clone_draws_the_same_tokens_as_its_original() -> None:
