@@ -13,7 +13,7 @@ TSAMPLER_SOURCES := $(wildcard $(TSAMPLER)/*.json $(TSAMPLER)/src/*/*.ts)
 export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: setup tsampler parity parity-full drift witness distribution engines fuzz types lint \
-	check test pytest nightly attack selftest coverage native-mutants clean
+	check test pytest nightly attack fuzz-inputs selftest coverage native-mutants clean
 
 setup: .venv/ready
 	@$(MAKE) --no-print-directory tsampler || \
@@ -120,6 +120,11 @@ fuzz: setup
 attack: setup
 	$(BIN)/pytest -q tests/attack tests/attack/long_signals.py
 	$(BIN)/python -m tests.attack.killing $(or $(KILLS),1000) $(or $(SEED),1)
+
+# Wrong inputs for every parser, a line of figures each. What fails is kept in bundles/fuzzed, with the
+# command that reads it again. Ten minutes on one core.
+fuzz-inputs: setup
+	nice $(BIN)/python -m tests.attack.fuzzing $(or $(INPUTS),100000) $(or $(SEED),1)
 
 # What the quick suites reach of llama.cpp's own code; needs g++ and gcov. bundles/native-coverage
 coverage: setup

@@ -18,13 +18,14 @@ def order(release: str) -> tuple[float, ...]:
 
     A version newer than all in BUILDS comes after every build. Raises ChainError.
     """
-    if match := re.fullmatch(r"b(\d+)", release):
+    if match := re.fullmatch(r"b(\d{1,9})", release):
         return (int(match[1]),)
     if release in BUILDS:
         return (BUILDS[release],)
-    match = re.fullmatch(r"v(\d+)\.(\d+)\.(\d+)", release)
+    match = re.fullmatch(r"v(\d{1,9})\.(\d{1,9})\.(\d{1,9})", release)
     if match is None:
-        raise ChainError(f"release {release!r} is no release of llama.cpp: write b4753 or v0.5.0")
+        shown = release if len(release) <= 40 else f"{release[:40]}..."
+        raise ChainError(f"release {shown!r} is no release of llama.cpp: write b4753 or v0.5.0")
     version = tuple(map(int, match.groups()))
     if version < max(tuple(map(int, known[1:].split("."))) for known in BUILDS):
         raise ChainError(

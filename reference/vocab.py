@@ -5,6 +5,7 @@ Two kinds: `bpe`, byte-level BPE with GPT-2's pre-tokenizer (tokenizer.ggml.mode
 v0.5.0. User-defined tokens and other pre-tokenizers are not covered and refused.
 """
 
+import re
 import unicodedata
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -40,6 +41,7 @@ def _byte_alphabet() -> dict[str, int]:
 
 
 _BYTE_OF = _byte_alphabet()
+_BYTE_TEXT = re.compile("<0x[0-9A-Fa-f]{2}>")
 _BYTES_OF = {char: bytes([byte]) for char, byte in _BYTE_OF.items()}
 _CHAR_OF = {byte: char for char, byte in _BYTE_OF.items()}
 
@@ -64,6 +66,12 @@ class Vocab:
             raise ChainError(f"vocabulary kind must be bpe or spm, got {self.kind!r}")
         if TokenType.USER_DEFINED in self.types:
             raise ChainError("vocabularies with user-defined tokens are not supported")
+        lengths = len(self.texts), len(self.types), len(self.scores)
+        if lengths[0] != lengths[1] or lengths[2] not in (0, lengths[0]):
+            raise ChainError("texts, types and scores: {:,}, {:,} and {:,}".format(*lengths))
+        for text, kind in zip(self.texts, self.types, strict=True):
+            if kind == TokenType.BYTE and not _BYTE_TEXT.fullmatch(text):
+                raise ChainError(f"a token for a byte is <0x0A> or the like, not {text!r:.40}")
 
     def __len__(self) -> int:
         return len(self.texts)

@@ -7,7 +7,9 @@
 A file is there whole or not at all.
 """
 
+import hashlib
 import io
+import tokenize
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 from sampler_parity.harness.bundle import disk
 from sampler_parity.harness.errors import cannot_write
 
+_LONGEST_STEM = 200  # bytes; a file's name has 255, and what was put behind the stem 20
 FREE_SPACE = "free space, then run with --resume"
 
 
@@ -33,7 +36,22 @@ def generation_file(case: str, backend: str) -> str:
 
 
 def _stem(case: str, backend: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_." else "_" for c in f"{case}.{backend}")
+    name = f"{case}.{backend}"
+    stem = "".join(c if c.isalnum() or c in "-_." else "_" for c in name)
+    if len(stem.encode()) <= _LONGEST_STEM:
+        return stem
+    return f"{stem[:40]}-{hashlib.sha256(name.encode(errors='replace')).hexdigest()[:32]}"
+
+
+def array_of(content: bytes) -> NDArray[Any]:
+    """The array of a .npy file. Raises ValueError for what is none."""
+    try:
+        array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
+    except (ValueError, EOFError, OverflowError, MemoryError, TypeError) as error:
+        raise ValueError(f"no array: {error}") from None
+    except (SyntaxError, tokenize.TokenError):  # its header is a Python literal
+        raise ValueError("no array: its header is not that of one") from None
+    return array
 
 
 def write_arrays(path: Path, **arrays: Any) -> None:

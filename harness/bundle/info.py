@@ -1,14 +1,20 @@
 """run.json: what was run, with what backends, on what machine."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 
 from sampler_parity.harness.strict import STRICT
+from sampler_parity.reference.chronology import order
 
 
 class _Record(BaseModel):
     model_config = STRICT
+
+
+def _release(name: str) -> str:
+    order(name)  # raises ChainError, a ValueError
+    return name
 
 
 class BackendInfo(_Record):
@@ -19,7 +25,9 @@ class BackendInfo(_Record):
     device: str = ""
     capabilities: list[str] = []
     unavailable: str = ""
-    reference: str = Field(default="v0.5.0", description="the release that it is judged by")
+    reference: Annotated[str, AfterValidator(_release)] = Field(
+        default="v0.5.0", description="the release that it is judged by"
+    )
     libraries: dict[str, str] = Field(default={}, description="llama.cpp's, with their SHA-256")
     sandbox: bool = Field(default=False, description="whether it ran in a sandbox")
 

@@ -4,9 +4,11 @@ from pathlib import Path
 
 import numpy as np
 
-from sampler_parity.harness.bundle.artifacts import row_file
+from sampler_parity.harness.bundle.artifacts import array_of, row_file
 from sampler_parity.harness.bundle.records.decode import DecodeResult
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import read_file
+from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.parity.devices import Rows
 
 Kept = tuple[Path, DecodeResult, str]
@@ -26,8 +28,8 @@ def _row(folder: Path, decoded: DecodeResult, backend: str) -> Rows:
     """The kept row, as float32[1, n_vocab]. Raises InputError."""
     path = folder / "artifacts" / row_file(decoded.id, backend)
     try:
-        row = np.load(path, allow_pickle=False)
-    except (OSError, ValueError):
+        row = array_of(read_file(path, limits.ARRAYS))
+    except (InputError, ValueError):
         raise InputError(path, "missing or malformed", "make the bundle again") from None
     if row.ndim != 1 or row.dtype != np.float32 or np.isnan(row).any():
         raise InputError(path, "is no row of float32 logits", "make the bundle again")

@@ -13,6 +13,7 @@ from datetime import date
 from fnmatch import fnmatchcase
 
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.foreign.printable import visible
 from sampler_parity.harness.gate.policy import Policy, PolicyFile, Rule
 from sampler_parity.harness.gate.records import (
     AllowanceUse,
@@ -44,7 +45,7 @@ def gate(bundle: Bundle, file: PolicyFile, baseline: Bundle | None, today: date)
     ]
     rules += _allowances(policy, excused)
     states = {rule.state for rule in rules}
-    return GateResult(
+    result = GateResult(
         exit_status=1 if "failed" in states else 2 if "unjudged" in states else 0,
         bundle=str(bundle.folder),
         baseline=str(baseline.folder) if baseline else "",
@@ -66,6 +67,7 @@ def gate(bundle: Bundle, file: PolicyFile, baseline: Bundle | None, today: date)
         ],
         notes=_notes(bundle, baseline, policy, excused),
     )
+    return GateResult.model_validate(visible(result.model_dump()))
 
 
 def _run(bundle: Bundle, policy: Policy) -> RuleOutcome:

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 
+from sampler_parity.harness.foreign.markup import code
 from sampler_parity.harness.gate.records import Finding, GateResult, RuleOutcome
 
 SHOWN = 5
+_LONGEST = 1_000  # characters of a cell: of ours, a replay command with an adapter's has 300
 _STATE = {"met": "met", "failed": "FAILED", "unjudged": "COULD NOT JUDGE"}
 _EXIT = {0: "pass", 1: "FAILED", 2: "COULD NOT JUDGE"}
 
@@ -90,6 +92,4 @@ def markdown(result: GateResult) -> str:
 
 
 def _code(text: str) -> str:
-    """Foreign text as code: no Markdown, no end of the cell."""
-    shown = _line(text).replace("`", "'").replace("|", "\\|").strip()
-    return f"`{shown}`" if shown else ""
+    return code(text, _LONGEST) if text else ""

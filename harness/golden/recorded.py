@@ -200,9 +200,12 @@ def chains_of(path: Path, fixture: Fixture) -> list[Recorded]:
     again = "run `sampler-parity golden regenerate`"
     try:
         chains = [Recorded.model_validate_json(text) for text in fixture.facts["chains"]]
+        _is_list(path, "rows", fixture.tensors["rows"], "i")
         steps = fixture.tensors["rows"].shape
         for recorded in chains:
-            survivors, ids, probs, tokens = _arrays(fixture, recorded.id)
+            survivors, ids, probs, tokens = arrays = _arrays(fixture, recorded.id)
+            for array, kind in zip(arrays, "iifi", strict=True):
+                _is_list(path, f"chain {recorded.id}", array, kind)
             if survivors.shape != steps or tokens.shape != steps or (survivors < 0).any():
                 raise InputError(path, f"chain {recorded.id}: a step is missing", again)
             if ids.shape != probs.shape or ids.shape != (int(survivors.sum()),):
@@ -216,6 +219,12 @@ def chains_of(path: Path, fixture: Fixture) -> list[Recorded]:
     except (KeyError, TypeError) as error:
         raise InputError(path, f"is no recording: {error} is missing", again) from None
     return chains
+
+
+def _is_list(path: Path, place: str, array: NDArray[Any], kind: str) -> None:
+    if array.ndim != 1 or array.dtype != {"i": np.int32, "f": np.float32}[kind]:
+        problem = f"{place}: {array.dtype}{list(array.shape)} in the place of a list"
+        raise InputError(path, problem, "run `sampler-parity golden regenerate`")
 
 
 def _arrays(fixture: Fixture, chain: str) -> tuple[NDArray[Any], ...]:

@@ -9,7 +9,7 @@ import functools
 import os
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from sampler_parity.reference.vocab import _CHAR_OF, TokenType
 
 if TYPE_CHECKING:  # it is slow to load, and most runs need no vocabulary
     import gguf
+
+T = TypeVar("T")
 
 _MERGED = [
     "he", "hel", "hell", "hello", "Ġw", "Ġwo", "Ġwor", "Ġworl", "Ġworld", "th", "the", "in", "ing",
@@ -180,38 +182,61 @@ def read_vocab(path: Path) -> Vocab:
     from sampler_parity.harness.inputs.gguf import BoundedReader
 
     try:
-        reader = BoundedReader(path)
+        return _vocab(path, BoundedReader(path))
     except (ValueError, OSError, LookupError, TypeError, OverflowError) as error:
-        raise InputError(path, f"not a readable GGUF file: {error}") from None
-    model = _value(reader, "tokenizer.ggml.model")
+        raise InputError(path, f"not a readable vocabulary: {error}") from None
+
+
+def _vocab(path: Path, reader: "gguf.GGUFReader") -> Vocab:
+    model = _value(reader, "model")
     if model not in ("gpt2", "llama"):
         raise InputError(path, f"tokenizer {model!r} is not supported", "use gpt2 or llama")
-    pre = _value(reader, "tokenizer.ggml.pre", "gpt-2")
+    pre = _value(reader, "pre", "gpt-2")
     if model == "gpt2" and pre != "gpt-2":
         raise InputError(path, f"pre-tokenizer {pre!r} is not supported", "only gpt-2 is")
-    texts = tuple(_value(reader, "tokenizer.ggml.tokens"))
-    eos = _value(reader, "tokenizer.ggml.eos_token_id", 2 if model == "llama" else 11)
-    eot = _value(reader, "tokenizer.ggml.eot_token_id", -1)
+    texts = _list(reader, "tokens", str)
+    eos = _id(reader, "eos", 2 if model == "llama" else 11, len(texts))
+    eot = _id(reader, "eot", -1, len(texts))
     if eot == -1:
         eot = next((i for i, text in enumerate(texts) if text in _EOT_NAMES), -1)
-    fim = [_value(reader, f"tokenizer.ggml.fim_{k}_token_id", -1) for k in ("pad", "rep", "sep")]
+    fim = [_id(reader, f"fim_{k}", -1, len(texts)) for k in ("pad", "rep", "sep")]
     named = [i for i, text in enumerate(texts) if text in _EOG_NAMES]
-    merges = (tuple(m.split(" ", 1)) for m in _value(reader, "tokenizer.ggml.merges", []))
+    merges = (merge.partition(" ")[::2] for merge in _list(reader, "merges", str, ()))
     return Vocab(
         kind="bpe" if model == "gpt2" else "spm",
         texts=texts,
-        types=tuple(_value(reader, "tokenizer.ggml.token_type")),
-        scores=tuple(_value(reader, "tokenizer.ggml.scores", [])),
+        types=_list(reader, "token_type", int),
+        scores=_list(reader, "scores", float, None if model == "llama" else ()),
         merges={pair: rank for rank, pair in enumerate(merges)},
         eog=frozenset(i for i in [eos, eot, *fim, *named] if i >= 0),
         eos=eos,
         eot=eot,
-        add_space_prefix=_value(reader, "tokenizer.ggml.add_space_prefix", model == "llama"),
+        add_space_prefix=bool(_value(reader, "add_space_prefix", model == "llama")),
     )
 
 
+def _list(
+    reader: "gguf.GGUFReader", key: str, kind: type[T], default: tuple[T, ...] | None = None
+) -> tuple[T, ...]:
+    """A list of one kind. Raises ValueError."""
+    items = _value(reader, key, default)
+    if not isinstance(items, list | tuple) or any(type(item) is not kind for item in items):
+        raise ValueError(f"tokenizer.ggml.{key} is no list of {kind.__name__}")
+    return tuple(items)
+
+
+def _id(reader: "gguf.GGUFReader", key: str, default: int, n_vocab: int) -> int:
+    """A token, or -1 for none. Raises ValueError."""
+    token = _value(reader, f"{key}_token_id")
+    if token is None:
+        return default
+    if type(token) is not int or not -1 <= token < n_vocab:
+        raise ValueError(f"tokenizer.ggml.{key}_token_id is no token: {token!r:.40}")
+    return token
+
+
 def _value(reader: "gguf.GGUFReader", key: str, default: Any = None) -> Any:
-    field = reader.get_field(key)
+    field = reader.get_field(f"tokenizer.ggml.{key}")
     if field is None:
         return default
     value = field.contents()

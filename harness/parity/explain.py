@@ -1,17 +1,15 @@
 """`sampler-parity explain`: one case of a bundle, in words."""
 
-import io
 import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import yaml
 from numpy.typing import NDArray
 
-from sampler_parity.harness.bundle.artifacts import stage_file
+from sampler_parity.harness.bundle.artifacts import array_of, stage_file
 from sampler_parity.harness.bundle.bundle import Bundle, read
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.replay import replay
@@ -106,11 +104,10 @@ def _arrays(artifact: Path) -> dict[str, NDArray[Any]]:
             arrays = {name: _array(members, f"{name}.npy") for name in _ARRAYS}
     except (
         ValueError,
-        OverflowError,
-        MemoryError,
         KeyError,
         OSError,
         EOFError,
+        RuntimeError,  # encrypted, or packed in a way that is not known
         zipfile.BadZipFile,
         zlib.error,
     ) as error:
@@ -124,7 +121,7 @@ def _arrays(artifact: Path) -> dict[str, NDArray[Any]]:
 def _array(members: zipfile.ZipFile, name: str) -> NDArray[Any]:
     with members.open(name) as member:
         content = member.read(limits.ARRAYS)
-    array: NDArray[Any] = np.load(io.BytesIO(content), allow_pickle=False)
+    array = array_of(content)
     if array.ndim != 1 or array.dtype.kind not in "if":
         raise ValueError(f"{name} is {array.dtype}{list(array.shape)}")
     return array

@@ -1,8 +1,8 @@
 """What the reply to `skip_ratio` holds: what a token trie saves against a grammar, and its cost."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
 
 from sampler_parity.harness.strict import STRICT
 
@@ -104,7 +104,31 @@ class Measured(_Record):
     device: str
     tokens_sha256: str = ""
 
+    @model_validator(mode="after")
+    def _has_what_is_divided_by_and_looked_up(self) -> "Measured":
+        wanted = ("grammar_first", "trie") if self.mode == "strict-trie-ffi" else ("grammar_first",)
+        for way in wanted:
+            if way not in self.ways:
+                raise ValueError(f"ways has no {way}")
+        if not self.tokens_per_second_vs_grammar > 0:
+            raise ValueError("tokens_per_second_vs_grammar is not above 0")
+        if not self.own_us_per_step.grammar > 0:
+            raise ValueError("own_us_per_step.grammar is not above 0")
+        times = self.modelled.by_decode_ms
+        if times is not None and times.keys() != {f"{ms:g}" for ms in DECODE_MS}:
+            raise ValueError("modelled.by_decode_ms has other times")
+        return self
+
     @property
     def own_share(self) -> float:
         """The compacting trie's own cost of a step, of the grammar's."""
         return self.own_us_per_step.compacting / self.own_us_per_step.grammar
+
+
+def _of_a_trie(measured: Measured) -> Measured:
+    if measured.mode != "strict-trie-ffi":
+        raise ValueError(f"mode is {measured.mode}, asked was what a trie saves")
+    return measured
+
+
+OfTrie = Annotated[Measured, AfterValidator(_of_a_trie)]

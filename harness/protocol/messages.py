@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, FailFast, Field
 
-from sampler_parity.harness.protocol.measured import Measured
+from sampler_parity.harness.protocol.measured import OfTrie
 from sampler_parity.harness.strict import STRICT
 
 PROTOCOL_VERSION = 1
@@ -332,7 +332,7 @@ class SkipRatioRequest(Numbered):
 
 class SkipRatioReply(Numbered):
     ok: Literal[True] = True
-    measured: Measured
+    measured: OfTrie
 
 
 class ByeRequest(Numbered):

@@ -6,13 +6,16 @@ A token of the grammar takes one pass, a forced token of the trie none. A pass t
 tokens along is taken to cost as much as one that does not.
 """
 
+import math
+
 from sampler_parity.harness.protocol.measured import DECODE_MS, Measured, Modelled, Way
 
 
 def speed_up(way: Way, grammar: Way, decode_us: tuple[float, float]) -> float:
     """decode_us: of a forward pass of the way, and of the grammar. Sampling takes its mean."""
     ours = way.forward_passes_per_token * (decode_us[0] + (way.sampler_us_mean or 0.0))
-    return grammar.forward_passes_per_token * (decode_us[1] + (grammar.sampler_us_mean or 0)) / ours
+    theirs = grammar.forward_passes_per_token * (decode_us[1] + (grammar.sampler_us_mean or 0))
+    return theirs / ours if ours else math.inf
 
 
 def modelled(way: Way, grammar: Way) -> Modelled:

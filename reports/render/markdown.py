@@ -1,12 +1,8 @@
-"""Markdown of reports: tables, foreign text, and how long it may be for a pull request."""
+"""Markdown of reports: tables, and how long it may be for a pull request."""
 
 from collections.abc import Iterable
-from html import escape
-
-from sampler_parity.harness.foreign.printable import one_line
 
 MOST_CHARACTERS = 60_000  # GitHub takes 65,536
-_SPECIAL = {ord(c): f"&#{ord(c)};" for c in "\\`*_[]|~#@:\n"}
 
 
 def table(head: list[str], rows: list[list[str]]) -> list[str]:
@@ -22,12 +18,3 @@ def fitting(texts: Iterable[str]) -> str:
             return text
     cut = text[:MOST_CHARACTERS].rpartition("\n")[0]
     return f"{cut}\n\nCut here: see the HTML report.\n"
-
-
-def safe(text: str, limit: int = 200) -> str:
-    """Foreign text on one line, so that nothing in it is Markdown, HTML or a mention."""
-    return escape(one_line(text, limit), quote=False).translate(_SPECIAL)
-
-
-def code(text: str, limit: int = 200) -> str:
-    return f"<code>{safe(text, limit)}</code>"

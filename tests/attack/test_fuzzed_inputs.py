@@ -1,81 +1,108 @@
-"""Each parser on random input: it takes it, or refuses it in one line."""
+"""Each parser on inputs made wrong by chance: it takes them, or refuses them in one line.
 
-import contextlib
+A few of each here; `make fuzz-inputs` has a hundred thousand.
+"""
+
+import os
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from sampler_parity.harness.backends.registry import command_of
-from sampler_parity.harness.bundle.bundle import read
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.gate.policy import read_policy
-from sampler_parity.harness.parity.explanations import read_explanations
-from sampler_parity.harness.suite.file import expand
-from sampler_parity.reference import ChainError
-from sampler_parity.reference.grammar import parse
+from tests.attack.fuzzing import trial
+from tests.attack.fuzzing.__main__ import fuzz, numbers_of
+from tests.attack.fuzzing.table import Fuzzed, inputs
+from tests.attack.fuzzing.trial import REFUSED, TAKEN, made, outcome
+from tests.attack.fuzzing.ways import flip
 
-_WORDS = st.sampled_from(
+ROWS = inputs()
+SEED = 20261122
+COUNTS = numbers_of(ROWS, 3_000)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_wrong_input_is_taken_or_refused_in_one_line(tmp_path: Path, name: str) -> None:
+    row, path = ROWS[name], tmp_path / ROWS[name].file
+    samples = row.prepare(tmp_path)
+    path.write_bytes(samples[0])
+    assert outcome(row, path) == TAKEN  # else nothing but refusals would be tried
+    for number in range(COUNTS[name]):
+        path.write_bytes(made(row, samples, SEED, number))
+        said = outcome(row, path)
+        replay = f"python -m tests.attack.fuzzing replay {name!r} {SEED} {number}"
+        assert said in (TAKEN, REFUSED), f"{said}\n{replay}"
+
+
+def test_every_number_has_its_input_again() -> None:
+    row = ROWS["policy"]
+    samples = row.prepare(Path())
+    first = [made(row, samples, 1, number) for number in range(50)]
+    assert first == [made(row, samples, 1, number) for number in range(50)]
+    assert len(set(first)) > 40
+    assert made(row, samples, 2, 0) != first[0]
+
+
+def _row(read: Callable[[Path], object], name: str = "planted") -> Fuzzed:
+    return Fuzzed(name, "x", lambda _: [b"abcdefgh"], read, (flip,))
+
+
+class _TwoLinesError(InputError):
+    def __str__(self) -> str:
+        return "a.toml: wrong\nin two lines"
+
+
+def _fails(error: Exception) -> Callable[[Path], None]:
+    def read(_path: Path) -> None:
+        raise error
+
+    return read
+
+
+@pytest.mark.parametrize(
+    ("read", "said"),
     [
-        *("[[case]]", "[[matrix]]", "[[parity]]", "[[explanation]]", 'id = "a"', 'name = "x"', "9"),
-        *(
-            "schema_version = 1",
-            "steps = ",
-            "chain = [",
-            "{greedy = {}}",
-            "]",
-            '"',
-            "\n",
-            "= ",
-            "{",
-        ),
-        *("}", "[", "-1", "nan", "\0", '"kind":', '"case"', ",", ":", "root ::= ", '"a"', "*", "("),
-        *(")", "@", "llama.cpp", "reference", "mutant/", "slow/", "="),
-    ]
+        (_fails(KeyError("place")), "KeyError: 'place'"),
+        (_fails(RecursionError("deep")), "RecursionError: deep"),
+        (_fails(_TwoLinesError("a", "b")), "its refusal is no line"),
+        (lambda _: time.sleep(9), "not read within 0.05 s or six times as long of waiting"),
+        (lambda _: [sum(range(9_999)) for _ in range(9_999)], "not read within 0.05 s of work"),
+    ],
+    ids=["a traceback", "too deep", "two lines", "a wait", "much work"],
 )
-TEXTS = st.lists(_WORDS | st.text(max_size=3), max_size=25).map("".join)
-
-
-def _grammar(path: Path) -> None:
-    with contextlib.suppress(ChainError):
-        parse(path.read_bytes())
-
-
-def _bundle(path: Path) -> None:
-    (path.parent / "run.json").write_bytes(path.read_bytes())
-    (path.parent / "results.jsonl").write_bytes(path.read_bytes())
-    read(path.parent)
-
-
-PARSERS: dict[str, Callable[[Path], object]] = {
-    "suite": lambda path: expand(path, "quick"),
-    "policy": read_policy,
-    "explanations": read_explanations,
-    "bundle": _bundle,
-    "grammar": _grammar,
-    "name of a backend": lambda path: command_of(path.read_bytes().decode(errors="replace")),
-}
-
-
-@pytest.mark.parametrize("reads", PARSERS.values(), ids=PARSERS)
-def test_random_input_is_taken_or_refused_in_one_line(
-    tmp_path_factory: pytest.TempPathFactory, reads: Callable[[Path], object]
+def test_a_planted_fault_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, read: Callable[[Path], object], said: str
 ) -> None:
-    path = tmp_path_factory.mktemp("fuzzed") / "input.toml"
+    monkeypatch.setattr(trial, "SECONDS", 0.05)
+    assert said in outcome(_row(read), tmp_path / "x")
 
-    @settings(max_examples=40, deadline=None)
-    @given(TEXTS | st.binary(max_size=40))
-    def fuzz(content: str | bytes) -> None:
-        if isinstance(content, str):
-            content = content.encode(errors="surrogatepass")
-        path.write_bytes(content)
-        said = ""
-        try:
-            reads(path)
-        except InputError as refusal:
-            said = str(refusal)
-        assert said.isprintable()
 
-    fuzz()
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_the_long_run_tells_seed_and_number_and_keeps_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trial, "GROWTH", 64 << 20)
+
+    def read(path: Path) -> None:
+        content = path.read_bytes()
+        if not content.isascii():  # ends the process: nothing can be said from within
+            os._exit(3)
+        if content[0] != ord("a"):
+            bytearray(b"x") * (96 << 20)
+        if content[1] != ord("b"):
+            raise ValueError("wrong")
+
+    rows = {"good": _row(lambda _: 0, "good"), "bad": _row(read, "bad")}
+    lines = list(fuzz(rows, 100, 7, tmp_path / "kept"))
+    text = "\n".join(lines)
+    assert lines[0].split()[:5] == ["good", "50", "inputs", "50", "taken"]
+    assert lines[-1].startswith("FAILED: 100 inputs, seed 7, ")
+    assert "its process ended: 3" in text
+    assert "took 9" in text
+    assert "  replay: python -m tests.attack.fuzzing replay 'bad' 7 " in text
+    kept = list((tmp_path / "kept").iterdir())
+    assert len(kept) == 3
+    for path in kept:
+        assert path.read_bytes() == made(rows["bad"], [b"abcdefgh"], 7, int(path.suffix[1:]))
+        assert str(path) in text

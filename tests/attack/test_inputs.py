@@ -10,10 +10,14 @@ import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.foreign import limits
+from sampler_parity.harness.inputs.vocabularies import read_vocab
+from tests.attack.fuzzing.models import write_gguf
 from tests.support.command_line import cli, refused
 from tests.support.report_bundles import case, diverged, run_info, write_bundle
 
@@ -190,11 +194,32 @@ def _lie(path: Path) -> None:
             members.writestr(f"{name}.npy", content)
 
 
+def _packed(header: bytes, compression: int = 0) -> Callable[[Path], None]:
+    """An archive whose arrays begin so. compression: stated, whatever it was packed with."""
+
+    def write(path: Path) -> None:
+        with zipfile.ZipFile(path, "w") as members:
+            for name in ("ids", "logits", "p", "got_ids", "got_logits", "got_p"):
+                content = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header
+                members.writestr(f"{name}.npy", content)
+        if compression:
+            packed = path.read_bytes()
+            for mark, at in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+                first = packed.index(mark) + at
+                packed = packed[:first] + bytes([compression]) + packed[first + 1 :]
+            path.write_bytes(packed)
+
+    return write
+
+
 ARRAYS: dict[str, Callable[[Path], object]] = {
     "garbage": lambda path: path.write_bytes(b"garbage"),
     "a pickle": lambda path: path.write_bytes(b"\x80\x04N."),
     "a bomb": _bomb,
     "a lie": _lie,
+    "an open header": _packed(b"{'descr': ("),
+    "an archive in it": _packed(b"PK\x03\x04"),
+    "a packing of nobody's": _packed(b"x", compression=99),
     "a pipe": os.mkfifo,
     "a device": lambda path: path.symlink_to("/dev/zero"),
 }
@@ -208,6 +233,35 @@ def test_hostile_arrays_are_refused_in_one_line(
     bundle = _bundle(tmp_path / "b")
     write(bundle / "artifacts" / "greedy_x.a.npz")
     assert "greedy_x.a.npz" in _in_time(["explain", bundle, "greedy/x"])
+
+
+VOCABULARIES: dict[str, tuple[dict[str, Any], str]] = {
+    "no tokens": ({"tokens": None}, "tokens is no list of str"),
+    "no merges, but a number": ({"merges": 7}, "merges is no list of str"),
+    "a type too few": ({"token_type": [1]}, "texts, types and scores: 2, 1 and 0"),
+    "a number for an end": ({"eos_token_id": 1 << 31}, "eos_token_id is no token"),
+    "a text for an end": ({"eos_token_id": "a"}, "eos_token_id is no token"),
+    "a byte by no name": ({"token_type": [1, 6]}, "a token for a byte is <0x0A>"),
+    "no scores": ({"model": "llama"}, "scores is no list of float"),
+}
+
+
+@pytest.mark.parametrize(("change", "said"), VOCABULARIES.values(), ids=VOCABULARIES)
+def test_a_hostile_vocabulary_is_refused_in_one_line(
+    tmp_path: Path, change: dict[str, Any], said: str
+) -> None:
+    facts = {
+        "model": "gpt2",
+        "tokens": ["a", "b"],
+        "token_type": [1, 1],
+        "eos_token_id": 1,
+    } | change
+    facts = {f"tokenizer.ggml.{key}": fact for key, fact in facts.items() if fact is not None}
+    write_gguf(tmp_path / "v.gguf", "llama", facts, {})
+    with pytest.raises(InputError) as refused:
+        read_vocab(tmp_path / "v.gguf")
+    assert str(refused.value).startswith(f"{tmp_path}/v.gguf: not a readable vocabulary: ")
+    assert said in str(refused.value)
 
 
 @pytest.mark.parametrize(

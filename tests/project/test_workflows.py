@@ -199,7 +199,8 @@ def test_every_job_ends_in_time_and_checks_out_without_credentials() -> None:
 
 def test_bundles_and_report_are_uploaded_after_failures_too() -> None:
     uploads = [s for s in steps() if s.get("uses", "").startswith("actions/upload-artifact@")]
-    assert [step["with"]["path"] for step in uploads] == ["bundles/", "bundles/fuzz-*/", "report/"]
+    paths = [step["with"]["path"] for step in uploads]
+    assert paths == ["bundles/", "bundles/fuzzed/", "bundles/fuzz-*/", "report/"]
     assert {step["if"] for step in uploads} == {"${{ !cancelled() }}"}
     assert read("parity.yml")["jobs"]["report"]["if"] == "${{ !cancelled() }}"
 

@@ -156,14 +156,6 @@ def test_result_of_a_backend_that_run_json_lacks_is_refused(tmp_path: Path) -> N
         section(bundle)
 
 
-def test_result_without_a_required_verdict_is_refused(tmp_path: Path) -> None:
-    bundle = bundle_of(
-        tmp_path / "x", run_info("native"), [case("a", {"native": got()}, required={})]
-    )
-    with pytest.raises(InputError, match="case a: backend native has no required verdict"):
-        section(bundle)
-
-
 def test_one_failing_bundle_makes_the_report_fail(tmp_path: Path) -> None:
     good = bundle_of(tmp_path / "good", run_info("native"), [case("a", {"native": got()})])
     bad = bundle_of(tmp_path / "bad", run_info("native"), [case("a", {"native": diverged()})])

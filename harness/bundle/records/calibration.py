@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, model_validator
 
 from sampler_parity.harness.strict import STRICT
 
@@ -19,6 +19,12 @@ class Curve(_Record):
     draws: list[int]
     caught: list[int]
     runs: int
+
+    @model_validator(mode="after")
+    def _is_a_curve(self) -> "Curve":
+        if len(self.draws) != len(self.caught) or self.runs < 1:
+            raise ValueError("as many of caught as of draws, and a run at least")
+        return self
 
 
 class Claim(_Record):
@@ -37,6 +43,12 @@ class PeerRow(_Record):
     passed: dict[str, int]
     runs: dict[str, int]
 
+    @model_validator(mode="after")
+    def _one_of_each(self) -> "PeerRow":
+        if not self.tv.keys() == self.passed.keys() == self.runs.keys():
+            raise ValueError("tv, passed and runs are not of the same rules")
+        return self
+
 
 class CalibrationResult(_Record):
     """What `sampler-parity calibrate` measured: null runs, power curves, peers' rules."""
@@ -49,3 +61,9 @@ class CalibrationResult(_Record):
     curves: dict[str, list[Curve]]
     peers: list[PeerRow]
     wall_s: float
+
+    @model_validator(mode="after")
+    def _of_the_same_rules(self) -> "CalibrationResult":
+        if any(row.passed.keys() != self.peers[0].passed.keys() for row in self.peers):
+            raise ValueError("peers are not of the same rules")
+        return self

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel
+from pydantic import AfterValidator, BaseModel, model_validator
 
 from sampler_parity.harness.foreign.data import shallow
 from sampler_parity.harness.strict import STRICT
@@ -70,6 +70,12 @@ class CaseResult(_Record):
     backends: dict[str, BackendResult]
     required: dict[str, list[Verdict]]
     counterexample: Shallow | None = None
+
+    @model_validator(mode="after")
+    def _something_is_required_of_each(self) -> "CaseResult":
+        if unruled := self.backends.keys() - self.required.keys():
+            raise ValueError(f"backend {min(unruled)} has no required verdict")
+        return self
 
     def met(self, backend: str) -> bool:
         """Whether this backend met what the case requires. A case without a step is not met."""

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, model_validator
 
 from sampler_parity.harness.strict import STRICT
 
@@ -42,3 +42,9 @@ class DecodeResult(_Record):
     first: str
     kept: bool
     backends: dict[str, LogitsFigures]
+
+    @model_validator(mode="after")
+    def _has_the_first(self) -> "DecodeResult":
+        if self.first not in self.backends:
+            raise ValueError(f"first is {self.first!r}, of which there are no logits")
+        return self

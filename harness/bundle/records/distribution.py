@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, model_validator
 
 from sampler_parity.harness.strict import STRICT
 
@@ -54,3 +54,9 @@ class DistributionResult(_Record):
     refusal: str = ""
     backends: dict[str, CellOnBackend]
     required: dict[str, list[Decision]]
+
+    @model_validator(mode="after")
+    def _something_is_required_of_each(self) -> "DistributionResult":
+        if unruled := self.backends.keys() - self.required.keys():
+            raise ValueError(f"backend {min(unruled)} has no required decision")
+        return self

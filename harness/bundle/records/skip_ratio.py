@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from sampler_parity.harness.protocol.measured import Measured
+from sampler_parity.harness.protocol.measured import OfTrie
 from sampler_parity.harness.strict import STRICT
 
 
@@ -45,7 +45,7 @@ class SkipRatioResult(_Record):
     seed: int
     verdict: Literal["measured", "unsupported", "rejected", "crashed", "timeout"]
     detail: str = ""
-    measured: Measured | None = None
+    measured: OfTrie | None = None
     checks: list[Check] = []
     wall_s: float = 0.0
 

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, model_validator
 
 from sampler_parity.harness.strict import STRICT
 
@@ -24,6 +24,13 @@ class DetectionCurve(_Record):
     inconclusive: list[int]
     off_one: list[int]
     trials: int
+
+    @model_validator(mode="after")
+    def _is_a_curve(self) -> "DetectionCurve":
+        columns = (self.seconds, self.slower, self.faster, self.inconclusive, self.off_one)
+        if any(len(column) != len(self.rounds) for column in columns) or self.trials < 1:
+            raise ValueError("as many of each as of rounds, and a trial at least")
+        return self
 
 
 class TimingCheckResult(_Record):

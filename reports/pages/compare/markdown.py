@@ -1,5 +1,6 @@
 """The comparison as Markdown."""
 
+from sampler_parity.harness.foreign.markup import code
 from sampler_parity.reports.pages.compare.model import Comparison
 from sampler_parity.reports.pages.compare.words import (
     cell,
@@ -10,7 +11,7 @@ from sampler_parity.reports.pages.compare.words import (
     ratio,
     value,
 )
-from sampler_parity.reports.render.markdown import code, fitting, table
+from sampler_parity.reports.render.markdown import fitting, table
 from sampler_parity.reports.render.words import figure
 
 

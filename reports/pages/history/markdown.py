@@ -1,8 +1,9 @@
 """The history page as Markdown."""
 
+from sampler_parity.harness.foreign.markup import code, safe
 from sampler_parity.reports.pages.history.model import History
 from sampler_parity.reports.pages.history.words import counts, value
-from sampler_parity.reports.render.markdown import code, fitting, table
+from sampler_parity.reports.render.markdown import fitting, table
 
 
 def markdown(report: History) -> str:
@@ -12,7 +13,7 @@ def markdown(report: History) -> str:
 def _lines(report: History, recent: int, rows: int) -> list[str]:
     runs = [
         [
-            run.started,
+            safe(run.started),
             code(run.name),
             f"{run.met:,}/{run.cases:,}",
             f"{run.tests_met:,}/{run.tests:,}",
@@ -24,7 +25,7 @@ def _lines(report: History, recent: int, rows: int) -> list[str]:
     ]
     head = ["started", "bundle", "cases as required", "tests as required", "version", "processor"]
     lines = [f"# History of {len(report.runs):,} runs", "", *table([*head, "SHA-256"], runs), ""]
-    days = [run.started[:10] for run in report.runs[-recent:]]
+    days = [safe(run.started[:10]) for run in report.runs[-recent:]]
     samplers = [
         [code(row.backend), code(row.sampler), *map(counts, row.runs[-recent:])]
         for row in report.samplers[:rows]

@@ -1,8 +1,9 @@
 """index.html as Markdown."""
 
+from sampler_parity.harness.foreign.markup import code, safe
 from sampler_parity.reports.pages.index.model import Index
 from sampler_parity.reports.pages.index.words import counted
-from sampler_parity.reports.render.markdown import code, fitting, safe, table
+from sampler_parity.reports.render.markdown import fitting, table
 
 
 def markdown(index: Index) -> str:

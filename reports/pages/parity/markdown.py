@@ -1,6 +1,7 @@
 """The parity page as Markdown, short enough for a comment on a pull request."""
 
 from sampler_parity.harness.bundle.records.calibration import CalibrationResult
+from sampler_parity.harness.foreign.markup import code, safe
 from sampler_parity.reports.pages.parity.distribution import interval
 from sampler_parity.reports.pages.parity.distribution_model import Distribution
 from sampler_parity.reports.pages.parity.html import counts
@@ -18,7 +19,7 @@ from sampler_parity.reports.pages.parity.model import (
     Timing,
 )
 from sampler_parity.reports.pages.parity.words import place, side_by_side
-from sampler_parity.reports.render.markdown import code, fitting, safe, table
+from sampler_parity.reports.render.markdown import fitting, table
 from sampler_parity.reports.render.words import duration, figure, short
 
 SHOWN = 20
@@ -242,7 +243,10 @@ def _distribution(part: Distribution, shown: int) -> list[str]:
     if rows:
         lines += [f"Error budget of the run: {part.budget:.0e}.", "", *table(head, rows), ""]
     if part.calibration is not None and shown:
-        claims = [[c.text, c.seen, "yes" if c.met else "**NO**"] for c in part.calibration.claims]
+        claims = [
+            [safe(c.text), safe(c.seen), "yes" if c.met else "**NO**"]
+            for c in part.calibration.claims
+        ]
         lines += [*table(["calibration", "seen", "met"], claims), ""]
         lines += _peers(part.calibration)
     return lines
@@ -253,12 +257,12 @@ def _peers(calibration: CalibrationResult) -> list[str]:
     rules = list(calibration.peers[0].passed) if calibration.peers else []
     rows = [
         [
-            row.fault,
+            safe(row.fault),
             *(f"{row.passed[r]:,}/{row.runs[r]:,} ({short(row.tv[r])})" for r in rules),
         ]
         for row in calibration.peers
     ]
-    return table(["let through", *rules], rows) if rows else []
+    return table(["let through", *map(safe, rules)], rows) if rows else []
 
 
 def _speed(timings: list[Timing], shown: int) -> list[str]:

@@ -6,8 +6,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 from sampler_parity.harness.bundle.records.calibration import Curve
+from sampler_parity.harness.foreign.printable import one_line
 from sampler_parity.reports.render.chart import INK, picture, plain
 
+PANELS = 8  # of a picture; a calibration has 5
 _COLOURS = ("#4488cc", "#cc6677", "#44aa77", "#bb8833", "#9966cc")
 
 
@@ -15,7 +17,8 @@ def power(curves: dict[str, list[Curve]], salt: str) -> str:
     """An <svg> element, or "" where there are no curves. salt keeps its ids apart from others'."""
     if not curves:
         return ""
-    return picture(lambda figure: _draw(figure, curves), (6.4, 2.1 * len(curves)), salt)
+    shown = dict(list(curves.items())[:PANELS])
+    return picture(lambda figure: _draw(figure, shown), (6.4, 2.1 * len(shown)), salt)
 
 
 def _draw(figure: "Figure", curves: dict[str, list[Curve]]) -> None:
@@ -26,8 +29,9 @@ def _draw(figure: "Figure", curves: dict[str, list[Curve]]) -> None:
         for curve in panel:
             shares = [caught / curve.runs for caught in curve.caught]
             colour = _COLOURS[faults.index(curve.fault) % len(_COLOURS)]
-            axes.plot(curve.draws, shares, "o-", color=colour, markersize=3, label=curve.fault)
-        axes.set_title(title, color=INK, loc="left", fontsize=9)
+            label = one_line(curve.fault, 24)
+            axes.plot(curve.draws, shares, "o-", color=colour, markersize=3, label=label)
+        axes.set_title(one_line(title, 60), color=INK, loc="left", fontsize=9)
         axes.set_xscale("log")
         axes.set_ylim(-0.05, 1.05)
         axes.set_ylabel("caught", color=INK)

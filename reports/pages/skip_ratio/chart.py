@@ -83,7 +83,8 @@ def _over_decode(figure: "Figure", rows: list[Row]) -> None:
     _axes(axes, "tokens/s over grammar first")
     axes.set_xlabel("ms of a forward pass", color=INK)
     axes.axhline(1, color=INK, linewidth=0.8, linestyle=":")
-    axes.legend(frameon=False, labelcolor=INK, fontsize=8)
+    if axes.get_legend_handles_labels()[1]:
+        axes.legend(frameon=False, labelcolor=INK, fontsize=8)
 
 
 def _vocab(row: Row) -> int:

@@ -8,6 +8,7 @@ from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.throughput import ThroughputResult
 from sampler_parity.harness.bundle.records.timing import TimingResult
+from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
 from sampler_parity.harness.foreign.printable import visible
 from sampler_parity.harness.timing.notices import notices
 from sampler_parity.harness.timing.slopes import Slope, slopes
@@ -44,6 +45,9 @@ def _section(bundle: Bundle, effect: float) -> ThroughputSection:
         key=lambda t: _ORDER.index(t.suite) if t.suite in _ORDER else len(_ORDER),
     )
     wide = [ThroughputResult.model_validate(visible(t.model_dump())) for t in bundle.throughputs]
+    checks = (
+        TimingCheckResult.model_validate(visible(c.model_dump())) for c in bundle.timing_checks
+    )
     rows = [row for result in timings for row in _rows(result, effect)]
     widths = [row for result in wide for row in width_rows(result, effect)]
     busy = any(notice.kind == "busy" for t in timings for notice in notices(t))
@@ -56,7 +60,7 @@ def _section(bundle: Bundle, effect: float) -> ThroughputSection:
         widths=widths,
         claims=claims(rows, widths, busy),
         remarks=_remarks(timings, wide),
-        check=next(iter(bundle.timing_checks), None),
+        check=next(iter(checks), None),
     )
 
 

@@ -1,5 +1,6 @@
 """The throughput page as Markdown."""
 
+from sampler_parity.harness.foreign.markup import code, safe
 from sampler_parity.reports.pages.throughput.model import (
     ThroughputReport,
     ThroughputSection,
@@ -14,7 +15,7 @@ from sampler_parity.reports.pages.throughput.words import (
     slope_words,
     verdict,
 )
-from sampler_parity.reports.render.markdown import code, fitting, safe, table
+from sampler_parity.reports.render.markdown import fitting, table
 from sampler_parity.reports.render.words import duration
 
 SHOWN = 40  # rows of a table

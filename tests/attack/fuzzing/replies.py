@@ -1,0 +1,167 @@
+"""Replies of adapters, for each request: what is no reply is `crashed`, whatever it says."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import BaseModel
+
+from sampler_parity.harness.bundle.bundle import Result
+from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records.skip_ratio import SkipRatioResult
+from sampler_parity.harness.foreign.data import json_of
+from sampler_parity.harness.parity.execute import execute
+from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.interface import BackendFailure
+from sampler_parity.harness.protocol.pipes import Deadline
+from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.suite.case import Case
+from tests.attack.fuzzing.table import Fuzzed
+from tests.attack.fuzzing.ways import JSON
+from tests.support.skip_ratios import measured, result
+
+V = 4
+_ROW = np.arange(V, dtype=np.float32)
+_CHAIN: p.ChainSpec = [{"top_k": {"k": 2}}]
+_SETTING = ask.Setting(_CHAIN, V)
+_CLAIMS = ["run", "draws", "time", "decode", "generate", "throughput", "skip_ratio", "devices"]
+_CLAIMS += ["capture", "numbers"]
+_GREETING = {"ok": True, "name": "said", "version": "1", "capabilities": _CLAIMS}
+_GREETING |= {"samplers": ["top_k"], "uncallable": {"dry": "no vocabulary"}}
+_CASE = {
+    "id": "a",
+    "description": "d",
+    "why": "w",
+    "chain": _CHAIN,
+    "logits": {"values": [0.0, 1.0, 2.0, 3.0]},
+}
+
+
+@dataclass
+class Said(BackendProcess):
+    """A backend that was greeted, and whose reply to anything is this line."""
+
+    line: bytes = b""
+    greets: bool = field(default=False)
+
+    def _start(self) -> None:
+        self._kill()
+        self._first = self.asked + 2
+        self._hello = p.HelloReply.model_validate(_GREETING)
+        if self.greets:
+            self._hello = None
+            self._hello = self._exchange(p.HelloRequest(scratch=""), p.HelloReply, 60.0)
+
+    def _kill(self) -> None:
+        self._hello = None
+
+    def settle(self, timeout_s: float = 0) -> None:
+        self.late.clear()
+
+    def _send(self, line: bytes, deadline: Deadline) -> None:
+        """Nobody reads it."""
+
+    def _read_line(self, deadline: Deadline, limit: int) -> bytes:
+        if len(self.line) > limit:
+            raise self.violation("too long")
+        self.scratch.write(0, np.ones(4 * V, np.float32))
+        number = b'"number":%d' % self.asked
+        return self.line.replace(b'"number":0', number).replace(b'"number": 0', number)
+
+
+@cache
+def _said() -> Said:
+    return Said("said", ["true"])
+
+
+def _generate(said: Said) -> None:
+    request = p.GenerateRequest(model="m", n_vocab=V, chain=_CHAIN, prompt=[1], n_tokens=2, out=0)
+    ask.generate(said, request)
+
+
+def _capture(said: Said) -> None:
+    ask.capture(
+        said,
+        p.CaptureRequest(
+            model="m", n_vocab=V, tokens=[1, 2], positions=[1], n_context=2, threads=1, out=0
+        ),
+    )
+
+
+def _throughput(said: Said) -> None:
+    request = p.ThroughputRequest(
+        model="m", n_vocab=V, chain=_CHAIN, prompt=[1], n_tokens=2, sequences=3
+    )
+    ask.throughput(said, request)
+
+
+def _recorded(record: BaseModel, kind: type[Result]) -> None:
+    """What is written into a bundle can be read from it."""
+    kind.model_validate(json_of(p.to_line(record)))
+
+
+def _run(said: Said) -> None:
+    _recorded(execute(Case.model_validate(_CASE), [said]), CaseResult)
+
+
+def _draws(said: Said) -> None:
+    ask.draws(said, _SETTING, _ROW, 3)
+
+
+def _skip_ratio(said: Said) -> None:
+    request = p.SkipRatioRequest(
+        model="m", leaves=["a"] * 30, prompts=["b"], rounds=8, seed=0, delay_ms=0
+    )
+    _recorded(result(ask.skip_ratio(said, request, 60.0)), SkipRatioResult)
+
+
+def _hello(said: Said) -> None:
+    said.greets = True
+    try:
+        said.hello()
+    finally:
+        said.greets = False
+        said._kill()
+
+
+_OK = {"ok": True, "number": 0}
+_STAGE = {"at": 64, "n": 2, "sorted": True, "selected": -1}
+_REPLIES: dict[str, tuple[dict[str, Any], Callable[[Said], object]]] = {
+    "hello": (_GREETING, _hello),
+    "run": ({"tokens": [None], "stages": [[_STAGE]], "ns": 5}, _run),
+    "draws": ({"ns": 5}, _draws),
+    "time": ({"ns": [5, 6], "setup_ns": [1, 1]}, lambda b: ask.time(b, _SETTING, _ROW, 2)),
+    "decode": ({}, lambda b: ask.decode(b, "m", V, [1, 2])),
+    "tokenize": (
+        {"tokens": [[1, 2], []], "n_vocab": V, "n_context": 9},
+        lambda b: ask.tokenize(b, "m", ["a", "b"]),
+    ),
+    "capture": ({}, _capture),
+    "devices": ({"devices": [{"name": "cpu", "runs": True, "about": "x"}]}, ask.devices),
+    "generate": ({"tokens": [1, 2], "ns": 5, "in_graph": 0, "handed_back": []}, _generate),
+    "throughput": (
+        {"prompt_ns": 3, "sample_ns": [1, 2], "decode_ns": [3, 4], "in_graph": 0},
+        _throughput,
+    ),
+    "skip_ratio": ({"measured": json.loads(p.to_line(measured()))}, _skip_ratio),
+}
+
+
+def _row(name: str, reply: dict[str, Any], asks: Callable[[Said], object]) -> Fuzzed:
+    refusal = {"ok": False, "kind": "rejected", "message": "no", "number": 0}
+    samples = [json.dumps(said).encode() for said in (_OK | reply, _OK | reply, refusal)]
+
+    def read(path: Path) -> None:
+        said = _said()
+        said.line = path.read_bytes().partition(b"\n")[0]
+        asks(said)
+
+    return Fuzzed(f"reply to {name}", "reply", lambda _: samples, read, JSON, 40, (BackendFailure,))
+
+
+INPUTS = [_row(name, reply, asks) for name, (reply, asks) in _REPLIES.items()]
