@@ -2,18 +2,25 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+from studies.first_case import SUITE
 
 
 @pytest.mark.parametrize(
     ("module", "unwanted"),
     [
-        ("sampler_parity.reference", ["numba", "scipy"]),
+        ("sampler_parity.reference", ["numba", "scipy", "numpy", "sampler_parity.reference.chain"]),
+        ("sampler_parity.reference.registry", ["numba", "scipy"]),
         ("sampler_parity.harness.backends.null", ["numba", "scipy.stats", "gguf"]),
         (
-            "sampler_parity.harness.backends.llama_cpp.worker",
-            ["numba", "scipy.stats", "matplotlib", "sampler_parity.harness.bundle"],
+            "sampler_parity.harness.trie.llama_cpp",  # the worker of llama.cpp
+            [
+                *("numba", "scipy", "numpy.random", "matplotlib", "rich", "typer"),
+                *("sampler_parity.harness.bundle", "sampler_parity.reference.registry"),
+            ],
         ),
         (
             "sampler_parity.harness.run.cases",
@@ -57,3 +64,41 @@ def test_start_up_numba_loads_no_linear_algebra_and_still_has_it() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["True False", "True"]
+
+
+# It says what a run has loaded: its process when a case is in the bundle, and the one that judges.
+RUN = """
+import contextlib, sys
+from sampler_parity.harness.cli import app, run
+
+def say(process):
+    print(process, *sys.modules, file=sys.stderr)
+
+@contextlib.contextmanager
+def watched():
+    yield
+    from sampler_parity.harness.bundle.writer import BundleWriter
+    from sampler_parity.harness.run import cases
+    execute, append = cases.execute, BundleWriter.append
+    cases.execute = lambda *arguments: (execute(*arguments), say("judge"))[0]
+    BundleWriter.append = lambda *arguments: (append(*arguments), say("run"))[0]
+
+run.left_alone = watched
+app.main()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere what judges is no copy of the run")
+@pytest.mark.slow
+def test_a_run_loads_what_its_first_case_needs(tmp_path: Path) -> None:
+    (tmp_path / "one.toml").write_text(SUITE)
+    command = ["run", str(tmp_path / "one.toml"), "-b", "llama.cpp", "-o", str(tmp_path / "b")]
+    done = subprocess.run([sys.executable, "-c", RUN, *command], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    lines = (line.split() for line in done.stderr.splitlines())
+    loaded = {process: set(modules) for process, *modules in lines}
+    assert loaded.keys() == {"run", "judge"}
+    never = {"rich", "matplotlib", "hypothesis", "gguf", "scipy.stats", "scipy.special", "dask"}
+    never |= {"sampler_parity.reports", "sampler_parity.harness.mutants"}
+    assert never.isdisjoint(loaded["run"] | loaded["judge"])
+    assert "numba" in loaded["judge"] - loaded["run"]  # of the two, the one that needs it
