@@ -9,6 +9,9 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 
 class Compiled:
     """A function; `compile` makes machine code of it."""
@@ -68,3 +71,23 @@ def load_numba() -> None:
     finally:
         del sys.modules["scipy.linalg"]
     arraymath._HAVE_BLAS = True
+    _know_plain_arrays()
+
+
+def _know_plain_arrays() -> None:
+    """Numba asks of each new type of array if it is a masked one, and NumPy then loads numpy.ma:
+    a tenth of the time to the first result. Of a plain array of numbers it need not ask."""
+    from numba import types
+    from numba.extending import typeof_impl
+    from numba.np.numpy_support import from_dtype, map_layout
+
+    asking = typeof_impl.dispatch(np.ndarray)
+    plain = frozenset(map(np.dtype, "?bBhHiIlLqQfd"))
+
+    def type_of(array: NDArray[Any], context: Any) -> Any:
+        if type(array) is not np.ndarray or array.dtype not in plain:
+            return asking(array, context)
+        readonly = not array.flags.writeable
+        return types.Array(from_dtype(array.dtype), array.ndim, map_layout(array), readonly)
+
+    typeof_impl.register(np.ndarray, type_of)

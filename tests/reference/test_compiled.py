@@ -1,0 +1,58 @@
+"""reference/compiled.py: Numba is told what it would find out, and nothing else."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from sampler_parity.reference import floats
+
+
+class Other(np.ndarray[Any, Any]):
+    """What Numba types by itself."""
+
+
+def _read_only(array: NDArray[Any]) -> NDArray[Any]:
+    array.flags.writeable = False
+    return array
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.zeros(3, np.float32),
+        np.zeros(0, np.uint8),
+        np.zeros((3, 4), order="F"),
+        np.zeros((3, 4))[:, ::2],
+        np.zeros((2, 3, 4), np.int64),
+        np.zeros((), np.int32),
+        np.zeros(3, np.bool_),
+        np.zeros(3, ">f4"),
+        np.zeros(3, np.longdouble),
+        np.zeros(3, np.float16),
+        np.frombuffer(b"abcdefghi", np.float64, 1, 1),
+        np.zeros(3, "U2"),
+        np.zeros(3, [("id", "i4"), ("logit", "f4")]),
+        _read_only(np.zeros(3)),
+    ],
+    ids=lambda array: f"{array.dtype}-{array.ndim}",
+)
+def test_a_plain_array_has_the_type_that_numba_gives_it(array: NDArray[Any]) -> None:
+    from numba import errors, typeof
+
+    floats.load_compiler()
+    try:
+        by_numba = typeof(array.view(Other))
+    except errors.NumbaError as refusal:
+        with pytest.raises(type(refusal)):
+            typeof(array)
+    else:
+        assert typeof(array) == by_numba
+
+
+def test_a_masked_array_is_refused_as_by_numba_itself() -> None:
+    from numba import errors
+
+    with pytest.raises(errors.NumbaTypeError, match="MaskedArray"):
+        floats._total(np.ma.zeros(3))
