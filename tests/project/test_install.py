@@ -134,3 +134,16 @@ def test_a_package_that_is_not_what_was_locked_is_refused(tmp_path: Path, tamper
     )
     assert (done.returncode != 0) == tampered, done.stderr
     assert ("DO NOT MATCH THE HASHES" in done.stderr) == tampered
+
+
+def test_what_is_installed_has_its_byte_code_also_where_python_writes_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    write_byte_code = script()["write_byte_code"]
+    monkeypatch.setitem(write_byte_code.__globals__, "ROOT", tmp_path)
+    for name in ("reference", "harness", "reports"):
+        (tmp_path / name / "room").mkdir(parents=True)
+        (tmp_path / name / "room" / "file.py").write_text("")
+    assert write_byte_code() == 0
+    assert len(list(tmp_path.glob("*/room/__pycache__/file.*.pyc"))) == 3
