@@ -1,5 +1,6 @@
 """What the bytes of a golden fixture may depend on beside its inputs, as it is on this machine."""
 
+import functools
 from dataclasses import dataclass
 from importlib.metadata import version
 
@@ -20,6 +21,7 @@ class Configuration:
     gguf: str
 
 
+@functools.cache  # it stays, and to ask llama.cpp starts a process
 def configuration() -> Configuration:
     """The configuration here. Raises InputError where llama.cpp does not run."""
     backend = registry.start("llama.cpp")
