@@ -7,6 +7,7 @@ from pathlib import Path
 from sampler_parity.harness.backends import names
 from sampler_parity.harness.backends.engines import ENGINES, WORKER_COMMAND
 from sampler_parity.harness.backends.llama_cpp import builds
+from sampler_parity.harness.backends.llama_cpp.build_files import digest_of
 from sampler_parity.harness.backends.llama_cpp.signatures import known_release, order
 from sampler_parity.harness.bundle.artifacts import stage_file
 from sampler_parity.harness.bundle.info import BackendInfo
@@ -151,7 +152,7 @@ def about(name: str, process: BackendProcess) -> BackendInfo:
         command=command,
         name=hello.name,
         version=hello.version,
-        build=hello.build,
+        build=f"{hello.build}, sha256 {digest_of(libraries)}" if libraries else hello.build,
         device=hello.device,
         capabilities=list(hello.capabilities),
         sandbox=process.sandbox,

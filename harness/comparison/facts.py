@@ -23,6 +23,7 @@ _BACKEND: dict[str, Callable[[BackendInfo], str]] = {
     "build": lambda info: info.build,
     "libraries": lambda info: ", ".join(f"{n} {d[:12]}" for n, d in sorted(info.libraries.items())),
     "device": lambda info: info.device,
+    "sandbox": lambda info: "in one" if info.sandbox else "",
     "judged by": lambda info: info.reference,
 }
 

@@ -10,7 +10,7 @@ import pytest
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.backends.llama_cpp import builds, recorded
-from sampler_parity.harness.backends.llama_cpp.build_files import digests
+from sampler_parity.harness.backends.llama_cpp.build_files import digest_of, digests
 from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
 from sampler_parity.harness.backends.llama_cpp.wheels import sha256_of
 from sampler_parity.harness.errors import InputError
@@ -121,9 +121,12 @@ def test_a_backend_is_described_with_what_it_loads(folder: Path) -> None:
     """And so two bundles whose builds differ in a library alone can be told apart."""
     before = registry.inspect("llama.cpp")
     assert before.libraries == digests(default_folder())
+    assert before.build.endswith(f", sha256 {digest_of(before.libraries)}")
     change(folder / "libggml-cpu.so.0")
     after = builds.libraries(str(folder))
-    assert {name for name in after if after[name] != before.libraries[name]} == {"libggml-cpu.so.0"}
+    changed = {name for name in before.libraries if after.get(name) != before.libraries[name]}
+    assert changed == {"libggml-cpu.so.0"}
+    assert digest_of(after) != digest_of(before.libraries)
 
 
 @pytest.mark.slow

@@ -103,15 +103,10 @@ def compiler_of(path: Path) -> str:
     return first[0].decode(errors="replace") if first else ""
 
 
-def digest_of(folder: Path) -> str:
-    """The start of the SHA-256 of libllama and the libraries that it links to. Raises InputError.
-
-    Not of the devices' libraries, which may have hundreds of megabytes.
-    """
-    digest = hashlib.sha256()
-    for path in (library_file(folder), *needed_libraries(folder)):
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()[:12]
+def digest_of(libraries: dict[str, str]) -> str:
+    """One for all of a build, from their digests by name: its start, for those who read it."""
+    lines = (f"{name} {digest}\n" for name, digest in sorted(libraries.items()))
+    return hashlib.sha256("".join(lines).encode()).hexdigest()[:12]
 
 
 def digests(folder: Path) -> dict[str, str]:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.backends.llama_cpp.build_files import compiler_of, digest_of
+from sampler_parity.harness.backends.llama_cpp.build_files import compiler_of
 from sampler_parity.harness.backends.llama_cpp.capture import capture, tokenize
 from sampler_parity.harness.backends.llama_cpp.decode import Model, decode, generate
 from sampler_parity.harness.backends.llama_cpp.libllama import (
@@ -135,12 +135,11 @@ class Worker:
 
     def hello(self) -> HelloReply:
         path = self.library.path
-        digest = digest_of(path.parent)
         why_not = self._why_not()
         return HelloReply(
             name="llama.cpp",
             version=self._version,
-            build=", ".join(filter(None, [path.name, compiler_of(path), f"sha256 {digest}"])),
+            build=", ".join(filter(None, [path.name, compiler_of(path)])),
             device=self._device(),
             capabilities=["run", "draws", "time", "whole_chain", *self._decodes()],
             samplers=sorted(s for s in SIGNATURES if self.library.has(s) and s not in why_not),
