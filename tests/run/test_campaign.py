@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -16,6 +16,7 @@ from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.run import campaign, cases
 from sampler_parity.harness.suite.blocks.campaign import LARGE, chunk
+from sampler_parity.harness.suite.case import Script
 from sampler_parity.harness.suite.file import expand
 from tests.support.command_line import cli, refused
 
@@ -72,7 +73,7 @@ def test_a_chunk_depends_on_seed_and_number_alone() -> None:
 
 def test_the_chunks_reach_state_scripts_hostile_logits_and_large_vocabularies() -> None:
     made = [case for number in range(13) for case in chunk(1, number)]
-    assert {case.script for case in made} == {"plain", "reset", "clone", "interleaved"}
+    assert {case.script for case in made} == set(get_args(Script))
     assert {case.detail for case in made} == {"stages", "token"}
     assert {case.logits.n for case in made} & set(LARGE)
     assert max(case.steps for case in made) > 256

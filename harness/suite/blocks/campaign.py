@@ -69,7 +69,7 @@ def _chains(name: str, start: int, **shape: Any) -> list[Case]:
         seed=start,
         max_stages=6,
         families=["normal", "ties", "masked", "wide", "huge", "tiny", "flat", "peaked", "equal"],
-        scripts=["plain", "reset", "clone", "interleaved"],
+        scripts=["plain", "reset", "clone", "interleaved", "turns"],
         history=History(length=40, alphabet=12),
         **ABOUT,
         **shape,
