@@ -38,19 +38,24 @@ def check_adapter(command: list[str]) -> Iterator[Check]:
     """Start the command and try each part of the protocol."""
     backend = BackendProcess("adapter", command, TIMEOUT_S)
     try:
-        try:
-            hello = backend.hello()
-        except BackendFailure as failure:
-            yield Check("hello", False, str(failure))
-            return
-        yield Check("hello", True, f"{hello.name} {hello.version}, samplers: {len(hello.samplers)}")
-        yield _known_samplers(hello)
-        yield from _run(backend, hello)
-        yield _refuses_unknown_sampler(backend)
-        yield _draws(backend, hello)
-        yield _time(backend, hello)
+        yield from check(backend)
     finally:
         backend.close()
+
+
+def check(backend: Backend) -> Iterator[Check]:
+    """Try each part of the protocol."""
+    try:
+        hello = backend.hello()
+    except BackendFailure as failure:
+        yield Check("hello", False, str(failure))
+        return
+    yield Check("hello", True, f"{hello.name} {hello.version}, samplers: {len(hello.samplers)}")
+    yield _known_samplers(hello)
+    yield from _run(backend, hello)
+    yield _refuses_unknown_sampler(backend)
+    yield _draws(backend, hello)
+    yield _time(backend, hello)
 
 
 def _known_samplers(hello: p.HelloReply) -> Check:
