@@ -1,7 +1,8 @@
 """Generation: real decoding against the reference, planted faults, and models that are refused."""
 
+import functools
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -32,6 +33,11 @@ QUICK = "-json-18.33"
 CHAINS = {"default", "greedy", "mirostat", "mirostat_v2", "adaptive_p", "dry_penalties_xtc"}
 
 
+@functools.cache
+def cases_of(profile: Literal["quick", "full"]) -> list[Case]:
+    return expand(SUITE, profile)
+
+
 def generated(case: Case, backend: Backend) -> tuple[p.GenerateReply, NDArray[np.float32]]:
     assert isinstance(case.logits, Decoded)
     done = ask.generate(backend, request_of(case, case.logits))
@@ -40,7 +46,7 @@ def generated(case: Case, backend: Backend) -> tuple[p.GenerateReply, NDArray[np
 
 @pytest.mark.slow
 def test_full_profile_generates_128_tokens_of_at_least_200_prompts_on_six_chains() -> None:
-    cases = [case for case in expand(SUITE, "full") if case.id.startswith(GOLDEN)]
+    cases = [case for case in cases_of("full") if case.id.startswith(GOLDEN)]
     prompts = {tuple(c.logits.prompt) for c in cases if isinstance(c.logits, Decoded)}
     assert len(prompts) == 216
     assert len(cases) == 216 * 6
@@ -49,16 +55,16 @@ def test_full_profile_generates_128_tokens_of_at_least_200_prompts_on_six_chains
 
 @pytest.mark.slow
 def test_quick_profile_generates_32_tokens_of_four_prompts_on_six_chains() -> None:
-    every = expand(SUITE, "quick")
+    every = cases_of("quick")
     cases = [case for case in every if case.id.startswith(GOLDEN)]
     assert len(cases) == 24
     assert {c.steps for c in cases} == {32}
-    assert {c.id for c in expand(SUITE, "full")} > {c.id for c in every}
+    assert {c.id for c in cases_of("full")} > {c.id for c in every}
 
 
 @pytest.mark.slow
 def test_every_prompt_draws_with_its_own_seed() -> None:
-    cases = [c for c in expand(SUITE, "full") if c.id.startswith(GOLDEN)]
+    cases = [c for c in cases_of("full") if c.id.startswith(GOLDEN)]
     seeds = [c.chain[-1]["dist"]["seed"] for c in cases if "dist" in c.samplers]
     assert len(set(seeds)) == 216
 
@@ -66,7 +72,7 @@ def test_every_prompt_draws_with_its_own_seed() -> None:
 def test_generation_of_the_golden_model_is_the_references_token_for_token(
     native: BackendProcess,
 ) -> None:
-    cases = [case for case in expand(SUITE, "quick") if case.id.endswith(QUICK)]
+    cases = [case for case in cases_of("quick") if case.id.endswith(QUICK)]
     results = [execute(case, [native]) for case in cases]
     assert [r.backends["llama.cpp"].verdict for r in results] == ["identical"] * 6
     assert [r.steps for r in results] == [32] * 6
@@ -138,7 +144,7 @@ def test_quick_suite_catches_a_fault_of_generation_on_the_chains_that_it_concern
     fault: type[NativeChain], chains: set[str], inside: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sampler_parity.harness.backends.llama_cpp.worker.NativeChain", fault)
-    cases = [case for case in expand(SUITE, "quick") if case.id.endswith(QUICK)]
+    cases = [case for case in cases_of("quick") if case.id.endswith(QUICK)]
     results = {c.id.removeprefix("generation/golden/"): result_of(c, inside()) for c in cases}
     diverged = {i.removesuffix(QUICK): r for i, r in results.items() if r.verdict == "diverged"}
     assert set(diverged) == chains, {i: r.step for i, r in diverged.items()}
