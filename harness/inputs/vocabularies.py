@@ -184,7 +184,7 @@ def read_vocab(path: Path) -> Vocab:
     try:
         return _vocab(path, BoundedReader(path))
     except (ValueError, OSError, LookupError, TypeError, OverflowError) as error:
-        raise InputError(path, f"not a readable vocabulary: {error}") from None
+        raise InputError(path, f"not a readable GGUF file: {error}") from None
 
 
 def _vocab(path: Path, reader: "gguf.GGUFReader") -> Vocab:

@@ -260,7 +260,7 @@ def test_a_hostile_vocabulary_is_refused_in_one_line(
     write_gguf(tmp_path / "v.gguf", "llama", facts, {})
     with pytest.raises(InputError) as refused:
         read_vocab(tmp_path / "v.gguf")
-    assert str(refused.value).startswith(f"{tmp_path}/v.gguf: not a readable vocabulary: ")
+    assert str(refused.value).startswith(f"{tmp_path}/v.gguf: not a readable GGUF file: ")
     assert said in str(refused.value)
 
 
