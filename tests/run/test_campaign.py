@@ -16,10 +16,12 @@ from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.run import campaign, cases
 from sampler_parity.harness.suite.blocks.campaign import LARGE, chunk
+from sampler_parity.harness.suite.blocks.ladder import of_newest
 from sampler_parity.harness.suite.case import Script
 from sampler_parity.harness.suite.file import expand
 from tests.support.command_line import cli, refused
 
+OF_GRAMMARS = {"grammar", "grammar_lazy_patterns"}  # whose suites draw grammars at random
 FAULT = "mutant/dist/words-swapped"
 
 
@@ -71,8 +73,11 @@ def test_a_chunk_depends_on_seed_and_number_alone() -> None:
     assert chains[0] != chains[1] != chains[2] != chains[0]
 
 
+@pytest.mark.slow
 def test_the_chunks_reach_state_scripts_hostile_logits_and_large_vocabularies() -> None:
-    made = [case for number in range(13) for case in chunk(1, number)]
+    made = [case for number in range(14) for case in chunk(1, number)]
+    assert {name for case in made for name in case.samplers} >= set(of_newest()) - OF_GRAMMARS
+    assert any(case.id.startswith("pieces/") and "dry" in case.samplers for case in made)
     assert {case.script for case in made} == set(get_args(Script))
     assert {case.detail for case in made} == {"stages", "token"}
     assert {case.logits.n for case in made} & set(LARGE)

@@ -1,7 +1,8 @@
 """The cases of a fuzz campaign, chunk after chunk, each from its seed and its number alone.
 
-Four kinds take turns. Hypothesis' cases (fuzz_cases.py); chains of samplers at and around the edges
-of their parameters (random_chains.py) over long state scripts; hostile logits; large vocabularies.
+Five kinds take turns. Hypothesis' cases (fuzz_cases.py); chains of samplers at and around the edges
+of their parameters (random_chains.py) over long state scripts; hostile logits; large vocabularies;
+and what asks a vocabulary for its pieces: infill and dry's breakers (random_breakers.py).
 """
 
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import numpy as np
 from sampler_parity.harness.inputs.logits import LiteralRows
 from sampler_parity.harness.suite.blocks.fuzz_cases import make
 from sampler_parity.harness.suite.blocks.matrix import History
+from sampler_parity.harness.suite.blocks.random_breakers import RandomBreakers
 from sampler_parity.harness.suite.blocks.random_chains import RandomChains
 from sampler_parity.harness.suite.case import Case
 
@@ -23,7 +25,8 @@ LARGE = [65_535, 65_536, 65_537, 128_256, 151_936, 262_143, 262_144]
 
 # Long scripts have most steps, for state is what outlives a step. A case of Hypothesis takes 0.1 s
 # to make, so they come seldom.
-_TURN = ("state", "hostile", "state", "large", *("state", "state", "hostile") * 3, "hypothesis")
+_SELDOM = ("large", "pieces", "hypothesis")
+_TURN = ("state", "hostile", "state", *("state", "state", "hostile") * 3, *_SELDOM)
 
 
 def chunk(seed: int, number: int) -> list[Case]:
@@ -53,11 +56,20 @@ def _large(name: str, start: int) -> list[Case]:
     return list(_chains(name, start, count=2, sizes=LARGE, max_steps=3))
 
 
+def _pieces(name: str, start: int) -> list[Case]:
+    vocabulary: dict[str, Any] = {"vocab": "bpe", "sizes": [128, 303]}
+    chains = _chains(name, start, count=6, max_steps=40, **vocabulary)
+    breakers = RandomBreakers(id="a", count=6, seed=start, vocabs=["bpe", "spm"], **ABOUT)
+    others = breakers.cases(quick=False, shift=0)
+    return [*chains, *(case.model_copy(update={"id": f"{name}/{case.id}"}) for case in others)]
+
+
 _KINDS: dict[str, Callable[[str, int], list[Case]]] = {
     "state": _state,
     "hostile": _hostile,
     "hypothesis": _hypothesis,
     "large": _large,
+    "pieces": _pieces,
 }
 
 
