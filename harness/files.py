@@ -1,4 +1,6 @@
-"""Files of others, read with limits: regular files alone, of a largest size; TOML not too deep."""
+"""Files of others, read with limits: regular files alone, of a largest size; TOML not too deep.
+
+And files for others, written without waiting."""
 
 import errno
 import os
@@ -6,9 +8,9 @@ import re
 import stat
 import tomllib
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal
 
-from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.errors import InputError, cannot_write
 from sampler_parity.harness.foreign import limits
 
 _DOTTED = re.compile(rb"""(?:["']?[\w-]{1,64}["']?[ \t]*\.[ \t]*){%d}""" % limits.NESTING)
@@ -47,6 +49,22 @@ def _opened(path: str, flags: int) -> int:
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(errno.EINVAL, "it is no file, but a folder, a pipe or a device")
+    return descriptor
+
+
+def write_text(path: Path, text: str, mode: Literal["w", "a"] = "w") -> None:
+    """Raises InputError where it cannot; a pipe that nobody reads is not waited for."""
+    try:
+        with open(path, mode, encoding="utf-8", opener=_unwaiting) as file:
+            file.write(text)
+    except OSError as error:
+        raise cannot_write(path, error) from None
+
+
+def _unwaiting(path: str, flags: int) -> int:
+    descriptor = os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o666)
+    if hasattr(os, "O_NONBLOCK"):
+        os.set_blocking(descriptor, True)
     return descriptor
 
 

@@ -64,7 +64,8 @@ def main() -> None:
     except MemoryError:
         _end("out of memory: use fewer processes (-j) or smaller input")
     except OSError as error:
-        _end(f"{error.filename or 'the system'}: {error.strerror or error}")
+        where = str(error.filename or "the system")
+        _end(str(InputError(where, error.strerror or str(error))))
     except Exception as error:
         from concurrent.futures import BrokenExecutor  # loads more than all of this room
 

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from sampler_parity.harness.cli.saying import say
-from sampler_parity.harness.errors import cannot_write
 
 
 def gate_command(
@@ -23,6 +22,7 @@ def gate_command(
 ) -> None:
     """Judge a bundle by a policy: 0 pass, 1 fail, 2 could not judge."""
     from sampler_parity.harness.bundle.bundle import read_finished
+    from sampler_parity.harness.files import write_text
     from sampler_parity.harness.gate.gate import gate
     from sampler_parity.harness.gate.policy import read_policy
     from sampler_parity.harness.gate.words import markdown, terminal_lines
@@ -32,18 +32,10 @@ def gate_command(
     last = read_finished(baseline) if baseline else None
     result = gate(judged, file, last, datetime.now(UTC).date())
     if json is not None:
-        _write(json, result.model_dump_json(indent=2) + "\n", "w")
+        write_text(json, result.model_dump_json(indent=2) + "\n")
     if md is not None:
-        _write(md, markdown(result), "a")
+        write_text(md, markdown(result), "a")
     for line in terminal_lines(result):
         say(line)
     if result.exit_status:
         raise typer.Exit(result.exit_status)
-
-
-def _write(path: Path, text: str, mode: str) -> None:
-    try:
-        with path.open(mode, encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
-        raise cannot_write(path, error) from None

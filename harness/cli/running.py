@@ -8,7 +8,8 @@ from sampler_parity.harness.bundle.bundle import Bundle, done_ids
 from sampler_parity.harness.bundle.summary import Summary, summarize
 from sampler_parity.harness.cli.progress import Progress
 from sampler_parity.harness.cli.saying import say
-from sampler_parity.harness.errors import InputError, cannot_write
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import write_text
 from sampler_parity.harness.foreign.printable import visible
 from sampler_parity.harness.parity.repeat import said
 from sampler_parity.harness.run.plan import Plan, lines
@@ -54,8 +55,5 @@ def show(done: Bundle) -> None:
 
 
 def write_counts(done: Bundle, path: Path) -> None:
-    try:
-        counts = Summary.model_validate(visible(summarize(done).model_dump()))
-        path.write_text(counts.model_dump_json(indent=2) + "\n")
-    except OSError as error:
-        raise cannot_write(path, error) from None
+    counts = Summary.model_validate(visible(summarize(done).model_dump()))
+    write_text(path, counts.model_dump_json(indent=2) + "\n")

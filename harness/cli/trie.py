@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from sampler_parity.harness.cli.saying import say, say_data
-from sampler_parity.harness.errors import InputError, Unsupported, cannot_write
+from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.foreign import limits
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def trie_bench(
     from sampler_parity.harness.backends.llama_cpp.builds import worker_arguments
     from sampler_parity.harness.backends.llama_cpp.token_trie import Worker
     from sampler_parity.harness.bundle.machine import describe
+    from sampler_parity.harness.files import write_text
     from sampler_parity.harness.protocol.messages import plain
     from sampler_parity.harness.trie.bench import Bench, run
     from sampler_parity.harness.trie.workloads import PROMPTS
@@ -71,10 +72,7 @@ def trie_bench(
     if output is None:
         say_data(text)
         return
-    try:
-        output.write_text(text + "\n")
-    except OSError as error:
-        raise cannot_write(output, error) from None
+    write_text(output, text + "\n")
     say(_line(result))
 
 

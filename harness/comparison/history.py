@@ -4,6 +4,7 @@ A bundle is known by its digest, so it counts once however often it is added. Wh
 a run, its verdicts by backend and sampler, and its figures (harness/comparison/figures.py).
 """
 
+import os
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
@@ -125,7 +126,9 @@ def measured(database: Path) -> list[Measured]:
 def _open(path: Path, create: bool = False) -> Iterator[sqlite3.Connection]:
     """One transaction, the making of a new file's tables included: a process that is killed in it
     leaves a file as it found it. Raises InputError for one that is missing or not a history."""
-    if not create and not path.is_file():
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise InputError(path, "is no file, but a folder, a pipe or a device", "name another")
+    if not create and not os.path.isfile(path):
         raise InputError(path, "no such history", "make it: sampler-parity history add BUNDLE")
     try:
         # Without an isolation level the module begins and ends nothing by itself.

@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import read_file
+from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.trie.session import payload_of
 from sampler_parity.reference import ChainError
 from sampler_parity.reference.trie import Payload, read_payload
@@ -79,7 +81,7 @@ def read_descriptor(
     name = source if isinstance(source, str) else "leaves"
     try:
         if isinstance(source, str) and (source.endswith(".json") or Path(source).is_file()):
-            text = Path(source).read_text()
+            text = read_file(Path(source), limits.TEXT).decode()
         else:
             texts = leaf_texts(source) if isinstance(source, str) else source
             leaves = {leaf.strip(): tokenize(leaf) for leaf in texts}

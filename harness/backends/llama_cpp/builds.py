@@ -6,6 +6,7 @@ folder that it names.
 
 import datetime
 import json
+import os
 import platform
 import re
 import shutil
@@ -73,7 +74,7 @@ def resolve(name: str) -> tuple[Path, str | None]:
     """Folder and release of a registered build or of a folder. Raises InputError if unusable."""
     build = find(name)
     folder = Path(build.folder) if build else Path(name)
-    if build is None and not folder.is_dir():
+    if build is None and not os.path.isdir(folder):  # of a name of any length
         raise InputError(
             f"llama.cpp@{name}",
             f"{name} is neither a registered build nor a folder",
@@ -90,7 +91,7 @@ def worker_arguments(name: str) -> list[str]:
     Without a release the library says it, once it is loaded. Whether the device runs here, loading
     it says, too.
     """
-    build, device = (name, "") if Path(name).is_dir() else split_device(name)
+    build, device = (name, "") if os.path.isdir(name) else split_device(name)
     folder, release = resolve(build)
     if release is None and not says_release(library_file(folder)):
         raise InputError(library_file(folder), "does not say its release of llama.cpp", NAME_IT)

@@ -1,5 +1,6 @@
 """The record of a registered build, `build.json`, and whether its libraries are still those."""
 
+import os
 import re
 from pathlib import Path
 
@@ -48,7 +49,7 @@ def builds_folder() -> Path:
 def find(name: str) -> Build | None:
     """A registered build. Raises InputError if its record cannot be read."""
     path = builds_folder() / name / "build.json"
-    if not NAME.fullmatch(name) or not path.is_file():
+    if not NAME.fullmatch(name) or not os.path.isfile(path):
         return None
     try:
         return Build.model_validate_json(path.read_text())

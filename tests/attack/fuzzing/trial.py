@@ -21,7 +21,7 @@ GROWTH = 512 << 20  # bytes of memory that one input may take
 TAKEN, REFUSED = "taken", "refused"
 
 
-class _Hangs(BaseException):
+class Hangs(BaseException):
     """Of no reader's handlers."""
 
 
@@ -33,9 +33,9 @@ def outcome(fuzzed: Fuzzed, path: Path) -> str:
     """TAKEN, REFUSED, or what went wrong: a traceback, a refusal of two lines, time, memory."""
     before = _peak()
     try:
-        with _alarms():
+        with in_time():
             said = _read(fuzzed, path)
-    except _Hangs as hangs:
+    except Hangs as hangs:
         what = "of work" if hangs.args == (signal.SIGPROF,) else "or six times as long of waiting"
         return f"not read within {SECONDS:g} s {what}"
     grown = _peak() - before
@@ -63,11 +63,11 @@ def _peak() -> int:
 
 
 @contextlib.contextmanager
-def _alarms() -> Iterator[None]:
-    """At so much processor time; and at six times as long by the clock, for what only waits."""
+def in_time() -> Iterator[None]:
+    """Raises Hangs after so much work, and after six times as long by the clock, for what waits."""
 
     def ring(number: int, _frame: Any) -> None:
-        raise _Hangs(number)
+        raise Hangs(number)
 
     signals = {signal.SIGPROF: (signal.ITIMER_PROF, SECONDS)}
     signals[signal.SIGALRM] = signal.ITIMER_REAL, 6 * SECONDS

@@ -1,0 +1,230 @@
+"""Hostile values of every option that is a path or a number: each is refused in one line.
+
+Which options there are is read off the commands, so that a new one has to be put in.
+"""
+
+import inspect
+import os
+import sys
+import typing
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from sampler_parity.harness.backends.registry import command_of
+from sampler_parity.harness.cli.app import app
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import write_text
+from sampler_parity.harness.trie.workloads import read_descriptor
+from tests.attack.fuzzing.trial import in_time
+from tests.support.command_line import Done, cli, refused
+from tests.support.report_bundles import case, diverged, run_info, write_bundle
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the paths are of POSIX")
+
+SMALL = "golden/model/small.gguf"
+# What reads a path, with {} in its place, and {good} for a bundle. It must be refused.
+READ = {
+    "run suites": ["run", "--plan", "{}"],
+    "run suites, as TOML": ["run", "--plan", "{}.toml"],
+    "run --backend": ["run", "parity/greedy", "--plan", "-b", "llama.cpp@{}"],
+    "explain folder": ["explain", "{}", "x"],
+    "report folders": ["report", "{}"],
+    "compare folders": ["compare", "{good}", "{}"],
+    "gate folder": ["gate", "{}"],
+    "gate --baseline": ["gate", "{good}", "--baseline", "{}"],
+    "gate --policy": ["gate", "{good}", "--policy", "{}"],
+    "capture --model": ["capture", "--model", "{}", "--prompts", "golden/prompts.jsonl", "-o", "x"],
+    "capture --prompts": ["capture", "--model", SMALL, "--prompts", "{}", "-o", "x"],
+    "trie-bench --prompt": ["trie-bench", "--mode", "strict-guided", "--prompt", "{}"],
+    "trie-bench --grammar": ["trie-bench", "--mode", "strict-guided", "--grammar", "{}"],
+    "trie-bench --model": ["trie-bench", "--mode", "strict-guided", "--model", "{}"],
+    "trie-bench --build": ["trie-bench", "--mode", "strict-guided", "--build", "{}/."],
+    "history add folders": ["history", "add", "{}", "-d", "{good}/h.sqlite"],
+    "history show --database": ["history", "show", "-d", "{}"],
+    "builds add": ["builds", "add", "x={}"],
+}
+# What writes one: it may, or it is refused in one line.
+WRITTEN = {
+    "run --output": ["run", "parity/greedy", "--plan", "--resume", "-o", "{}"],
+    "report --output": ["report", "{good}", "-f", "md", "-o", "{}"],
+    "compare --output": ["compare", "{good}", "{good}", "-o", "{}"],
+    "gate --json": ["gate", "{good}", "--json", "{}"],
+    "gate --md": ["gate", "{good}", "--md", "{}"],
+    "history add --database": ["history", "add", "{good}", "-d", "{}"],
+    "history show --output": ["history", "show", "-d", "{good}/made.sqlite", "-o", "{}"],
+}
+# Written after minutes of work, by the functions that are tried above or in their own tests.
+LATE = {"run --json", "capture --output", "calibrate --output", "timing-selfcheck --output"}
+LATE |= {"trie-bench --output", "fuzz --output"}
+
+
+def _pipe(folder: Path) -> str:
+    os.mkfifo(folder / "pipe")
+    return str(folder / "pipe")
+
+
+def _below_a_file(folder: Path) -> str:
+    (folder / "file").write_text("x")
+    return str(folder / "file" / "x")
+
+
+def _loop(folder: Path) -> str:
+    (folder / "loop").symlink_to(folder / "loop")
+    return str(folder / "loop")
+
+
+PATHS: dict[str, Callable[[Path], str]] = {
+    "nothing there": lambda folder: str(folder / "none"),
+    "a folder": str,
+    "a pipe": _pipe,
+    "below a file": _below_a_file,
+    "a loop": _loop,
+    "no UTF-8": lambda folder: str(folder / "\udcff\x1b[2J"),
+    "300 characters": lambda _: "x" * 300,
+    "5,000 characters": lambda _: "x" * 5_000,
+    "a full device": lambda _: "/dev/full",
+    "a device without end": lambda _: "/dev/zero",
+    "of the system": lambda _: "/proc/self/mem",
+    "empty": lambda _: "",
+    "code": lambda _: "::error::\x1b[2J\u202e\n",
+}
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("good")
+    bad = diverged(values={"rank": 0, "got": 1, "expected": 2})
+    write_bundle(folder / "b", run_info("a"), [case("greedy/x", {"a": bad})], [])
+    assert cli("history", "add", folder / "b", "-d", folder / "b" / "made.sqlite").returncode == 0
+    return folder / "b"
+
+
+def done_with(arguments: list[str], path: str, good: Path) -> Done:
+    with in_time():
+        return cli(*(part.replace("{good}", str(good)).replace("{}", path) for part in arguments))
+
+
+def harmless(done: Done) -> None:
+    for line in (done.stdout + done.stderr).splitlines():
+        assert line.isprintable()
+        assert not line.lstrip().startswith("::")
+
+
+@pytest.mark.parametrize("kind", PATHS)
+@pytest.mark.parametrize("command", READ)
+def test_a_hostile_path_that_is_read_is_refused_in_one_line(
+    tmp_path: Path, good: Path, command: str, kind: str
+) -> None:
+    done = done_with(READ[command], PATHS[kind](tmp_path), good)
+    harmless(done)
+    if done.stderr.startswith("Usage:"):
+        assert done.returncode == 2
+    else:
+        assert len(refused(done)) < 2_200
+
+
+@pytest.mark.parametrize("kind", PATHS)
+@pytest.mark.parametrize("command", WRITTEN)
+def test_a_hostile_path_that_is_written_is_taken_or_refused_in_one_line(
+    tmp_path: Path,
+    good: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    kind: str,
+) -> None:
+    path = os.path.join(tmp_path, PATHS[kind](tmp_path))
+    done = done_with(WRITTEN[command], path, good)
+    harmless(done)
+    if done.returncode == 2:
+        assert len(refused(done)) < 2_200
+
+
+def commands() -> Iterator[tuple[str, Callable[..., Any]]]:
+    groups = [
+        ("", app),
+        *((f"{group.name} ", group.typer_instance) for group in app.registered_groups),
+    ]
+    for prefix, group in groups:
+        assert isinstance(group, typer.Typer)
+        for command in group.registered_commands:
+            assert command.callback is not None
+            name = command.name or command.callback.__name__
+            yield prefix + name, command.callback
+
+
+def options(*kinds: type) -> Iterator[tuple[str, str]]:
+    """Command and option of these types."""
+    for name, callback in commands():
+        for parameter in inspect.signature(callback, eval_str=True).parameters.values():
+            kind, info = typing.get_args(parameter.annotation)[:2]
+            members = {kind, *typing.get_args(kind)}
+            if members & set(kinds):
+                yield name, _name(parameter.name, info)
+
+
+def _name(name: str, info: Any) -> str:
+    """As it is written on the command line. In Annotated, the first of its names is its default."""
+    if not isinstance(info, typer.models.OptionInfo):
+        return name
+    names = [word for word in (info.default, *(info.param_decls or ())) if isinstance(word, str)]
+    return max(names, key=len) if names else f"--{name.replace('_', '-')}"
+
+
+def test_every_path_of_every_command_is_tried() -> None:
+    assert {f"{command} {option}" for command, option in options(Path)} <= {*READ, *WRITTEN, *LATE}
+
+
+# What a command needs besides.
+NEEDED = {
+    "run": ["parity/greedy", "--plan"],
+    "fuzz": ["--for", "1s", "-b", "false=false"],
+    "capture": ["--model", SMALL, "--prompts", "golden/prompts.jsonl", "-o", "x"],
+    "trie-bench": ["--mode", "strict-guided"],
+    "selftest": ["no-such-mutant"],
+}
+NUMBERS = (
+    "-1",
+    "nan",
+    "inf",
+    "-inf",
+    "1e400",
+    "9" * 30,
+    "9" * 5_000,
+    "",
+    "x",
+    "\u0663\u0663\u0663\u0663\u0663\u0663\u0663\u0663",
+)
+
+
+@pytest.mark.parametrize(("command", "option"), [*options(int, float)])
+def test_a_hostile_number_is_refused(command: str, option: str) -> None:
+    for number in NUMBERS:
+        given = [option, number] if len(option) == 2 else [f"{option}={number}"]
+        done = cli(*command.split(), *NEEDED.get(command, []), *given)
+        assert done.returncode == 2, (number, done)
+        assert "No such option" not in done.stderr
+        harmless(done)
+
+
+def test_a_pipe_of_leaves_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "leaves.json")
+    with in_time(), pytest.raises(InputError, match="it is no file, but a folder, a pipe"):
+        read_descriptor(str(tmp_path / "leaves.json"), "m", lambda _: [])
+
+
+def test_a_pipe_that_is_read_is_written_into(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    write_text(tmp_path / "pipe", "x")
+    assert os.read(reader, 9) == b"x"
+    os.close(reader)
+
+
+@pytest.mark.parametrize("name", ["llama.cpp@" + "x" * 300, "llama.cpp@" + "x" * 300 + ":cuda"])
+def test_a_build_of_a_long_name_is_refused_where_it_is_named(name: str) -> None:
+    with pytest.raises(InputError, match="neither a registered build nor a folder"):
+        command_of(name)
