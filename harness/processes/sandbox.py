@@ -2,7 +2,7 @@
 
 Inside there is no network but a loopback of its own, no process but its own, and every file is
 read-only but SCRATCH and what it puts into /dev/shm, which is empty, private and gone with it. /run
-is empty, /dev has no disks, and no socket of a file can be connected to. Its standard streams, its
+is empty, /dev has no disks, and no socket of a file can be reached. Its standard streams, its
 exit status and the signal that ends it are as without a sandbox. What cannot be set up ends it
 before the program starts, with one line on stderr.
 
@@ -31,9 +31,10 @@ _MOUNT_SETATTR, _AT_FDCWD, _AT_RECURSIVE, _MOUNT_ATTR_RDONLY = 442, -100, 0x8000
 _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP, _PR_SET_NO_NEW_PRIVS = 1, 22, 24, 38
 _CAPABILITY_VERSION_3, _CAPABILITIES = 0x20080522, 64
 _SECCOMP_MODE_FILTER, _ALLOW, _KILL, _REFUSE = 2, 0x7FFF0000, 0x80000000, 0x50000 | 13  # EACCES
-_LOAD, _IF_EQUAL, _IF_AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06  # linux/bpf_common.h
-# by processor its number in linux/audit.h and the number of `connect`
-_CONNECT = {"x86_64": (0xC000003E, 42), "aarch64": (0xC00000B7, 203)}
+_LOAD, _IF_EQUAL, _IF_AT_LEAST, _AND, _RETURN = 0x20, 0x15, 0x35, 0x54, 0x06  # bpf_common.h
+_TYPE, _DATAGRAM, _RAW = 0xF, 2, 3  # of a socket: linux/net.h
+# by processor its number in linux/audit.h, and those of `connect`, `socket` and `socketpair`
+_CALLS = {"x86_64": (0xC000003E, 42, 41, 53), "aarch64": (0xC00000B7, 203, 198, 199)}
 _X32, _IO_URING_SETUP = 0x40000000, 425  # io_uring connects by itself
 
 _DEVICES = ("null", "zero", "full", "random", "urandom", "dri", "kfd", "nvidia*")
@@ -134,25 +135,34 @@ def _drop_rights() -> None:
     header = struct.pack("Ii", _CAPABILITY_VERSION_3, 0)
     _check(_libc.capset(header, bytes(24)), "capset")
     machine = platform.machine()
-    if machine not in _CONNECT:
+    if machine not in _CALLS:
         raise OSError(errno.ENOSYS, f"no filter of system calls for {machine}", "seccomp")
-    instructions = _filter(*_CONNECT[machine])
+    instructions = _filter(*_CALLS[machine])
     code = b"".join(struct.pack("HBBI", *instruction) for instruction in instructions)
     buffer = ctypes.create_string_buffer(code, len(code))
     program = struct.pack("HxxxxxxQ", len(instructions), ctypes.addressof(buffer))
     _check(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, program, 0, 0), "seccomp")
 
 
-def _filter(architecture: int, connect: int) -> list[tuple[int, int, int, int]]:
+def _filter(
+    architecture: int, connect: int, socket: int, socketpair: int
+) -> list[tuple[int, int, int, int]]:
     """A program for the kernel: code, steps to take if true and if false, value. It reads `struct
-    seccomp_data`: the number of the call at byte 0, the architecture at byte 4."""
+    seccomp_data`: the number of the call at byte 0, the architecture at 4, the second argument,
+    which is the type of a socket, at 24. A datagram needs no `connect`."""
     return [
         (_LOAD, 0, 0, 4),
-        (_IF_EQUAL, 0, 6, architecture),  # another one numbers its calls in another way
+        (_IF_EQUAL, 0, 12, architecture),  # another one numbers its calls in another way
         (_LOAD, 0, 0, 0),
-        (_IF_AT_LEAST, 4, 0, _X32),
-        (_IF_EQUAL, 2, 0, connect),
-        (_IF_EQUAL, 1, 0, _IO_URING_SETUP),
+        (_IF_AT_LEAST, 10, 0, _X32),
+        (_IF_EQUAL, 8, 0, connect),
+        (_IF_EQUAL, 7, 0, _IO_URING_SETUP),
+        (_IF_EQUAL, 1, 0, socket),
+        (_IF_EQUAL, 0, 4, socketpair),
+        (_LOAD, 0, 0, 24),
+        (_AND, 0, 0, _TYPE),
+        (_IF_EQUAL, 2, 0, _DATAGRAM),
+        (_IF_EQUAL, 1, 0, _RAW),
         (_RETURN, 0, 0, _ALLOW),
         (_RETURN, 0, 0, _REFUSE),
         (_RETURN, 0, 0, _KILL),

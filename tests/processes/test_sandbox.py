@@ -40,6 +40,10 @@ family, *address = sys.argv[1:]
 try:
     if family == "tcp":
         socket.create_connection((address[0], int(address[1])), 5)
+    elif family == "datagram":
+        socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b"x", address[0])
+    elif family == "pair":
+        socket.socketpair(type=socket.SOCK_DGRAM)[0].sendto(b"x", address[0])
     else:
         socket.socket(socket.AF_UNIX).connect(address[0])
     print("through")
@@ -48,7 +52,7 @@ except OSError as error:
 """
 
 
-@pytest.fixture(params=["tcp", "unix"])
+@pytest.fixture(params=["tcp", "unix", "datagram", "pair"])
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str]]:
     """Where a socket of this process listens."""
     with ExitStack() as stack:
@@ -56,10 +60,12 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[list[str
             server = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
             yield ["tcp", "127.0.0.1", str(server.getsockname()[1])]
         else:
-            listening = stack.enter_context(socket.socket(socket.AF_UNIX))
+            kind = socket.SOCK_STREAM if request.param == "unix" else socket.SOCK_DGRAM
+            listening = stack.enter_context(socket.socket(socket.AF_UNIX, kind))
             listening.bind(os.path.relpath(tmp_path / "s"))  # a name has 108 bytes at most
-            listening.listen()
-            yield ["unix", os.path.relpath(tmp_path / "s")]
+            if request.param == "unix":
+                listening.listen()
+            yield [request.param, os.path.relpath(tmp_path / "s")]
 
 
 @LINUX
