@@ -137,7 +137,7 @@ def _open(path: Path, create: bool = False) -> Iterator[sqlite3.Connection]:
             _check(connection, path)
             yield connection
             connection.execute("COMMIT")  # closing takes back what was not committed
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:
         raise InputError(path, f"cannot be used as a history: {error}") from None
 
 
@@ -174,6 +174,13 @@ def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
         ).fetchone()
         if wrong:
             problem = f"{table}.{column} holds what is no {kind} in {wrong:,} rows"
+            raise InputError(path, problem, "add the bundles to a new file")
+    for table in ("verdict", "figure"):
+        (wrong,) = connection.execute(
+            f"SELECT count(*) FROM {table} WHERE run NOT IN (SELECT id FROM run)"
+        ).fetchone()
+        if wrong:
+            problem = f"{table} has {wrong:,} rows of a run that is not there"
             raise InputError(path, problem, "add the bundles to a new file")
 
 

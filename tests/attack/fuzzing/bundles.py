@@ -131,10 +131,10 @@ _ROW = "artifacts/DecodeResult.id.first.npy"
 def _bundle_rows() -> list[Fuzzed]:
     uses: dict[str, tuple[Callable[[Path], None], int]] = {
         "explain": (_explain, 30),
-        "report": (_pages, 2),
+        "report": (_pages, 1),
         "gate": (_gate, 30),
-        "compare": (_compare, 5),
-        "history": (_history, 5),
+        "compare": (_compare, 2),
+        "history": (_history, 1),
     }
     return [
         Fuzzed(
@@ -158,7 +158,7 @@ INPUTS = [
         _in_bundle(_STAGE),
         lambda path: _explain(_put(path, _STAGE)),
         (*BINARY, member, member, member, member),
-        60,
+        30,
     ),
     Fuzzed(
         "kept row",
@@ -166,7 +166,7 @@ INPUTS = [
         _in_bundle(_ROW),
         lambda path: _compare(_put(path, _ROW)),
         BINARY,
-        5,
+        2,
     ),
     Fuzzed(
         "history",
@@ -174,7 +174,7 @@ INPUTS = [
         _database,
         _read_history,
         (*BINARY, cell, cell, cell, cell, cell, cell),
-        10,
+        4,
     ),
     Fuzzed(
         "policy on a bundle",

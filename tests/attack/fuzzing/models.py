@@ -130,6 +130,6 @@ _READS: dict[str, tuple[Callable[[Path], list[bytes]], Callable[[Path], object]]
     "vocabulary, GGUF": (_vocabularies, _read_vocab),
 }
 INPUTS = [
-    Fuzzed(name, "x.gguf", prepare, read, _WAYS, 100, (ChainError,))
+    Fuzzed(name, "x.gguf", prepare, read, _WAYS, 60, (ChainError,))
     for name, (prepare, read) in _READS.items()
 ]
