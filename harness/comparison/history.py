@@ -128,7 +128,7 @@ def _open(path: Path, create: bool = False) -> Iterator[sqlite3.Connection]:
     leaves a file as it found it. Raises InputError for one that is missing or not a history."""
     if os.path.exists(path) and not os.path.isfile(path):
         raise InputError(path, "is no file, but a folder, a pipe or a device", "name another")
-    if not create and not os.path.isfile(path):
+    if not create and not path.is_file():
         raise InputError(path, "no such history", "make it: sampler-parity history add BUNDLE")
     try:
         # Without an isolation level the module begins and ends nothing by itself.
