@@ -7,6 +7,7 @@ or the negative number of a signal. What a run imports is imported once.
 
 import json
 import os
+import signal
 import sys
 
 from sampler_parity.harness.cli.app import main
@@ -15,6 +16,9 @@ from sampler_parity.harness.run import run  # noqa: F401 - loaded for those that
 
 def child(arguments: list[str], log: str) -> None:
     os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # in the background of a shell and
+    for number in (signal.SIGHUP, signal.SIGQUIT):  # under nohup they are ignored
+        signal.signal(number, signal.SIG_DFL)
     file = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for stream in (1, 2):
         os.dup2(file, stream)

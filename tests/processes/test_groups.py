@@ -25,8 +25,10 @@ sys.stdin.readline()
 
 # Starts such a family, with a scratch file, and prints all process ids and the file.
 OWNER = f"""
-import os, sys, time
+import os, signal, sys, time
 import subprocess
+for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+    signal.signal(number, signal.SIG_DFL)  # nohup ignores them
 from sampler_parity.harness.processes import groups
 from sampler_parity.harness.protocol.scratch import Scratch
 group = groups.start([sys.executable, "-c", {FAMILY!r}], dict(os.environ),
