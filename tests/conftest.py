@@ -24,10 +24,16 @@ hypothesis.settings.load_profile("sampler-parity")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Of `-n 2`: what the runs of all tests fork is there before the first of them."""
+    """Of `-n 3`: what the runs of all tests fork is there before the first of them."""
     if "PYTEST_XDIST_WORKER" in os.environ and sys.platform == "linux":
         get_context("forkserver").set_forkserver_preload(["sampler_parity.harness.run.cases"])
         forkserver.ensure_running()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests first: at the end no process is left alone with a long one."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.fixture(scope="session")

@@ -177,6 +177,7 @@ class TestInChromium:
         text = (tmp_path / "overview" / "index.html").read_text()
         assert see(text, 360) == Seen(360, "sampler-parity: FAILED", [])
 
+    @pytest.mark.nightly
     def test_comparison_of_ten_bundles_opens_little_later_than_that_of_two(
         self, see: See, tmp_path: Path
     ) -> None:

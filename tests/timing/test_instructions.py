@@ -47,7 +47,7 @@ def test_ended_program_is_no_count(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("valgrind"), reason="valgrind is not installed")
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_temperature_takes_some_instructions_for_every_token() -> None:
     """temp divides each logit: more than one instruction a token, and not 50."""
     n = 10_000
