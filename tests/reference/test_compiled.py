@@ -52,7 +52,9 @@ def test_a_plain_array_has_the_type_that_numba_gives_it(array: NDArray[Any]) -> 
 
 
 def test_a_masked_array_is_refused_as_by_numba_itself() -> None:
-    from numba import errors
+    """Asked for the type: of arrays that it has met, a compiled function asks no more."""
+    from numba import errors, typeof
 
+    floats.load_compiler()
     with pytest.raises(errors.NumbaTypeError, match="MaskedArray"):
-        floats._total(np.ma.zeros(3))
+        typeof(np.ma.zeros(3))
