@@ -88,10 +88,10 @@ types: setup
 selftest: setup
 	$(BIN)/sampler-parity selftest
 
-# worksteal: what is left goes to the process that is done first. Four, as many tests wait for others'
+# worksteal: what is left goes to the process that is done first. Three, as many tests wait for others'
 # processes. check: all but the slow tests.
 # -k: mypy, which has one process, and the tests run side by side, and each to its end.
-PYTEST := $(BIN)/pytest -n 4 --dist worksteal
+PYTEST := $(BIN)/pytest -n 3 --dist worksteal
 
 check:
 	@$(MAKE) --no-print-directory -j2 -k types pytest SOME="not slow and not nightly"

@@ -24,7 +24,7 @@ hypothesis.settings.load_profile("sampler-parity")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Of `-n 4`: what the runs of all tests fork is there before the first of them."""
+    """Of `-n 3`: what the runs of all tests fork is there before the first of them."""
     if "PYTEST_XDIST_WORKER" in os.environ and sys.platform == "linux":
         get_context("forkserver").set_forkserver_preload(["sampler_parity.harness.run.cases"])
         forkserver.ensure_running()
