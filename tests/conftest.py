@@ -31,9 +31,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with slow tests first: at the end no process is left alone with a long one."""
+    """Lint, then files with slow tests: at the end no process is left alone with a long one."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in slow)
+    items.sort(key=lambda item: (item.path.name != "test_lint.py", item.path not in slow))
 
 
 @pytest.fixture(scope="session")

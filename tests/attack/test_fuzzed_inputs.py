@@ -22,6 +22,7 @@ SEED = 20261122
 COUNTS = numbers_of(ROWS, 1_000)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ROWS)
 def test_a_wrong_input_is_taken_or_refused_in_one_line(tmp_path: Path, name: str) -> None:
     row, path = ROWS[name], tmp_path / ROWS[name].file

@@ -14,7 +14,10 @@ from sampler_parity.harness.protocol.process import BackendProcess
 from tests.attack import hostile
 from tests.support.alive import alive, until
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the attacks are of POSIX")
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="the attacks are of POSIX"),
+    pytest.mark.slow,  # all of them together
+]
 
 
 def backend_of(attack: hostile.Attack) -> BackendProcess:

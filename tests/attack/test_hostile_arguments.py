@@ -23,7 +23,10 @@ from tests.attack.fuzzing.trial import in_time
 from tests.support.command_line import Done, cli, refused
 from tests.support.report_bundles import case, diverged, run_info, write_bundle
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the paths are of POSIX")
+pytestmark = [
+    pytest.mark.skipif(sys.platform == "win32", reason="the paths are of POSIX"),
+    pytest.mark.slow,  # all of them together
+]
 
 SMALL = "golden/model/small.gguf"
 # What reads a path, with {} in its place, and {good} for a bundle. It must be refused.

@@ -92,6 +92,7 @@ def test_known_differences_are_what_the_suite_says(backend: BackendProcess) -> N
     [pytest.param("llguidance/rules"), pytest.param("xgrammar/rules", marks=without)],
     indirect=True,
 )
+@pytest.mark.slow
 def test_rules_agree_with_llama_cpp_or_with_a_strict_reading(backend: BackendProcess) -> None:
     results = [execute(case, [backend]) for case in cases_of_rules()]
     verdicts = [r.backends[backend.name].verdict for r in results]

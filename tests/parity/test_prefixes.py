@@ -12,6 +12,8 @@ from sampler_parity.harness.protocol.interface import R
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import expand, find_suites
 
+pytestmark = pytest.mark.slow  # all of them together
+
 CASE = "chains/llama-cpp/normal-V129-s0-all_on"
 
 

@@ -21,6 +21,8 @@ from tests.support.command_line import cli
 from tests.support.filled import Say, filled_bundle, texts_of
 from tests.support.html_page import problems
 
+pytestmark = pytest.mark.slow  # all of them together
+
 EVIL = (
     "::error $x^{$::y\x1b[31m\x9b2J\x00\x85\u2028\u202e\u2066\r::error::x\n::stop-commands::x"
     "##[group]<script>alert(1)</script><img src=x onerror=a>&\"'\\|`*_[x](http://y) @you #1 \\"
