@@ -306,8 +306,9 @@ def test_in_a_graph_the_trie_runs_on_the_cpu_on_what_the_graph_hands_back(
 def test_compacting_costs_the_same_at_any_vocabulary_and_masking_does_not(
     libllama: Libllama,
 ) -> None:
-    """At 256 times the tokens masking, which looks at all of them, takes many times as long."""
-    small, large = 4096, 1 << 20
-    masking, compacting = (apply_us(libllama, (small, large), way, 41) for way in (False, True))
+    """At 256 times the tokens masking, which looks at all of them, takes many times as long. The
+    least time of each: what else the machine does only adds to it."""
+    sizes = (4096, 1 << 20)
+    masking, compacting = (apply_us(libllama, sizes, way, 41, min) for way in (False, True))
     assert compacting[1] / compacting[0] < 4
     assert masking[1] / masking[0] > 8

@@ -89,8 +89,9 @@ def test_harm_is_named(scratch: Scratch) -> None:
     assert scratch.harm() == "the scratch file was cut to 12 bytes, it had 134217728"
     os.truncate(scratch.path, 1 << 27)
     assert scratch.harm() == ""
-    shutil.copyfile(scratch.path, f"{scratch.path}.copy")
-    os.replace(f"{scratch.path}.copy", scratch.path)
+    copy = scratch.path.with_name(f"copy-of-{scratch.path.name}")  # by its own name it is swept
+    shutil.copyfile(scratch.path, copy)
+    os.replace(copy, scratch.path)
     assert scratch.harm() == "another file was put in the place of the scratch file"
     scratch.path.unlink()
     assert scratch.harm() == "the scratch file was deleted"
