@@ -3,6 +3,7 @@
 And files for others, written without waiting."""
 
 import errno
+import hashlib
 import os
 import re
 import stat
@@ -50,6 +51,11 @@ def _opened(path: str, flags: int) -> int:
         os.close(descriptor)
         raise OSError(errno.EINVAL, "it is no file, but a folder, a pipe or a device")
     return descriptor
+
+
+def sha256_of(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def write_text(path: Path, text: str, mode: Literal["w", "a"] = "w") -> None:

@@ -4,7 +4,6 @@ A chunk of records is on the disk itself when `append` returns, so a killed run 
 fails loses at most the chunk being written; its torn last line is dropped when the run is resumed.
 """
 
-import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.ends import Footer, Header
 from sampler_parity.harness.bundle.same_run import refuse_another
 from sampler_parity.harness.errors import InputError, cannot_write
+from sampler_parity.harness.files import sha256_of
 from sampler_parity.harness.protocol.messages import to_line
 
 
@@ -38,8 +38,7 @@ class BundleWriter:
 
     def close(self, footer: Footer) -> Footer:
         """The footer as it is written: with the digest of all that stands before it."""
-        with (self.folder / "results.jsonl").open("rb") as file:
-            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+        sha256 = sha256_of(self.folder / "results.jsonl")
         closed = footer.model_copy(update={"sha256": sha256})
         self.append(closed)
         return closed

@@ -169,19 +169,18 @@ def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
         raise InputError(path, "has other tables than a history", "add the bundles to a new file")
     for table, column, kind in columns:
         kinds = {"TEXT": "'text'", "INTEGER": "'integer'"}.get(kind, "'real', 'null'")
-        (wrong,) = connection.execute(
-            f"SELECT count(*) FROM {table} WHERE typeof({column}) NOT IN ({kinds})"
-        ).fetchone()
-        if wrong:
-            problem = f"{table}.{column} holds what is no {kind} in {wrong:,} rows"
-            raise InputError(path, problem, "add the bundles to a new file")
+        wrong = f"typeof({column}) NOT IN ({kinds})"
+        _no_rows(connection, path, table, wrong, f"{column} that is no {kind}")
     for table in ("verdict", "figure"):
-        (wrong,) = connection.execute(
-            f"SELECT count(*) FROM {table} WHERE run NOT IN (SELECT id FROM run)"
-        ).fetchone()
-        if wrong:
-            problem = f"{table} has {wrong:,} rows of a run that is not there"
-            raise InputError(path, problem, "add the bundles to a new file")
+        wrong = "run NOT IN (SELECT id FROM run)"
+        _no_rows(connection, path, table, wrong, "a run that is not there")
+
+
+def _no_rows(connection: sqlite3.Connection, path: Path, table: str, where: str, what: str) -> None:
+    (wrong,) = connection.execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()
+    if wrong:
+        problem = f"table {table} has {wrong:,} rows with {what}"
+        raise InputError(path, problem, "add the bundles to a new file")
 
 
 def _columns(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:

@@ -11,7 +11,7 @@ from datetime import date
 from pathlib import Path
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.files import read_file
+from sampler_parity.harness.files import read_file, sha256_of
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.golden.configuration import Configuration, configuration
 from sampler_parity.harness.golden.job import Job, Prompt, run
@@ -52,7 +52,7 @@ def capture(
         model=model,
         model_sha256=digest_of_model(model),
         prompts=read,
-        prompts_sha256=fixtures.digest(prompts),
+        prompts_sha256=sha256_of(prompts),
         out=out,
         dtype=dtype,  # type: ignore[arg-type]
         max_rows=max_rows,
@@ -71,7 +71,7 @@ def entry_of(job: Job, prompts: Path, made_on: Configuration) -> LogitsEntry:
     return LogitsEntry(
         kind="logits",
         file=job.out.name,
-        sha256=fixtures.digest(job.out),
+        sha256=sha256_of(job.out),
         rows=rows,
         n_vocab=n_vocab,
         dtype=job.dtype,
@@ -134,6 +134,6 @@ def _prompt(path: Path, number: int, line: bytes) -> Prompt:
 
 def digest_of_model(model: Path) -> str:
     try:
-        return fixtures.digest(model)
+        return sha256_of(model)
     except OSError as error:
         raise InputError(model, f"cannot be read: {error.strerror}", "name a GGUF model") from None

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import sha256_of
 from sampler_parity.harness.golden import recorded
 from sampler_parity.harness.golden.capture import (
     digest_of_model,
@@ -75,7 +76,7 @@ def _verify_one(folder: Path, name: str, entry: AnyEntry) -> str:
 def _same_file(path: Path, sha256: str, made: Path) -> None:
     if not path.is_file():
         raise InputError(path, f"missing: {made.name} was made with it", "restore it")
-    if fixtures.digest(path) != sha256:
+    if sha256_of(path) != sha256:
         mend = "restore it, or run `sampler-parity golden regenerate` and review the difference"
         raise InputError(path, f"is not the file that {made.name} was made with", mend)
 
@@ -119,7 +120,7 @@ def _against_reference(
     folder: Path, path: Path, fixture: Fixture, entry: ResultsEntry
 ) -> list[recorded.Disagreement]:
     source = fixtures.check(folder, entry.logits)
-    if fixtures.digest(source) != entry.logits_sha256:
+    if sha256_of(source) != entry.logits_sha256:
         mend = "run `sampler-parity golden regenerate`"
         raise InputError(path, f"was recorded on other logits than {source.name} holds", mend)
     return recorded.compare(path, fixture, fixtures.read_logits(source), folder / entry.model)
@@ -213,7 +214,7 @@ def _capture_again(
         model=model,
         model_sha256=digest_of_model(model),
         prompts=read_prompts(prompts),
-        prompts_sha256=fixtures.digest(prompts),
+        prompts_sha256=sha256_of(prompts),
         out=out / old.file,
         dtype=old.dtype,
         max_rows=old.max_rows,
@@ -236,7 +237,7 @@ def _record_again(
     about = {
         "kind": "native-results",
         "model_sha256": digest_of_model(model),
-        "logits_sha256": fixtures.digest(logits),
+        "logits_sha256": sha256_of(logits),
         "llama_cpp": configured.llama_cpp,
         "command": old.command,
     }
@@ -244,12 +245,12 @@ def _record_again(
     return ResultsEntry(
         kind="native-results",
         file=old.file,
-        sha256=fixtures.digest(path),
+        sha256=sha256_of(path),
         command=old.command,
         model=relative(model, folder),
         model_sha256=digest_of_model(model),
         logits=old.logits,
-        logits_sha256=fixtures.digest(logits),
+        logits_sha256=sha256_of(logits),
         chains=len(facts["chains"]),
         steps=len(tensors["rows"]),
         date=date.today(),

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.errors import InputError, cannot_write
+from sampler_parity.harness.files import sha256_of
 from sampler_parity.harness.inputs.manifest import read_manifest
 
 ARCHITECTURE = "sampler-parity"
@@ -41,11 +42,6 @@ def golden_folder() -> Path:
     return Path(str(files("sampler_parity.golden")))
 
 
-def digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def check(folder: Path, name: str) -> Path:
     """The file of a fixture, after checking it against the manifest. Raises InputError."""
     manifest = read_manifest(folder)
@@ -56,7 +52,7 @@ def check(folder: Path, name: str) -> Path:
     path = folder / entry.file
     if not path.is_file():
         raise InputError(path, "missing", "run `sampler-parity golden regenerate`")
-    sha256 = digest(path)
+    sha256 = sha256_of(path)
     if sha256 != entry.sha256:
         others = [other for other, listed in manifest.items() if listed.sha256 == sha256]
         reason = f"it is the file of fixture {others[0]!r}" if others else "altered or truncated"

@@ -4,6 +4,7 @@ import functools
 from pathlib import Path
 
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import sha256_of
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.manifest import LogitsEntry, read_manifest
 from sampler_parity.harness.inputs.random_model import random_128256_path
@@ -39,7 +40,7 @@ def model_path(name: str) -> Path:
 
 def check_digest(path: Path, wanted: str) -> None:
     """Raises InputError where a model is another one than the fixture was made with."""
-    sha256 = fixtures.digest(path)
+    sha256 = sha256_of(path)
     if sha256 != wanted:
         raise InputError(
             path,

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.errors import InputError, cannot_write
-from sampler_parity.harness.inputs.fixtures import digest
+from sampler_parity.harness.files import sha256_of
 from sampler_parity.harness.inputs.vocabularies import cache_folder
 from sampler_parity.reference.vocab import _CHAR_OF, TokenType
 
@@ -50,7 +50,7 @@ def random_128256_path() -> Path:
     Raises InputError where it cannot be written, or comes out as another file than recorded.
     """
     path = cache_folder() / "models" / "random-128256.gguf"
-    if path.is_file() and digest(path) == _SHA256:
+    if path.is_file() and sha256_of(path) == _SHA256:
         return path
     words, merges = grow_words(RANDOM_128256.n_vocab - 256 - len(_SPECIAL))
     try:
@@ -60,7 +60,7 @@ def random_128256_path() -> Path:
         made = Path(name)
         try:
             write_model(made, RANDOM_128256, make_weights(RANDOM_128256, _SPREAD), words, merges)
-            _check(path, digest(made))
+            _check(path, sha256_of(made))
             made.replace(path)  # atomic: several processes may do this at once
         finally:
             made.unlink(missing_ok=True)

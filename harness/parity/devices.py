@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sampler_parity.harness.bundle.artifacts import row_file, write_row
 from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.records.decode import DecodeResult, LogitsFigures
-from sampler_parity.harness.inputs import fixtures
+from sampler_parity.harness.files import sha256_of
 from sampler_parity.harness.inputs.logits import Computed, LiteralRows
 from sampler_parity.harness.inputs.models import model_path
 from sampler_parity.harness.protocol import ask
@@ -97,7 +97,7 @@ def decode_result(case: Case, figures_by_backend: dict[str, LogitsFigures]) -> D
 
 @functools.cache
 def _model_digest(path: Path) -> str:
-    return fixtures.digest(path)
+    return sha256_of(path)
 
 
 def figures(first: Rows | None, rows: Rows) -> LogitsFigures:

@@ -80,8 +80,7 @@ class Plan:
     @property
     def ruled(self) -> bool:
         """Whether the reference is timed, too: beside all of the suites of llama.cpp's samplers, on
-        a build of it. Not on a cluster or in a sandbox, whose times mean
-        nothing."""
+        a build of it. Not on a cluster or in a sandbox, whose times mean nothing."""
         asked = self.asked
         if asked.profile != "full" or asked.only or asked.executor != "local" or asked.sandbox:
             return False

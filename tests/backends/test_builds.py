@@ -16,9 +16,9 @@ from sampler_parity.harness.backends.llama_cpp import builds, recorded
 from sampler_parity.harness.backends.llama_cpp.build_files import check
 from sampler_parity.harness.backends.llama_cpp.libllama import Libllama, ModelParams, default_folder
 from sampler_parity.harness.backends.llama_cpp.signatures import order, signature
-from sampler_parity.harness.backends.llama_cpp.wheels import sha256_of
 from sampler_parity.harness.backends.llama_cpp.worker import Worker
 from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.harness.files import sha256_of
 from sampler_parity.harness.inputs.vocabularies import vocab_path
 from tests.support.command_line import cli, refused
 

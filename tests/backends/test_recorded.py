@@ -12,8 +12,8 @@ from sampler_parity.harness.backends import registry
 from sampler_parity.harness.backends.llama_cpp import builds, recorded
 from sampler_parity.harness.backends.llama_cpp.build_files import digest_of, digests
 from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
-from sampler_parity.harness.backends.llama_cpp.wheels import sha256_of
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import sha256_of
 from sampler_parity.harness.protocol.interface import BackendFailure
 from tests.support.command_line import cli, refused
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import sha256_of
 from sampler_parity.harness.golden.capture import capture, read_prompts
 from sampler_parity.harness.golden.job import plan_rows
 from sampler_parity.harness.inputs import fixtures
@@ -96,7 +97,7 @@ def test_capture_is_listed_in_the_manifest_beside_it(folder: Path, tmp_path: Pat
     entry = read_manifest(tmp_path)["mine"]
     assert isinstance(entry, LogitsEntry)
     assert (entry.rows, entry.n_vocab, entry.dtype, entry.threads) == (4, N_VOCAB, "float32", 1)
-    assert entry.sha256 == fixtures.digest(tmp_path / "mine.gguf")
+    assert entry.sha256 == sha256_of(tmp_path / "mine.gguf")
     assert (tmp_path / entry.model).resolve() == (folder / "tiny.gguf").resolve()
     assert entry.command.startswith("sampler-parity capture --model ")
     assert fixtures.check(tmp_path, "mine") == tmp_path / "mine.gguf"

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import sha256_of
 from sampler_parity.harness.golden import recorded, verify
 from sampler_parity.harness.golden.configuration import configuration
 from sampler_parity.harness.inputs import fixtures
@@ -81,7 +82,7 @@ def unlist(folder: Path, name: str) -> None:
 
 def relist(folder: Path, name: str, **changes: object) -> None:
     entry = read_manifest(folder)[name]
-    digest = fixtures.digest(folder / entry.file)
+    digest = sha256_of(folder / entry.file)
     register(folder, name, entry.model_copy(update={"sha256": digest} | changes))
 
 

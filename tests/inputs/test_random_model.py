@@ -9,8 +9,8 @@ import pytest
 from sampler_parity.harness.backends.llama_cpp.libllama import Libllama
 from sampler_parity.harness.backends.llama_cpp.worker import Worker
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import sha256_of
 from sampler_parity.harness.inputs import random_model
-from sampler_parity.harness.inputs.fixtures import digest
 from sampler_parity.harness.inputs.logits import Decoded
 from sampler_parity.harness.inputs.models import model_path, n_vocab_of
 from sampler_parity.harness.inputs.random_model import (
@@ -38,7 +38,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_model(written, MINI, make_weights(MINI, 4.5), *grow_words(600 - 259))
     monkeypatch.setattr(random_model, "cache_folder", lambda: tmp_path)
     monkeypatch.setattr(random_model, "RANDOM_128256", MINI)
-    monkeypatch.setattr(random_model, "_SHA256", digest(written))
+    monkeypatch.setattr(random_model, "_SHA256", sha256_of(written))
     return tmp_path / "models"
 
 
@@ -48,7 +48,7 @@ def make() -> Path:
 
 def test_random_model_is_the_recorded_file() -> None:
     path = model_path("random-128256")
-    assert digest(path).startswith("dc86725473b8")
+    assert sha256_of(path).startswith("dc86725473b8")
     assert 30e6 < path.stat().st_size < 40e6
 
 

@@ -8,6 +8,7 @@ import struct
 from pathlib import Path
 
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import sha256_of
 
 _LIBRARIES = {"Darwin": ("libllama", "dylib"), "Windows": ("llama", "dll")}
 _MACHINES = {3: "x86", 40: "arm", 62: "x86-64", 183: "arm64", 243: "risc-v"}
@@ -115,14 +116,9 @@ def digests(folder: Path) -> dict[str, str]:
     files = {library_file(folder), *folder.glob("libggml*"), *folder.glob("ggml*.dll")}
     libraries = sorted(path for path in files if _LIBRARY.search(path.name))
     try:
-        return {path.name: _sha256_of(path) for path in libraries}
+        return {path.name: sha256_of(path) for path in libraries}
     except OSError as error:
         raise InputError(folder, f"a library cannot be read: {error}") from None
-
-
-def _sha256_of(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def says_release(library: Path) -> bool:

@@ -36,9 +36,10 @@ from sampler_parity.harness.backends.llama_cpp.recorded import (
     unchanged,
 )
 from sampler_parity.harness.backends.llama_cpp.signatures import order
-from sampler_parity.harness.backends.llama_cpp.wheels import EXTENSIONS, sha256_of
+from sampler_parity.harness.backends.llama_cpp.wheels import EXTENSIONS
 from sampler_parity.harness.backends.names import split_device
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import sha256_of
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.messages import Device

@@ -16,6 +16,7 @@ import zipfile
 from pathlib import Path
 
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import sha256_of
 
 # package -> its extension in the wheel
 EXTENSIONS = {"xllamacpp": "xllamacpp/xllamacpp.abi3.so"}
@@ -50,10 +51,6 @@ def fetch(package: str, version: str, folder: Path) -> tuple[Path, Path]:
     library.parent.mkdir()
     library.write_bytes(extension(wheel, EXTENSIONS[package]))
     return wheel, library.parent
-
-
-def sha256_of(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def _download(requirement: str, folder: Path) -> Path:
