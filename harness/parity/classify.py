@@ -110,6 +110,8 @@ def _first_difference(want: Candidates, got: Got) -> tuple[str, dict[str, Any]]:
             same &= (np.signbit(expected) == np.signbit(actual)) | np.isnan(expected)
         if not same.all():
             rank = int(same.argmin())
+            if what == "ids":
+                values["others"] = len(set(got.ids.tolist()) - set(want.ids.tolist()))
             values |= {
                 "rank": rank,
                 "id": int(want.ids[rank]),

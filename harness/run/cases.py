@@ -87,6 +87,7 @@ def run_chunk(
         except ChainError as error:
             raise InputError(f"{suite}: case {case.id}", str(error), "correct the chain") from None
         if not result.ok:
+            result = result.model_copy(update={"why": case.why})
             result = shrinking.small(case, result, backends, releases)
         results.append(result.model_copy(update={"suite": suite}))
         charges.case_ended()

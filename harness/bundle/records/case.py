@@ -56,7 +56,8 @@ class BackendResult(_Record):
 
 
 class CaseResult(_Record):
-    """refusal: why the reference stopped early. unmet: which published expectation it missed."""
+    """refusal: why the reference stopped early. unmet: which published expectation it missed. why:
+    of a case that is not as required, which defect it is there to catch."""
 
     kind: Literal["case"] = "case"
     id: str
@@ -67,6 +68,7 @@ class CaseResult(_Record):
     reference_s: float = 0.0
     refusal: str = ""
     unmet: str = ""
+    why: str = ""
     backends: dict[str, BackendResult]
     required: dict[str, list[Verdict]]
     counterexample: Shallow | None = None

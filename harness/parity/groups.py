@@ -1,0 +1,153 @@
+"""Findings: what of a bundle is not as required, in groups with one cause each, the worst first.
+
+A group is a backend, a verdict, the stage that differs first, and what differs there. Every place
+that tells of failures (terminal, pages, JUnit, `explain`) tells of these groups, in their words.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable
+
+from sampler_parity.harness.bundle.info import RunInfo
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.replay import replay
+from sampler_parity.harness.parity.differing import Kind, kind_of, words
+from sampler_parity.harness.strict import Strict
+from sampler_parity.harness.verdicts import Verdict
+
+# What a user can do something about comes before what is a matter of the last digits.
+WORST_FIRST: tuple[Verdict, ...] = (
+    "crashed",
+    "timeout",
+    "rejected",
+    "diverged",
+    "flaky",
+    "explained",
+    "boundary",
+    "close",
+    "reordered",
+    "unsupported",
+    "identical",
+)
+_ENDED: tuple[Verdict, ...] = ("crashed", "timeout", "rejected", "unsupported")
+_DO: dict[Verdict, tuple[str, str]] = {  # of one case, of several
+    "crashed": ("case crashes", "cases crash"),
+    "timeout": ("case takes too long", "cases take too long"),
+    "rejected": ("case is rejected", "cases are rejected"),
+    "diverged": ("case diverges", "cases diverge"),
+    "flaky": ("case comes out differently", "cases come out differently"),
+    "explained": ("case differs as explained", "cases differ as explained"),
+    "boundary": ("case falls within rounding", "cases fall within rounding"),
+    "close": ("case differs in last digits", "cases differ in last digits"),
+    "reordered": (
+        "case orders equal candidates otherwise",
+        "cases order equal candidates otherwise",
+    ),
+    "unsupported": ("case is not supported", "cases are not supported"),
+    "identical": ("case is identical", "cases are identical"),
+}
+_PLACES = {"chain": " in the chain as one object", "token": " in the token", "relation": ""}
+
+
+class Example(Strict):
+    """The smallest case of a group. counterexample: an input made small from it."""
+
+    case: str
+    suite: str
+    samplers: list[str]
+    steps: int
+    draws: int
+    why: str
+    required: list[Verdict]
+    result: BackendResult
+    counterexample: dict[str, object] | None
+    replay: str
+
+
+class Group(Strict):
+    """text: all of it in one line. anchor: of its place on a page, the same from run to run."""
+
+    anchor: str
+    backend: str
+    verdict: Verdict
+    stage: str
+    what: str
+    text: str
+    cases: list[str]
+    example: Example
+
+
+def groups(info: RunInfo, cases: Iterable[CaseResult]) -> list[Group]:
+    """The groups of what is not as required, the worst first."""
+    members: dict[tuple[str, Verdict, str, Kind], list[CaseResult]] = {}
+    for case in cases:
+        for backend, result in case.backends.items():
+            if result.verdict not in case.required[backend]:
+                of = (backend, result.verdict, stage_of(result), kind_of(result))
+                members.setdefault(of, []).append(case)
+    made = [
+        _group(info, backend, verdict, stage, kind, of_group)
+        for (backend, verdict, stage, kind), of_group in members.items()
+    ]
+    return sorted(made, key=_rank)
+
+
+def stage_of(result: BackendResult) -> str:
+    """The stage that a case counts for; "" where nothing came back."""
+    return "" if result.verdict in _ENDED else result.stage
+
+
+def _rank(group: Group) -> tuple[int, int, str]:
+    """Sort key: the worst verdict, then the most cases."""
+    return WORST_FIRST.index(group.verdict), -len(group.cases), group.anchor
+
+
+def _group(
+    info: RunInfo, backend: str, verdict: Verdict, stage: str, kind: Kind, cases: list[CaseResult]
+) -> Group:
+    cases = sorted(cases, key=lambda case: _size(case, backend))
+    place = _PLACES.get(stage, f" at {stage}" if stage else "")
+    text = f"{len(cases):,} {_DO[verdict][len(cases) > 1]}{place}"
+    said = words(kind, stage, [case.backends[backend] for case in cases])
+    return Group(
+        anchor=anchor(backend, verdict, stage, kind),
+        backend=backend,
+        verdict=verdict,
+        stage=stage,
+        what=kind.name,
+        text=f"{text}: {said}",
+        cases=[case.id for case in cases],
+        example=_example(info, backend, cases[0]),
+    )
+
+
+def _size(case: CaseResult, backend: str) -> tuple[bool, int, int, int, int, str]:
+    """Sort key: what has a counterexample, then short chains, few steps, few tokens."""
+    counts = case.backends[backend].values.get("survivors")
+    expected = counts.get("expected", 0) if isinstance(counts, dict) else 0
+    few = expected if isinstance(expected, int) else 0
+    named = case.counterexample is None
+    return named, len(case.samplers), case.steps, case.draws, few, case.id
+
+
+def _example(info: RunInfo, backend: str, case: CaseResult) -> Example:
+    small = case.counterexample
+    return Example(
+        case=case.id,
+        suite=case.suite,
+        samplers=case.samplers,
+        steps=case.steps,
+        draws=case.draws,
+        why=case.why,
+        required=case.required[backend],
+        result=case.backends[backend],
+        counterexample=small,
+        replay=replay(info, case.suite, case.id, [backend]),
+    )
+
+
+def anchor(backend: str, verdict: Verdict, stage: str, kind: Kind) -> str:
+    """Letters, digits, dots and dashes; never the same for two groups."""
+    exact = "\n".join((backend, verdict, stage, kind.name, kind.said))
+    shown = re.sub(r"[^a-z0-9_.]+", "-", f"{backend}-{verdict}-{stage}-{kind.name}".lower())
+    return f"{shown[:80].strip('-')}-{hashlib.sha256(exact.encode()).hexdigest()[:6]}"
