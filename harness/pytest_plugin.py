@@ -165,6 +165,8 @@ class CaseTest(_SuiteTest):
 
         process = backend(self.on, self.config.getoption("sampler_timeout"))
         result = execute(self.case, [process])
+        if result.skipped(process.name):
+            pytest.skip(f"not claimed: {result.backends[process.name].detail}")
         if result.met(process.name):
             return
         got = result.backends[process.name]

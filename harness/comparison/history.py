@@ -198,13 +198,14 @@ def _add(connection: sqlite3.Connection, bundle: Bundle, known: str) -> bool:
     if counted:
         return False
     info = bundle.info
-    met = sum(case.ok for case in bundle.cases)
+    judged = [case for case in bundle.cases if case.judged]
+    met = sum(case.ok for case in judged)
     tests = sum(len(cell.backends) for cell in bundle.cells)
     unmet = len(unmet_cells(bundle.cells))
     row = (known, bundle.folder.resolve().name, info.started, info.version, info.profile)
     at = connection.execute(
         "INSERT INTO run VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (*row, info.seed, info.machine.cpu, len(bundle.cases), met, tests, tests - unmet),
+        (*row, info.seed, info.machine.cpu, len(judged), met, tests, tests - unmet),
     ).lastrowid
     connection.executemany(
         "INSERT INTO verdict VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -222,6 +223,8 @@ def _verdicts(bundle: Bundle) -> Iterator[tuple[str, str, str, str, int, int]]:
     met: Counter[tuple[str, str, str]] = Counter()
     for case in bundle.cases:
         for name, result in case.backends.items():
+            if case.skipped(name):
+                continue
             for sampler in set(case.samplers):
                 counted[name, sampler, result.verdict] += 1
                 met[name, sampler, result.verdict] += case.met(name)

@@ -13,6 +13,7 @@ import numpy as np
 
 from sampler_parity.harness.bundle.artifacts import stage_file, write_arrays
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.parity.claims import parted, with_skipped
 from sampler_parity.harness.parity.classify import Difference, classify, identical
 from sampler_parity.harness.parity.devices import merged, on_rows, rows_of
 from sampler_parity.harness.parity.draws import draws_on
@@ -46,7 +47,12 @@ def execute(
     release that it is judged by; v0.5.0, as the case requires, for those that are not named. Not
     for logits alone, which have no verdict: `measure` of harness/parity/devices.py.
     """
-    return JUDGES[case.kind](case, backends, artifacts, releases or {})
+    releases = releases or {}
+    asked, unasked = parted(case, backends, releases)
+    judged = JUDGES[case.kind](case, asked, artifacts, releases) if asked or not backends else None
+    if judged is not None and not unasked:
+        return judged
+    return with_skipped(case, judged, unasked, [backend.name for backend in backends])
 
 
 def _on_given_logits(

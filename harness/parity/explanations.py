@@ -20,7 +20,7 @@ from sampler_parity.reference import ALL_SAMPLERS
 
 STAGES = {*ALL_SAMPLERS, "chain", "token", ""}  # "": the process died, so no stage is known
 EXPLAINABLE: tuple[Verdict, ...] = (
-    "reordered", "close", "boundary", "explained", "diverged", "crashed"
+    "reordered", "tied", "close", "boundary", "explained", "diverged", "crashed"
 )  # fmt: skip
 
 

@@ -25,9 +25,11 @@ WORST_FIRST: tuple[Verdict, ...] = (
     "explained",
     "boundary",
     "close",
+    "tied",
     "reordered",
     "unsupported",
     "identical",
+    "skipped",
 )
 _ENDED: tuple[Verdict, ...] = ("crashed", "timeout", "rejected", "unsupported")
 _DO: dict[Verdict, tuple[str, str]] = {  # of one case, of several
@@ -39,12 +41,17 @@ _DO: dict[Verdict, tuple[str, str]] = {  # of one case, of several
     "explained": ("case differs as explained", "cases differ as explained"),
     "boundary": ("case falls within rounding", "cases fall within rounding"),
     "close": ("case differs in last digits", "cases differ in last digits"),
+    "tied": (
+        "case decides between equal ones otherwise",
+        "cases decide between equal ones otherwise",
+    ),
     "reordered": (
         "case orders equal candidates otherwise",
         "cases order equal candidates otherwise",
     ),
     "unsupported": ("case is not supported", "cases are not supported"),
     "identical": ("case is identical", "cases are identical"),
+    "skipped": ("case is skipped", "cases are skipped"),
 }
 _PLACES = {"chain": " in the chain as one object", "token": " in the token", "relation": ""}
 
@@ -82,7 +89,7 @@ def groups(info: RunInfo, cases: Iterable[CaseResult]) -> list[Group]:
     members: dict[tuple[str, Verdict, str, Kind], list[CaseResult]] = {}
     for case in cases:
         for backend, result in case.backends.items():
-            if result.verdict not in case.required[backend]:
+            if result.verdict not in case.passing(backend) and not case.skipped(backend):
                 of = (backend, result.verdict, stage_of(result), kind_of(result))
                 members.setdefault(of, []).append(case)
     made = [
@@ -139,7 +146,7 @@ def _example(info: RunInfo, backend: str, case: CaseResult) -> Example:
         steps=case.steps,
         draws=case.draws,
         why=case.why,
-        required=case.required[backend],
+        required=case.passing(backend),
         result=case.backends[backend],
         counterexample=small,
         replay=replay(info, case.suite, case.id, [backend]),

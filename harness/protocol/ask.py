@@ -15,7 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.interface import Backend, BackendFailure, NotAsked
+from sampler_parity.harness.protocol.interface import (
+    Backend,
+    BackendFailure,
+    NotAsked,
+    Unclaimed,
+)
 from sampler_parity.harness.protocol.measured import Measured
 
 Row = NDArray[np.float32]
@@ -96,11 +101,11 @@ def claim(backend: Backend, capability: str, chain: p.ChainSpec | None = None) -
     """The backend's hello, which claims the capability and the samplers of the chain."""
     hello = backend.hello()
     if capability not in hello.capabilities:
-        raise BackendFailure("unsupported", _WITHOUT[capability])
+        raise Unclaimed(_WITHOUT[capability])
     missing = sorted({name for stage in chain or [] for name in stage} - set(hello.samplers))
     lacking = [name for name in missing if name not in hello.uncallable]
     if lacking:
-        raise BackendFailure("unsupported", f"no sampler {', '.join(lacking)}")
+        raise Unclaimed(f"no sampler {', '.join(lacking)}")
     if missing:
         raise BackendFailure("unsupported", hello.uncallable[missing[0]])
     return hello

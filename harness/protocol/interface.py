@@ -29,6 +29,13 @@ class BackendFailure(Exception):  # noqa: N818 - a verdict
         return str(self.args[1])
 
 
+class Unclaimed(BackendFailure):
+    """The backend's hello does not claim the request, or a sampler of the chain."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__("unsupported", message)
+
+
 class NotAsked(BackendFailure):
     """The process broke before it took the request, for which an earlier one pays: ask again."""
 

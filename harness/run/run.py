@@ -43,14 +43,15 @@ class Run:
 
     @property
     def met(self) -> bool:
-        """Whether something was run, and all of it is as required."""
+        """Whether something was judged or measured, and all of it is as required."""
         done = self.bundle
         if done is None:
             return False
         measured = done.timings or done.throughputs or done.skip_ratios
+        judged = any(result.judged for result in done.cases)
         ok = all(result.ok for result in done.cases)
         ok = ok and all(result.ok for result in done.skip_ratios)
-        return ok and not unmet(done.cells) and bool(done.cases or done.cells or measured)
+        return ok and not unmet(done.cells) and bool(judged or done.cells or measured)
 
 
 def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Run:

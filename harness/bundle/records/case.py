@@ -6,7 +6,7 @@ from pydantic import AfterValidator, BaseModel, model_validator
 
 from sampler_parity.harness.foreign.data import shallow
 from sampler_parity.harness.strict import STRICT
-from sampler_parity.harness.verdicts import Verdict
+from sampler_parity.harness.verdicts import Accept, Verdict, passing
 
 Shallow = Annotated[dict[str, Any], AfterValidator(shallow)]
 
@@ -57,7 +57,8 @@ class BackendResult(_Record):
 
 class CaseResult(_Record):
     """refusal: why the reference stopped early. unmet: which published expectation it missed. why:
-    of a case that is not as required, which defect it is there to catch."""
+    of a case that is not as required, which defect it is there to catch. accept: what the run let
+    pass beside what the case requires (`run --accept`)."""
 
     kind: Literal["case"] = "case"
     id: str
@@ -71,6 +72,7 @@ class CaseResult(_Record):
     why: str = ""
     backends: dict[str, BackendResult]
     required: dict[str, list[Verdict]]
+    accept: Accept = "identical"
     counterexample: Shallow | None = None
 
     @model_validator(mode="after")
@@ -79,15 +81,32 @@ class CaseResult(_Record):
             raise ValueError(f"backend {min(unruled)} has no required verdict")
         return self
 
+    def passing(self, backend: str) -> list[Verdict]:
+        """The verdicts that pass on this backend."""
+        return passing(self.required[backend], self.accept)
+
     def met(self, backend: str) -> bool:
         """Whether this backend met what the case requires. A case without a step is not met."""
         return (
-            self.backends[backend].verdict in self.required[backend]
+            self.backends[backend].verdict in self.passing(backend)
             and not self.unmet
             and not self.refusal
             and self.steps > 0
         )
 
+    def skipped(self, backend: str) -> bool:
+        """Whether this backend was not asked: neither met nor failed."""
+        return self.backends[backend].verdict == "skipped"
+
+    def failed(self, backend: str) -> bool:
+        return not self.skipped(backend) and not self.met(backend)
+
+    @property
+    def judged(self) -> bool:
+        """Whether any backend was asked."""
+        return not all(self.skipped(name) for name in self.backends)
+
     @property
     def ok(self) -> bool:
-        return all(self.met(name) for name in self.backends)
+        """Whether no backend failed; that some were asked is `judged`."""
+        return not any(self.failed(name) for name in self.backends)

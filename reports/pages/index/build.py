@@ -38,8 +38,9 @@ def index_of(overview: Overview) -> Index:
 
 def _checked(bundle: Bundle, name: str) -> Checked:
     info = bundle.info.backends[name]
-    cases = [case for case in bundle.cases if name in case.backends]
-    counted = Counter(case.backends[name].verdict for case in cases)
+    results = [case for case in bundle.cases if name in case.backends]
+    counted = Counter(case.backends[name].verdict for case in results)
+    cases = [case for case in results if not case.skipped(name)]
     return Checked(
         bundle=bundle.folder.resolve().name,
         name=name,

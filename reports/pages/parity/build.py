@@ -22,6 +22,7 @@ from sampler_parity.reports.pages.parity.model import (
     Report,
     Row,
     Section,
+    Skipped,
     SlowCase,
     Tally,
     Timing,
@@ -48,8 +49,11 @@ def report_of(bundles: list[Bundle]) -> Report:
 
 def headlines(report: Report) -> list[str]:
     """What the report comes to, in a few lines."""
-    met, cases = sum(s.cases_met for s in report.sections), sum(s.cases for s in report.sections)
-    lines = [f"{met:,}/{cases:,} cases as required on every backend"]
+    met = sum(s.cases_met for s in report.sections)
+    judged = sum(s.cases_judged for s in report.sections)
+    lines = [f"{met:,}/{judged:,} cases as required on every backend"]
+    skipped = sum(s.cases - s.cases_judged for s in report.sections)
+    lines += [f"{skipped:,} cases skipped: not claimed"] if skipped else []
     differing = sum(len(s.failures) + len(s.problems) for s in report.sections)
     allowed = sum(len(s.accepted) for s in report.sections)
     lines += [f"{differing:,} failures, {allowed:,} allowed differences"]
@@ -71,15 +75,18 @@ def section(bundle: Bundle) -> Section:
     running = [name for name, backend in info.backends.items() if not backend.unavailable]
     differences = _differences(info, cases)
     problems = [problem for case in cases for problem in _problems(info, case)]
-    met = sum(_whole(case, running) for case in cases)
+    judged = [case for case in cases if case.judged]
+    met = sum(_whole(case, running) for case in judged)
     drawn = distribution(bundle, info)
     tested = {row.suite for row in drawn.rows} if drawn else set()
     return Section(
         bundle=visible(bundle.folder.resolve().name),
-        ok=bool(cases or drawn) and met == len(cases) and (drawn is None or drawn.ok),
+        ok=bool(judged or drawn) and met == len(judged) and (drawn is None or drawn.ok),
         run=info,
         cases=len(cases),
+        cases_judged=len(judged),
         cases_met=met,
+        skipped=_skipped(cases),
         steps=sum(case.steps for case in cases),
         draws=sum(case.draws for case in cases),
         wall_s=bundle.footer.wall_s if bundle.footer else 0.0,
@@ -106,8 +113,8 @@ def _check_names(folder: Path, info: RunInfo, cases: list[CaseResult]) -> None:
 
 
 def _whole(case: CaseResult, names: list[str]) -> bool:
-    """Whether each of these backends has a result for the case and met what it requires."""
-    return bool(names) and all(name in case.backends and case.met(name) for name in names)
+    """Whether each of these backends has a result for the case; and, if asked, the required one."""
+    return bool(names) and all(name in case.backends and not case.failed(name) for name in names)
 
 
 def tally(cases: Iterable[CaseResult], backend: str) -> Tally:
@@ -169,8 +176,8 @@ def _badness(tallies: Iterable[Tally]) -> tuple[int, int]:
     """Sort key: most cases not met first, then most that are not identical."""
     tallies = list(tallies)
     return (
-        sum(t.met - t.cases for t in tallies),
-        sum(t.verdicts.get("identical", 0) - t.cases for t in tallies),
+        sum(t.met - t.judged for t in tallies),
+        sum(t.verdicts.get("identical", 0) - t.judged for t in tallies),
     )
 
 
@@ -179,7 +186,8 @@ def _differences(info: RunInfo, cases: list[CaseResult]) -> list[Difference]:
         _difference(info, case, name, result)
         for case in cases
         for name, result in case.backends.items()
-        if result.verdict != "identical" or "identical" not in case.required[name]
+        if result.verdict != "skipped"
+        and (result.verdict != "identical" or "identical" not in case.required[name])
     ]
     return sorted(differences, key=_rank)
 
@@ -204,8 +212,8 @@ def _difference(info: RunInfo, case: CaseResult, name: str, result: BackendResul
         samplers=case.samplers,
         backend=name,
         verdict=result.verdict,
-        required=case.required[name],
-        met=result.verdict in case.required[name],
+        required=case.passing(name),
+        met=result.verdict in case.passing(name),
         step=result.step,
         steps=case.steps,
         draws=case.draws,
@@ -219,11 +227,22 @@ def _difference(info: RunInfo, case: CaseResult, name: str, result: BackendResul
     )
 
 
+def _skipped(cases: list[CaseResult]) -> list[Skipped]:
+    """The most frequent reason first."""
+    counted = Counter(
+        (name, result.detail)
+        for case in cases
+        for name, result in case.backends.items()
+        if case.skipped(name)
+    )
+    return [Skipped(backend=name, why=why, cases=n) for (name, why), n in counted.most_common()]
+
+
 def _problems(info: RunInfo, case: CaseResult) -> list[Problem]:
     command = replay(info, case.suite, case.id, info.backends)
     running = [name for name, backend in info.backends.items() if not backend.unavailable]
     missing = [name for name in running if name not in case.backends]
-    none = [] if case.steps or case.refusal else ["no step was taken"]
+    none = [] if case.steps or case.refusal or not case.judged else ["no step was taken"]
     kinds: list[tuple[str, list[str]]] = [
         ("refused", [case.refusal] if case.refusal else []),
         ("expectation", [case.unmet] if case.unmet else []),
@@ -272,7 +291,7 @@ def _timings(bundle: Bundle, cases: list[CaseResult]) -> list[Timing]:
     for result in bundle.timings:
         if REFERENCE not in result.ns:
             continue  # nothing to rule on; the throughput page has it
-        of_sampler = [case for case in cases if result.sampler in case.samplers]
+        of_sampler = [c for c in cases if result.sampler in c.samplers and c.judged]
         met = sum(case.ok and bool(case.backends) for case in of_sampler)
         cleaned = type(result).model_validate(visible(result.model_dump()))
         rows.append(timing(cleaned, met, len(of_sampler)))

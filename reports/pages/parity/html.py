@@ -60,7 +60,7 @@ def shown(section: Section) -> Shown:
 
 def counts(tally: Tally) -> list[tuple[str, str]]:
     """(verdict, "n/N" or "n"): identical first as n/N, then the others, the worst first."""
-    parts = [("identical", f"{tally.verdicts.get('identical', 0):,}/{tally.cases:,}")]
+    parts = [("identical", f"{tally.verdicts.get('identical', 0):,}/{tally.judged:,}")]
     others = [v for v in ORDER if v != "identical" and v in tally.verdicts]
     parts += [(verdict, f"{tally.verdicts[verdict]:,}") for verdict in reversed(others)]
     if tally.not_run:
@@ -69,7 +69,10 @@ def counts(tally: Tally) -> list[tuple[str, str]]:
 
 
 def cell_class(tally: Tally) -> str:
-    """bad: a case is not as required. good: all identical. fair: all as required."""
-    if tally.met < tally.cases or tally.cases == 0:
+    """bad: a case is not as required. good: all identical. fair: all as required. quiet: all were
+    skipped."""
+    if tally.met < tally.judged or tally.cases == 0:
         return "bad"
-    return "good" if tally.verdicts.get("identical", 0) == tally.cases else "fair"
+    if not tally.judged:
+        return "quiet"
+    return "good" if tally.verdicts.get("identical", 0) == tally.judged else "fair"

@@ -91,6 +91,8 @@ def _judge(
     elif difference is not None and not difference.met:
         kind = "error" if difference.verdict in ("crashed", "timeout") else "failure"
         _outcome(test, kind, difference.verdict, _message(difference), _body(difference))
+    elif case.skipped(backend):
+        _outcome(test, "skipped", "skipped", f"not claimed: {case.backends[backend].detail}")
     elif difference is not None and difference.verdict == "unsupported":
         _outcome(test, "skipped", "unsupported", f"unsupported: {difference.detail}")
 

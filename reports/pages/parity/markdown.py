@@ -153,7 +153,7 @@ def _drift_cell(cell: DriftCell) -> str:
 def _headline(section: Section) -> str:
     machine = section.run.machine
     return (
-        f"{section.cases_met:,}/{section.cases:,} cases as required on every backend, "
+        f"{section.cases_met:,}/{section.cases_judged:,} cases as required on every backend, "
         f"{section.steps:,} steps ({section.draws:,} draws), {section.wall_s:,.1f} s, on "
         f"{code(machine.cpu)}, {code(machine.system)}, {code(machine.libc)}."
     )
@@ -166,7 +166,7 @@ def _backends(section: Section) -> list[str]:
         if summary.unavailable:
             verdicts += f"; unavailable: {code(summary.unavailable)}"
         facts = " ".join(x for x in (summary.version, summary.build, summary.device) if x)
-        required = f"{summary.tally.met:,}/{summary.tally.cases:,}"
+        required = f"{summary.tally.met:,}/{summary.tally.judged:,}"
         rows.append([code(summary.name), required, verdicts, code(facts)])
     return table(["backend", "as required", "verdicts", "version, build, device"], rows)
 
@@ -184,7 +184,7 @@ def _matrix_row(row: Row, names: list[str]) -> list[str]:
     for name in names:
         tally = row.backends[name]
         text = ", ".join(f"{n} {verdict}" for verdict, n in counts(tally))
-        failed = tally.cases - tally.met
+        failed = tally.judged - tally.met
         cells.append(f"{text} (**{failed:,} failed**)" if failed else text)
     return [code(row.key), f"{row.cases:,}", *cells]
 

@@ -25,7 +25,7 @@ from sampler_parity.reports.pages.parity.matrix_model import (
 )
 
 _OF_LLAMA_CPP = ("llama.cpp", "reference")
-_SAID: tuple[Verdict, ...] = ("unsupported", "rejected")  # the backend's reply says why
+_SAID: tuple[Verdict, ...] = ("skipped", "unsupported", "rejected")  # the backend's reply says why
 
 Results = dict[str, list[tuple[CaseResult, BackendResult]]]
 

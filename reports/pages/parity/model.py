@@ -28,6 +28,11 @@ class Tally(Strict):
     not_run: int
     verdicts: dict[Verdict, int]
 
+    @property
+    def judged(self) -> int:
+        """The cases but those that were skipped: neither met nor failed."""
+        return self.cases - self.verdicts.get("skipped", 0)
+
 
 class BackendSummary(Strict):
     """unavailable: why it did not start here, or "". backend_s: in its own sampler calls."""
@@ -91,6 +96,14 @@ class Problem(Strict):
     replay: str
 
 
+class Skipped(Strict):
+    """Cases that a backend was not asked, for one reason."""
+
+    backend: str
+    why: str
+    cases: int
+
+
 class SlowCase(Strict):
     """Seconds on the reference and on each backend, transport and comparison included."""
 
@@ -142,12 +155,16 @@ class Timing(Strict):
 
 
 class Section(Strict):
-    """One bundle. ok: at least one case, every required verdict met, nothing left out."""
+    """One bundle. ok: at least one case was judged, every required verdict met, nothing left out.
+
+    cases_met: of cases_judged, those that some backend was asked. skipped: what was not.
+    """
 
     bundle: str
     ok: bool
     run: RunInfo
     cases: int
+    cases_judged: int
     cases_met: int
     steps: int
     draws: int
@@ -157,6 +174,7 @@ class Section(Strict):
     suites: list[Row]
     differences: list[Difference]
     problems: list[Problem]
+    skipped: list[Skipped]
     slowest: list[SlowCase]
     timings: list[Timing]
     distribution: Distribution | None = None

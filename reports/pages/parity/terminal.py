@@ -46,7 +46,9 @@ def _total(part: Section) -> str:
     tests = f"   {drawn.met:,}/{drawn.pairs:,} distribution tests" if drawn and drawn.rows else ""
     if part.cases or drawn is None:
         tests = f"   {part.steps:,} steps{tests}"
-    return f"cases    {part.cases_met:,}/{part.cases:,} as required{tests}"
+    skipped = part.cases - part.cases_judged
+    left = f"   {skipped:,} skipped" if skipped else ""
+    return f"cases    {part.cases_met:,}/{part.cases_judged:,} as required{left}{tests}"
 
 
 def _device_line(c: Configuration) -> str:
@@ -98,7 +100,7 @@ def _label(summary: BackendSummary) -> str:
 
 def _backend_line(summary: BackendSummary) -> str:
     counts = summary.tally
-    parts = [f"{counts.verdicts.get('identical', 0):,}/{counts.cases:,} identical"]
+    parts = [f"{counts.verdicts.get('identical', 0):,}/{counts.judged:,} identical"]
     parts += [
         f"{counts.verdicts.get(verdict, 0):,} {verdict}"
         for verdict in dict.fromkeys([*counts.verdicts, *_ALWAYS])
