@@ -11,7 +11,9 @@ from typing import Any
 from sampler_parity.harness.bundle import disk
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
 from sampler_parity.harness.errors import InputError, cannot_write
+from sampler_parity.reports.pages.calibration.page import CALIBRATION
 from sampler_parity.reports.pages.compare.page import COMPARE
+from sampler_parity.reports.pages.distribution.page import DISTRIBUTION
 from sampler_parity.reports.pages.index.build import Overview
 from sampler_parity.reports.pages.index.page import INDEX
 from sampler_parity.reports.pages.parity.page import PARITY
@@ -21,7 +23,9 @@ from sampler_parity.reports.render.frame import Made, Page
 from sampler_parity.reports.render.html import linked
 
 FORMATS = ("json", "md", "html", "junit")
-PAGES: tuple[Page[list[Bundle], Any], ...] = (PARITY, THROUGHPUT, SKIP_RATIO, COMPARE)
+PAGES: tuple[Page[list[Bundle], Any], ...] = (
+    *(PARITY, DISTRIBUTION, CALIBRATION, THROUGHPUT, SKIP_RATIO, COMPARE),
+)
 
 
 def write_report(bundles: list[Path], folder: Path, formats: list[str]) -> list[Path]:

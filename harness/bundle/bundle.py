@@ -48,6 +48,7 @@ Result = (
     | TimingCheckResult
 )
 Record = Header | Result | Footer
+Suited = DistributionResult | DecodeResult | TimingResult | ThroughputResult | SkipRatioResult
 _FRAME = ("header", "footer")
 _AGAIN = "make the bundle again"
 _RECORDS: dict[str, type[Record]] = {
@@ -83,11 +84,20 @@ class Bundle:
         return self.info.backends[name]
 
     @property
-    def measures_only(self) -> bool:
-        """Nothing in it can be right or wrong by the reference: timings and the like alone."""
-        tested = (self.cases, self.cells, self.changes, self.decodings, self.calibration)
-        measured = (self.timings, self.throughputs, self.timing_checks, self.skip_ratios)
-        return not any(tested) and any(measured)
+    def has_no_case(self) -> bool:
+        """Other results alone stand in it; not so where there is none at all."""
+        return not any((self.cases, self.changes, self.decodings)) and bool(self.counts)
+
+    @property
+    def beside_cases(self) -> list[Suited]:
+        """The other results that come of a suite."""
+        return [
+            *self.cells,
+            *self.decodings,
+            *self.timings,
+            *self.throughputs,
+            *self.skip_ratios,
+        ]
 
 
 def done_ids(folder: Path) -> set[str]:

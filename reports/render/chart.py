@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 INK = "#010203"  # stands for the text colour of the page, light or dark
+# Of a line or dot on either ground: 3 to 1 and more against #ffffff and #14171b.
+COLOURS = ("#3a7cc4", "#c4566a", "#2f9466", "#b07d1f", "#8a63c9", "#7a7a7a", "#2f93a8", "#b04fa0")
+DOT, BAD = COLOURS[:2]
+MARKS = "osD^v<>P"
 
 
 def picture(draw: Callable[["Figure"], None], inches: tuple[float, float], salt: str) -> str:

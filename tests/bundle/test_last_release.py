@@ -29,7 +29,7 @@ def test_every_record_of_the_last_release_is_read() -> None:
     )
 
 
-@pytest.mark.parametrize("page", ["index", "parity", "throughput", "skip-ratio"])
+@pytest.mark.parametrize("page", ["index", "parity", "distribution", "throughput", "skip-ratio"])
 def test_report_of_the_last_release_reads_as_it_did(page: str, tmp_path: Path) -> None:
     said("report", WRITTEN / "bundle", "-f", "md", "-o", tmp_path, status=0)
     expected = (WRITTEN / "report" / f"{page}.md").read_text(encoding="utf-8")

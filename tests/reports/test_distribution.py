@@ -84,8 +84,9 @@ def bundle(folder: Path, *records: Any, cells: int | None = None) -> Path:
 
 
 def written(folder: Path, *records: Any) -> dict[str, str]:
+    """By the names of the files."""
     paths = write_report([bundle(folder / "b", *records)], folder / "r", ["html", "md", "json"])
-    return {path.suffix: path.read_text() for path in paths if path.stem == "parity"}
+    return {path.name: path.read_text() for path in paths}
 
 
 def test_a_run_of_equivalent_cells_is_ok(tmp_path: Path) -> None:
@@ -116,15 +117,20 @@ def test_an_alarm_of_holm_alone_fails_the_report(tmp_path: Path) -> None:
 @pytest.mark.parametrize("suffix", [".html", ".md", ".json"])
 @pytest.mark.slow
 def test_every_format_says_what_was_decided(tmp_path: Path, suffix: str) -> None:
-    text = written(tmp_path, cell("the-cell", "undecided", 0.5), CALIBRATION)[suffix]
-    for words in ("the-cell", "undecided", "a fault is caught", "9 of 10 runs", "lost tail"):
-        assert words in text
-    assert "<script>alert" not in text or suffix == ".json"
+    texts = written(tmp_path, cell("the-cell", "undecided", 0.5), CALIBRATION)
+    said = {
+        "distribution": ("the-cell", "undecided"),
+        "calibration": ("a fault is caught", "9 of 10 runs", "lost tail"),
+    }
+    for page, words in said.items():
+        text = texts[page + suffix]
+        assert [word for word in words if word not in text] == []
+        assert "<script>alert" not in text or suffix == ".json"
 
 
 @pytest.mark.slow
 def test_html_shows_the_power_curves_and_the_peers_rules(tmp_path: Path) -> None:
-    text = written(tmp_path, CALIBRATION)[".html"]
+    text = written(tmp_path, CALIBRATION)["calibration.html"]
     assert text.count("<svg") == 1
     assert "10: 1/10; 100: 9/10" in text
     assert "7/10 (0.01)" in text
@@ -132,9 +138,10 @@ def test_html_shows_the_power_curves_and_the_peers_rules(tmp_path: Path) -> None
 
 def test_junit_has_a_test_for_every_cell_and_claim(tmp_path: Path) -> None:
     records = (cell("a", "equivalent", 0.5), cell("b", "different", 1e-12), CALIBRATION)
-    (path,) = write_report([bundle(tmp_path / "b", *records)], tmp_path / "r", ["junit"])
-    text = path.read_text()
-    assert '<testsuites name="sampler-parity" tests="3" failures="2" errors="0"' in text
+    cells, claims = write_report([bundle(tmp_path / "b", *records)], tmp_path / "r", ["junit"])
+    text = cells.read_text()
+    assert '<testsuites name="sampler-parity" tests="2" failures="1" errors="0"' in text
+    assert 'tests="1" failures="1" errors="0"' in claims.read_text()
     assert 'name="b: distribution/s on mine"' in text
     assert "replay: sampler-parity run distribution/s --case b -b mine" in text
 
@@ -149,3 +156,17 @@ def test_a_bundle_that_lost_a_cell_is_refused(tmp_path: Path) -> None:
     folder = bundle(tmp_path / "b", cell("a", "equivalent", 0.5), cells=2)
     with pytest.raises(InputError, match="holds 1 distribution tests, its footer says 2"):
         read_finished(folder)
+
+
+def test_a_bundle_of_draws_alone_has_no_page_of_cases_and_speaks_of_none(tmp_path: Path) -> None:
+    texts = written(tmp_path, cell("a", "equivalent", 0.5), CALIBRATION)
+    assert {name.partition(".")[0] for name in texts} == {"distribution", "calibration", "index"}
+    assert not [name for name, text in texts.items() if "0/0" in text]
+
+
+def test_the_picture_has_a_line_for_every_test_that_is_bounded(tmp_path: Path) -> None:
+    records = (cell("one", "equivalent", 0.5), cell("two", "equivalent", 0.5, margin=None))
+    text = written(tmp_path, *records)["distribution.html"]
+    picture = text[text.index("<svg") : text.index("</svg>")]
+    assert ">one<" in picture
+    assert ">two<" not in picture

@@ -234,3 +234,20 @@ class TestInChromium:
         seen = see(page, 1280)
         assert seen.title == "Parity report: FAILED"
         assert "Content Security Policy" in seen.console[0]
+
+
+def test_a_suite_that_was_measured_is_no_row_and_one_without_a_case_is_not_red(
+    tmp_path: Path,
+) -> None:
+    suites = {"parity/top_p": "1", "parity/none": "2", "timing/x": "3"}
+    timed = [t.model_copy(update={"suite": "timing/x"}) for t in timings()]
+    info = run_info("llama.cpp", suites=suites)
+    bundle = bundle_of(tmp_path / "x", info, [case("a", {"llama.cpp": got()})], timed)
+    text = html(report_of([bundle]))
+    assert "ok: 1/1 cases" in text
+    assert "timing/x" not in text
+    rows = text[text.index("parity/none") :].partition("</tr>")[0]
+    assert 'class="quiet"' in rows
+    assert "no case" in rows
+    assert "0/0" not in text
+    assert 'class="bad"' not in text

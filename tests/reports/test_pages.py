@@ -24,12 +24,14 @@ from tests.support.report_bundles import (
     run_info,
     write_bundle,
 )
-from tests.support.several_bundles import ten_bundles, two_that_differ
+from tests.support.several_bundles import calibration_in, ten_bundles, two_that_differ
 from tests.support.skip_ratios import bundle_with, measured, named
 
-PAGES = ("parity", "throughput", "skip-ratio", "compare", "index")
+PAGES = ("parity", "distribution", "calibration", "throughput", "skip-ratio", "compare", "index")
 TITLES = {
     "parity": "Parity report: FAILED",
+    "distribution": "Distribution report: FAILED",
+    "calibration": "Calibration: ok",
     "throughput": "Throughput report",
     "skip-ratio": "Skip-ratio report: ok",
     "compare": "Comparison: DIFFERENT",
@@ -39,10 +41,11 @@ TITLES = {
 
 
 def report_pages(folder: Path) -> dict[str, str]:
-    """Every HTML page of a report of three bundles, by its name."""
+    """Every HTML page of a report of four bundles, by its name."""
     two_that_differ(folder)
     skipped = bundle_with(folder / "skipped", named("x/a", measured()))
-    bundles = [folder / "xeon", folder / "mac", skipped.folder]
+    calibrated = calibration_in(folder / "calibrated")
+    bundles = [folder / "xeon", folder / "mac", skipped.folder, calibrated]
     paths = write_report(bundles, folder / "report", ["html"])
     return {path.name: path.read_text() for path in paths}
 
@@ -111,7 +114,7 @@ def test_index_says_what_was_checked_and_what_came_of_it(tmp_path: Path) -> None
     index = overview(tmp_path, bad)
     assert not index.ok
     assert [(p.stem, p.ok) for p in index.pages] == [("parity", False)]
-    assert index.missing == ["Throughput", "Skip ratio"]
+    assert index.missing == ["Distribution", "Throughput", "Skip ratio"]
     assert [(b.name, b.met, b.cases) for b in index.backends] == [
         ("llama.cpp", 2, 2),
         ("mine", 1, 2),

@@ -9,6 +9,7 @@ import numpy as np
 
 from sampler_parity.harness.bundle.artifacts import row_file
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.records.calibration import CalibrationResult
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.records.decode import DecodeResult
 from sampler_parity.harness.bundle.records.distribution import (
@@ -116,6 +117,23 @@ def two_that_differ(folder: Path) -> tuple[Bundle, Bundle]:
             libc="",
         ),
     )
+
+
+def calibration_in(folder: Path) -> Path:
+    """A bundle with one claim, one curve and one rule of others."""
+    curve = {"fault": "lost tail", "tv": 0.005, "draws": [10, 100], "caught": [1, 9], "runs": 10}
+    rule = {"tv": {"vLLM": 0.01}, "passed": {"vLLM": 7}, "runs": {"vLLM": 10}}
+    result = CalibrationResult.model_validate(
+        {
+            "seed": 1,
+            "alpha": 1e-8,
+            "claims": [{"text": "a fault is caught", "seen": "9 of 10 runs", "met": True}],
+            "curves": {"frequencies, V = 32": [curve]},
+            "peers": [{"fault": "lost tail", **rule}],
+            "wall_s": 1.0,
+        }
+    )
+    return read_back(folder, run_info("reference"), [], [result]).folder
 
 
 def ten_bundles(folder: Path, cases: int) -> list[Bundle]:

@@ -6,10 +6,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 from sampler_parity.harness.foreign.printable import one_line
-from sampler_parity.reports.render.chart import INK, picture, plain
-
-_COLOURS = ("#4488cc", "#cc6677", "#44aa88", "#bb8833", "#8866bb", "#888888", "#aa4499", "#669922")
-_MARKS = "osD^v<>P"
+from sampler_parity.reports.render.chart import COLOURS, INK, MARKS, picture, plain
 
 
 class Line(NamedTuple):
@@ -34,8 +31,8 @@ def _draw(figure: "Figure", labels: list[str], lines: list[Line], what: str) -> 
         (drawn,) = axes.plot(
             [at for at, _ in known],
             [y for _, y in known],
-            marker=_MARKS[i % len(_MARKS)],
-            color=_COLOURS[i % len(_COLOURS)],
+            marker=MARKS[i % len(MARKS)],
+            color=COLOURS[i % len(COLOURS)],
             markersize=4,
         )
         drawn.set_label(one_line(line.name, 60))

@@ -69,6 +69,20 @@ def _made(bundle: Bundle) -> MadeBundle:
         cases=len(bundle.cases),
         steps=sum(case.steps for case in bundle.cases),
         samplers=sorted({sampler for case in bundle.cases for sampler in case.samplers}),
+        others={what: n for what, n in _others(bundle).items() if n},
         suites=info.suites,
         machine=info.machine,
     )
+
+
+def _others(bundle: Bundle) -> dict[str, int]:
+    """Results that are no cases, by what they are."""
+    return {
+        "prompt": len(bundle.decodings),
+        "distribution test": len(bundle.cells),
+        "timing": len(bundle.timings),
+        "width": len(bundle.throughputs),
+        "skip ratio": len(bundle.skip_ratios),
+        "calibration": len(bundle.calibration),
+        "timing self-check": len(bundle.timing_checks),
+    }

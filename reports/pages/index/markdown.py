@@ -2,7 +2,7 @@
 
 from sampler_parity.harness.foreign.markup import code, safe
 from sampler_parity.reports.pages.index.model import Index
-from sampler_parity.reports.pages.index.words import counted
+from sampler_parity.reports.pages.index.words import counted, held, required
 from sampler_parity.reports.render.markdown import fitting, table
 
 
@@ -20,7 +20,7 @@ def _lines(index: Index, most: int) -> list[str]:
     rows = [
         [
             code(b.name),
-            "not run" if b.unavailable else f"{b.met:,}/{b.cases:,}",
+            required(b),
             safe(counted(b)),
             code(" ".join(filter(None, (b.version, b.build))), 200),
         ]
@@ -29,7 +29,7 @@ def _lines(index: Index, most: int) -> list[str]:
     lines += ["", *table(["backend", "as required", "verdicts", "version, build"], rows), ""]
     for made in index.bundles[:most]:
         lines.append(
-            f"{code(made.name)}: {made.cases:,} cases, {made.steps:,} steps, {code(made.started)}, "
+            f"{code(made.name)}: {held(made)}, {code(made.started)}, "
             f"{code(made.machine.cpu)}, {code(' '.join(made.command), 300)}, "
             f"sha256 {code(made.sha256[:16])}"
         )

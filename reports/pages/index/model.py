@@ -31,7 +31,8 @@ class Checked(Strict):
 
 
 class Made(Strict):
-    """How a bundle was made. sha256: of its run.json and results.jsonl. suites: digest by name."""
+    """How a bundle was made. sha256: of its run.json and results.jsonl. suites: digest by name.
+    others: results that are no cases, by what they are."""
 
     name: str
     sha256: str
@@ -44,6 +45,7 @@ class Made(Strict):
     cases: int
     steps: int
     samplers: list[str]
+    others: dict[str, int]
     suites: dict[str, str]
     machine: Machine
 

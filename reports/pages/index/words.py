@@ -1,7 +1,7 @@
-"""A backend of index.html in words."""
+"""What index.html counts, in words."""
 
 from sampler_parity.harness.verdicts import ORDER
-from sampler_parity.reports.pages.index.model import Checked
+from sampler_parity.reports.pages.index.model import Checked, Index, Made
 
 
 def counted(backend: Checked) -> str:
@@ -14,3 +14,35 @@ def counted(backend: Checked) -> str:
     others = [verdict for verdict in reversed(ORDER) if verdict != "identical"]
     parts += [f"{backend.verdicts[v]:,} {v}" for v in others if v in backend.verdicts]
     return ", ".join(parts)
+
+
+def required(backend: Checked) -> str:
+    if backend.unavailable:
+        return "not run"
+    return f"{backend.met:,}/{backend.cases:,}" if backend.cases else "no case"
+
+
+def held(made: Made) -> str:
+    """What a bundle has: "363 cases in 380 steps, 17 distribution tests"."""
+    parts = []
+    if made.cases:
+        parts.append(f"{_several(made.cases, 'case')} in {_several(made.steps, 'step')}")
+    parts += [_several(n, what) for what, n in made.others.items()]
+    return ", ".join(parts) or "no case"
+
+
+def total(index: Index) -> str:
+    """What all bundles have."""
+    parts = []
+    if index.cases:
+        parts = [_several(index.cases, "case"), _several(index.steps, "step")]
+    names = dict.fromkeys(what for made in index.bundles for what in made.others)
+    sums = {what: sum(made.others.get(what, 0) for made in index.bundles) for what in names}
+    parts += [_several(n, what) for what, n in sums.items()]
+    if index.samplers:
+        parts.append(_several(len(index.samplers), "sampler"))
+    return ", ".join([*(parts or ["no case"]), _several(len(index.backends), "backend")])
+
+
+def _several(n: int, what: str) -> str:
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"

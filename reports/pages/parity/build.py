@@ -12,7 +12,6 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.foreign.printable import visible
 from sampler_parity.harness.verdicts import ORDER, Verdict
 from sampler_parity.reports.pages.parity.devices import devices
-from sampler_parity.reports.pages.parity.distribution import distribution
 from sampler_parity.reports.pages.parity.drift import drift
 from sampler_parity.reports.pages.parity.matrix import matrix
 from sampler_parity.reports.pages.parity.model import (
@@ -57,10 +56,6 @@ def headlines(report: Report) -> list[str]:
     differing = sum(len(s.failures) + len(s.problems) for s in report.sections)
     allowed = sum(len(s.accepted) for s in report.sections)
     lines += [f"{differing:,} failures, {allowed:,} allowed differences"]
-    drawn = [s.distribution for s in report.sections if s.distribution]
-    if drawn:
-        met, pairs = sum(d.met for d in drawn), sum(d.pairs for d in drawn)
-        lines.append(f"{met:,}/{pairs:,} distribution tests as required")
     if report.matrix and report.matrix.unexplained:
         lines.append(f"{report.matrix.unexplained:,} results are not explained")
     return lines
@@ -77,11 +72,9 @@ def section(bundle: Bundle) -> Section:
     problems = [problem for case in cases for problem in _problems(info, case)]
     judged = [case for case in cases if case.judged]
     met = sum(_whole(case, running) for case in judged)
-    drawn = distribution(bundle, info)
-    tested = {row.suite for row in drawn.rows} if drawn else set()
     return Section(
         bundle=visible(bundle.folder.resolve().name),
-        ok=bool(judged or drawn) and met == len(judged) and (drawn is None or drawn.ok),
+        ok=bool(judged) and met == len(judged),
         run=info,
         cases=len(cases),
         cases_judged=len(judged),
@@ -95,14 +88,20 @@ def section(bundle: Bundle) -> Section:
         suites=_rows(
             [(case.suite, case) for case in cases],
             names,
-            {suite: digest for suite, digest in info.suites.items() if suite not in tested},
+            _digests(bundle, info),
         ),
         differences=differences,
         problems=problems,
         slowest=_slowest(cases),
         timings=_timings(bundle, cases),
-        distribution=drawn,
     )
+
+
+def _digests(bundle: Bundle, info: RunInfo) -> dict[str, str]:
+    """Of the suites whose results stand here: those that others alone came of have their pages."""
+    others = {visible(result.suite) for result in bundle.beside_cases}
+    others -= {visible(case.suite) for case in bundle.cases}
+    return {suite: digest for suite, digest in info.suites.items() if suite not in others}
 
 
 def _check_names(folder: Path, info: RunInfo, cases: list[CaseResult]) -> None:

@@ -5,13 +5,11 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from sampler_parity.harness.verdicts import ORDER
-from sampler_parity.reports.pages.parity.distribution import interval
 from sampler_parity.reports.pages.parity.model import Difference, Report, Section, Tally
-from sampler_parity.reports.pages.parity.power_chart import power
 from sampler_parity.reports.pages.parity.speed_chart import ratios
 from sampler_parity.reports.pages.parity.words import other_values, place, side_by_side
 from sampler_parity.reports.render.html import template
-from sampler_parity.reports.render.words import lines_of, short
+from sampler_parity.reports.render.words import lines_of
 
 FULL = 100  # differences shown in full; the rest are rows of a table
 
@@ -33,18 +31,12 @@ def html(report: Report) -> str:
         counts=counts,
         cell_class=cell_class,
         shown=shown,
-        short=short,
-        interval=interval,
     )
     charts = [
         Markup(ratios(section.timings, f"section {i}"))  # escaped by Matplotlib
         for i, section in enumerate(report.sections)
     ]
-    powers = [
-        Markup(power(d.calibration.curves, f"power {i}") if d and d.calibration else "")
-        for i, d in enumerate(section.distribution for section in report.sections)
-    ]
-    return page.render(report=report, charts=charts, powers=powers)
+    return page.render(report=report, charts=charts)
 
 
 def shown(section: Section) -> Shown:
@@ -60,6 +52,8 @@ def shown(section: Section) -> Shown:
 
 def counts(tally: Tally) -> list[tuple[str, str]]:
     """(verdict, "n/N" or "n"): identical first as n/N, then the others, the worst first."""
+    if not tally.cases:
+        return [("case", "no")]
     parts = [("identical", f"{tally.verdicts.get('identical', 0):,}/{tally.judged:,}")]
     others = [v for v in ORDER if v != "identical" and v in tally.verdicts]
     parts += [(verdict, f"{tally.verdicts[verdict]:,}") for verdict in reversed(others)]
@@ -69,9 +63,9 @@ def counts(tally: Tally) -> list[tuple[str, str]]:
 
 
 def cell_class(tally: Tally) -> str:
-    """bad: a case is not as required. good: all identical. fair: all as required. quiet: all were
-    skipped."""
-    if tally.met < tally.judged or tally.cases == 0:
+    """bad: a case is not as required. good: all identical. fair: all as required. quiet: none, or
+    all were skipped."""
+    if tally.met < tally.judged:
         return "bad"
     if not tally.judged:
         return "quiet"

@@ -1,9 +1,6 @@
 """The parity page as Markdown, short enough for a comment on a pull request."""
 
-from sampler_parity.harness.bundle.records.calibration import CalibrationResult
 from sampler_parity.harness.foreign.markup import code, safe
-from sampler_parity.reports.pages.parity.distribution import interval
-from sampler_parity.reports.pages.parity.distribution_model import Distribution
 from sampler_parity.reports.pages.parity.html import counts
 from sampler_parity.reports.pages.parity.matrix_model import MatrixCell, ParityMatrix
 from sampler_parity.reports.pages.parity.model import (
@@ -20,7 +17,7 @@ from sampler_parity.reports.pages.parity.model import (
 )
 from sampler_parity.reports.pages.parity.words import place, side_by_side
 from sampler_parity.reports.render.markdown import fitting, table
-from sampler_parity.reports.render.words import duration, figure, short
+from sampler_parity.reports.render.words import duration, figure
 
 SHOWN = 20
 
@@ -37,8 +34,6 @@ def _lines(report: Report, shown: int, rows: int) -> list[str]:
         lines += [f"## {code(section.bundle)}: {'ok' if section.ok else 'FAILED'}", ""]
         lines += [_headline(section), "", *_backends(section), ""]
         lines += [*_matrix(section, rows), "", *_failures(section, shown)]
-        if section.distribution:
-            lines += [*_distribution(section.distribution, shown), ""]
         if section.timings:
             lines += [*_speed(section.timings, shown), ""]
     lines += _implementations(report.matrix) if report.matrix else []
@@ -222,47 +217,6 @@ def _difference(difference: Difference) -> list[str]:
     if difference.detail:
         lines.append(f"  {code(difference.detail)}  ")
     return [*lines, f"  replay: {code(difference.replay, 400)}"]
-
-
-def _distribution(part: Distribution, shown: int) -> list[str]:
-    """Rows, the worst first; then what the calibration showed and what peers' rules let through."""
-    lines = [f"### Distribution tests: {part.met:,}/{part.pairs:,} as required", ""]
-    head = ["cell", "backend", "decision", "margin", "estimate [interval]", "draws", "p (Holm)"]
-    rows = [
-        [
-            code(row.cell),
-            code(row.backend),
-            row.decision if row.met else f"**{row.decision}**",
-            short(row.margin),
-            interval(row),
-            f"{row.draws:,}",
-            short(row.holm),
-        ]
-        for row in part.rows[:shown]
-    ]
-    if rows:
-        lines += [f"Error budget of the run: {part.budget:.0e}.", "", *table(head, rows), ""]
-    if part.calibration is not None and shown:
-        claims = [
-            [safe(c.text), safe(c.seen), "yes" if c.met else "**NO**"]
-            for c in part.calibration.claims
-        ]
-        lines += [*table(["calibration", "seen", "met"], claims), ""]
-        lines += _peers(part.calibration)
-    return lines
-
-
-def _peers(calibration: CalibrationResult) -> list[str]:
-    """What the pass rules of other engines let through: runs passed of runs (total variation)."""
-    rules = list(calibration.peers[0].passed) if calibration.peers else []
-    rows = [
-        [
-            safe(row.fault),
-            *(f"{row.passed[r]:,}/{row.runs[r]:,} ({short(row.tv[r])})" for r in rules),
-        ]
-        for row in calibration.peers
-    ]
-    return table(["let through", *map(safe, rules)], rows) if rows else []
 
 
 def _speed(timings: list[Timing], shown: int) -> list[str]:

@@ -10,7 +10,6 @@ from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import Verdict
-from sampler_parity.reports.pages.parity.distribution_model import Distribution
 from sampler_parity.reports.pages.parity.matrix_model import ParityMatrix
 
 RULE_FACTOR = 2
@@ -177,7 +176,6 @@ class Section(Strict):
     skipped: list[Skipped]
     slowest: list[SlowCase]
     timings: list[Timing]
-    distribution: Distribution | None = None
 
     @property
     def failures(self) -> list[Difference]:
@@ -312,7 +310,7 @@ class Devices(Strict):
 
 
 class Report(Strict):
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2  # 1 held the distribution tests, too
     kind: Literal["parity"] = "parity"
     ok: bool
     sections: list[Section]

@@ -11,8 +11,8 @@ from sampler_parity.reports.render.frame import Page
 
 
 def tested(bundles: list[Bundle]) -> list[Bundle]:
-    """Those that do more than measure."""
-    return [bundle for bundle in bundles if not bundle.measures_only]
+    """Those that hold cases, or nothing at all, which is a failure."""
+    return [bundle for bundle in bundles if not bundle.has_no_case]
 
 
 PARITY = Page[list[Bundle], Report](

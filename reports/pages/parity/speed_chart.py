@@ -7,10 +7,7 @@ if TYPE_CHECKING:
 
 from sampler_parity.harness.foreign.printable import one_line
 from sampler_parity.reports.pages.parity.model import Timing
-from sampler_parity.reports.render.chart import INK, picture, plain
-
-_DOT = "#4488cc"
-_LIMIT = "#cc6677"
+from sampler_parity.reports.render.chart import BAD, DOT, INK, picture, plain
 
 
 class Mark(NamedTuple):
@@ -55,13 +52,13 @@ def _draw(figure: "Figure", shown: list[Mark]) -> None:
         at,
         xerr=[below, above],
         fmt="o",
-        color=_DOT,
+        color=DOT,
         markersize=4,
         capsize=2,
     )
     for i, mark in enumerate(shown):
         if mark.limit is not None:
-            axes.plot([mark.limit, mark.limit], [i - 0.35, i + 0.35], color=_LIMIT, linewidth=2)
+            axes.plot([mark.limit, mark.limit], [i - 0.35, i + 0.35], color=BAD, linewidth=2)
     axes.axvline(1, color=INK, linewidth=0.8, linestyle=":")
     axes.set_xscale("log")
     axes.set_yticks(at, [b.label for b in shown], parse_math=False)

@@ -2,7 +2,6 @@
 
 from sampler_parity.harness.foreign.printable import one_line
 from sampler_parity.harness.verdicts import Verdict
-from sampler_parity.reports.pages.parity.distribution import terminal_lines as distribution_lines
 from sampler_parity.reports.pages.parity.model import (
     BackendSummary,
     Configuration,
@@ -19,15 +18,14 @@ _ALWAYS: tuple[Verdict, ...] = ("diverged", "crashed")
 
 
 def terminal_lines(report: Report) -> list[str]:
-    """Of the bundle of a run: failures, backends, devices, speed, distribution tests."""
+    """Of the bundle of a run: failures, backends, devices, speed."""
     (part,) = report.sections
     devices = report.devices.configurations if report.devices else []
     return [
         *_failures(part),
-        *(_backend_line(s) for s in part.backends if part.cases or not part.distribution),
+        *(_backend_line(s) for s in part.backends),
         *(_device_line(c) for c in devices if not c.unavailable),
         *_speed(part.timings),
-        *(distribution_lines(part.distribution) if part.distribution else []),
     ]
 
 
@@ -42,13 +40,12 @@ def _state(ok: bool) -> str:
 
 
 def _total(part: Section) -> str:
-    drawn = part.distribution
-    tests = f"   {drawn.met:,}/{drawn.pairs:,} distribution tests" if drawn and drawn.rows else ""
-    if part.cases or drawn is None:
-        tests = f"   {part.steps:,} steps{tests}"
     skipped = part.cases - part.cases_judged
     left = f"   {skipped:,} skipped" if skipped else ""
-    return f"cases    {part.cases_met:,}/{part.cases_judged:,} as required{left}{tests}"
+    return (
+        f"cases    {part.cases_met:,}/{part.cases_judged:,} as required{left}"
+        f"   {part.steps:,} steps"
+    )
 
 
 def _device_line(c: Configuration) -> str:

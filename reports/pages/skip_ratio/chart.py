@@ -8,10 +8,8 @@ if TYPE_CHECKING:
 
 from sampler_parity.harness.foreign.printable import one_line
 from sampler_parity.reports.pages.skip_ratio.model import Row
-from sampler_parity.reports.render.chart import INK, picture, plain
+from sampler_parity.reports.render.chart import COLOURS, INK, MARKS, picture, plain
 
-COLOURS = ("#4488cc", "#cc6677", "#44aa77", "#bb8833", "#9966cc", "#777777")
-MARKS = "osD^vP"
 LINES = 6  # of the picture over decode times
 
 
@@ -39,7 +37,7 @@ def _over_leaves(figure: "Figure", rows: list[Row]) -> None:
     for row in rows:
         lines.setdefault(f"V={_vocab(row):,} {row.backend}", []).append(row)
     for i, (label, line) in enumerate(lines.items()):
-        style: dict[str, Any] = {"color": COLOURS[i % 6], "marker": MARKS[i % 6], "markersize": 4}
+        style: dict[str, Any] = {"color": COLOURS[i % 8], "marker": MARKS[i % 8], "markersize": 4}
         points = [row.measured for row in line if row.measured]
         points.sort(key=lambda m: m.leaves)
         leaves = [m.leaves for m in points]
@@ -67,7 +65,7 @@ def _over_decode(figure: "Figure", rows: list[Row]) -> None:
     for row in rows:
         lines.setdefault(f"{row.leaves} V={_vocab(row):,} {row.backend}", []).append(row)
     for i, (label, line) in enumerate(list(lines.items())[:LINES]):
-        colour, mark = COLOURS[i % 6], MARKS[i % 6]
+        colour, mark = COLOURS[i % 8], MARKS[i % 8]
         for row in line:
             measured = row.measured
             assert measured is not None

@@ -1,6 +1,8 @@
-"""What a report says of distribution tests; part of the report's model."""
+"""What the distribution page says; reports/schemas/distribution.schema.json is made of it."""
 
-from sampler_parity.harness.bundle.records.calibration import CalibrationResult
+from typing import Literal
+
+from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.distribution import Decision, Kind
 from sampler_parity.harness.strict import Strict
 
@@ -36,16 +38,22 @@ class CellRow(Strict):
     replay: str
 
 
-class Distribution(Strict):
-    """budget: the error of all that the cells state together; pairs: (cell, backend), its parts."""
+class DistributionSection(Strict):
+    """One bundle. budget: the error of all that the cells state together; pairs: (cell, backend),
+    its parts. rows: the worst first."""
 
+    bundle: str
+    ok: bool
+    run: RunInfo
+    wall_s: float
     budget: float
     pairs: int
     met: int
     rows: list[CellRow]
-    calibration: CalibrationResult | None
 
-    @property
-    def ok(self) -> bool:
-        claims = self.calibration.claims if self.calibration else []
-        return self.met == self.pairs and all(claim.met for claim in claims)
+
+class DistributionReport(Strict):
+    schema_version: Literal[1] = 1
+    kind: Literal["distribution"] = "distribution"
+    ok: bool
+    sections: list[DistributionSection]

@@ -7,10 +7,9 @@ if TYPE_CHECKING:
 
 from sampler_parity.harness.bundle.records.calibration import Curve
 from sampler_parity.harness.foreign.printable import one_line
-from sampler_parity.reports.render.chart import INK, picture, plain
+from sampler_parity.reports.render.chart import COLOURS, INK, picture, plain
 
 PANELS = 8  # of a picture; a calibration has 5
-_COLOURS = ("#4488cc", "#cc6677", "#44aa77", "#bb8833", "#9966cc")
 
 
 def power(curves: dict[str, list[Curve]], salt: str) -> str:
@@ -28,7 +27,7 @@ def _draw(figure: "Figure", curves: dict[str, list[Curve]]) -> None:
     ):
         for curve in panel:
             shares = [caught / curve.runs for caught in curve.caught]
-            colour = _COLOURS[faults.index(curve.fault) % len(_COLOURS)]
+            colour = COLOURS[faults.index(curve.fault) % len(COLOURS)]
             label = one_line(curve.fault, 24)
             axes.plot(curve.draws, shares, "o-", color=colour, markersize=3, label=label)
         axes.set_title(one_line(title, 60), color=INK, loc="left", fontsize=9)

@@ -1,0 +1,1 @@
+"""What the distribution tests themselves get wrong, and what they catch."""

@@ -1,0 +1,1 @@
+"""Whether draws follow the exact law."""

@@ -1,0 +1,18 @@
+"""The distribution page as HTML."""
+
+from markupsafe import Markup
+
+from sampler_parity.reports.pages.distribution.chart import margins
+from sampler_parity.reports.pages.distribution.model import DistributionReport
+from sampler_parity.reports.pages.distribution.words import interval
+from sampler_parity.reports.render.html import template
+from sampler_parity.reports.render.words import short
+
+
+def html(report: DistributionReport) -> str:
+    charts = [
+        Markup(margins(section.rows, f"margins {i}"))  # escaped by Matplotlib
+        for i, section in enumerate(report.sections)
+    ]
+    page = template("distribution.html.j2", short=short, interval=interval)
+    return page.render(report=report, charts=charts)
