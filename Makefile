@@ -12,7 +12,7 @@ TSAMPLER_SOURCES := $(wildcard $(TSAMPLER)/*.json $(TSAMPLER)/src/*/*.ts)
 # assertion again: 8 of 19 seconds before its first test.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: setup tsampler parity parity-full drift witness distribution engines fuzz types lint \
+.PHONY: setup tsampler wheel parity parity-full drift witness distribution engines fuzz types lint \
 	check test pytest nightly attack fuzz-inputs selftest coverage native-mutants clean
 
 setup: .venv/ready
@@ -31,6 +31,10 @@ $(TSAMPLER)/dist/ready: $(TSAMPLER_SOURCES)
 	$(BIN)/python scripts/install.py
 	@mkdir -p .venv/namespace && ln -sfn ../.. .venv/namespace/sampler_parity  # for mypy
 	@touch $@
+
+# The wheel, in dist/, with tsampler's JavaScript in it.
+wheel: tsampler
+	$(PYTHON) scripts/wheel.py
 
 parity: setup
 	rm -rf $(BUNDLE)
@@ -139,4 +143,4 @@ native-mutants: setup
 	$(BIN)/python -m studies.native.mutants
 
 clean:
-	rm -rf .venv bundles report build *.egg-info $(TSAMPLER)/dist $(TSAMPLER)/node_modules
+	rm -rf .venv bundles report build dist *.egg-info $(TSAMPLER)/dist $(TSAMPLER)/node_modules

@@ -5,9 +5,18 @@ prints the message and exits with 2. A backend that fails raises BackendFailure
 (harness/protocol/process.py) and that is a verdict on one case, not the end of a run.
 """
 
+from importlib.util import find_spec
 from pathlib import Path
 
 from sampler_parity.harness.foreign.printable import one_line, visible
+
+# What `pip install sampler-parity` leaves out: by extra, its modules. Extras of one engine (cuda,
+# transformers, ...) are named where that is asked for.
+EXTRAS = {
+    "llama": ("llama_cpp",),
+    "report": ("jinja2", "matplotlib"),
+    "fuzz": ("hypothesis",),
+}
 
 LONGEST = 2_000  # characters; the names of all suites, the longest list that we give, take 1,300
 
@@ -30,3 +39,19 @@ class InputError(Exception):
 def cannot_write(path: Path | str, error: OSError, mend: str = "") -> InputError:
     """A file or folder that the system does not let us write; its reason is part of the line."""
     return InputError(path, f"cannot write: {error.strerror}", mend)
+
+
+def lacks(extra: str) -> bool:
+    """Whether a module of the extra is not installed; none is loaded."""
+    return any(find_spec(module) is None for module in EXTRAS[extra])
+
+
+def lacking(extra: str) -> str:
+    """What to say of an extra that is not installed, and what to do."""
+    return f"needs the extra {extra} - pip install 'sampler-parity[{extra}]'"
+
+
+def need(extra: str, what: str, other: str = "") -> None:
+    """Raises InputError where the extra is not installed. what: needs it; other: works without."""
+    if lacks(extra):
+        raise InputError(what, lacking(extra) + (other and f", or {other}"))

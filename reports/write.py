@@ -10,7 +10,7 @@ from typing import Any
 
 from sampler_parity.harness.bundle import disk
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
-from sampler_parity.harness.errors import InputError, cannot_write
+from sampler_parity.harness.errors import InputError, cannot_write, need
 from sampler_parity.reports.pages.calibration.page import CALIBRATION
 from sampler_parity.reports.pages.compare.page import COMPARE
 from sampler_parity.reports.pages.distribution.page import DISTRIBUTION
@@ -39,6 +39,8 @@ def write_report(bundles: list[Path], folder: Path, formats: list[str]) -> list[
             raise InputError(f"format {name!r}", "unknown", f"use {', '.join(FORMATS)}")
     if not bundles or not formats:
         raise InputError("report", f"no {'format' if bundles else 'bundle'} given", "name one")
+    if "html" in formats:
+        need("report", "HTML", "write -f md -f json -f junit")
     read = [read_finished(path) for path in bundles]
     pages = pages_of(read)
     missing = [page.title for page in PAGES if page.missed and page not in {m.page for m in pages}]
@@ -67,7 +69,11 @@ def summary_lines(bundle: Bundle) -> list[str]:
 
 
 def write_page(page: Made[Any, Any], folder: Path) -> list[Path]:
-    """One page alone, in every format that it has, as the commands of several bundles write it."""
+    """One page alone, in every format that it has, as the commands of several bundles write it.
+
+    Raises InputError where what writes HTML is not installed.
+    """
+    need("report", "HTML")
     return write_texts(folder, _texts([page], ("json", "md", "html")))
 
 

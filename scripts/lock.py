@@ -1,7 +1,7 @@
 """Write locked.txt and locked-extras/EXTRA.txt: every package for all platforms, with its digests.
 
-Needs uv. Versions are those of constraints.txt. locked.txt has the extra `dev`; of each other extra
-its file has what that itself needs. The files name no registry.
+Needs uv. Versions are those of constraints.txt. locked.txt has what the project needs and the
+extras of OURS; of each other extra its file has what that itself needs. The files name no registry.
 """
 
 import subprocess
@@ -10,6 +10,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+OURS = ("llama", "report", "fuzz", "dev")  # what `make setup` installs
 UV = [
     "uv",
     "pip",
@@ -27,7 +28,7 @@ HEAD = "# Made by `python scripts/lock.py`, for all platforms; scripts/install.p
 def main() -> int:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras: dict[str, list[str]] = project["optional-dependencies"]
-    everything = [*project["dependencies"], *extras.pop("dev")]
+    everything = [*project["dependencies"], *(one for name in OURS for one in extras.pop(name))]
     write(ROOT / "locked.txt", everything)
     (ROOT / "locked-extras").mkdir(exist_ok=True)
     for extra, requirements in extras.items():

@@ -9,6 +9,7 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, cast
 
+from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.processes.garbage import left_alone
 
 if TYPE_CHECKING:
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
 def main() -> None:
     with left_alone():
         from sampler_parity.harness.protocol.serve import run_worker
-    run_worker(worker)
+    try:
+        run_worker(worker)
+    except InputError as error:  # the reason why it does not run here, not a traceback
+        sys.exit(str(error))
 
 
 def worker() -> "Worker":

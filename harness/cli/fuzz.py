@@ -10,7 +10,7 @@ import typer
 
 from sampler_parity.harness.cli import options
 from sampler_parity.harness.cli.saying import say
-from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.errors import InputError, need
 from sampler_parity.harness.foreign import limits
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ def fuzz_command(
     label: options.Labels = None,
 ) -> None:
     """Make chains, state scripts and hostile logits for so long; a finding becomes a suite case."""
+    need("fuzz", "fuzz")
     from sampler_parity.harness.backends import registry
     from sampler_parity.harness.bundle.lock import locked
     from sampler_parity.harness.run import campaign

@@ -12,7 +12,7 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import write_text
 from sampler_parity.harness.foreign.printable import visible
 from sampler_parity.harness.parity.repeat import said
-from sampler_parity.harness.run.plan import Plan, lines
+from sampler_parity.harness.run.plan import Plan, left_out, lines
 from sampler_parity.harness.run.run import run
 
 
@@ -26,6 +26,8 @@ def run_and_report(
     plan: Plan, folder: Path, resume: bool, json: Path | None, if_available: bool
 ) -> None:
     """Run, then say what came out: by the exit status, too."""
+    for line in left_out(plan):
+        say(line)
     done = run(plan, folder, resume, Progress, say)
     if done.bundle is None:
         name, reason = next(iter(done.absent.items()))

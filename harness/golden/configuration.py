@@ -28,7 +28,7 @@ def configuration() -> Configuration:
     try:
         hello = backend.hello()
     except BackendFailure as failure:
-        raise InputError("llama.cpp", f"does not run here: {failure}", "run `make setup`") from None
+        raise InputError("llama.cpp", f"does not run here: {failure}") from None
     finally:
         backend.close()
     ours = machine.describe()

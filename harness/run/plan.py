@@ -60,11 +60,13 @@ class Asked:
 
 @dataclass(frozen=True)
 class Plan:
-    """suites: the digest of each. paths: of those given as files, where they lie. releases: the
-    backends, and of each the release that it is judged by; None: v0.5.0, as the cases require."""
+    """suites: the digest of each. left_out: those of a folder that lack an extra, why. paths: of
+    those given as files, where they lie. releases: the backends, and of each the release that it is
+    judged by; None: v0.5.0, as the cases require."""
 
     asked: Asked
     suites: dict[str, str]
+    left_out: dict[str, str]
     paths: dict[str, str]
     releases: dict[str, str | None]
     cases: Placed[Case]
@@ -143,6 +145,12 @@ def plan_of(asked: Asked) -> Plan:
     """Reads the suites. Raises InputError for what is wrong in them or in the options."""
     files = [suite.read_suite(path) for path in suite.find_suites(asked.suites)]
     named = [(suite.suite_id(file.path), file) for file in files]
+    left_out = {
+        name: why
+        for name, file in named
+        if (why := suite.lacking_extra(file)) and not {name, str(file.path)} & {*asked.suites}
+    }
+    named = [(name, file) for name, file in named if name not in left_out]
     for (name, one), (other, two) in itertools.combinations(named, 2):
         if name == other:
             raise InputError(two.path, f"is suite {name}, as is {one.path}", "rename one of them")
@@ -154,6 +162,7 @@ def plan_of(asked: Asked) -> Plan:
     plan = Plan(
         asked=asked,
         suites={name: file.sha256 for name, file in named},
+        left_out=left_out,
         paths={
             name: str(file.path.absolute())
             for name, file in named
@@ -249,12 +258,18 @@ def lines(plan: Plan, done: set[str]) -> Iterator[str]:
             widths=_of(name, plan.widths),
         )
         yield f"suite    {name}: {_said(of)}"
+    yield from left_out(plan)
     left = plan.left(done)
     if done:
         yield f"left     {_said(left)}"
     if plan.ruled:
         yield "beside   every sampler timed on the first backend and on reference"
     yield f"total    {_said(plan)}; about {_duration(left.seconds)} on one core, nothing was run"
+
+
+def left_out(plan: Plan) -> Iterator[str]:
+    """A line for each suite of a folder that is not run."""
+    return (f"left out {name}: {why}" for name, why in plan.left_out.items())
 
 
 def _of(name: str, pairs: Placed[T]) -> Placed[T]:

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError
 
-from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.errors import InputError, lacking, lacks, need
 from sampler_parity.harness.files import read_file, toml_of
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.foreign.printable import cut
@@ -91,6 +91,11 @@ def read_suite(path: Path) -> SuiteFile:
         return SuiteFile(path, Suite.model_validate(data), hashlib.sha256(content).hexdigest())
     except ValidationError as error:
         raise InputError(path, *explain(error, data)) from None
+
+
+def lacking_extra(file: SuiteFile) -> str:
+    """What to say of a suite whose cases an extra makes that is not installed; "" of others."""
+    return lacking("fuzz") if file.suite.fuzz and lacks("fuzz") else ""
 
 
 def expand(
@@ -194,6 +199,8 @@ def _all_cases(
     ]
     for kind, block, options in blocks:
         place = f"{kind} {block.id!r}"
+        if kind == "fuzz":
+            need("fuzz", f"{file.path}: {place}")
         if few_random and options is drawn:
             block = block.model_copy(update={"quick": min(block.count, _FEW)})
         with _placed(file.path, place):

@@ -7,6 +7,17 @@ if TYPE_CHECKING:
 
 from sampler_parity.reports.render.words import duration, figure, number
 
+
+class Markup(str):
+    """What templates take for HTML and do not escape, as MarkupSafe's class, which no command loads
+    that writes none."""
+
+    __slots__ = ()
+
+    def __html__(self) -> str:
+        return self
+
+
 MARK = "<!-- pages -->"  # where a page links to the others; text from elsewhere is escaped
 
 

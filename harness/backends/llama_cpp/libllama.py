@@ -38,7 +38,7 @@ from sampler_parity.harness.backends.llama_cpp.signatures import (
     signature,
 )
 from sampler_parity.harness.backends.llama_cpp.words import keep_error
-from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.harness.errors import InputError, Unsupported, lacking
 from sampler_parity.reference.chronology import NEWEST
 
 _ALL_LAYERS = 1 << 16
@@ -183,7 +183,7 @@ def default_folder() -> Path:
     """Where llama-cpp-python put its shared libraries. Raises InputError if it is not installed."""
     spec = find_spec("llama_cpp")
     if spec is None or not spec.submodule_search_locations:
-        raise InputError("llama.cpp", "llama-cpp-python is not installed", "run `make setup`")
+        raise InputError("llama.cpp", lacking("llama"))
     return Path(spec.submodule_search_locations[0]) / "lib"
 
 

@@ -1,10 +1,8 @@
 """The calibration page as HTML."""
 
-from markupsafe import Markup
-
 from sampler_parity.reports.pages.calibration.chart import power
 from sampler_parity.reports.pages.calibration.model import CalibrationReport
-from sampler_parity.reports.render.html import template
+from sampler_parity.reports.render.html import Markup, template
 from sampler_parity.reports.render.words import short
 
 

@@ -1,11 +1,9 @@
 """The distribution page as HTML."""
 
-from markupsafe import Markup
-
 from sampler_parity.reports.pages.distribution.chart import margins
 from sampler_parity.reports.pages.distribution.model import DistributionReport
 from sampler_parity.reports.pages.distribution.words import interval
-from sampler_parity.reports.render.html import template
+from sampler_parity.reports.render.html import Markup, template
 from sampler_parity.reports.render.words import short
 
 

@@ -1,12 +1,10 @@
 """The history page as HTML."""
 
-from markupsafe import Markup
-
 from sampler_parity.reports.pages.history.build import identical_lines, ratio_lines
 from sampler_parity.reports.pages.history.chart import trend
 from sampler_parity.reports.pages.history.model import History
 from sampler_parity.reports.pages.history.words import counts, value
-from sampler_parity.reports.render.html import template
+from sampler_parity.reports.render.html import Markup, template
 
 RECENT = 12  # runs that are columns of the tables; JSON has all
 

@@ -2,13 +2,11 @@
 
 from typing import NamedTuple
 
-from markupsafe import Markup
-
 from sampler_parity.harness.verdicts import ORDER
 from sampler_parity.reports.pages.parity.model import Difference, Report, Section, Tally
 from sampler_parity.reports.pages.parity.speed_chart import ratios
 from sampler_parity.reports.pages.parity.words import other_values, place, side_by_side
-from sampler_parity.reports.render.html import template
+from sampler_parity.reports.render.html import Markup, template
 from sampler_parity.reports.render.words import lines_of
 
 FULL = 100  # differences shown in full; the rest are rows of a table

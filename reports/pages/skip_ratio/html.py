@@ -1,7 +1,5 @@
 """The skip-ratio page as HTML."""
 
-from markupsafe import Markup
-
 from sampler_parity.harness.protocol.measured import DECODE_MS
 from sampler_parity.reports.pages.skip_ratio.chart import by_decode, by_leaves
 from sampler_parity.reports.pages.skip_ratio.model import SkipRatioReport
@@ -12,7 +10,7 @@ from sampler_parity.reports.pages.skip_ratio.words import (
     us,
     with_interval,
 )
-from sampler_parity.reports.render.html import template
+from sampler_parity.reports.render.html import Markup, template
 
 
 def html(report: SkipRatioReport) -> str:

@@ -2,12 +2,10 @@
 
 from typing import Any
 
-from markupsafe import Markup
-
 from sampler_parity.reports.pages.throughput.chart import by_sequences, by_vocabulary, detection
 from sampler_parity.reports.pages.throughput.model import ThroughputReport
 from sampler_parity.reports.pages.throughput.words import more, rate, ratio, share, verdict
-from sampler_parity.reports.render.html import template
+from sampler_parity.reports.render.html import Markup, template
 
 
 def html(report: ThroughputReport) -> str:
