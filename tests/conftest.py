@@ -90,12 +90,12 @@ def suite(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def see(tmp_path: Path) -> See:
-    """A page in a headless Chromium of this width in CSS pixels."""
+    """A page in a headless Chromium, in each of these widths in CSS pixels."""
     program = chromium()
     if program is None:
         pytest.skip("unavailable: chromium is not installed")
 
-    def see(page: str, width: int) -> Seen:
-        return look(program, page, width, tmp_path / f"browser-{width}-{len(page)}")
+    def see(page: str, *widths: int) -> list[Seen]:
+        return look(program, page, widths, tmp_path / f"browser-{widths[0]}-{len(page)}")
 
     return see

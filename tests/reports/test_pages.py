@@ -40,8 +40,10 @@ TITLES = {
 }
 
 
-def report_pages(folder: Path) -> dict[str, str]:
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Every HTML page of a report of four bundles, by its name."""
+    folder = tmp_path_factory.mktemp("pages")
     two_that_differ(folder)
     skipped = bundle_with(folder / "skipped", named("x/a", measured()))
     calibrated = calibration_in(folder / "calibrated")
@@ -64,8 +66,7 @@ def overview(folder: Path, *bundles: Path) -> Index:
     return Index.model_validate_json((out / "index.json").read_text())
 
 
-def test_pages_have_no_problem_and_link_to_each_other(tmp_path: Path) -> None:
-    pages = report_pages(tmp_path)
+def test_pages_have_no_problem_and_link_to_each_other(pages: dict[str, str]) -> None:
     assert set(pages) == {f"{name}.html" for name in PAGES}
     for name, text in pages.items():
         assert (name, problems(text, tuple(pages))) == (name, [])
@@ -91,9 +92,9 @@ def test_page_of_the_history_has_no_problem(tmp_path: Path) -> None:
         ("default-src 'none'", "default-src *", "no policy"),
     ],
 )
-@pytest.mark.slow
-def test_problems_of_a_page_are_found(tmp_path: Path, old: str, new: str, problem: str) -> None:
-    pages = report_pages(tmp_path)
+def test_problems_of_a_page_are_found(
+    pages: dict[str, str], old: str, new: str, problem: str
+) -> None:
     text = pages["index.html"].replace(old, new, 1)
     if old == "<caption":
         text = text.replace("</caption>", "</captio>", 1)
@@ -161,16 +162,13 @@ def test_index_of_many_bundles_fits_a_comment(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 class TestInChromium:
-    @pytest.mark.parametrize("width", [360, 1280])
     @pytest.mark.parametrize("name", [*PAGES, "history"])
     def test_page_fits_the_screen_and_its_console_is_silent(
-        self, see: See, width: int, name: str, tmp_path: Path
+        self, see: See, name: str, pages: dict[str, str], tmp_path: Path
     ) -> None:
-        if name == "history":
-            seen = see(history_page(tmp_path), width)
-        else:
-            seen = see(report_pages(tmp_path)[f"{name}.html"], width)
-        assert seen == Seen(width, TITLES[name], [])
+        page = history_page(tmp_path) if name == "history" else pages[f"{name}.html"]
+        widths = (360, 1280)
+        assert see(page, *widths) == [Seen(width, TITLES[name], []) for width in widths]
 
     def test_hostile_texts_do_not_widen_the_index(self, see: See, tmp_path: Path) -> None:
         long = write_bundle(
@@ -178,17 +176,17 @@ class TestInChromium:
         )
         overview(tmp_path, long, hostile_bundle(tmp_path / "hostile"))
         text = (tmp_path / "overview" / "index.html").read_text()
-        assert see(text, 360) == Seen(360, "sampler-parity: FAILED", [])
+        assert see(text, 360) == [Seen(360, "sampler-parity: FAILED", [])]
 
     @pytest.mark.nightly
     def test_comparison_of_ten_bundles_opens_little_later_than_that_of_two(
-        self, see: See, tmp_path: Path
+        self, see: See, pages: dict[str, str], tmp_path: Path
     ) -> None:
         ten = report_of(ten_bundles(tmp_path, 300))
         assert ten is not None
-        seen = see(html(ten), 1280)
+        (seen,) = see(html(ten), 1280)
         assert seen == Seen(1280, "Comparison: DIFFERENT", [])
-        two = see(report_pages(tmp_path)["compare.html"], 1280)
+        (two,) = see(pages["compare.html"], 1280)
         assert 0 < seen.opened_ms < 20 * two.opened_ms
 
 
