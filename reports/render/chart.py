@@ -29,20 +29,33 @@ def picture(draw: Callable[["Figure"], None], inches: tuple[float, float], salt:
         figure = Figure(figsize=inches, layout="constrained")
         figure.patch.set_alpha(0)
         draw(figure)
-        _plain_powers(figure)
+        _plain_logarithms(figure)
         return _inline(figure)
 
 
-def _plain_powers(figure: "Figure") -> None:
-    """Powers of ten as numbers: matplotlib writes them in mathtext, which is off."""
-    from matplotlib.ticker import LogFormatterSciNotation
-
+def _plain_logarithms(figure: "Figure") -> None:
+    """Ticks of logarithmic axes as numbers: matplotlib writes powers of ten in mathtext, which is
+    off. Where powers of ten alone would be one tick or none, those between have their numbers."""
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
-            if isinstance(axis.get_major_formatter(), LogFormatterSciNotation):
-                axis.set_major_formatter(lambda value, _: f"{value:g}")
-            if isinstance(axis.get_minor_formatter(), LogFormatterSciNotation):
-                axis.set_minor_formatter(lambda value, _: "")
+            if axis.get_scale() == "log":
+                low, high = sorted(axis.get_view_interval())
+                axis.set_major_formatter(lambda value, _: number(value))
+                axis.set_minor_formatter(_between(high / low))
+
+
+def _between(span: float) -> Callable[[float, float], str]:
+    """What stands at ticks between powers of ten, on an axis that spans so much."""
+
+    def text(value: float, _: float) -> str:
+        first = f"{value:e}"[0]
+        return number(value) if span < 10 or (span < 100 and first in "25") else ""
+
+    return text
+
+
+def number(value: float) -> str:
+    return f"{value:,.4g}" if value < 1e4 else f"{value:,.0f}"
 
 
 def plain(axes: "Axes") -> None:

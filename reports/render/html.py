@@ -1,11 +1,12 @@
 """HTML of reports: self-contained files, no script, nothing from elsewhere."""
 
+import shlex
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
-from sampler_parity.reports.render.words import duration, figure, number
+from sampler_parity.reports.render.words import duration, figure, number, tail
 
 
 class Markup(str):
@@ -32,8 +33,8 @@ def template(name: str, **words: Any) -> "Template":
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"duration": duration, "number": number}
-    environment.globals |= {"figure": figure, **words}
+    environment.filters |= {"duration": duration, "number": number, "command": shlex.join}
+    environment.globals |= {"figure": figure, "tail": tail, **words}
     return environment.get_template(name)
 
 

@@ -35,6 +35,16 @@ def duration(ns: float) -> str:
     return f"{ns:.3g} ns"
 
 
+def tail(p99_ns: float, p999_ns: float, samples: int) -> str:
+    """The slow end, as far as so many samples tell of it: with fewer than 1 / (1 - q) the quantile
+    q by nearest rank is the slowest of them, whichever q."""
+    if samples < 100:
+        return f"slowest of {samples}: {duration(p999_ns)}"
+    if samples < 1000:
+        return f"p99 {duration(p99_ns)}, slowest of {samples}: {duration(p999_ns)}"
+    return f"p99 {duration(p99_ns)}, p99.9 {duration(p999_ns)}"
+
+
 def lines_of(data: dict[str, Any] | None, limit: int = 2000) -> str:
     """A counterexample, one key a line, lists of rows one row a line; empty texts left out.
 

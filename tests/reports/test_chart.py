@@ -1,5 +1,8 @@
 """Charts: names of others are text, whatever stands in them."""
 
+import re
+
+import pytest
 from matplotlib.figure import Figure
 
 from sampler_parity.reports.render.chart import picture
@@ -16,5 +19,22 @@ def test_a_name_with_dollars_is_no_formula_and_powers_of_ten_are_numbers() -> No
     svg = picture(draw, (4, 3), "s")
     assert "$x^{$ of $5$" in svg
     assert "mathdefault" not in svg
-    assert ">1000<" in svg
+    assert ">1,000<" in svg
     assert ">0.01<" in svg
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "ticks"),
+    [(0.75, 0.95, ["0.8", "0.9"]), (0.9, 1.1, ["0.9", "1"]), (3, 40, ["5", "10", "20"])],
+)
+def test_a_logarithmic_axis_has_plain_numbers_however_little_it_spans(
+    low: float, high: float, ticks: list[str]
+) -> None:
+    def draw(figure: Figure) -> None:
+        axes = figure.subplots()
+        axes.plot([low, high], [0, 1])
+        axes.set_xscale("log")
+
+    said = re.findall(r">([^<>]*)</text>", picture(draw, (4, 3), "s"))
+    assert set(ticks) <= set(said)
+    assert not [text for text in said if "10^" in text or "e-" in text or "\\" in text]

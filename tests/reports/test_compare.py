@@ -1,6 +1,7 @@
 """The comparison: the page, its size, Markdown, JSON, the terminal, the command."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from tests.support.html_page import Page
 from tests.support.report_bundles import HOSTILE, case, got, run_info
 from tests.support.several_bundles import (
     bundle_on,
+    cell_on,
     ten_bundles,
     two_that_differ,
 )
@@ -52,6 +54,31 @@ def test_page_says_what_differs_where_and_how_to_replay_it(tmp_path: Path) -> No
         "Apple M9",
     ):
         assert words in text
+
+
+def colours(report: Comparison) -> list[str]:
+    """Of the page: its state, then each cell that has one."""
+    return re.findall(r'class="(?:state |n )?(good|fair|bad)"', html(report))
+
+
+def test_what_is_better_than_its_base_is_green_and_what_is_worse_is_red(tmp_path: Path) -> None:
+    good = bundle_on(tmp_path / "good", {"a": "identical", "b": "identical"})
+    bad = bundle_on(tmp_path / "bad", {"a": "diverged", "b": "identical"})
+    improved, worse = comparison(bad, good), comparison(good, bad)
+    assert colours(improved) == ["fair", "fair", "good"]
+    assert colours(worse) == ["bad", "bad", "bad"]
+    assert "1/2, 1 better" in html(improved)
+    assert "in 1/2 comparisons of a case, none of them worse." in html(improved)
+    assert "none of them worse" not in html(worse)
+
+
+def test_a_distribution_that_comes_nearer_to_its_law_is_no_red_row(tmp_path: Path) -> None:
+    far = cell_on("llama.cpp", "different", 0.1, 0.2)
+    near = cell_on("llama.cpp", "equivalent", 0.0, 0.01)
+    one = bundle_on(tmp_path / "a", {"a": "identical"}, (far,))
+    two = bundle_on(tmp_path / "b", {"a": "identical"}, (near,))
+    assert '<td class="good">apart' in html(comparison(one, two))
+    assert '<td class="bad">apart' in html(comparison(two, one))
 
 
 def test_terminal_says_the_same_in_lines(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Every page of the reports: links, accessibility, and what headless Chromium makes of it."""
 
 import json
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,20 @@ def test_index_says_what_was_checked_and_what_came_of_it(tmp_path: Path) -> None
         "Test CPU, 2 logical cores, 8.0 GiB",
     ):
         assert words in text
+
+
+def test_commands_are_shown_as_a_shell_takes_them(tmp_path: Path) -> None:
+    words = ["sampler-parity", "run", "--case", "top_p/*", "-b", "mine=my program"]
+    shown = "--case 'top_p/*' -b 'mine=my program'"
+    info = run_info("mine").model_copy(update={"command": words})
+    own = info.backends["mine"].model_copy(update={"command": ["my program", "$HOME"]})
+    info = info.model_copy(update={"backends": {"mine": own}})
+    bundle = write_bundle(tmp_path / "b", info, [case("a", {"mine": got()})])
+    write_report([bundle], tmp_path / "r", ["html", "md"])
+    for name in ("index.html", "parity.html", "index.md"):
+        text = unescape((tmp_path / "r" / name).read_text())
+        assert shown in text
+    assert "'my program' '$HOME'" in unescape((tmp_path / "r" / "parity.html").read_text())
 
 
 def test_index_is_ok_where_every_page_is(tmp_path: Path) -> None:

@@ -141,6 +141,18 @@ def test_tokens_a_second_and_the_share_of_sampling(bundle: Bundle) -> None:
     assert graph.compared.ratio == pytest.approx(0.8)
 
 
+def test_a_share_below_nothing_is_noise_and_is_said_so(bundle: Bundle) -> None:
+    for text in ("\n".join(summary_lines(bundle)), html(report(bundle)), markdown(report(bundle))):
+        assert "less than the noise" in text
+        assert "-12.5%" not in text
+
+
+def test_so_few_samples_have_no_p99_of_their_own(bundle: Bundle) -> None:
+    for text in (html(report(bundle)), markdown(report(bundle))):
+        assert "slowest of 20: " in text
+        assert "p99" not in text
+
+
 def test_claims_of_tsampler_are_judged_on_their_vocabulary(tmp_path: Path) -> None:
     """4.1 ms are within 3 to 5 ms and 10% of 40 ms; the native chain is faster than it says."""
     alone = wide().model_copy(update={"sequences": 1})

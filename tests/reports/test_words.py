@@ -7,7 +7,7 @@ from sampler_parity.harness.bundle.replay import command as command_of_replay
 from sampler_parity.harness.foreign.printable import one_line, visible
 from sampler_parity.reports.pages.parity.model import Difference
 from sampler_parity.reports.pages.parity.words import other_values, place, side_by_side
-from sampler_parity.reports.render.words import duration, lines_of, number
+from sampler_parity.reports.render.words import duration, lines_of, number, tail
 
 
 def difference(**fields: object) -> Difference:
@@ -96,6 +96,20 @@ def test_number_tells_neighbouring_float32_apart(value: object, expected: str) -
 )
 def test_duration_has_a_unit(ns: float, expected: str) -> None:
     assert duration(ns) == expected
+
+
+@pytest.mark.parametrize(
+    ("samples", "expected"),
+    [
+        (45, "slowest of 45: 3 µs"),
+        (99, "slowest of 99: 3 µs"),
+        (100, "p99 2 µs, slowest of 100: 3 µs"),
+        (999, "p99 2 µs, slowest of 999: 3 µs"),
+        (1000, "p99 2 µs, p99.9 3 µs"),
+    ],
+)
+def test_tail_says_no_more_than_the_sample_allows(samples: int, expected: str) -> None:
+    assert tail(2000, 3000, samples) == expected
 
 
 def test_visible_escapes_what_does_not_print_and_keeps_line_ends() -> None:

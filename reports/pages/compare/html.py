@@ -2,13 +2,18 @@
 
 from sampler_parity.reports.pages.compare.model import Comparison
 from sampler_parity.reports.pages.compare.words import (
+    apart_class,
     cell,
+    change_class,
+    column_class,
     command,
+    differing,
     headline,
     name,
     place,
     ratio,
     ratio_class,
+    state_class,
     value,
 )
 from sampler_parity.reports.render.html import template
@@ -26,6 +31,11 @@ def html(report: Comparison) -> str:
         value=value,
         ratio=ratio,
         ratio_class=ratio_class,
+        change_class=change_class,
+        column_class=lambda i: column_class(report, i),
+        differing=lambda i: differing(report, i),
+        apart_class=lambda row: apart_class(report, row),
+        state_class=state_class(report),
         headline=headline(report),
         place_of=[place(report, i) for i in range(len(report.columns))],
     )

@@ -1,9 +1,12 @@
 """Columns, verdicts and figures of a comparison, in words."""
 
+from collections import Counter
+
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.replay import replay
-from sampler_parity.harness.comparison.records import Column, Ratio, Speed, Verdicts
+from sampler_parity.harness.comparison.records import Cell, Column, Ratio, Speed, Verdicts
 from sampler_parity.harness.foreign.printable import one_line
+from sampler_parity.harness.verdicts import ORDER
 from sampler_parity.reports.pages.compare.model import Comparison
 from sampler_parity.reports.render.words import duration, figure
 
@@ -23,6 +26,71 @@ def place(report: Comparison, i: int) -> str:
     return ", on ".join(filter(None, [one_line(device, 60), run.machine.cpu]))
 
 
+_DECISIONS = ("equivalent", "undecided", "different")  # best first, as ORDER
+
+
+def change(row: Verdicts, i: int, base: int | None) -> str:
+    """Of a column's verdict beside its base's: same, better, worse, other, or "" without a pair."""
+    verdict = row.verdicts[i]
+    before = None if base is None else row.verdicts[base]
+    if verdict is None or before is None:
+        return ""
+    if verdict == before:
+        return "same"
+    if "skipped" in (verdict, before):
+        return "other"
+    return "worse" if _badness(verdict) > _badness(before) else "better"
+
+
+def _badness(verdict: str) -> int:
+    if verdict in _DECISIONS:
+        return _DECISIONS.index(verdict)
+    return [*ORDER].index(verdict) if verdict in ORDER else len(ORDER)  # the case itself is wrong
+
+
+def changed(report: Comparison, i: int) -> Counter[str]:
+    """Cases of a column by how their verdict changed from its base's."""
+    base = report.columns[i].base
+    counted: Counter[str] = Counter()
+    for row in report.verdicts:
+        counted[change(row, i, base)] += len(row.cases)
+    return counted
+
+
+def differing(report: Comparison, i: int) -> str:
+    """ "2/3, 1 better, 1 worse"."""
+    column = report.columns[i]
+    counted = changed(report, i)
+    kinds = [f"{counted[kind]:,} {kind}" for kind in ("better", "worse", "other") if counted[kind]]
+    return ", ".join([f"{column.differing:,}/{column.common:,}", *kinds])
+
+
+def column_class(report: Comparison, i: int) -> str:
+    """bad: something is worse, or nothing can be compared. fair: something is other, none worse."""
+    column = report.columns[i]
+    if changed(report, i)["worse"] or not column.common:
+        return "bad"
+    return "fair" if column.differing else "good"
+
+
+def change_class(row: Verdicts, i: int, base: int | None) -> str:
+    """What is the same needs no colour."""
+    return {"better": "good", "worse": "bad", "other": "fair", "": "quiet"}.get(
+        change(row, i, base), ""
+    )
+
+
+def apart_class(report: Comparison, row: Cell) -> str:
+    """good: where intervals are apart, every column lies nearer to the law than its base."""
+    farther = [
+        mine.estimate > base.estimate
+        for column, mine in zip(report.columns, row.intervals, strict=True)
+        if mine and column.base is not None and (base := row.intervals[column.base])
+        if mine.low > base.high or base.low > mine.high
+    ]
+    return "" if not farther else "bad" if any(farther) else "good"
+
+
 def headline(report: Comparison) -> str:
     """ok or DIFFERENT, and in how much."""
     compared = [c for c in report.columns if c.base is not None]
@@ -30,8 +98,17 @@ def headline(report: Comparison) -> str:
     if report.ok:
         return f"ok: the same verdict in {common:,}/{common:,} comparisons of a case."
     if differing:
-        return f"DIFFERENT: another verdict in {differing:,}/{common:,} comparisons of a case."
+        worse = sum(changed(report, i)["worse"] for i in range(len(report.columns)))
+        how = "" if worse else ", none of them worse"
+        return f"DIFFERENT: another verdict in {differing:,}/{common:,} comparisons of a case{how}."
     return "DIFFERENT: a column has nothing in common with its base."
+
+
+def state_class(report: Comparison) -> str:
+    if report.ok:
+        return "good"
+    classes = [column_class(report, i) for i, c in enumerate(report.columns) if c.base is not None]
+    return "bad" if "bad" in classes else "fair"
 
 
 def not_common(column: Column) -> str:

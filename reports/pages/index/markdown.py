@@ -1,5 +1,7 @@
 """index.html as Markdown."""
 
+import shlex
+
 from sampler_parity.harness.foreign.markup import code, safe
 from sampler_parity.reports.pages.index.model import Index
 from sampler_parity.reports.pages.index.words import counted, held, required
@@ -30,7 +32,7 @@ def _lines(index: Index, most: int) -> list[str]:
     for made in index.bundles[:most]:
         lines.append(
             f"{code(made.name)}: {held(made)}, {code(made.started)}, "
-            f"{code(made.machine.cpu)}, {code(' '.join(made.command), 300)}, "
+            f"{code(made.machine.cpu)}, {code(shlex.join(made.command), 300)}, "
             f"sha256 {code(made.sha256[:16])}"
         )
     left_out = max(0, len(index.backends) - most) + max(0, len(index.bundles) - most)

@@ -64,5 +64,4 @@ def _draw(figure: "Figure", shown: list[Mark]) -> None:
     axes.set_yticks(at, [b.label for b in shown], parse_math=False)
     axes.invert_yaxis()
     axes.set_xlabel("median of the reference / median of llama.cpp", color=INK)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     plain(axes)

@@ -93,6 +93,4 @@ def _axes(axes: "Axes", label: str) -> None:
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_ylabel(label, color=INK)
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(lambda value, _: f"{value:g}")
     plain(axes)

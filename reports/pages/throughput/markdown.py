@@ -16,7 +16,7 @@ from sampler_parity.reports.pages.throughput.words import (
     verdict,
 )
 from sampler_parity.reports.render.markdown import fitting, table
-from sampler_parity.reports.render.words import duration
+from sampler_parity.reports.render.words import duration, tail
 
 SHOWN = 40  # rows of a table
 
@@ -46,7 +46,7 @@ def _section(section: ThroughputSection, shown: int) -> list[str]:
         rows = [[safe(c.claim), safe(c.seen), words[c.holds]] for c in section.claims]
         lines += [*table(["claim", "seen", "holds"], rows), ""]
     if section.timings:
-        head = ["chain", "backend", "p50", "p99", "p99.9", "set-up", "time : baseline [95%]"]
+        head = ["chain", "backend", "p50", "slow end", "set-up", "time : baseline [95%]"]
         head += ["verdict"]
         lines += [*table(head, [_timed(r) for r in section.timings[:shown]]), ""]
         left_out = len(section.timings) - shown
@@ -68,8 +68,7 @@ def _timed(row: TimedRow) -> list[str]:
         code(row.id.removeprefix("timing/")),
         code(row.backend),
         duration(row.median_ns),
-        duration(row.p99_ns),
-        duration(row.p999_ns),
+        tail(row.p99_ns, row.p999_ns, row.samples),
         "not said" if row.setup_ns is None else duration(row.setup_ns),
         ratio(row.compared),
         verdict(row),

@@ -32,7 +32,10 @@ def rate(tokens_per_s: Rate) -> str:
 
 
 def share(value: float | None) -> str:
-    return "not measured" if value is None else f"{value:.1%}"
+    """Of sampling; in the graph it is a difference, and below 0 it is noise."""
+    if value is None:
+        return "not measured"
+    return f"{value:.1%}" if value >= 0 else "less than the noise"
 
 
 def slope_words(slope: SlopeRow) -> str:
