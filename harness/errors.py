@@ -36,6 +36,10 @@ class InputError(Exception):
         return one_line(f"{where}: {problem}{f' - {mend}' if mend else ''}", LONGEST)
 
 
+class Interrupted(Exception):  # noqa: N818 - somebody's wish
+    """Somebody pressed Ctrl-C. Its text says how far it was, and how one goes on."""
+
+
 def cannot_write(path: Path | str, error: OSError, mend: str = "") -> InputError:
     """A file or folder that the system does not let us write; its reason is part of the line."""
     return InputError(path, f"cannot write: {error.strerror}", mend)

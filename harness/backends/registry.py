@@ -12,6 +12,7 @@ from sampler_parity.harness.backends.llama_cpp.signatures import known_release, 
 from sampler_parity.harness.bundle.artifacts import stage_file
 from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.foreign.near import did_you_mean
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.reference.chronology import NEWEST
@@ -25,6 +26,8 @@ def parse(name: str) -> names.BackendName:
     named = names.parse(name)
     if named is None:
         mend = f"use {', '.join(ENGINES)}, llama.cpp@BUILD, llama.cpp@BUILD:DEVICE or NAME=COMMAND"
+        if near := did_you_mean(name, ENGINES):
+            mend = f"{near} Or NAME=COMMAND; `sampler-parity list backends` has all"
         raise InputError(f"backend {name!r}", "unknown", mend)
     return named
 

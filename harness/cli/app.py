@@ -8,41 +8,82 @@ import os
 import sys
 from contextlib import suppress
 from io import TextIOWrapper
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
-from sampler_parity.harness.cli import builds, bundles, fuzz, gate, golden, measure, run, trie
-from sampler_parity.harness.cli.saying import NobodyReads, complain
-from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.cli import (
+    builds,
+    bundles,
+    fuzz,
+    gate,
+    golden,
+    listing,
+    measure,
+    run,
+    trie,
+)
+from sampler_parity.harness.cli.saying import NobodyReads, complain, say
+from sampler_parity.harness.errors import InputError, Interrupted
 from sampler_parity.harness.foreign.printable import cut
 
 DEFECT = "a defect of sampler-parity"
+INTERRUPTED = 128 + 2  # as if by SIGINT
+
+_MINE, _MEASURE, _GATE, _MAINTAIN = "Check mine", "Measure", "Gate", "For maintainers"
 
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     help="Checks LLM token samplers against a reference, to the bit.",
+    epilog="""Examples:
+  sampler-parity list suites
+  sampler-parity run parity/top_p -b "mine=node my-adapter.js" -o bundles/mine
+  sampler-parity explain bundles/mine top_p/crossing-token-is-kept
+  sampler-parity report bundles/mine
+  sampler-parity gate bundles/mine
+
+Exit status: 0 as required; 1 not as required; 2 bad input, or a run that cannot go on;
+130 interrupted.""",
 )
 
-app.command("run")(run.run_command)
-app.command("fuzz")(fuzz.fuzz_command)
-app.command("explain")(bundles.explain)
-app.command("report")(bundles.report)
-app.command("compare")(bundles.compare)
-app.command("gate")(gate.gate_command)
-app.command("backends")(builds.backends)
-app.command("capture")(golden.capture)
-app.command("calibrate")(measure.calibrate)
-app.command("timing-selfcheck")(measure.timing_selfcheck)
-app.command("trie-bench")(trie.trie_bench)
-app.command("selftest")(measure.selftest)
-app.command("lint")(golden.lint)
-app.add_typer(bundles.history_app, name="history")
-app.add_typer(golden.golden_app, name="golden")
-app.add_typer(builds.builds_app, name="builds")
-app.add_typer(builds.adapter_app, name="adapter")
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        say(f"sampler-parity {version('sampler-parity')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it and exit.")
+    ] = False,
+) -> None:
+    """Of all commands."""
+
+
+app.command("list", rich_help_panel=_MINE)(listing.list_command)
+app.command("run", rich_help_panel=_MINE)(run.run_command)
+app.command("explain", rich_help_panel=_MINE)(bundles.explain)
+app.command("report", rich_help_panel=_MINE)(bundles.report)
+app.command("fuzz", rich_help_panel=_MINE)(fuzz.fuzz_command)
+app.command("backends", rich_help_panel=_MINE)(builds.backends)
+app.add_typer(builds.adapter_app, name="adapter", rich_help_panel=_MINE)
+app.command("compare", rich_help_panel=_MEASURE)(bundles.compare)
+app.add_typer(bundles.history_app, name="history", rich_help_panel=_MEASURE)
+app.command("trie-bench", rich_help_panel=_MEASURE)(trie.trie_bench)
+app.command("capture", rich_help_panel=_MEASURE)(golden.capture)
+app.command("gate", rich_help_panel=_GATE)(gate.gate_command)
+app.add_typer(builds.builds_app, name="builds", rich_help_panel=_MAINTAIN)
+app.add_typer(golden.golden_app, name="golden", rich_help_panel=_MAINTAIN)
+app.command("lint", rich_help_panel=_MAINTAIN)(golden.lint)
+app.command("selftest", rich_help_panel=_MAINTAIN)(measure.selftest)
+app.command("calibrate", rich_help_panel=_MAINTAIN)(measure.calibrate)
+app.command("timing-selfcheck", rich_help_panel=_MAINTAIN)(measure.timing_selfcheck)
 
 
 def main() -> None:
@@ -56,6 +97,12 @@ def main() -> None:
             stream.reconfigure(errors="backslashreplace")
     try:
         app()
+    except SystemExit as end:
+        if end.code == INTERRUPTED:  # so says Typer of a Ctrl-C that nobody took
+            _interrupted("interrupted")
+        raise
+    except Interrupted as end:
+        _interrupted(str(end))
     except InputError as error:
         _end(str(error))
     except NobodyReads:
@@ -72,6 +119,16 @@ def main() -> None:
         if isinstance(error, BrokenExecutor):
             _end("a process of the run died: run with --resume")
         _end(f"{DEFECT}: {_in_words(error)}: {_trace(error)}")
+
+
+def _interrupted(text: str) -> NoReturn:
+    """One line, even where Ctrl-C comes once more."""
+    import signal
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _silence()
+    complain(text)
+    sys.exit(INTERRUPTED)
 
 
 def _end(text: str) -> NoReturn:

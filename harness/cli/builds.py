@@ -11,7 +11,10 @@ adapter_app = typer.Typer(no_args_is_help=True, help="For authors of adapters.")
 
 
 def backends() -> None:
-    """List what is configured, what runs here, and why the rest does not."""
+    """List what is configured, what runs here, and why the rest does not.
+
+    Exit status: 0.
+    """
     from sampler_parity.harness.backends import registry
     from sampler_parity.harness.backends.engines import ENGINES
     from sampler_parity.harness.backends.llama_cpp.builds import describe
@@ -56,7 +59,13 @@ def builds_list() -> None:
 def adapter_check(
     command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...")],
 ) -> None:
-    """Tell the author of an adapter what it lacks."""
+    """Tell the author of an adapter what it lacks.
+
+    Example:
+      sampler-parity adapter check -- node my-adapter.js
+
+    Exit status: 0 it lacks nothing; 1 a check failed; 2 bad input.
+    """
     from sampler_parity.harness.parity.adapter_check import check_adapter
 
     failed = 0

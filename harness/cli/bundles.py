@@ -23,7 +23,13 @@ def explain(
     folder: Annotated[Path, typer.Argument(metavar="BUNDLE")],
     case: Annotated[str, typer.Argument(metavar="CASE")],
 ) -> None:
-    """Show where a case first differs, values side by side, and its shrunk counterexample."""
+    """Show where a case first differs, values side by side, and its shrunk counterexample.
+
+    Example:
+      sampler-parity explain bundles/mine top_p/crossing-token-is-kept
+
+    Exit status: 0, or 2 for bad input.
+    """
     from sampler_parity.harness.parity.explain import explanation
 
     for line in explanation(folder, case):
@@ -35,7 +41,14 @@ def report(
     formats: Annotated[list[Format] | None, typer.Option("--format", "-f")] = None,
     output: Annotated[Path, typer.Option("--output", "-o")] = Path("report"),
 ) -> None:
-    """Write the report of one or more bundles: index.html over its pages."""
+    """Write the report of one or more bundles: index.html over its pages.
+
+    Examples:
+      sampler-parity report bundles/mine
+      sampler-parity report bundles/linux bundles/macos -f html -o report
+
+    Exit status: 0, or 2 for bad input.
+    """
     from sampler_parity.reports.write import write_report
 
     for path in write_report(folders, output, [str(f) for f in formats or Format]):
@@ -50,8 +63,11 @@ def compare(
 ) -> None:
     """Show how bundles differ: verdicts, logits, distributions, speed, and facts of the machines.
 
-    Exit status 0: no verdict differs; 1: some do, or a backend has nothing in common with others;
-    2: bad input, or nothing can be compared.
+    Example:
+      sampler-parity compare bundles/linux bundles/macos
+
+    Exit status: 0 no verdict differs; 1 some do, or a backend has nothing in common with others;
+    2 bad input, or nothing can be compared.
     """
     from sampler_parity.harness.bundle.bundle import read_finished
     from sampler_parity.reports.pages.compare.page import COMPARE

@@ -1,6 +1,7 @@
 """The command `fuzz`."""
 
 import re
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -10,7 +11,7 @@ import typer
 
 from sampler_parity.harness.cli import options
 from sampler_parity.harness.cli.saying import say
-from sampler_parity.harness.errors import InputError, need
+from sampler_parity.harness.errors import InputError, Interrupted, need
 from sampler_parity.harness.foreign import limits
 
 if TYPE_CHECKING:
@@ -36,7 +37,14 @@ def fuzz_command(
     where: options.Executor = "local",
     label: options.Labels = None,
 ) -> None:
-    """Make chains, state scripts and hostile logits for so long; a finding becomes a suite case."""
+    """Make chains, state scripts and hostile logits for so long; a finding becomes a suite case.
+
+    Examples:
+      sampler-parity fuzz -b "mine=node my-adapter.js" --for 20m -o fuzz/mine
+      sampler-parity fuzz -b "mine=node my-adapter.js" --for 8h -o fuzz/mine --resume
+
+    Exit status: 0 nothing was found; 1 something was, or nothing was done; 2 bad input.
+    """
     need("fuzz", "fuzz")
     from sampler_parity.harness.backends import registry
     from sampler_parity.harness.bundle.lock import locked
@@ -57,7 +65,12 @@ def fuzz_command(
             begun = campaign.begin(folder, seed, names, resume)
             before, start = begun.steps, time.monotonic()
             told = _every_minute(before, start)
-            campaign.go_on(begun, folder, executor, executor.size, seconds, timeout, told)
+            try:
+                campaign.go_on(begun, folder, executor, executor.size, seconds, timeout, told)
+            except KeyboardInterrupt:
+                where = "" if output else f"-o {shlex.quote(str(folder))} "
+                said = f"interrupted after {len(begun.chunks):,} chunks: add {where}--resume"
+                raise Interrupted(said) from None
     say(_line(begun, (begun.steps - before) / (time.monotonic() - start)))
     for finding in begun.findings[:10]:
         say(f"finding  {finding.backend} {finding.verdict} at {finding.stage or 'the process'}")

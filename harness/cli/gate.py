@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from sampler_parity.harness.cli.saying import say
+from sampler_parity.harness.cli import options
+from sampler_parity.harness.cli.saying import beside, give_data, lines_to, say
 
 
 def gate_command(
@@ -17,10 +18,20 @@ def gate_command(
     policy: Annotated[
         Path | None, typer.Option(help="by default: all as the suites require")
     ] = None,
-    json: Annotated[Path | None, typer.Option(help="write the outcome to this file")] = None,
+    json: Annotated[
+        Path | None, typer.Option(help="write the outcome to this file; -: print it alone")
+    ] = None,
     md: Annotated[Path | None, typer.Option(help="append it to this file, as Markdown")] = None,
+    quiet: options.Quiet = False,
 ) -> None:
-    """Judge a bundle by a policy: 0 pass, 1 fail, 2 could not judge."""
+    """Judge a bundle by a policy: may this release go out?
+
+    Examples:
+      sampler-parity gate bundles/mine
+      sampler-parity gate bundles/mine --baseline bundles/last --policy gate.toml
+
+    Exit status: 0 pass; 1 fail; 2 could not judge, or bad input.
+    """
     from sampler_parity.harness.bundle.bundle import read_finished
     from sampler_parity.harness.files import write_text
     from sampler_parity.harness.gate.gate import gate
@@ -32,10 +43,11 @@ def gate_command(
     last = read_finished(baseline) if baseline else None
     result = gate(judged, file, last, datetime.now(UTC).date())
     if json is not None:
-        write_text(json, result.model_dump_json(indent=2) + "\n")
+        give_data(json, result.model_dump_json(indent=2))
     if md is not None:
         write_text(md, markdown(result), "a")
-    for line in terminal_lines(result):
-        say(line)
+    with lines_to(beside(json, quiet)):
+        for line in terminal_lines(result):
+            say(line)
     if result.exit_status:
         raise typer.Exit(result.exit_status)

@@ -4,12 +4,21 @@ from typing import Annotated
 
 import typer
 
+from sampler_parity.harness.cli import complete
 from sampler_parity.harness.foreign import limits
 
 Backends = Annotated[
-    list[str] | None, typer.Option("--backend", "-b", help="a name or NAME=COMMAND")
+    list[str] | None,
+    typer.Option(
+        "--backend", "-b", help="a name or NAME=COMMAND", autocompletion=complete.backends
+    ),
 ]
-Jobs = Annotated[int, typer.Option("-j", min=0, max=limits.JOBS, help="processes; 0: one a core")]
+Jobs = Annotated[
+    int, typer.Option("--jobs", "-j", min=0, max=limits.JOBS, help="processes; 0: one a core")
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="print nothing: the exit status says it")
+]
 Timeout = Annotated[
     float, typer.Option(min=0.1, max=limits.SECONDS, help="seconds for one request")
 ]

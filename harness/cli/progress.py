@@ -1,30 +1,48 @@
-"""The progress bar of a run: cases done, and how many of each verdict."""
+"""How far a run is, on stderr: one line on a terminal, elsewhere a line every ten seconds."""
 
 import sys
+import threading
+import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from sampler_parity.harness.bundle.bundle import Result
 from sampler_parity.harness.bundle.records.case import CaseResult
-from sampler_parity.harness.bundle.records.decode import DecodeResult
+from sampler_parity.harness.bundle.records.distribution import DistributionResult
+from sampler_parity.harness.cli.saying import remark, say
+from sampler_parity.harness.run.pace import Pace, Work
+from sampler_parity.harness.run.seen import Seen
 from sampler_parity.harness.verdicts import ORDER
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
+EVERY_S = 10.0  # a line where there is no terminal
+_SOON_S = 0.1  # between two pictures of the line
+
 
 class Progress:
-    """Shown on stderr, and only where that is a terminal."""
+    """Counts what ended, and shows it. quiet: shows nothing. verbose: a line for each result."""
 
-    def __init__(self, total: int) -> None:
-        self._counts: Counter[str] = Counter()
-        self._bar = _bar(total) if sys.stderr.isatty() else None
+    def __init__(self, quiet: bool = False, verbose: bool = False) -> None:
+        self.pace: Pace | None = None
+        self._quiet, self._verbose = quiet, verbose
+        self._verdicts: Counter[str] = Counter()
+        self._bar: Bar | None = None
+        self._shown_at = time.monotonic()
+        self._turn = threading.Lock()  # while what is timed waits, a thread says that it goes on
 
-    def __enter__(self) -> Callable[[list[CaseResult | DecodeResult]], None]:
-        if self._bar is not None:
+    def __call__(self, works: list[Work]) -> "Progress":
+        self.pace = Pace(works, time.monotonic())
+        return self
+
+    def __enter__(self) -> Seen:
+        if not self._quiet and sys.stderr is not None and sys.stderr.isatty():
+            self._bar = _bar()
             self._bar.start()
-        return self.update
+        return self.seen
 
     def __exit__(
         self,
@@ -35,29 +53,79 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
 
-    def update(self, results: list[CaseResult | DecodeResult]) -> None:
-        """Count results that ended; those of logits have no verdict."""
-        if self._bar is None:
-            return
-        for result in results:
-            if isinstance(result, CaseResult):
-                self._counts.update(b.verdict for b in result.backends.values())
-        counts = "  ".join(f"{self._counts[v]:,} {v}" for v in ORDER if self._counts[v])
-        (task,) = self._bar.task_ids
-        self._bar.update(task, advance=len(results), description=counts)
+    def seen(self, results: Sequence[Result], note: str = "") -> None:
+        """Count results that ended, and show how far it is if it is time to."""
+        with self._turn:
+            now = time.monotonic()
+            assert self.pace is not None
+            self.pace.ended(results, now)
+            for result in results:
+                if isinstance(result, CaseResult):
+                    self._verdicts.update(b.verdict for b in result.backends.values())
+            if self._verbose:
+                for line in lines_of(results):
+                    say(line)
+            if now - self._shown_at >= (EVERY_S if self._bar is None else _SOON_S):
+                self._shown_at = now
+                self._show(note)
+
+    def _show(self, note: str) -> None:
+        assert self.pace is not None
+        text = in_words(self.pace, self._verdicts, note)
+        if self._bar is not None:
+            (task,) = self._bar.task_ids
+            self._bar.update(
+                task, completed=self.pace.done, total=self.pace.total, description=text
+            )
+            self._bar.refresh()
+        elif not self._quiet:
+            remark(f"running  {text}")
 
 
-def _bar(total: int) -> "Bar":
+def in_words(pace: Pace, verdicts: Counter[str], note: str = "") -> str:
+    """ "1,450 of 6,152 cases, 3 diverged, about 2 min left": the kind that is under way, what is
+    not identical so far, and the time for all that is left."""
+    if pace.under_way is None:
+        return f"{pace.done:,} of {pace.total:,}"
+    work, done = pace.under_way
+    parts = [f"{done:,} of {work.total:,} {work.what}", note]
+    parts += [f"{verdicts[v]:,} {v}" for v in reversed(ORDER[1:]) if verdicts[v]]
+    parts.append(f"about {_duration(pace.seconds_left)} left")
+    return ", ".join(filter(None, parts))
+
+
+def lines_of(results: Sequence[Result]) -> Iterator[str]:
+    """A line for each result and backend, its verdict or decision first."""
+    for result in results:
+        if isinstance(result, CaseResult):
+            for name, got in result.backends.items():
+                yield f"{got.verdict.upper()} {result.id}   {name}"
+        elif isinstance(result, DistributionResult):
+            for name, cell in result.backends.items():
+                yield f"{cell.decision.upper()} {result.id}   {name}"
+        else:
+            yield f"{result.kind} {result.id}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _bar() -> "Bar":
+    """Without a thread of its own: processes are forked beside it."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bar
 
     bar = Bar(
+        TextColumn("{task.description}", markup=False),
         BarColumn(bar_width=None),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("{task.description}"),
         console=Console(stderr=True),
+        auto_refresh=False,
+        transient=True,
+        redirect_stdout=sys.stdout is not None and sys.stdout.isatty(),
     )
-    bar.add_task("", total=total)
+    bar.add_task("", total=None)
     return bar

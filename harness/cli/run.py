@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 
 import typer
 
-from sampler_parity.harness.cli import options
+from sampler_parity.harness.cli import complete, options
+from sampler_parity.harness.cli.saying import beside, lines_to
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.processes.garbage import left_alone
 
@@ -14,14 +15,21 @@ Profile = Literal["quick", "full"]
 
 
 def run_command(
-    suites: Annotated[list[str] | None, typer.Argument(help="e.g. parity, parity/top_p")] = None,
+    suites: Annotated[
+        list[str] | None,
+        typer.Argument(help="e.g. parity, parity/top_p", autocompletion=complete.suites),
+    ] = None,
     backend: options.Backends = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="the bundle")] = None,
     resume: Annotated[bool, typer.Option(help="go on with the bundle, if there is one")] = False,
     jobs: options.Jobs = 0,
     profile: Annotated[Profile, typer.Option(help="how much")] = "quick",
-    json: Annotated[Path | None, typer.Option(help="write counts to this file")] = None,
-    case: Annotated[list[str] | None, typer.Option(help="only this: an id, or PREFIX*")] = None,
+    json: Annotated[
+        Path | None, typer.Option(help="write counts to this file; -: print them alone")
+    ] = None,
+    case: Annotated[
+        list[str] | None, typer.Option(help="only this: an id, or a pattern: 'top_p/*'")
+    ] = None,
     seed: Annotated[
         int, typer.Option(min=0, max=limits.WHOLE, help="shifts the random suites")
     ] = 0,
@@ -55,14 +63,29 @@ def run_command(
     plan: Annotated[
         bool, typer.Option("--plan", help="list what would run, with counts, and run nothing")
     ] = False,
+    quiet: options.Quiet = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="a line for each result as it comes")
+    ] = False,
 ) -> None:
-    """Run suites on backends, compare with the reference, write a bundle."""
+    """Run suites on backends, compare with the reference, write a bundle.
+
+    Examples:
+      sampler-parity run parity/top_p -b llama.cpp --plan
+      sampler-parity run parity/top_p -b "mine=node my-adapter.js" -o bundles/mine
+      sampler-parity run -b "mine=node my-adapter.js" --case top_p/crossing-token-is-kept
+      sampler-parity run parity -b llama.cpp -o bundles/mine --resume
+
+    Exit status: 0 every case is as required; 1 one is not; 2 bad input, or a run that cannot go on;
+    130 interrupted: --resume goes on.
+    """
     with left_alone():
         from sampler_parity.harness.cli import running
         from sampler_parity.harness.run.plan import Asked, plan_of
+        from sampler_parity.harness.suite.shipped import suites_of_cases
 
     asked = Asked(
-        suites=suites or ["parity"],
+        suites=suites or suites_of_cases(case or []) or ["parity"],
         backends=backend or ["llama.cpp"],
         profile=profile,
         only=tuple(case or ()),
@@ -78,7 +101,9 @@ def run_command(
         sandbox=sandbox,
     )
     folder = output or Path("bundles") / time.strftime("%Y%m%d-%H%M%S")
-    if plan:
-        running.show_plan(plan_of(asked), folder, resume)
-    else:
-        running.run_and_report(plan_of(asked), folder, resume, json, if_available)
+    with lines_to(beside(json, quiet)):
+        if plan:
+            running.show_plan(plan_of(asked), folder, resume)
+        else:
+            shown = running.Shown(json, if_available, quiet, verbose, named=output is not None)
+            running.run_and_report(plan_of(asked), folder, resume, shown)

@@ -1,19 +1,23 @@
 """What the commands that write a bundle do beside it: progress, summary, exit status."""
 
+import shlex
+from dataclasses import dataclass
 from pathlib import Path
 
 import typer
 
 from sampler_parity.harness.bundle.bundle import Bundle, done_ids
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.summary import Summary, summarize
 from sampler_parity.harness.cli.progress import Progress
-from sampler_parity.harness.cli.saying import say
-from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.files import write_text
+from sampler_parity.harness.cli.saying import give_data, say
+from sampler_parity.harness.errors import InputError, Interrupted
 from sampler_parity.harness.foreign.printable import visible
 from sampler_parity.harness.parity.repeat import said
+from sampler_parity.harness.run.pace import Pace
 from sampler_parity.harness.run.plan import Plan, left_out, lines
 from sampler_parity.harness.run.run import run
+from sampler_parity.harness.verdicts import ORDER
 
 
 def show_plan(plan: Plan, folder: Path, resume: bool) -> None:
@@ -22,25 +26,39 @@ def show_plan(plan: Plan, folder: Path, resume: bool) -> None:
         say(line)
 
 
-def run_and_report(
-    plan: Plan, folder: Path, resume: bool, json: Path | None, if_available: bool
-) -> None:
+@dataclass(frozen=True)
+class Shown:
+    """How a run is reported. json: where its counts go. named: whether its folder was named."""
+
+    json: Path | None = None
+    if_available: bool = False
+    quiet: bool = False
+    verbose: bool = False
+    named: bool = True
+
+
+def run_and_report(plan: Plan, folder: Path, resume: bool, shown: Shown) -> None:
     """Run, then say what came out: by the exit status, too."""
     for line in left_out(plan):
         say(line)
-    done = run(plan, folder, resume, Progress, say)
+    progress = Progress(shown.quiet, shown.verbose)
+    try:
+        done = run(plan, folder, resume, progress, say)
+    except KeyboardInterrupt:
+        raise interrupted(progress.pace, folder, shown.named) from None
     if done.bundle is None:
         name, reason = next(iter(done.absent.items()))
-        if not if_available:
+        if not shown.if_available:
             raise InputError(f"backend {name}", f"does not run here: {reason}")
         say(f"nothing was run: backend {name} does not run here: {reason}")
         return
-    if json is not None:
-        write_counts(done.bundle, json)
+    if shown.json is not None:
+        give_data(shown.json, counts(done.bundle))
     show(done.bundle)
+    say(f"next     {next_command(done.bundle, done.met)}")
     if not done.met:
         raise typer.Exit(1)
-    if done.absent and not if_available:
+    if done.absent and not shown.if_available:
         say(f"{len(done.absent)} of the backends do not run here: exit status 2")
         raise typer.Exit(2)
 
@@ -56,6 +74,30 @@ def show(done: Bundle) -> None:
     say(f"bundle   {done.folder}")
 
 
-def write_counts(done: Bundle, path: Path) -> None:
-    counts = Summary.model_validate(visible(summarize(done).model_dump()))
-    write_text(path, counts.model_dump_json(indent=2) + "\n")
+def counts(done: Bundle) -> str:
+    """As JSON."""
+    summary = Summary.model_validate(visible(summarize(done).model_dump()))
+    return summary.model_dump_json(indent=2)
+
+
+def next_command(done: Bundle, met: bool) -> str:
+    """What one may want to do with the bundle of a run: see why its worst case fails; else see it
+    all, or after a whole run of the full profile have it judged."""
+    folder = str(done.folder)
+    failed = [case for case in done.cases if not case.ok]
+    if failed:
+        return shlex.join(["sampler-parity", "explain", folder, max(failed, key=_how_bad).id])
+    whole = met and done.info.profile == "full" and not done.info.only
+    return shlex.join(["sampler-parity", "gate" if whole else "report", folder])
+
+
+def _how_bad(case: CaseResult) -> int:
+    return max((ORDER.index(got.verdict) for got in case.backends.values()), default=0)
+
+
+def interrupted(pace: Pace | None, folder: Path, named: bool) -> Interrupted:
+    """What a run that was interrupted says last."""
+    if pace is None or not pace.done:
+        return Interrupted("interrupted before anything was done")
+    where = "" if named else f"-o {shlex.quote(str(folder))} "
+    return Interrupted(f"interrupted after {pace.done:,} of {pace.total:,}: add {where}--resume")

@@ -41,6 +41,7 @@ class Pool:
         self.size = min(jobs or os.cpu_count() or 1, max(tasks, 1))
         self._workers: list[_Worker] = []
         self._method = start_method()
+        self.waiting: Callable[[], object] = lambda: None  # called each second without a result
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Its result, or what it raised. Raises InputError where its process died."""
@@ -91,6 +92,7 @@ class Pool:
     def _ready(self, connections: list[Connection]) -> list[Connection]:
         """Those that have a result, or whose process died. One that somebody stopped goes on."""
         while not (ready := wait(connections, _LOOK_S)):
+            self.waiting()
             for worker in self._workers:
                 worker.wake()
         return [connection for connection in connections if connection in ready]

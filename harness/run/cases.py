@@ -136,7 +136,7 @@ def run_cases(
     names: dict[str, str | None],
     executor: Executor,
     writer: BundleWriter,
-    on_results: Callable[[list[Result]], None],
+    on_results: Callable[[Sequence[Result]], None],
     timeout_s: float = 60.0,
     apart: bool = False,
     repeat: int = 1,

@@ -9,6 +9,7 @@ from sampler_parity.harness.distribution.cell import blank_result, execute_cell
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.run.cases import Executor, backend
+from sampler_parity.harness.run.seen import Seen, unseen
 from sampler_parity.harness.statistics.plan import Budget, Errors
 from sampler_parity.harness.suite.blocks.distribution import Cell
 from sampler_parity.harness.suite.prepared import prepare
@@ -23,8 +24,13 @@ def run_cells(
     writer: BundleWriter,
     seed: int = 0,
     timeout_s: float = 60.0,
+    seen: Seen = unseen,
 ) -> None:
     """Run (suite, cell) pairs. budget: of the whole run, not of what is left of it."""
+
+    def record(result: DistributionResult) -> None:
+        writer.append(result)
+        seen([result])
 
     def run(some: list[tuple[str, Cell]]) -> Iterator[tuple[tuple[str, Cell], str]]:
         """Each cell whose process died, and how."""
@@ -33,10 +39,10 @@ def run_cells(
             if isinstance(outcome, Died):
                 yield some[place], str(outcome)
             else:
-                writer.append(outcome)
+                record(outcome)
 
     for (suite, cell), how in run([cell for cell, _ in run(cells)]):
-        writer.append(ended_its_process(suite, cell, names, budget.each, how))
+        record(ended_its_process(suite, cell, names, budget.each, how))
 
 
 def ended_its_process(

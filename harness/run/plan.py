@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from sampler_parity.harness.backends import names, registry
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.foreign.near import did_you_mean
 from sampler_parity.harness.processes import sandboxes
 from sampler_parity.harness.run.skip_ratio import result_id
 from sampler_parity.harness.run.timing import ROUNDS
@@ -17,6 +18,7 @@ from sampler_parity.harness.suite.blocks.skip_ratio import Workload
 from sampler_parity.harness.suite.blocks.throughput import Width
 from sampler_parity.harness.suite.blocks.timing import TimedChain
 from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.suite.ids import id_fits
 from sampler_parity.reference.chronology import NEWEST
 
 T = TypeVar("T")
@@ -217,12 +219,15 @@ def _refuse_repeated(plan: Plan) -> None:
 
 
 def _only(plan: Plan, patterns: tuple[str, ...]) -> Plan:
-    """What `--case` names: ids, or PREFIX*. Raises InputError for one that names nothing."""
-    known = set(ids(plan))
+    """What `--case` names: ids, or patterns. Raises InputError for one that names nothing."""
+    known, wanted = set(ids(plan)), set[str]()
     for pattern in patterns:
-        if not any(_matches(name, pattern) for name in known):
-            raise InputError(f"--case {pattern}", "no such case", "see the ids in a report")
-    return plan.left({name for name in known if not any(_matches(name, p) for p in patterns)})
+        fitting = {name for name in known if id_fits(name, pattern.partition("@")[0])}
+        if not fitting:
+            mend = did_you_mean(pattern, known) or "`sampler-parity list cases` has the ids"
+            raise InputError(f"--case {pattern}", "no such case", mend)
+        wanted |= fitting
+    return plan.left(known - wanted)
 
 
 def ids(plan: Plan) -> Iterator[str]:
@@ -236,10 +241,6 @@ def placed_ids(plan: Plan) -> Iterator[tuple[str, str]]:
         yield suite_name, item.id
     for suite_name, timed in plan.timings:
         yield suite_name, timed.result_id
-
-
-def _matches(name: str, pattern: str) -> bool:
-    return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
 
 
 def lines(plan: Plan, done: set[str]) -> Iterator[str]:

@@ -7,7 +7,7 @@ and on this machine. At the end the bundle is read, once, and closed with its fo
 import sys
 import time
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -24,14 +24,14 @@ from sampler_parity.harness.distribution.decisions import unmet
 from sampler_parity.harness.processes.pool import Pool
 from sampler_parity.harness.run import cases, distribution, skip_ratio, timing
 from sampler_parity.harness.run.cluster import Cluster, labels
+from sampler_parity.harness.run.pace import Watch, work_of
 from sampler_parity.harness.run.plan import Asked, Plan, address_of
+from sampler_parity.harness.run.seen import Seen, beating
 from sampler_parity.harness.statistics.plan import Budget
 from sampler_parity.harness.timing.rounds import rule_chains
 from sampler_parity.reference.chronology import NEWEST
 
 Say = Callable[[str], object]
-Seen = Callable[[list[cases.Result]], None]
-Watch = Callable[[int], AbstractContextManager[Seen]]  # of how many cases; is told of those done
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,11 @@ def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Run:
             started = resume and (folder / "results.jsonl").exists()
             writer = (resume_bundle if started else create)(folder, info)
             left = plan.left(writer.done)
-            with watch(len(left.cases)) as seen:
-                _judge(plan, left, executor, writer, seen)
-        _measure(plan, left, writer, say)
+            seen = until_closed.enter_context(watch(work_of(plan, writer.done)))
+            if isinstance(executor, Pool):
+                executor.waiting = lambda: seen([])
+            _judge(plan, left, executor, writer, seen)
+        _measure(plan, left, writer, seen, say)
         return Run(finish(writer, time.monotonic() - start), absent)
 
 
@@ -127,7 +129,7 @@ def _judge(
     )
     budget = Budget(tests=len(plan.cells) * len(plan.backends))
     distribution.run_cells(
-        left.cells, plan.backends, budget, executor, writer, asked.seed, asked.timeout_s
+        left.cells, plan.backends, budget, executor, writer, asked.seed, asked.timeout_s, seen
     )
     old = {name: r for name, r in plan.releases.items() if r not in (None, NEWEST)}
     if old and plan.cases:  # else its process would be the first, and forked with the lock
@@ -140,17 +142,19 @@ def _judge(
                 writer.append(change)
 
 
-def _measure(plan: Plan, left: Plan, writer: BundleWriter, say: Say) -> None:
+def _measure(plan: Plan, left: Plan, writer: BundleWriter, seen: Seen, say: Say) -> None:
     """Skip ratios, times, tokens a second: one after the other."""
     asked, names = plan.asked, plan.backends
-    skip_ratio.run_workloads(plan.workloads, names, writer, asked.seed, asked.timeout_s)
+    with beating(seen) if plan.workloads else nullcontext():
+        skip_ratio.run_workloads(plan.workloads, names, writer, asked.seed, asked.timeout_s, seen)
     if plan.ruled:
         pair = list(dict.fromkeys([names[0], "reference"]))
         rule = [("timing/samplers", c) for c in rule_chains() if c.result_id not in writer.done]
         if rule:
             timing.time_chains(
-                rule, pair, timing.ROUNDS["quick"], writer, asked.seed, timeout_s=asked.timeout_s
-            )
+                rule, pair, timing.ROUNDS["quick"], writer, asked.seed,
+                timeout_s=asked.timeout_s, seen=seen,
+            )  # fmt: skip
             say(f"timed    {len(rule)} chains on {', '.join(pair)}")
     if left.timings:
         timing.time_chains(
@@ -161,11 +165,14 @@ def _measure(plan: Plan, left: Plan, writer: BundleWriter, say: Say) -> None:
             asked.seed,
             asked.instructions,
             asked.timeout_s,
+            seen,
         )
         say(f"timed    {len(left.timings)} chains on {', '.join(names)}")
     if left.widths:
         generations = timing.GENERATIONS[asked.profile]
-        timing.decode_widths(left.widths, names, generations, writer, asked.seed, asked.timeout_s)
+        timing.decode_widths(
+            left.widths, names, generations, writer, asked.seed, asked.timeout_s, seen
+        )
         say(f"decoded  {len(left.widths)} settings on {', '.join(names)}")
 
 

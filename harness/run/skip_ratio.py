@@ -15,6 +15,7 @@ from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.measured import Measured
+from sampler_parity.harness.run.seen import Seen, unseen
 from sampler_parity.harness.suite.blocks.skip_ratio import Workload
 from sampler_parity.harness.trie.workloads import PROMPTS, leaf_texts
 
@@ -28,6 +29,7 @@ def run_workloads(
     writer: BundleWriter,
     seed: int = 0,
     timeout_s: float = 60.0,
+    seen: Seen = unseen,
 ) -> None:
     """Measure (suite, workload) pairs that the bundle does not have yet, on every backend.
 
@@ -39,7 +41,9 @@ def run_workloads(
             for suite, workload in workloads:
                 blank = _blank(suite, workload, name, seed)
                 if blank.id not in writer.done:
-                    writer.append(_measured(blank, process, workload, REQUESTS * timeout_s))
+                    result = _measured(blank, process, workload, REQUESTS * timeout_s)
+                    writer.append(result)
+                    seen([result])
         finally:
             process.close()
 

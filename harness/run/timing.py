@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle.writer import BundleWriter
 from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.run.seen import Seen, unseen
 from sampler_parity.harness.suite.blocks.throughput import Width
 from sampler_parity.harness.suite.blocks.timing import TimedChain
 from sampler_parity.harness.suite.file import Profile
@@ -25,6 +26,7 @@ def time_chains(
     seed: int,
     count: bool = False,
     timeout_s: float = 60.0,
+    seen: Seen = unseen,
 ) -> None:
     """Time (suite, chain) pairs on every backend, the first as the baseline; append each result.
 
@@ -35,9 +37,11 @@ def time_chains(
         *backends, again = (_started(stack, name, timeout_s) for name in [*names, *floor, names[0]])
         under = conditions.pin([*backends, again])
         for suite, chain in chains:
-            result = timing.time_chain(chain, backends, rounds, seed, again, under)
+            result = timing.time_chain(chain, backends, rounds, seed, again, under, _rounds(seen))
             result = result.model_copy(update={"suite": suite})
-            writer.append(instructions.counted(result, chain) if count else result)
+            result = instructions.counted(result, chain) if count else result
+            writer.append(result)
+            seen([result])
 
 
 def decode_widths(
@@ -47,6 +51,7 @@ def decode_widths(
     writer: BundleWriter,
     seed: int,
     timeout_s: float = 60.0,
+    seen: Seen = unseen,
 ) -> None:
     """Decode (suite, width) pairs on every backend; append each result.
 
@@ -55,8 +60,15 @@ def decode_widths(
     with ExitStack() as stack:
         *backends, again = (_started(stack, name, timeout_s) for name in [*names, names[0]])
         for suite, width in widths:
-            result = throughput.measure(width, backends, generations, seed, again)
-            writer.append(result.model_copy(update={"suite": suite}))
+            result = throughput.measure(width, backends, generations, seed, again, _rounds(seen))
+            result = result.model_copy(update={"suite": suite})
+            writer.append(result)
+            seen([result])
+
+
+def _rounds(seen: Seen) -> timing.Round:
+    """Who watches is told of every round."""
+    return lambda number, of: seen([], f"round {number} of {of}")
 
 
 def _started(stack: ExitStack, name: str, timeout_s: float) -> BackendProcess:

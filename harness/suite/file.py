@@ -8,7 +8,6 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -17,6 +16,7 @@ from pydantic import ValidationError
 from sampler_parity.harness.errors import InputError, lacking, lacks, need
 from sampler_parity.harness.files import read_file, toml_of
 from sampler_parity.harness.foreign import limits
+from sampler_parity.harness.foreign.near import did_you_mean
 from sampler_parity.harness.foreign.printable import cut
 from sampler_parity.harness.suite.blocks.distribution import KINDS, Cell
 from sampler_parity.harness.suite.blocks.skip_ratio import Workload
@@ -25,6 +25,9 @@ from sampler_parity.harness.suite.blocks.timing import TimedChain, TimedGrid
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.checked import Checked
 from sampler_parity.harness.suite.model import Suite, explain, reason_of
+from sampler_parity.harness.suite.shipped import shipped
+from sampler_parity.harness.suite.shipped import suite_id as suite_id
+from sampler_parity.harness.suite.shipped import suites_folder as suites_folder
 
 Profile = Literal["quick", "full"]
 T = TypeVar("T")
@@ -39,11 +42,6 @@ class SuiteFile:
     path: Path
     suite: Suite
     sha256: str
-
-
-def suites_folder() -> Path:
-    """The folder `suites/` of the checkout or of the installed wheel."""
-    return Path(str(files("sampler_parity.suites")))
 
 
 def is_shipped(path: Path) -> bool:
@@ -72,15 +70,16 @@ def _find(name: str) -> list[Path]:
             return paths
     if (folder / f"{name}.toml").is_file():
         return [folder / f"{name}.toml"]
-    known = sorted(folder.glob("*/*.toml"))
-    groups = sorted({path.parent.name for path in known})
-    exist = ", ".join([*groups, *(suite_id(path) for path in known)])
-    raise InputError(name, "no such suite", f"there are: {exist}; or give the path of a TOML file")
+    groups = sorted({suite.partition("/")[0] for suite in shipped()})
+    exist = f"there are: {', '.join([*groups, *shipped()])}; or give the path of a TOML file"
+    raise InputError(name, "no such suite", meant(name) or exist)
 
 
-def suite_id(path: Path) -> str:
-    """ "parity/top_p" for suites/parity/top_p.toml."""
-    return f"{path.resolve().parent.name}/{path.stem}"
+def meant(name: str) -> str:
+    """The suites that a name that is none may stand for; `top_p` for parity/top_p, too."""
+    names = {suite.partition("/")[2]: suite for suite in reversed(shipped())}
+    groups = {suite.partition("/")[0] for suite in shipped()}
+    return did_you_mean(name, [*groups, *shipped()], names)
 
 
 def read_suite(path: Path) -> SuiteFile:

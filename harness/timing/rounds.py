@@ -5,7 +5,7 @@ process of the baseline is timed in the same rounds: what it seems to differ by 
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +21,8 @@ from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.suite.blocks.timing import TimedChain
 from sampler_parity.harness.suite.file import expand_timings, read_suite, suites_folder
 from sampler_parity.harness.timing import conditions
+
+Round = Callable[[int, int], object]  # is told the number of each as it begins, and of how many
 
 REPETITIONS = 3  # of a round, by choice; the fastest counts, which an interrupt seldom meets
 RULE_SIZE = 131_072  # the rule on reference : llama.cpp is measured at test_perf's vocabulary size
@@ -84,6 +86,7 @@ def time_chain(
     seed: int,
     again: Backend | None = None,
     under: Conditions | None = None,
+    begins: Round = lambda number, of: None,
 ) -> TimingResult:
     """rounds x REPETITIONS samples on each backend, in ns; the first is the baseline.
 
@@ -97,6 +100,7 @@ def time_chain(
     order = random.Random(seed)
     mhz: list[float] = []
     for turn in range(rounds + 1):
+        begins(turn, rounds)
         frequency = conditions.mhz_of(under.cpu)
         for lane in order.sample(lanes + double, len(lanes + double)):
             lane.turn(timed, row, keep=turn > 0)  # the first round warms up

@@ -15,6 +15,7 @@ from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.suite.blocks.throughput import Width
+from sampler_parity.harness.timing.rounds import Round
 
 
 def measure(
@@ -23,6 +24,7 @@ def measure(
     rounds: int,
     seed: int,
     again: Backend | None = None,
+    begins: Round = lambda number, of: None,
 ) -> ThroughputResult:
     """The first backend is the baseline, again a second process of it; one round warms up."""
     n = n_vocab_of(asked.model)
@@ -40,6 +42,7 @@ def measure(
     watched = [Watched(backend) for backend in both]
     order = random.Random(seed)
     for turn in range(rounds + 1):
+        begins(turn, rounds)
         for i in order.sample(range(len(both)), len(both)):
             if not measured[i].failed:
                 measured[i] = _turn(both[i], request, measured[i], keep=turn > 0)

@@ -24,6 +24,7 @@ from sampler_parity.harness.processes.pool import Pool
 from sampler_parity.harness.run import cases
 from sampler_parity.harness.run.plan import Asked, Plan, plan_of
 from sampler_parity.harness.run.run import run
+from sampler_parity.harness.run.seen import unseen
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.reports.write import write_texts
 from tests.support.command_line import cli, refused
@@ -87,7 +88,7 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
 def refusal(plan: Plan, folder: Path) -> str:
     """What `run --resume` says as it ends, or ""."""
     try:
-        run(plan, folder, True, lambda n: contextlib.nullcontext(lambda seen: None), print)
+        run(plan, folder, True, lambda n: contextlib.nullcontext(unseen), print)
     except InputError as error:
         return str(error)
     return ""

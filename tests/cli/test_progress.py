@@ -1,12 +1,15 @@
-"""harness/cli/progress.py: the bar is for who watches, and for nobody else."""
+"""harness/cli/progress.py: one line on a terminal, elsewhere one every ten seconds."""
 
 import io
 import sys
+from collections import Counter
 
 import pytest
 
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
-from sampler_parity.harness.cli.progress import Progress
+from sampler_parity.harness.bundle.records.timing import TimingResult
+from sampler_parity.harness.cli.progress import Progress, in_words, lines_of
+from sampler_parity.harness.run.pace import Pace, Work
 
 RESULT = CaseResult(
     id="a",
@@ -16,6 +19,8 @@ RESULT = CaseResult(
     backends={"llama.cpp": BackendResult(verdict="diverged")},
     required={"llama.cpp": ["identical"]},
 )
+TIMED = TimingResult(id="timing/a", sampler="a", n_vocab=1, repetitions=1, ns={}, baseline="b")
+WORKS = [Work("cases", 2, 0, 1.0), Work("timed chains", 6_150, 0, 3.0)]
 
 
 class Terminal(io.StringIO):
@@ -23,21 +28,67 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_a_terminal_is_shown_how_many_cases_are_done_with_which_verdict(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The time is what stands in it."""
+    now = [1000.0]
+    monkeypatch.setattr("sampler_parity.harness.cli.progress.time.monotonic", lambda: now[0])
+    return now
+
+
+def shown(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO) -> io.StringIO:
     monkeypatch.setenv("TERM", "xterm")
-    monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.setattr(sys, "stderr", Terminal())
-    with Progress(2) as seen:
-        seen([RESULT, RESULT])
-    shown = sys.stderr.getvalue()  # type: ignore[union-attr]
-    assert "2/2" in shown
-    assert "2 diverged" in shown
+    monkeypatch.setattr(sys, "stderr", stream)
+    return stream
 
 
-def test_what_is_no_terminal_is_shown_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sys, "stderr", io.StringIO())
-    with Progress(2) as seen:
+@pytest.mark.parametrize("columns", ["60", "100"])
+def test_a_terminal_is_shown_one_line_of_what_how_much_and_how_long(
+    monkeypatch: pytest.MonkeyPatch, clock: list[float], columns: str
+) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    stream = shown(monkeypatch, Terminal())
+    with Progress()(WORKS) as seen:
+        clock[0] += 4
         seen([RESULT])
-    assert sys.stderr.getvalue() == ""  # type: ignore[union-attr]
+        assert "1 of 2 cases, 1 diverged, about 5.1 h left" in stream.getvalue()
+        assert "\n" not in stream.getvalue()
+
+
+def test_what_is_no_terminal_is_shown_a_line_every_ten_seconds(
+    monkeypatch: pytest.MonkeyPatch, clock: list[float]
+) -> None:
+    stream = shown(monkeypatch, io.StringIO())
+    with Progress()(WORKS) as seen:
+        for _ in range(25):
+            clock[0] += 1
+            seen([], "round 3 of 15")
+    lines = stream.getvalue().splitlines()
+    assert len(lines) == 2
+    assert lines[0] == "running  0 of 2 cases, round 3 of 15, about 5.1 h left"
+
+
+def test_who_wants_quiet_is_shown_nothing(
+    monkeypatch: pytest.MonkeyPatch, clock: list[float]
+) -> None:
+    for stream in (Terminal(), io.StringIO()):
+        shown(monkeypatch, stream)
+        with Progress(quiet=True)(WORKS) as seen:
+            clock[0] += 100
+            seen([RESULT])
+        assert stream.getvalue() == ""
+
+
+def test_a_result_is_a_line_where_somebody_asks_for_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with Progress(verbose=True)(WORKS) as seen:
+        seen([RESULT, TIMED])
+    assert capsys.readouterr().out == "DIVERGED a   llama.cpp\ntiming timing/a\n"
+    assert list(lines_of([])) == []
+
+
+def test_the_last_words_count_everything() -> None:
+    pace = Pace(WORKS, 0.0)
+    pace.ended([RESULT] * 2 + [TIMED] * 6_150, 1.0)
+    assert in_words(pace, Counter()) == "6,152 of 6,152"

@@ -64,9 +64,12 @@ def test_find_suites_takes_a_name_or_a_path_once(tmp_path: Path) -> None:
 
 
 def test_find_suites_names_what_exists_for_an_unknown_one() -> None:
-    with pytest.raises(
-        InputError, match=r"parity/topp: no such suite - there are: .*parity, .*top_p"
-    ):
+    with pytest.raises(InputError, match=r"zzz: no such suite - there are: .*parity, .*top_p"):
+        find_suites(["zzz"])
+
+
+def test_find_suites_says_what_was_meant_by_a_name_that_is_nearly_one() -> None:
+    with pytest.raises(InputError, match=r"parity/topp: no such suite - did you mean parity/top_p"):
         find_suites(["parity/topp"])
 
 

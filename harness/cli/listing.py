@@ -1,0 +1,123 @@
+"""The command `list`: suites, cases, samplers, backends, by names that can be pasted."""
+
+from collections.abc import Callable, Iterator
+from typing import Annotated, Literal
+
+import typer
+
+from sampler_parity.harness.cli import complete
+from sampler_parity.harness.cli.saying import say
+from sampler_parity.harness.errors import InputError
+
+Kind = Literal["suites", "cases", "samplers", "backends"]
+Lines = Iterator[tuple[str, str]]  # a name, and what it is
+
+
+def list_command(
+    kind: Annotated[
+        Kind,
+        typer.Argument(
+            metavar="KIND",
+            help="suites, cases, samplers or backends",
+        ),
+    ],
+    patterns: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="PATTERN", help="of names, as a shell's; of cases also suites"),
+    ] = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="say what each is")] = False,
+) -> None:
+    """List suites, cases, samplers or backends: names that other commands take.
+
+    Examples:
+      sampler-parity list suites -v
+      sampler-parity list cases 'top_p/*tie*'
+      sampler-parity list cases parity/min_p
+      sampler-parity list samplers '*_p'
+
+    Exit status: 0 something is listed; 2 nothing is, or bad input.
+    """
+    asked = patterns or []
+    listed = False
+    for name, what in KINDS[kind](asked):
+        listed = True
+        say(f"{name:<24}  {what}".rstrip() if verbose else name)
+    if not listed:
+        raise InputError(f"{kind} {' '.join(asked)}", "there are none", _meant(kind, asked))
+
+
+def suites(patterns: list[str]) -> Lines:
+    """Those of the package. A folder's name stands for its suites."""
+    from sampler_parity.harness.files import read_file, toml_of
+    from sampler_parity.harness.foreign import limits
+    from sampler_parity.harness.suite.shipped import shipped
+
+    for name, path in shipped().items():
+        if _fits(name, patterns) or name.partition("/")[0] in patterns:
+            yield name, str(toml_of(path, read_file(path, limits.TOML)).get("name", ""))
+
+
+def cases(patterns: list[str]) -> Lines:
+    """All that `--case` may name. Suites among the patterns say where to look; else a pattern's
+    first part does, which is the name of a suite's file."""
+    from sampler_parity.harness.run.plan import Asked, ids, plan_of
+    from sampler_parity.harness.suite.ids import id_fits
+    from sampler_parity.harness.suite.shipped import shipped, suites_of
+
+    folders = {name.partition("/")[0] for name in shipped()}
+    where = [p for p in patterns if p in shipped() or p in folders or p.endswith(".toml")]
+    wanted = [p for p in patterns if p not in where] or ["*"]
+    for suite in where or [*dict.fromkeys(s for p in wanted for s in suites_of(p))]:
+        plan = plan_of(Asked([suite], ["null"], "full"))
+        about = {case.id: case.description for _, case in plan.cases}
+        for name in ids(plan):
+            if any(id_fits(name, pattern.partition("@")[0]) for pattern in wanted):
+                yield name, about.get(name, "")
+
+
+def samplers(patterns: list[str]) -> Lines:
+    """Those of the reference, with their parameters."""
+    import inspect
+
+    from sampler_parity.reference.registry import ROWS
+
+    for name, row in ROWS.items():
+        if _fits(name, patterns):
+            yield name, ", ".join(inspect.signature(row.make).parameters)
+
+
+def backends(patterns: list[str]) -> Lines:
+    """Engines and builds; `backends` says which of them run here."""
+    from sampler_parity.harness.backends.engines import ENGINES
+
+    for name in complete.backend_names():
+        if _fits(name, patterns):
+            yield name, ENGINES[name].what if name in ENGINES else "a registered build"
+
+
+KINDS: dict[str, Callable[[list[str]], Lines]] = {
+    "suites": suites,
+    "cases": cases,
+    "samplers": samplers,
+    "backends": backends,
+}
+
+
+def _fits(name: str, patterns: list[str]) -> bool:
+    from sampler_parity.harness.suite.ids import fits
+
+    return not patterns or any(fits(name, pattern) for pattern in patterns)
+
+
+def _meant(kind: str, patterns: list[str]) -> str:
+    """What a pattern that fits nothing may stand for."""
+    from sampler_parity.harness.foreign.near import did_you_mean
+
+    if kind == "cases":
+        from sampler_parity.harness.suite.file import meant
+
+        near = [meant(pattern.partition("/")[0]) for pattern in patterns]
+    else:
+        names = [name for name, _ in KINDS[kind]([])]
+        near = [did_you_mean(pattern, names) for pattern in patterns]
+    return next(filter(None, near), f"`sampler-parity list {kind}` lists all")

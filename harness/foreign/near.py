@@ -1,0 +1,22 @@
+"""A word that names nothing: what was probably meant."""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+_ALIKE = 0.6  # difflib's own cutoff
+_SHOWN = 3
+_LONGEST = 200  # characters: its time grows with the product of both lengths
+
+
+def did_you_mean(
+    word: str, known: Iterable[str], full: Mapping[str, str] = MappingProxyType({})
+) -> str:
+    """ "did you mean top_p or top_k?", or "" where nothing is near. full: by short names that
+    people type, what is said in their place."""
+    import difflib  # seldom needed
+
+    if len(word) > _LONGEST:
+        return ""
+    near = difflib.get_close_matches(word, sorted({*known, *full}), _SHOWN, _ALIKE)
+    names = dict.fromkeys(full.get(name, name) for name in near)
+    return f"did you mean {' or '.join(names)}?" if names else ""

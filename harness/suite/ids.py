@@ -1,0 +1,25 @@
+"""Ids as they are printed, and patterns of them: one rule for `--case`, `list` and the gate.
+
+A pattern is a shell's (`*` is anything, `?` one character); an id fits itself, whatever it holds.
+Results have longer names than what was asked in two places, and reports print both.
+"""
+
+from fnmatch import fnmatchcase
+
+
+def fits(name: str, pattern: str) -> bool:
+    """Whether a pattern, or the name itself, is about this name."""
+    return name == pattern or fnmatchcase(name, pattern)
+
+
+def names_of(id: str) -> tuple[str, ...]:
+    """What an id may be called: a timed chain also without `timing/`, as tables of times have it,
+    a skip ratio also without its backend."""
+    short = id.removeprefix("timing/")
+    workload = id.rpartition("@")[0]
+    return tuple(dict.fromkeys(name for name in (id, short, workload) if name))
+
+
+def id_fits(id: str, pattern: str) -> bool:
+    """Whether a pattern is about what has this id."""
+    return any(fits(name, pattern) for name in names_of(id))

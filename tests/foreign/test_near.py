@@ -1,0 +1,27 @@
+"""harness/foreign/near.py: what was probably meant by a word that names nothing."""
+
+import pytest
+
+from sampler_parity.harness.foreign.near import did_you_mean
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("topp", "did you mean top_p?"),
+        ("greddy", "did you mean greedy?"),
+        ("zzz", ""),
+        ("", ""),
+        ("top_p" * 1_000_000, ""),  # at once
+    ],
+    ids=["left out", "swapped", "nothing near", "empty", "long"],
+)
+def test_what_is_near_is_said(word: str, said: str) -> None:
+    assert did_you_mean(word, ["top_p", "greedy", "mirostat"]) == said
+
+
+def test_a_full_name_is_said_once_in_place_of_its_short_one() -> None:
+    assert (
+        did_you_mean("parity/topp", ["parity/top_p"], {"top_p": "parity/top_p"})
+        == "did you mean parity/top_p?"
+    )

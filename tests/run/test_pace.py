@@ -1,0 +1,71 @@
+"""harness/run/pace.py: how far a run is, and how long it still takes."""
+
+import pytest
+
+from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records.timing import TimingResult
+from sampler_parity.harness.run.pace import Pace, Work, work_of
+from sampler_parity.harness.run.plan import Asked, plan_of
+
+CASE = CaseResult(id="a", suite="s", samplers=[], steps=1, backends={}, required={})
+TIMED = TimingResult(id="timing/a", sampler="a", n_vocab=1, repetitions=1, ns={}, baseline="b")
+WORKS = [Work("cases", 100, 20, 0.5), Work("timed chains", 10, 0, 3.0)]
+
+
+def test_before_anything_is_done_the_estimates_say_how_long() -> None:
+    pace = Pace(WORKS, now=1000.0)
+    assert (pace.done, pace.total) == (20, 110)
+    assert pace.seconds_left == 80 * 0.5 + 10 * 3.0
+
+
+def test_what_a_kind_took_says_how_long_the_rest_of_it_takes() -> None:
+    pace = Pace(WORKS, now=1000.0)
+    pace.ended([CASE] * 10, now=1020.0)  # 2 s each
+    pace.ended([], now=1029.0)
+    assert (pace.done, pace.seconds_left) == (30, 70 * 2.0 + 10 * 3.0)
+    pace.ended([CASE] * 70, now=1090.0)
+    pace.ended([TIMED], now=1100.0)  # 10 s
+    assert (pace.done, pace.seconds_left) == (101, 9 * 10.0)
+
+
+def test_the_kind_under_way_is_the_first_that_is_not_done() -> None:
+    pace = Pace(WORKS, now=0.0)
+    pace.ended([CASE] * 80, now=1.0)
+    assert pace.under_way == (WORKS[1], 0)
+    pace.ended([TIMED] * 10, now=2.0)
+    assert pace.under_way is None
+    assert pace.seconds_left == 0
+
+
+def test_work_is_all_of_the_plan_and_what_the_bundle_has_of_it() -> None:
+    plan = plan_of(
+        Asked(
+            ["parity/greedy", "distribution/tail", "timing/disabled", "skip_ratio"],
+            ["a=null", "null"],
+        )
+    )
+    of_plan = {work.what: work.total for work in work_of(plan, set())}
+    assert of_plan == {
+        "cases": len(plan.cases),
+        "distribution tests": len(plan.cells),
+        "skip ratios": 2 * len(plan.workloads),  # a result a backend
+        "timed chains": len(plan.timings),
+    }
+    done = {plan.cases[0][1].id, f"{plan.workloads[0][1].id}@null", "another"}
+    assert {work.what: work.before for work in work_of(plan, done)} == {
+        "cases": 1,
+        "distribution tests": 0,
+        "skip ratios": 1,
+        "timed chains": 0,
+    }
+
+
+def test_a_full_run_of_parity_has_the_timed_chains_of_the_rule() -> None:
+    plan = plan_of(Asked(["parity/greedy"], ["llama.cpp"], "full"))
+    assert [work.what for work in work_of(plan, set())] == ["cases", "timed chains"]
+
+
+@pytest.mark.parametrize("kind", ["cases", "timed chains"])
+def test_what_ended_twice_is_never_less_than_nothing_left(kind: str) -> None:
+    pace = Pace([Work(kind, 1, 1, 5.0)], now=0.0)
+    assert pace.seconds_left == 0

@@ -1,0 +1,53 @@
+"""harness/suite/ids.py and shipped.py: an id that is printed somewhere can be pasted elsewhere."""
+
+import pytest
+
+from sampler_parity.harness.suite.ids import fits, id_fits
+from sampler_parity.harness.suite.shipped import suites_of, suites_of_cases
+
+
+@pytest.mark.parametrize("name", ["", "a[b", "[!", "x*?", "a\nb", "[z-a]"])
+def test_a_name_fits_itself_whatever_it_holds(name: str) -> None:
+    assert fits(name, name)
+    assert fits(name, "*")
+
+
+@pytest.mark.parametrize(
+    ("id", "pattern", "fitting"),
+    [
+        ("top_p/a", "top_p/*", True),
+        ("top_p/a", "top_p/?", True),
+        ("top_p/a", "top_k/*", False),
+        ("top_p/a", "a", False),
+        ("timing/off-top_k/V4096", "off-top_k/*", True),
+        ("timing/off-top_k/V4096", "timing/off-top_k/V4096", True),
+        ("skip_ratio/actions/actions-small@llama.cpp", "skip_ratio/actions/*-small", True),
+        ("skip_ratio/actions/actions-small@llama.cpp", "*@null", False),
+    ],
+)
+def test_a_pattern_is_a_shell_s(id: str, pattern: str, fitting: bool) -> None:
+    assert id_fits(id, pattern) == fitting
+
+
+def test_the_first_part_of_an_id_names_its_suites() -> None:
+    assert suites_of("top_p/x") == ["parity/top_p"]
+    assert suites_of("tsampler/x") == ["draws/tsampler"]
+    assert "timing/disabled" in suites_of("timing/off-top_k/V4096")
+    assert {"parity/top_p", "parity/top_k"} <= {*suites_of("top_?/x")}
+    assert suites_of("nothing/x") == []
+
+
+@pytest.mark.parametrize(
+    ("patterns", "suites"),
+    [
+        ([], []),
+        (["coupled/softmax-V32", "top_p/*"], ["distribution/coupled", "parity/top_p"]),
+        (["top_p/x", "mine/x"], []),
+        (["x"], []),
+        (["*/x"], []),
+    ],
+)
+def test_a_case_is_looked_for_in_its_own_suite_alone(
+    patterns: list[str], suites: list[str]
+) -> None:
+    assert suites_of_cases(patterns) == suites
