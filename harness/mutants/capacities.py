@@ -262,7 +262,7 @@ MUTANTS = [
     Mutant("penalties/occurrences-of-8-bits", Occurrences8, case="capacities/"),
     Mutant("penalties/window-at-most-512", Window512, case="capacities/"),
     Mutant("penalties/256-distinct-tokens", Distinct256, case="capacities/"),
-    Mutant("penalties/counts-by-16-bits", SharedCounts),
+    Mutant("penalties/counts-by-16-bits", SharedCounts, case="penalties/window/normal-V12-outside"),
     Mutant("penalties/forgets-after-65536", ForgetsAfter65536, case="capacities/"),
     Mutant("dry/window-at-most-512", RingOf512, case="capacities/"),
     Mutant("dry/tokens-of-16-bits", Tokens16, case="capacities/"),

@@ -148,10 +148,34 @@ def _swapped(samplers: list[Sampler], a: str, b: str) -> list[Sampler]:
 
 
 MUTANTS = [
-    Mutant("chain/reset-forgets-last", ResetForgetsLast, "bug zoo 54, LC #21594", at="dist"),
-    Mutant("chain/reset-forgets-first", ResetForgetsFirst, "bug zoo 54, LC #21594", "penalties"),
-    Mutant("chain/reset-does-nothing", ResetDoesNothing, "bug zoo 54, LC #21594", at="dist"),
-    Mutant("chain/clone-shares-stages", CloneSharesStages, "bug zoo 49, LC #3543", at="dist"),
+    Mutant(
+        "chain/reset-forgets-last",
+        ResetForgetsLast,
+        "bug zoo 54, LC #21594",
+        at="dist",
+        case="state/odd",
+    ),
+    Mutant(
+        "chain/reset-forgets-first",
+        ResetForgetsFirst,
+        "bug zoo 54, LC #21594",
+        "penalties",
+        case="state/odd",
+    ),
+    Mutant(
+        "chain/reset-does-nothing",
+        ResetDoesNothing,
+        "bug zoo 54, LC #21594",
+        at="dist",
+        case="state/odd",
+    ),
+    Mutant(
+        "chain/clone-shares-stages",
+        CloneSharesStages,
+        "bug zoo 49, LC #3543",
+        at="dist",
+        case="state/odd",
+    ),
     Mutant("chain/clone-is-reset", CloneIsReset, "bug zoo 49, LC #3543", at="penalties"),
     Mutant("chain/accepts-twice", AcceptsTwice, "bug zoo 35, LC #8971", at="penalties"),
     Mutant("chain/accepts-no-repeat", AcceptsNoRepeat, "bug zoo 32", at="penalties"),

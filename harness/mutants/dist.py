@@ -175,9 +175,11 @@ MUTANTS = [
         case="dist/single-then-many",
     ),
     Mutant("dist/seed-ignored", SeedIgnored, "bug zoo 55, LC #9398"),
-    Mutant("dist/reset-keeps-stream", ResetKeepsStream, "bug zoo 55, LC #9398"),
-    Mutant("dist/clone-shares-stream", CloneSharesStream, "bug zoo 58, VL #51226"),
-    Mutant("dist/clone-starts-anew", CloneStartsAnew, "bug zoo 58, VL #51226"),
+    Mutant("dist/reset-keeps-stream", ResetKeepsStream, "bug zoo 55, LC #9398", case="state/odd"),
+    Mutant(
+        "dist/clone-shares-stream", CloneSharesStream, "bug zoo 58, VL #51226", case="state/odd"
+    ),
+    Mutant("dist/clone-starts-anew", CloneStartsAnew, "bug zoo 58, VL #51226", case="state/odd"),
     Mutant("dist/one-word-a-draw", OneWordADraw),
     Mutant("dist/words-swapped", WordsSwapped),
     Mutant("dist/probabilities-not-divided", ProbabilitiesNotDivided, case="dist/probabilities"),

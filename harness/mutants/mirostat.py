@@ -161,7 +161,7 @@ class CloneRestartsMu(Mirostat):
 
 MUTANTS = [
     Mutant("mirostat/restarts-mu", RestartsMu, "bug zoo 49, LCP #914"),
-    Mutant("mirostat/shares-mu", SharesMu, "bug zoo 49, LC #3543"),
+    Mutant("mirostat/shares-mu", SharesMu, "bug zoo 49, LC #3543", case="chains/pairs/mirostat"),
     Mutant("mirostat/starts-at-tau", StartsAtTau),
     Mutant("mirostat/surprise-in-nats", SurpriseInNats),
     Mutant("mirostat/surprise-before-the-cut", SurpriseBeforeTheCut),
@@ -171,7 +171,12 @@ MUTANTS = [
     Mutant("mirostat/k-rounded-up", KRoundedUp),
     Mutant("mirostat/counts-candidates", CountsCandidates),
     Mutant("mirostat/powers-in-double", PowersInDouble),
-    Mutant("mirostat/reset-keeps-mu", ResetKeepsMu, "bug zoo 54, LC #21594"),
-    Mutant("mirostat/reset-keeps-stream", ResetKeepsStream, "bug zoo 55, LC #9398"),
-    Mutant("mirostat/clone-restarts-mu", CloneRestartsMu),
+    Mutant("mirostat/reset-keeps-mu", ResetKeepsMu, "bug zoo 54, LC #21594", case="state/streams"),
+    Mutant(
+        "mirostat/reset-keeps-stream",
+        ResetKeepsStream,
+        "bug zoo 55, LC #9398",
+        case="state/streams",
+    ),
+    Mutant("mirostat/clone-restarts-mu", CloneRestartsMu, case="state/streams"),
 ]

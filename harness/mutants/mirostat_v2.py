@@ -134,7 +134,9 @@ class CloneSharesStream(Steps):
 
 MUTANTS = [
     Mutant("mirostat_v2/restarts-mu", RestartsMu, "bug zoo 49, LCP #914"),
-    Mutant("mirostat_v2/shares-mu", SharesMu, "bug zoo 49, LC #3543"),
+    Mutant(
+        "mirostat_v2/shares-mu", SharesMu, "bug zoo 49, LC #3543", case="chains/pairs/mirostat_v2"
+    ),
     Mutant("mirostat_v2/starts-at-tau", StartsAtTau, case="mirostat_v2/starts-at-two-tau"),
     Mutant("mirostat_v2/cuts-at-mu", CutsAtMu, case="mirostat_v2/surprise-equal-to-mu"),
     Mutant(
@@ -146,8 +148,20 @@ MUTANTS = [
     Mutant("mirostat_v2/surprise-in-nats", SurpriseInNats),
     Mutant("mirostat_v2/surprise-before-the-cut", SurpriseBeforeTheCut),
     Mutant("mirostat_v2/eta-ignored", EtaIgnored, "bug zoo 44"),
-    Mutant("mirostat_v2/reset-keeps-mu", ResetKeepsMu, "bug zoo 54, LC #21594"),
-    Mutant("mirostat_v2/reset-keeps-stream", ResetKeepsStream, "bug zoo 55, LC #9398"),
-    Mutant("mirostat_v2/clone-restarts-mu", CloneRestartsMu),
-    Mutant("mirostat_v2/clone-shares-stream", CloneSharesStream, "bug zoo 58, VL #51226"),
+    Mutant(
+        "mirostat_v2/reset-keeps-mu", ResetKeepsMu, "bug zoo 54, LC #21594", case="state/streams"
+    ),
+    Mutant(
+        "mirostat_v2/reset-keeps-stream",
+        ResetKeepsStream,
+        "bug zoo 55, LC #9398",
+        case="state/streams",
+    ),
+    Mutant("mirostat_v2/clone-restarts-mu", CloneRestartsMu, case="state/streams"),
+    Mutant(
+        "mirostat_v2/clone-shares-stream",
+        CloneSharesStream,
+        "bug zoo 58, VL #51226",
+        case="state/streams",
+    ),
 ]

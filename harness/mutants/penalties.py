@@ -284,7 +284,12 @@ MUTANTS = [
     ),
     Mutant("penalties/on-log-probabilities", OnLogProbabilities, "bug zoo 33, HF #47595"),
     Mutant("penalties/by-position", ByPosition),
-    Mutant("penalties/reset-keeps-history", ResetKeepsHistory, "bug zoo 54, LC #21594"),
-    Mutant("penalties/clone-shares-history", CloneSharesHistory),
-    Mutant("penalties/clone-forgets", CloneForgets),
+    Mutant(
+        "penalties/reset-keeps-history",
+        ResetKeepsHistory,
+        "bug zoo 54, LC #21594",
+        case="state/odd",
+    ),
+    Mutant("penalties/clone-shares-history", CloneSharesHistory, case="state/odd"),
+    Mutant("penalties/clone-forgets", CloneForgets, case="state/odd"),
 ]

@@ -17,7 +17,8 @@ docs/self-test.md says more.
 import functools
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from pydantic import BaseModel
 
@@ -139,15 +140,23 @@ class SelfTestReport(_Record):
         ]
 
 
-@functools.cache
 def quick_cases() -> tuple[Case, ...]:
     """All cases of the suites of samplers and engines in the quick profile."""
-    return tuple(case for path in find_suites(SUITES) for case in expand(path, "quick"))
+    return tuple(case for path in find_suites(SUITES) for case in _cases_of(path))
 
 
-def cases_for(mutant: Mutant) -> list[Case]:
-    """The cases that contain its sampler: the one named for it, its own suite, small ones first."""
+@functools.cache
+def _cases_of(path: Path) -> list[Case]:
+    return expand(path, "quick")
+
+
+def cases_for(mutant: Mutant) -> Iterator[Case]:
+    """The cases that contain its sampler: the one named for it, its own suite, small ones first.
+
+    Those of another suite are made when all before have not caught it, which is rare.
+    """
     sampler = mutant.sampler if mutant.sampler != "chain" else mutant.stage
+    near = {mutant.sampler, mutant.case.partition("/")[0]}
 
     def rank(case: Case) -> tuple[bool, bool, int]:
         named = bool(mutant.case) and case.id.startswith(mutant.case)
@@ -155,7 +164,11 @@ def cases_for(mutant: Mutant) -> list[Case]:
         work = max(case.logits.n, 1024) * case.steps * len(case.chain) + 16 * case.draws
         return not named, not own, work
 
-    return sorted((case for case in quick_cases() if sampler in case.samplers), key=rank)
+    paths = find_suites(SUITES)
+    first = [path for path in paths if path.stem in near]
+    for group in [first, *([path] for path in paths if path not in first)]:
+        cases = [case for path in group for case in _cases_of(path)]
+        yield from sorted((case for case in cases if sampler in case.samplers), key=rank)
 
 
 def caught_by(mutant: Mutant, case: Case, backend: Backend) -> MutantResult:

@@ -208,6 +208,6 @@ MUTANTS = [
     Mutant("top_p/only-the-largest-256", OnlyTheLargest256),
     Mutant("top_p/always-sorts-in-place", AlwaysSortsInPlace),
     Mutant("top_p/sorted-flag-forgotten", SortedFlagForgotten),
-    Mutant("top_p/stale-mass", StaleMass, "bug zoo 5, MX #388"),
+    Mutant("top_p/stale-mass", StaleMass, "bug zoo 5, MX #388", case="chains/pairs-bpe/top_p"),
     Mutant("top_p/cumulates-logarithms", CumulatesLogarithms, "bug zoo 8"),
 ]

@@ -182,7 +182,7 @@ MUTANTS = [
     Mutant("xtc/min-keep-exceeded", MinKeepExceeded, case="xtc/min-keep-just-met"),
     Mutant("xtc/high-threshold-is-on", HighThresholdIsOn, case="xtc/above-half-is-off"),
     Mutant("xtc/half-is-off", HalfIsOff, case="xtc/half-is-not-off"),
-    Mutant("xtc/reset-keeps-stream", ResetKeepsStream, "bug zoo 55, LC #9398"),
+    Mutant("xtc/reset-keeps-stream", ResetKeepsStream, "bug zoo 55, LC #9398", case="state/odd"),
     Mutant("xtc/sorts-always", SortsAlways),
     Mutant("xtc/seed-ignored", SeedIgnored, "bug zoo 55, LC #9398"),
 ]

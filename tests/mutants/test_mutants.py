@@ -115,7 +115,7 @@ def test_selftest_fails_for_what_is_not_caught_at_its_stage(
     make: type[TopP], stage: str, caught: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(MUTANTS, "top_p/planted", Mutant("top_p/planted", make, at=stage))
-    monkeypatch.setattr(selftest, "quick_cases", lambda: (TOP_P,))
+    monkeypatch.setattr(selftest, "_cases_of", lambda path: [TOP_P] if path.stem == "top_p" else [])
     backend = InProcess("top_p/planted")
     result = selftest.try_mutant(MUTANTS["top_p/planted"], backend)
     backend.close()
