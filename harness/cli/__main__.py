@@ -1,5 +1,19 @@
-"""`python -m sampler_parity.harness.cli`: the command line where its script is not installed."""
+"""The command `sampler-parity`, and `python -m sampler_parity.harness.cli`.
 
-from sampler_parity.harness.cli.app import main
+Ctrl-C is one line while modules are imported, too: so nothing is imported before `main`.
+"""
 
-main()
+import sys
+
+
+def main() -> None:
+    try:
+        from sampler_parity.harness.cli.app import main as roof
+    except KeyboardInterrupt:
+        print("sampler-parity: interrupted", file=sys.stderr)
+        sys.exit(130)
+    roof()
+
+
+if __name__ == "__main__":
+    main()

@@ -103,6 +103,8 @@ def main() -> None:
         raise
     except Interrupted as end:
         _interrupted(str(end))
+    except KeyboardInterrupt:
+        _interrupted("interrupted")
     except InputError as error:
         _end(str(error))
     except NobodyReads:

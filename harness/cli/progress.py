@@ -40,7 +40,8 @@ class Progress:
 
     def __enter__(self) -> Seen:
         if not self._quiet and sys.stderr is not None and sys.stderr.isatty():
-            self._bar = _bar()
+            assert self.pace is not None
+            self._bar = _bar(self.pace.total)
             self._bar.start()
         return self.seen
 
@@ -74,23 +75,24 @@ class Progress:
         text = in_words(self.pace, self._verdicts, note)
         if self._bar is not None:
             (task,) = self._bar.task_ids
-            self._bar.update(
-                task, completed=self.pace.done, total=self.pace.total, description=text
-            )
+            self._bar.update(task, completed=self.pace.done, description=text)
             self._bar.refresh()
         elif not self._quiet:
             remark(f"running  {text}")
 
 
 def in_words(pace: Pace, verdicts: Counter[str], note: str = "") -> str:
-    """ "1,450 of 6,152 cases, 3 diverged, about 2 min left": the kind that is under way, what is
-    not identical so far, and the time for all that is left."""
+    """ "1,450 of 6,152 cases, about 2 min left, 3 diverged": the kind that is under way, the time
+    for all that is left, and what is not identical so far."""
     if pace.under_way is None:
         return f"{pace.done:,} of {pace.total:,}"
     work, done = pace.under_way
-    parts = [f"{done:,} of {work.total:,} {work.what}", note]
+    parts = [
+        f"{done:,} of {work.total:,} {work.what}",
+        f"about {_duration(pace.seconds_left)} left",
+    ]
     parts += [f"{verdicts[v]:,} {v}" for v in reversed(ORDER[1:]) if verdicts[v]]
-    parts.append(f"about {_duration(pace.seconds_left)} left")
+    parts.append(note)
     return ", ".join(filter(None, parts))
 
 
@@ -113,19 +115,20 @@ def _duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def _bar() -> "Bar":
+def _bar(total: int) -> "Bar":
     """Without a thread of its own: processes are forked beside it."""
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bar
+    from rich.table import Column
 
     bar = Bar(
-        TextColumn("{task.description}", markup=False),
-        BarColumn(bar_width=None),
+        TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
+        BarColumn(bar_width=20),
         console=Console(stderr=True),
         auto_refresh=False,
         transient=True,
         redirect_stdout=sys.stdout is not None and sys.stdout.isatty(),
     )
-    bar.add_task("", total=None)
+    bar.add_task("", total=total)
     return bar

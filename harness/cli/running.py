@@ -97,7 +97,7 @@ def _how_bad(case: CaseResult) -> int:
 
 def interrupted(pace: Pace | None, folder: Path, named: bool) -> Interrupted:
     """What a run that was interrupted says last."""
-    if pace is None or not pace.done:
+    if pace is None:
         return Interrupted("interrupted before anything was done")
     where = "" if named else f"-o {shlex.quote(str(folder))} "
     return Interrupted(f"interrupted after {pace.done:,} of {pace.total:,}: add {where}--resume")

@@ -7,6 +7,7 @@ is there. At the end the run is finished by `--resume`: no result is missing, tw
 import json
 import os
 import random
+import re
 import shlex
 import signal
 import subprocess
@@ -56,6 +57,11 @@ ENDS = {
     "SIGKILL, a backend stopped": ["backend STOP", "main KILL"],
     "SIGKILL, the keepers first": ["keeper KILL", "main KILL"],
 }
+
+
+# The only line of a run that ends by Ctrl-C: how far it was, unless a second one came too soon.
+INTERRUPTED = r"sampler-parity: interrupted after [\d,]+ of [\d,]+: add --resume\n"
+INTERRUPTED_TWICE = rf"{INTERRUPTED}|sampler-parity: interrupted\n"
 
 
 class Starter:
@@ -187,6 +193,7 @@ def semaphores(family: list[int]) -> list[int]:
 def end_by(signals: dict[str, list[str]], victim: Victim) -> None:
     """End the run in each of these ways, and begin it again. Raises AssertionError."""
     for name, each in signals.items():
+        (victim.folder / "log").write_text("")
         victim.begin()
         victim.until_more()
         hit(victim.pid, signal.SIGSTOP)  # or it ends while it is looked at
@@ -199,6 +206,9 @@ def end_by(signals: dict[str, list[str]], victim: Victim) -> None:
             send(victim, what)
         assert victim.wait() != 0, name
         victim.leaves_nothing(family)
+        if all(what.endswith(" INT") for what in each):
+            said = (victim.folder / "log").read_text()
+            assert re.fullmatch(INTERRUPTED if len(each) == 1 else INTERRUPTED_TWICE, said), said
 
 
 def kill_often(kills: int, seed: int, folder: Path) -> str:
@@ -219,6 +229,7 @@ def kill_often(kills: int, seed: int, folder: Path) -> str:
             victim.wait()
             victim.leaves_nothing(family)
             done += 1
+        assert "Traceback" not in (place / "log").read_text()
         assert set(victim.finish()) == {"identical"}
     starter.close()
     return f"{done} kills, {rounds} runs, nothing lost, {time.monotonic() - begun:.0f} s"

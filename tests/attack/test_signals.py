@@ -18,7 +18,7 @@ pytestmark = [
 
 def test_a_run_ends_whole_and_goes_on_with_what_it_has(starter: Starter, tmp_path: Path) -> None:
     victim = Victim(starter, tmp_path, cases=300)
-    some = ("Ctrl-C twice", "SIGKILL, a worker stopped")
+    some = ("Ctrl-C", "Ctrl-C twice", "SIGKILL, a worker stopped")
     end_by({name: ENDS[name] for name in some}, victim)
     assert victim.finish() == {"identical": 300}
 

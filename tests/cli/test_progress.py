@@ -20,6 +20,9 @@ RESULT = CaseResult(
     required={"llama.cpp": ["identical"]},
 )
 TIMED = TimingResult(id="timing/a", sampler="a", n_vocab=1, repetitions=1, ns={}, baseline="b")
+WORST = RESULT.model_copy(
+    update={"backends": {v: BackendResult(verdict=v) for v in ("crashed", "diverged", "boundary")}}
+)
 WORKS = [Work("cases", 2, 0, 1.0), Work("timed chains", 6_150, 0, 3.0)]
 
 
@@ -50,8 +53,8 @@ def test_a_terminal_is_shown_one_line_of_what_how_much_and_how_long(
     stream = shown(monkeypatch, Terminal())
     with Progress()(WORKS) as seen:
         clock[0] += 4
-        seen([RESULT])
-        assert "1 of 2 cases, 1 diverged, about 5.1 h left" in stream.getvalue()
+        seen([WORST])
+        assert "1 of 2 cases, about 5.1 h left, 1 crashed" in stream.getvalue()
         assert "\n" not in stream.getvalue()
 
 
@@ -62,10 +65,11 @@ def test_what_is_no_terminal_is_shown_a_line_every_ten_seconds(
     with Progress()(WORKS) as seen:
         for _ in range(25):
             clock[0] += 1
-            seen([], "round 3 of 15")
-    lines = stream.getvalue().splitlines()
-    assert len(lines) == 2
-    assert lines[0] == "running  0 of 2 cases, round 3 of 15, about 5.1 h left"
+            seen([RESULT] if clock[0] == 1015 else [], "round 3 of 15")
+    assert stream.getvalue().splitlines() == [
+        "running  0 of 2 cases, round 3 of 15",
+        "running  1 of 2 cases, about 5.1 h left, 1 diverged, round 3 of 15",
+    ]
 
 
 def test_who_wants_quiet_is_shown_nothing(

@@ -1,15 +1,17 @@
 """The roof of the command line: whatever happens, one line and exit status 2."""
 
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
-from sampler_parity.harness.cli import app, saying
-from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.cli import __main__, app, saying
+from sampler_parity.harness.errors import InputError, Interrupted
 from sampler_parity.harness.processes import keeper
 
 
@@ -99,10 +101,54 @@ def test_a_reader_that_has_gone_is_no_failure_and_no_verdict(
     assert capsys.readouterr().err == ""
 
 
-def test_an_interrupt_is_not_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(app, "app", raising(KeyboardInterrupt()))
-    with pytest.raises(KeyboardInterrupt):
-        app.main()
+@pytest.fixture
+def _signals_as_before() -> Iterator[None]:
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("_signals_as_before")
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (KeyboardInterrupt(), "interrupted"),
+        (SystemExit(130), "interrupted"),  # what Typer makes of it
+        (Interrupted("interrupted after 3 of 4: add --resume"), None),
+    ],
+    ids=["anywhere", "in a command", "in a run"],
+)
+def test_an_interrupt_is_one_line_and_a_second_one_is_not_heard(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    error: BaseException,
+    said: str | None,
+) -> None:
+    assert ended(monkeypatch, raising(error)) == 130
+    assert capsys.readouterr().err == f"sampler-parity: {said or error}\n"
+    assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+
+
+def test_another_exit_status_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ended(monkeypatch, raising(SystemExit(1))) == 1
+    assert capsys.readouterr().err == ""
+
+
+def test_an_interrupt_while_modules_are_imported_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Slow(ModuleType):
+        def __getattr__(self, name: str) -> object:
+            raise KeyboardInterrupt
+
+    name = "sampler_parity.harness.cli.app"
+    monkeypatch.setitem(sys.modules, name, Slow(name))
+    with pytest.raises(SystemExit) as ends:
+        __main__.main()
+    assert ends.value.code == 130
+    assert capsys.readouterr().err == "sampler-parity: interrupted\n"
 
 
 def test_a_terminal_without_our_characters_is_told_in_escapes(
