@@ -87,10 +87,9 @@ def in_words(pace: Pace, verdicts: Counter[str], note: str = "") -> str:
     if pace.under_way is None:
         return f"{pace.done:,} of {pace.total:,}"
     work, done = pace.under_way
-    parts = [
-        f"{done:,} of {work.total:,} {work.what}",
-        f"about {_duration(pace.seconds_left)} left",
-    ]
+    parts = [f"{done:,} of {work.total:,} {work.what}"]
+    if pace.fresh:  # before, a guess alone: the first result of a slow backend would belie it
+        parts.append(f"about {_duration(pace.seconds_left)} left")
     parts += [f"{verdicts[v]:,} {v}" for v in reversed(ORDER[1:]) if verdicts[v]]
     parts.append(note)
     return ", ".join(filter(None, parts))
