@@ -21,18 +21,20 @@ class Format(StrEnum):
 
 def explain(
     folder: Annotated[Path, typer.Argument(metavar="BUNDLE")],
-    case: Annotated[str, typer.Argument(metavar="CASE")],
+    case: Annotated[str | None, typer.Argument(metavar="[CASE]")] = None,
 ) -> None:
-    """Show where a case first differs, values side by side, and its shrunk counterexample.
+    """Show every group of failures, the worst first; or a case: where it first differs, values side
+    by side, its shrunk counterexample.
 
-    Example:
+    Examples:
+      sampler-parity explain bundles/mine
       sampler-parity explain bundles/mine top_p/crossing-token-is-kept
 
     Exit status: 0, or 2 for bad input.
     """
-    from sampler_parity.harness.parity.explain import explanation
+    from sampler_parity.harness.parity.explain import explanation, overview
 
-    for line in explanation(folder, case):
+    for line in overview(folder) if case is None else explanation(folder, case):
         say(line)
 
 

@@ -5,13 +5,16 @@ All of it is read off the result: how many survive, which values differ first, w
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.foreign.printable import one_line
 from sampler_parity.reference.registry import ALL_ROWS
 
+_NO_SAMPLER = "no sampler "  # as harness/protocol/ask.py says it
 _LONGEST = 120  # characters of what a backend said: with what stands before it, a line or two
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|[-+]?\d[\d.,_]*(?:e[-+]?\d+)?")
 _THRESHOLDS = {name: row.threshold for name, row in ALL_ROWS.items()} | {"top_k": "k"}
@@ -48,6 +51,9 @@ class Kind:
     said: str = ""
 
 
+LACKS = Kind("lacks")
+
+
 def kind_of(result: BackendResult) -> Kind:
     """What differs in a result that is not as required."""
     if not result.what:
@@ -82,8 +88,9 @@ def _kind_of_value(what: str, values: dict[str, Any]) -> str:
 def words(kind: Kind, stage: str, results: Sequence[BackendResult]) -> str:
     """What the results of a kind at a stage have in common, for who knows neither."""
     if kind.name == "said":
-        first = results[0].detail.strip().partition("\n")[0]
-        return first if len(first) <= _LONGEST else f"{first[:_LONGEST]}..."
+        return one_line(results[0].detail.strip().partition("\n")[0], _LONGEST)
+    if kind == LACKS:
+        return _lacks(results)
     if kind.name in ("more", "fewer"):
         return f"keeps {_how_many(results)} {kind.name} {_than(stage)}{_later(results)}"
     return _WORDS.get(kind.name, f"differs in {kind.name}") + _later(results)
@@ -115,3 +122,19 @@ def _later(results: Sequence[BackendResult]) -> str:
     """Where the first step is always right: what is wrong has to do with what came before."""
     first = min((result.step or 0) for result in results)
     return f", never before step {first + 1}" if first else ""
+
+
+def _lacks(results: Sequence[BackendResult]) -> str:
+    """What a backend says it has not got, the most frequent first: "no sampler xtc, dry"."""
+    reasons = Counter(result.detail.strip().partition("\n")[0] for result in results)
+    samplers: Counter[str] = Counter()
+    others = []
+    for reason, n in reasons.most_common():
+        names = reason.removeprefix(_NO_SAMPLER)
+        if names != reason:
+            samplers.update(dict.fromkeys(names.split(", "), n))
+        elif reason:
+            others.append(reason)
+    if samplers:
+        others.insert(0, _NO_SAMPLER + ", ".join(name for name, _ in samplers.most_common()))
+    return one_line("; ".join(others), 2 * _LONGEST) or _WORDS["nothing"]

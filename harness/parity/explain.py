@@ -1,5 +1,6 @@
-"""`sampler-parity explain`: one case of a bundle, in words."""
+"""`sampler-parity explain`: what went wrong in a bundle, or in one case of it, in words."""
 
+import shlex
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -16,9 +17,30 @@ from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import open_file
 from sampler_parity.harness.foreign import limits
+from sampler_parity.harness.parity.groups import FOLDED, groups
+from sampler_parity.harness.parity.telling import lines
 
 ROWS_AROUND = 4
 _ARRAYS = ("ids", "logits", "p", "got_ids", "got_logits", "got_p")
+
+
+def overview(folder: Path) -> Iterator[str]:
+    """Lines for a terminal: every group of failures, the worst first, its smallest case at length.
+    Raises InputError for a bundle that is not there."""
+    bundle = read(folder)
+    failures = groups(bundle.info, bundle.cases)
+    for group in failures:
+        version = bundle.backend(group.backend).version
+        if group.verdict in FOLDED:
+            yield f"{group.text}   {group.backend} {version}"
+            continue
+        yield from lines(group, f"{group.backend} {version}")
+        yield from _arrays_of(bundle, group.example.case, group.backend, group.example.values)
+    if any(group.verdict != "skipped" for group in failures):
+        worst = shlex.join(["sampler-parity", "explain", str(folder), failures[0].example.case])
+        yield f"one case: {worst}"
+    else:
+        yield f"nothing to explain: {len(bundle.cases):,} cases, none failed"
 
 
 def explanation(folder: Path, case: str) -> Iterator[str]:
@@ -43,11 +65,16 @@ def _on_backend(
 ) -> Iterator[str]:
     info = bundle.info
     yield from difference_lines(case, backend, bundle.backend(backend).version, result)
-    artifact = bundle.folder / "artifacts" / stage_file(case.id, backend)
-    if artifact.exists():
-        yield from _side_by_side(artifact, _rank(result.values))
+    yield from _arrays_of(bundle, case.id, backend, result.values)
     command = replay(info, case.suite or "parity", case.id, [backend])
     yield f"  replay: {command}"
+
+
+def _arrays_of(bundle: Bundle, case: str, backend: str, values: dict[str, Any]) -> Iterator[str]:
+    """What both left at the stage that differs first, where the bundle has it."""
+    artifact = bundle.folder / "artifacts" / stage_file(case, backend)
+    if artifact.exists():
+        yield from _side_by_side(artifact, _rank(values))
 
 
 def _rank(values: dict[str, Any]) -> int:

@@ -7,11 +7,12 @@ that tells of failures (terminal, pages, JUnit, `explain`) tells of these groups
 import hashlib
 import re
 from collections.abc import Iterable
+from typing import Any
 
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.replay import replay
-from sampler_parity.harness.parity.differing import Kind, kind_of, words
+from sampler_parity.harness.parity.differing import LACKS, Kind, kind_of, words
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import Verdict
 
@@ -31,7 +32,9 @@ WORST_FIRST: tuple[Verdict, ...] = (
     "identical",
     "skipped",
 )
-_ENDED: tuple[Verdict, ...] = ("crashed", "timeout", "rejected", "unsupported")
+# A line says all there is to say of them, for a backend.
+FOLDED: tuple[Verdict, ...] = ("unsupported", "skipped")
+_ENDED: tuple[Verdict, ...] = ("crashed", "timeout", "rejected", *FOLDED)
 _DO: dict[Verdict, tuple[str, str]] = {  # of one case, of several
     "crashed": ("case crashes", "cases crash"),
     "timeout": ("case takes too long", "cases take too long"),
@@ -57,17 +60,23 @@ _PLACES = {"chain": " in the chain as one object", "token": " in the token", "re
 
 
 class Example(Strict):
-    """The smallest case of a group. counterexample: an input made small from it."""
+    """The smallest case of a group: where it first differs, and what is there. counterexample: an
+    input made small from it."""
 
     case: str
     suite: str
     samplers: list[str]
+    step: int | None
     steps: int
     draws: int
+    stage: str
+    stage_index: int | None
+    what: str
+    values: dict[str, Any]
+    detail: str
     why: str
     required: list[Verdict]
-    result: BackendResult
-    counterexample: dict[str, object] | None
+    counterexample: dict[str, Any] | None
     replay: str
 
 
@@ -85,12 +94,13 @@ class Group(Strict):
 
 
 def groups(info: RunInfo, cases: Iterable[CaseResult]) -> list[Group]:
-    """The groups of what is not as required, the worst first."""
+    """The groups of what is not as required, the worst first; what was skipped comes last."""
     members: dict[tuple[str, Verdict, str, Kind], list[CaseResult]] = {}
     for case in cases:
         for backend, result in case.backends.items():
-            if result.verdict not in case.passing(backend) and not case.skipped(backend):
-                of = (backend, result.verdict, stage_of(result), kind_of(result))
+            if result.verdict not in case.passing(backend):
+                kind = LACKS if result.verdict in FOLDED else kind_of(result)
+                of = (backend, result.verdict, stage_of(result), kind)
                 members.setdefault(of, []).append(case)
     made = [
         _group(info, backend, verdict, stage, kind, of_group)
@@ -102,6 +112,14 @@ def groups(info: RunInfo, cases: Iterable[CaseResult]) -> list[Group]:
 def stage_of(result: BackendResult) -> str:
     """The stage that a case counts for; "" where nothing came back."""
     return "" if result.verdict in _ENDED else result.stage
+
+
+def counts_for(case: CaseResult, backend: str) -> set[str]:
+    """The samplers that a case says something of: the one at which it first differs; all of its
+    chain where none does, or none can be named."""
+    result = case.backends.get(backend)
+    stage = stage_of(result) if result and result.verdict != "identical" else ""
+    return {stage} if stage in case.samplers else set(case.samplers)
 
 
 def _rank(group: Group) -> tuple[int, int, str]:
@@ -138,17 +156,22 @@ def _size(case: CaseResult, backend: str) -> tuple[bool, int, int, int, int, str
 
 
 def _example(info: RunInfo, backend: str, case: CaseResult) -> Example:
-    small = case.counterexample
+    result = case.backends[backend]
     return Example(
         case=case.id,
         suite=case.suite,
         samplers=case.samplers,
+        step=result.step,
         steps=case.steps,
         draws=case.draws,
+        stage=result.stage,
+        stage_index=result.stage_index,
+        what=result.what,
+        values=result.values,
+        detail=result.detail,
         why=case.why,
         required=case.passing(backend),
-        result=case.backends[backend],
-        counterexample=small,
+        counterexample=case.counterexample,
         replay=replay(info, case.suite, case.id, [backend]),
     )
 

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jinja2 import Template
 
-from sampler_parity.reports.render.words import duration, figure, number, tail
+from sampler_parity.harness.parity.telling import number
+from sampler_parity.reports.render.words import duration, figure, tail
 
 
 class Markup(str):

@@ -6,17 +6,6 @@ from typing import Any
 from sampler_parity.harness.foreign.printable import one_line
 
 
-def number(value: Any) -> str:
-    """A value as it is compared: nine digits tell all float32 apart."""
-    if value is None:
-        return "none"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float):
-        return f"{value:.9g}"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
 def figure(value: float | None) -> str:
     """A measured value, in three digits."""
     return "none" if value is None else f"{value:.3g}"

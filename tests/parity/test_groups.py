@@ -121,7 +121,7 @@ def test_the_worst_verdict_comes_first_then_the_largest_group() -> None:
         ("diverged", "more"),
         ("diverged", "logits"),
         ("close", "logits"),
-        ("unsupported", "said"),
+        ("unsupported", "lacks"),
     ]
 
 
@@ -144,7 +144,7 @@ def test_the_example_is_the_case_made_small_else_the_one_with_the_shortest_chain
     short = case("b", {"mine": counted(4, 3)}, why="one too many", samplers=["top_p"])
     (group,) = of(long, short)
     assert (group.example.case, group.example.why) == ("b", "one too many")
-    assert group.example.result.values["survivors"] == {"got": 4, "expected": 3}
+    assert group.example.values["survivors"] == {"got": 4, "expected": 3}
     assert group.example.replay == "sampler-parity run parity/top_p --case b -b mine"
     (group,) = of(long.model_copy(update={"counterexample": {"steps": 1}}), short)
     assert (group.example.case, group.example.counterexample) == ("a", {"steps": 1})
@@ -161,3 +161,21 @@ def test_anchors_are_stable_and_tell_groups_apart() -> None:
     assert anchors == [group.anchor for group in of(*cases[::-1])]
     assert all(set(anchor) <= set("abcdefghijklmnopqrstuvwxyz0123456789._-") for anchor in anchors)
     assert any(anchor.startswith("mine-diverged-top_p-more-") for anchor in anchors)
+
+
+def test_what_is_lacking_is_one_group_of_a_backend() -> None:
+    lacks = ("no sampler xtc", "no sampler xtc, dry", "no sampler dry", "no sampler xtc")
+    cases = [
+        case(f"u{i}", {"mine": got("unsupported", detail=text)}) for i, text in enumerate(lacks)
+    ]
+    (group,) = of(*cases, case("v", {"mine": got("unsupported", detail="draws nothing")}))
+    assert group.text == "5 cases are not supported: no sampler xtc, dry; draws nothing"
+
+
+def test_what_is_skipped_comes_last_with_what_is_not_claimed() -> None:
+    cases = [case(f"s{i}", {"mine": got("skipped", detail="no sampler xtc")}) for i in range(9)]
+    failed = case("d", {"mine": got("close", what="p")}, samplers=["temp"])
+    assert [group.text for group in of(*cases, failed)] == [
+        "1 case differs in last digits: gives other probabilities",
+        "9 cases are skipped: no sampler xtc",
+    ]

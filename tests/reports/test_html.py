@@ -11,7 +11,7 @@ from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.records.timing import TimingResult
 from sampler_parity.reports.pages.parity.build import report_of
-from sampler_parity.reports.pages.parity.html import FULL, html
+from sampler_parity.reports.pages.parity.html import CARDS, html
 from tests.support.chromium import See, Seen
 from tests.support.html_page import Page
 from tests.support.report_bundles import (
@@ -124,8 +124,9 @@ def test_html_shows_a_divergence_with_values_counterexample_and_command(tmp_path
     page = page_of(tmp_path, case("a", {"native": diverged()}, samplers=five, counterexample=small))
     for words in (
         "FAILED: 0/1 cases as required on every backend.",
-        "DIVERGED a",
-        "native, stage 3 of 5 (top_p), step 1 of 1. Required: identical.",
+        "1 case diverges at top_p: keeps 63 fewer than p allows",
+        "DIVERGED a on native, stage 3 of 5 (top_p), step 1 of 1. Required: identical.",
+        "Smallest input that still fails: top_p p=0.5 on logits none",
         "survivors 10395 10458",
         "p at rank 7 (id 4711) 0.25 0.5",
         'chain: [{"top_p": {"p": 0.5}}]',
@@ -134,13 +135,46 @@ def test_html_shows_a_divergence_with_values_counterexample_and_command(tmp_path
         assert words in page.text
 
 
-def test_html_lists_every_failure(tmp_path: Path) -> None:
-    n = FULL + 30
-    page = page_of(tmp_path, *(case(f"case-{i:04}", {"native": diverged()}) for i in range(n)))
-    assert len(page.all("article")) == FULL
-    for i in range(n):
-        assert f"--case case-{i:04} -b native" in page.text
-    assert "The remaining 30 failures." in page.text
+def test_html_tells_of_cases_with_one_cause_on_one_card_and_lists_each(tmp_path: Path) -> None:
+    page = page_of(tmp_path, *(case(f"case-{i:03}", {"native": diverged()}) for i in range(130)))
+    assert len(page.all("article")) == 1
+    assert "130 cases diverge at top_p: keeps 63 fewer than p allows" in page.text
+    assert "All 130 cases" in page.text
+    for i in range(130):
+        assert f"--case case-{i:03} -b native" in page.text
+
+
+def test_html_begins_with_the_worst_group_and_folds_all_but_a_few(tmp_path: Path) -> None:
+    stages = [f"s{i}" for i in range(CARDS + 3)]
+    cases = [
+        case(f"u{i}", {"native": got("unsupported", detail="no sampler x")}) for i in range(99)
+    ]
+    cases += [case(s, {"native": diverged(stage=s)}, samplers=[s]) for s in stages]
+    cases += [case("crash", {"native": got("crashed", detail="signal SIGSEGV")})]
+    page = page_of(tmp_path, *cases)
+    told = [
+        "1 case crashes: signal SIGSEGV",
+        *(f"1 case diverges at {stage}: keeps 63 fewer than the reference" for stage in stages),
+        "99 cases are not supported: no sampler x",
+    ]
+    places = [page.text.index(text) for text in told]
+    assert places == sorted(places)
+    assert places[0] < page.text.index("Version Build Device")
+    assert len(page.all("article")) == CARDS
+
+
+def test_html_ids_of_groups_are_their_anchors_and_those_of_two_bundles_differ(
+    tmp_path: Path,
+) -> None:
+    one, two = (
+        bundle_of(tmp_path / name, run_info("x"), [case("a", {"x": diverged()})])
+        for name in ("one", "two")
+    )
+    (group,) = report_of([one]).sections[0].findings
+    alone, both = (Page(html(report_of(bundles))) for bundles in ([one], [one, two]))
+    ids = [[a["id"] for _, a in page.elements if "id" in a] for page in (alone, both)]
+    assert group.anchor in ids[0]
+    assert {f"b1-{group.anchor}", f"b2-{group.anchor}"} <= set(ids[1])
 
 
 def test_html_of_an_empty_run_says_failed(tmp_path: Path) -> None:

@@ -53,14 +53,22 @@ def test_junit_outcome_follows_the_verdict_and_what_is_required(tmp_path: Path) 
         "diverged": [
             (
                 "failure",
-                "diverged, required identical; top_p, step 1 of 1;"
+                "1 case diverges at top_p: keeps 63 fewer than p allows |"
+                " diverged, required identical; top_p, step 1 of 1;"
                 " survivors: got 10395, expected 10458;"
                 " p at rank 7 (id 4711): got 0.25, expected 0.5",
             )
         ],
-        "crashed": [("error", "crashed, required identical; SIGSEGV")],
-        "timeout": [("error", "timeout, required identical")],
-        "unsupported": [("failure", "unsupported, required identical")],
+        "crashed": [("error", "1 case crashes: SIGSEGV | crashed, required identical; SIGSEGV")],
+        "timeout": [
+            ("error", "1 case takes too long: no reason was said | timeout, required identical")
+        ],
+        "unsupported": [
+            (
+                "failure",
+                "1 case is not supported: no reason was said | unsupported, required identical",
+            )
+        ],
         "allowed": [],
         "lacks": [("skipped", "unsupported: no dry")],
         "refused": [("failure", "refused: p is NaN")],
@@ -74,6 +82,19 @@ def test_junit_failure_ends_with_the_command_that_replays_it(tmp_path: Path) -> 
     root = parsed(bundle_of(tmp_path / "x", run_info("x"), [case("a", {"x": diverged()})]))
     (failure,) = root.iter("failure")
     assert (failure.text or "").endswith("\nreplay: sampler-parity run parity/top_p --case a -b x")
+
+
+def test_junit_failure_names_the_smallest_case_of_its_group(tmp_path: Path) -> None:
+    long = {"samplers": ["temp", "top_p"], "why": "long"}
+    cases = [
+        case("a", {"x": diverged()}, **long),
+        case("b", {"x": diverged()}, why="one too many"),
+    ]
+    root = parsed(bundle_of(tmp_path / "x", run_info("x"), cases))
+    bodies = {test.get("name"): test[0].text or "" for test in root.iter("testcase")}
+    assert "the smallest like it:" in bodies["a"]
+    assert "why: one too many" in bodies["a"]
+    assert "the smallest like it:" not in bodies["b"]
 
 
 def test_junit_of_hostile_texts_parses_and_keeps_them_as_text(tmp_path: Path) -> None:

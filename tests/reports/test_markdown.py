@@ -34,9 +34,9 @@ def test_markdown_of_hostile_texts_has_no_markup_but_its_own(tmp_path: Path) -> 
     for character in "<>@`\\":
         assert character not in own
     tables = [line for line in text.splitlines() if line.startswith("| ")]
-    # backends: 4 columns, 4 lines; matrix: sampler, cases, 2 backends, 3 lines; speed: 6 columns;
-    # samplers by implementation: 3 columns, 3 lines
-    assert [line.count(" | ") for line in tables] == [3] * 7 + [5] * 3 + [2] * 3
+    # findings: 4 columns, 3 lines; backends: 4 columns, 4 lines; matrix: sampler, cases, 2
+    # backends, 3 lines; speed: 6 columns; samplers by implementation: 3 columns, 3 lines
+    assert [line.count(" | ") for line in tables] == [3] * 10 + [5] * 3 + [2] * 3
 
 
 def test_markdown_shows_counts_matrix_and_failures(tmp_path: Path) -> None:
@@ -47,22 +47,30 @@ def test_markdown_shows_counts_matrix_and_failures(tmp_path: Path) -> None:
     text = markdown(report_of([bundle_of(tmp_path / "x", run_info("native"), cases)]))
     for line in (
         "# Parity report: FAILED",
+        "| finding | backend | smallest | replay |",
+        "| **1 case diverges at top&#95;p&#58; keeps 63 fewer than p allows** |"
+        " <code>native</code> | <code>a</code>; survivors: got <code>10395</code>, expected"
+        " <code>10458</code>; p at rank 7 (id 4711): got <code>0.25</code>, expected"
+        " <code>0.5</code> | <code>sampler-parity run parity/top&#95;p --case a -b native</code> |",
         "| <code>native</code> | 1/2 | 1/2 identical, 1 diverged | <code>1.0</code> |",
         "| <code>top&#95;p</code> | 2 | 1/2 identical, 1 diverged (**1 failed**) |",
-        "### Failures: 1 of 1 shown",
-        "- **diverged** <code>a</code> on <code>native</code>,"
-        " stage 3 of 5 (top&#95;p), step 1 of 1  ",
-        "  survivors: got <code>10395</code>, expected <code>10458</code>  ",
-        "  replay: <code>sampler-parity run parity/top&#95;p --case a -b native</code>",
     ):
         assert line in text.splitlines()
 
 
-def test_markdown_lists_the_first_20_failures_and_says_how_many_there_are(tmp_path: Path) -> None:
-    cases = [case(f"case-{i:02}", {"native": diverged()}) for i in range(25)]
+def test_markdown_begins_with_the_worst_group_and_says_how_many_more_there_are(
+    tmp_path: Path,
+) -> None:
+    stages = [f"s{i:02}" for i in range(25)]
+    cases = [case(s, {"native": diverged(stage=s)}, samplers=[s]) for s in stages]
+    cases += [case(f"d{i}", {"native": diverged()}) for i in range(7)]
+    cases += [case(f"u{i}", {"native": got("unsupported", detail="no x")}) for i in range(99)]
     text = markdown(report_of([bundle_of(tmp_path / "x", run_info("native"), cases)]))
-    assert text.count("- **diverged**") == SHOWN == 20
-    assert "### Failures: 20 of 25 shown" in text
+    rows = [line for line in text.splitlines() if line.startswith("| ")]
+    assert rows[2].startswith("| **7 cases diverge at top&#95;p&#58; keeps 63 fewer")
+    assert text.count(" diverges at ") == SHOWN - 1 == 19
+    assert "| 99 cases are not supported&#58; no x |" in text
+    assert "6 more groups of failures." in text
 
 
 @pytest.mark.parametrize("bundles", [1, 12])
@@ -76,4 +84,4 @@ def test_markdown_fits_a_comment_however_much_failed(tmp_path: Path, bundles: in
     text = markdown(report_of([bundle_of(folder, run_info(long), cases) for folder in folders]))
     assert len(text) <= MOST_CHARACTERS + 100 < 65_536
     assert text.startswith("# Parity report: FAILED")
-    assert f" of {200 // bundles} shown" in text
+    assert f"{200 // bundles} case" in text

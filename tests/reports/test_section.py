@@ -32,12 +32,31 @@ def test_backend_counts_cases_by_verdict(tmp_path: Path) -> None:
     assert not part.ok
 
 
-def test_case_counts_once_for_every_sampler_of_its_chain(tmp_path: Path) -> None:
+def test_case_counts_for_the_sampler_at_which_it_first_differs(tmp_path: Path) -> None:
+    chain = ["top_k", "top_p", "dist"]
+    part = section_of(
+        tmp_path,
+        run_info("native"),
+        case("a", {"native": diverged(stage="top_p")}, samplers=chain),
+        case("b", {"native": got()}, samplers=chain),
+        case("c", {"native": got("crashed")}, samplers=["top_k"]),
+    )
+    rows = {row.key: row.backends["native"].verdicts for row in part.matrix}
+    assert rows == {
+        "top_p": {"identical": 1, "diverged": 1},
+        "top_k": {"identical": 1, "crashed": 1},
+        "dist": {"identical": 1},
+    }
+
+
+def test_case_without_a_difference_counts_once_for_every_sampler_of_its_chain(
+    tmp_path: Path,
+) -> None:
     part = section_of(
         tmp_path,
         run_info("native"),
         case("a", {"native": got()}, samplers=["top_k", "temp", "temp"]),
-        case("b", {"native": diverged()}, samplers=["top_k"]),
+        case("b", {"native": diverged(stage="top_k")}, samplers=["top_k"]),
     )
     rows = {row.key: row for row in part.matrix}
     assert rows["top_k"].backends["native"].verdicts == {"identical": 1, "diverged": 1}

@@ -93,7 +93,8 @@ def test_summary_shows_a_failure_with_place_values_and_command(tmp_path: Path) -
     cases = [case("b", {"native": got()}), case("a", {"native": diverged()}, samplers=five)]
     bundle = bundle_of(tmp_path / "b", run_info("native"), cases)
     assert summary_lines(bundle) == [
-        "DIVERGED a   native 1.0 vs reference, stage 3 of 5 (top_p), step 1 of 1",
+        "1 case diverges at top_p: keeps 63 fewer than p allows",
+        "  DIVERGED a   native 1.0, stage 3 of 5 (top_p), step 1 of 1",
         "  survivors: got 10395, expected 10458",
         "  p at rank 7 (id 4711): got 0.25, expected 0.5",
         "  required: identical",
@@ -103,11 +104,20 @@ def test_summary_shows_a_failure_with_place_values_and_command(tmp_path: Path) -
     ]
 
 
-def test_summary_shows_five_failures_and_counts_the_rest(tmp_path: Path) -> None:
-    cases = [case(f"case-{i}", {"native": diverged()}) for i in range(8)]
+def test_summary_shows_five_groups_in_full_a_line_for_others_and_counts_the_rest(
+    tmp_path: Path,
+) -> None:
+    stages = [f"s{i:02}" for i in range(28)]
+    cases = [case(s, {"native": diverged(stage=s)}, samplers=[s]) for s in stages]
+    cases += [case(f"u{i}", {"native": got("unsupported", detail="no x")}) for i in range(460)]
+    cases += [case(f"d{i}", {"native": diverged()}) for i in range(8)]
     lines = summary_lines(bundle_of(tmp_path / "b", run_info("native"), cases))
-    assert sum(line.startswith("DIVERGED") for line in lines) == 5
-    assert "... and 3 more failures" in lines
+    assert lines[0] == "8 cases diverge at top_p: keeps 63 fewer than p allows"
+    assert sum(line.startswith("  DIVERGED") for line in lines) == 5
+    assert sum(" diverges at " in line for line in lines) == 4 + 20
+    assert "460 cases are not supported: no x   native 1.0" in lines
+    assert "... and 4 more groups of failures" in lines
+    assert len(lines) < 60
 
 
 def test_summary_of_a_run_without_a_case_says_failed(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.foreign.printable import visible
+from sampler_parity.harness.parity.groups import counts_for, groups
 from sampler_parity.harness.verdicts import ORDER, Verdict
 from sampler_parity.reports.pages.parity.devices import devices
 from sampler_parity.reports.pages.parity.drift import drift
@@ -21,7 +22,6 @@ from sampler_parity.reports.pages.parity.model import (
     Report,
     Row,
     Section,
-    Skipped,
     SlowCase,
     Tally,
     Timing,
@@ -79,17 +79,17 @@ def section(bundle: Bundle) -> Section:
         cases=len(cases),
         cases_judged=len(judged),
         cases_met=met,
-        skipped=_skipped(cases),
         steps=sum(case.steps for case in cases),
         draws=sum(case.draws for case in cases),
         wall_s=bundle.footer.wall_s if bundle.footer else 0.0,
         backends=_summaries(info, cases),
-        matrix=_rows([(sampler, case) for case in cases for sampler in set(case.samplers)], names),
+        matrix=_of_samplers(cases, names),
         suites=_rows(
             [(case.suite, case) for case in cases],
             names,
             _digests(bundle, info),
         ),
+        findings=groups(info, cases),
         differences=differences,
         problems=problems,
         slowest=_slowest(cases),
@@ -152,23 +152,36 @@ def _summaries(info: RunInfo, cases: list[CaseResult]) -> list[BackendSummary]:
 
 
 def _rows(
-    members: list[tuple[str, CaseResult]], names: list[str], digests: dict[str, str] | None = None
+    members: list[tuple[str, CaseResult]], names: list[str], digests: dict[str, str]
 ) -> list[Row]:
     groups: dict[str, list[CaseResult]] = {}
     for key, case in members:
         groups.setdefault(key, []).append(case)
-    for key in digests or {}:
+    for key in digests:
         groups.setdefault(key, [])  # a suite without a case must be seen
     rows = [
         Row(
             key=key,
-            digest=(digests or {}).get(key, ""),
+            digest=digests.get(key, ""),
             cases=len(cases),
             backends={name: tally(cases, name) for name in names},
         )
         for key, cases in sorted(groups.items())
     ]
     return sorted(rows, key=lambda row: (row.cases > 0, *_badness(row.backends.values())))
+
+
+def _of_samplers(cases: list[CaseResult], names: list[str]) -> list[Row]:
+    """A row for each sampler; of a backend, the cases that say something of it there."""
+    rows = []
+    for sampler in sorted({sampler for case in cases for sampler in case.samplers}):
+        through = [case for case in cases if sampler in case.samplers]
+        tallies = {
+            name: tally([c for c in through if sampler in counts_for(c, name)], name)
+            for name in names
+        }
+        rows.append(Row(key=sampler, cases=len(through), backends=tallies))
+    return sorted(rows, key=lambda row: _badness(row.backends.values()))
 
 
 def _badness(tallies: Iterable[Tally]) -> tuple[int, int]:
@@ -224,17 +237,6 @@ def _difference(info: RunInfo, case: CaseResult, name: str, result: BackendResul
         counterexample=case.counterexample if shrunk_on[:1] == [name] else None,
         replay=replay(info, case.suite, case.id, [name]),
     )
-
-
-def _skipped(cases: list[CaseResult]) -> list[Skipped]:
-    """The most frequent reason first."""
-    counted = Counter(
-        (name, result.detail)
-        for case in cases
-        for name, result in case.backends.items()
-        if case.skipped(name)
-    )
-    return [Skipped(backend=name, why=why, cases=n) for (name, why), n in counted.most_common()]
 
 
 def _problems(info: RunInfo, case: CaseResult) -> list[Problem]:

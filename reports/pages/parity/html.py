@@ -2,20 +2,26 @@
 
 from typing import NamedTuple
 
+from sampler_parity.harness.parity.groups import Group
+from sampler_parity.harness.parity.telling import (
+    in_one_line,
+    other_values,
+    place,
+    side_by_side,
+)
 from sampler_parity.harness.verdicts import ORDER
 from sampler_parity.reports.pages.parity.model import Difference, Report, Section, Tally
 from sampler_parity.reports.pages.parity.speed_chart import ratios
-from sampler_parity.reports.pages.parity.words import other_values, place, side_by_side
 from sampler_parity.reports.render.html import Markup, template
 from sampler_parity.reports.render.words import lines_of
 
-FULL = 100  # differences shown in full; the rest are rows of a table
+CARDS = 5  # groups shown in full: with more, what else is on the page lies screens away
 
 
-class Shown(NamedTuple):
-    """The failures of a section: in full, and as rows."""
+class Found(NamedTuple):
+    """A group with its cases."""
 
-    full: list[Difference]
+    group: Group
     rows: list[Difference]
 
 
@@ -29,6 +35,8 @@ def html(report: Report) -> str:
         counts=counts,
         cell_class=cell_class,
         shown=shown,
+        card=card,
+        in_one_line=in_one_line,
     )
     charts = [
         Markup(ratios(section.timings, f"section {i}"))  # escaped by Matplotlib
@@ -37,15 +45,21 @@ def html(report: Report) -> str:
     return page.render(report=report, charts=charts)
 
 
-def shown(section: Section) -> Shown:
-    """Every failure: the first FULL and those with a counterexample in full, the rest as rows."""
-    full = [
-        difference
-        for i, difference in enumerate(section.failures)
-        if i < FULL or difference.counterexample is not None
-    ]
-    in_full = set(map(id, full))
-    return Shown(full, [d for d in section.failures if id(d) not in in_full])
+def shown(section: Section) -> tuple[list[Found], list[Found]]:
+    """The groups that are worst, in full, and the others, folded."""
+    of_group = {(d.case, d.backend): d for d in section.differences}
+    told, folded = (
+        [Found(g, [of_group[case, g.backend] for case in g.cases]) for g in groups]
+        for groups in (section.told, section.folded)
+    )
+    return told[:CARDS], told[CARDS:] + folded
+
+
+def card(report: Report, section: Section, group: Group) -> str:
+    """The id of a group on the page: its anchor, behind that of its bundle where there are some."""
+    if len(report.sections) == 1:
+        return group.anchor
+    return f"b{report.sections.index(section) + 1}-{group.anchor}"
 
 
 def counts(tally: Tally) -> list[tuple[str, str]]:

@@ -1,5 +1,6 @@
 """The report as JUnit XML: a test suite for every suite file and backend, a test for every case.
 
+Its message begins with the group of failures that it is of, its text names the smallest of them.
 A verdict that the case does not allow is a failure, or an error if the backend crashed or took too
 long. A case without a result is an error. `unsupported` where the case allows it is skipped. What
 the reference refused, and an expectation that it missed, is a failure on every backend.
@@ -10,8 +11,9 @@ from xml.etree import ElementTree
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.foreign.printable import visible
+from sampler_parity.harness.parity.groups import Group
+from sampler_parity.harness.parity.telling import lines, place, side_by_side
 from sampler_parity.reports.pages.parity.model import Difference, Problem, Report, Section
-from sampler_parity.reports.pages.parity.words import place, side_by_side
 from sampler_parity.reports.render.junit import Document, outcome
 
 
@@ -25,6 +27,7 @@ def junit(report: Report, bundles: list[Bundle]) -> str:
 
 def _add_section(document: Document, section: Section, bundle: Bundle) -> None:
     differences = {(d.case, d.backend): d for d in section.differences}
+    findings = {(case, g.backend): g for g in section.findings for case in g.cases}
     problems = {p.case: p for p in section.problems if p.kind != "not run"}
     for case in bundle.cases:
         for raw_name in bundle.info.backends:
@@ -37,7 +40,9 @@ def _add_section(document: Document, section: Section, bundle: Bundle) -> None:
                 f"{suite}.{name}",
                 result.wall_s if result else 0.0,
             )
-            _judge(test, case, raw_name, problems.get(case_id), differences.get((case_id, name)))
+            at = (case_id, name)
+            problem = problems.get(case_id)
+            _judge(test, case, raw_name, problem, differences.get(at), findings.get(at))
 
 
 def _judge(
@@ -46,15 +51,17 @@ def _judge(
     backend: str,
     problem: Problem | None,
     difference: Difference | None,
+    finding: Group | None,
 ) -> None:
     if backend not in case.backends:
         outcome(test, "error", "not run", "no result from this backend")
     elif problem is not None:
         message = f"{problem.kind}: {problem.detail}"
         outcome(test, "failure", problem.kind, message, f"replay: {problem.replay}")
-    elif difference is not None and not difference.met:
+    elif difference is not None and finding is not None:
         kind = "error" if difference.verdict in ("crashed", "timeout") else "failure"
-        outcome(test, kind, difference.verdict, _message(difference), _body(difference))
+        message = f"{finding.text} | {_message(difference)}"
+        outcome(test, kind, difference.verdict, message, _body(difference, finding))
     elif case.skipped(backend):
         outcome(test, "skipped", "skipped", f"not claimed: {case.backends[backend].detail}")
     elif difference is not None and difference.verdict == "unsupported":
@@ -70,6 +77,10 @@ def _message(difference: Difference) -> str:
     return "; ".join(parts + ([difference.detail] if difference.detail else []))
 
 
-def _body(difference: Difference) -> str:
+def _body(difference: Difference, finding: Group) -> str:
+    """What differs in this case; the smallest of its group, where that is another; its replay."""
     rows = [f"{w}: got {g}, expected {e}" for w, g, e in side_by_side(difference)]
-    return "\n".join([*rows, *filter(None, [difference.detail]), f"replay: {difference.replay}"])
+    rows += filter(None, [difference.detail])
+    if finding.example.case != difference.case:
+        rows += ["", "the smallest like it:", *lines(finding, finding.backend), ""]
+    return "\n".join([*rows, f"replay: {difference.replay}"])

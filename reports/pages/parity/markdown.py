@@ -1,12 +1,13 @@
 """The parity page as Markdown, short enough for a comment on a pull request."""
 
 from sampler_parity.harness.foreign.markup import code, safe
+from sampler_parity.harness.parity.groups import FOLDED, Group
+from sampler_parity.harness.parity.telling import in_one_line, side_by_side
 from sampler_parity.reports.pages.parity.html import counts
 from sampler_parity.reports.pages.parity.matrix_model import MatrixCell, ParityMatrix
 from sampler_parity.reports.pages.parity.model import (
     Configuration,
     Devices,
-    Difference,
     Drift,
     DriftCell,
     Problem,
@@ -15,7 +16,6 @@ from sampler_parity.reports.pages.parity.model import (
     Section,
     Timing,
 )
-from sampler_parity.reports.pages.parity.words import place, side_by_side
 from sampler_parity.reports.render.markdown import fitting, table
 from sampler_parity.reports.render.words import duration, figure
 
@@ -32,8 +32,9 @@ def _lines(report: Report, shown: int, rows: int) -> list[str]:
     lines = [f"# Parity report: {'ok' if report.ok else 'FAILED'}", ""]
     for section in report.sections:
         lines += [f"## {code(section.bundle)}: {'ok' if section.ok else 'FAILED'}", ""]
+        lines += [*_findings(section, shown), *_problems(section, shown)]
         lines += [_headline(section), "", *_backends(section), ""]
-        lines += [*_matrix(section, rows), "", *_failures(section, shown)]
+        lines += [*_matrix(section, rows), ""]
         if section.timings:
             lines += [*_speed(section.timings, shown), ""]
     lines += _implementations(report.matrix) if report.matrix else []
@@ -184,19 +185,36 @@ def _matrix_row(row: Row, names: list[str]) -> list[str]:
     return [code(row.key), f"{row.cases:,}", *cells]
 
 
-def _failures(section: Section, shown: int) -> list[str]:
-    total = len(section.failures) + len(section.problems)
-    if not total:
+def _findings(section: Section, shown: int) -> list[str]:
+    """A row for each group of failures, the worst first."""
+    if not section.findings:
+        return []
+    rows = [_finding(group) for group in [*section.told[:shown], *section.folded[:shown]]]
+    lines = table(["finding", "backend", "smallest", "replay"], rows)
+    left_out = len(section.findings) - len(rows)
+    return [*lines, "", *([f"{left_out:,} more groups of failures.", ""] if left_out else [])]
+
+
+def _finding(group: Group) -> list[str]:
+    example = group.example
+    smallest = [code(example.case)]
+    if example.counterexample is not None:
+        smallest.append(code(in_one_line(example.counterexample)))
+    smallest += [
+        f"{safe(what)}: got {code(got)}, expected {code(expected)}"
+        for what, got, expected in side_by_side(example)
+        if got != expected
+    ]
+    said = f"**{safe(group.text)}**" if group.verdict not in FOLDED else safe(group.text)
+    return [said, code(group.backend), "; ".join(smallest), code(example.replay, 400)]
+
+
+def _problems(section: Section, shown: int) -> list[str]:
+    if not section.problems:
         return []
     problems = section.problems[:shown]
-    failures = section.failures[: max(0, shown - len(problems))]
-    count = len(problems) + len(failures)
-    lines = [f"### Failures: {count:,} of {total:,} shown", ""]
-    for problem in problems:
-        lines += _problem(problem)
-    for difference in failures:
-        lines += _difference(difference)
-    return [*lines, ""]
+    lines = [f"### Cases without a result: {len(problems):,} of {len(section.problems):,} shown"]
+    return [*lines, "", *(line for problem in problems for line in _problem(problem)), ""]
 
 
 def _problem(problem: Problem) -> list[str]:
@@ -204,19 +222,6 @@ def _problem(problem: Problem) -> list[str]:
         f"- **{problem.kind}** {code(problem.case)}: {code(problem.detail)}",
         f"  replay: {code(problem.replay, 400)}",
     ]
-
-
-def _difference(difference: Difference) -> list[str]:
-    head = f"- **{difference.verdict}** {code(difference.case)} on {code(difference.backend)}"
-    at = place(difference)
-    lines = [head + (f", {safe(at)}" if at else "") + "  "]
-    for what, got, expected in side_by_side(difference):
-        if got == expected:
-            continue
-        lines.append(f"  {safe(what)}: got {code(got)}, expected {code(expected)}  ")
-    if difference.detail:
-        lines.append(f"  {code(difference.detail)}  ")
-    return [*lines, f"  replay: {code(difference.replay, 400)}"]
 
 
 def _speed(timings: list[Timing], shown: int) -> list[str]:

@@ -14,6 +14,7 @@ from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.foreign.printable import one_line, visible
 from sampler_parity.harness.parity.explanations import Key, explanations_file, read_explanations
+from sampler_parity.harness.parity.groups import counts_for
 from sampler_parity.harness.verdicts import ORDER, Verdict, worst
 from sampler_parity.reference import ALL_SAMPLERS
 from sampler_parity.reference.chronology import NEWEST
@@ -80,7 +81,7 @@ def _cell(
     results: list[tuple[CaseResult, BackendResult]],
     explained: dict[Key, str],
 ) -> MatrixCell:
-    of_sampler = [result for case, result in results if sampler in case.samplers]
+    of_sampler = [result for case, result in results if sampler in counts_for(case, name)]
     verdicts = [result.verdict for result in of_sampler]
     return MatrixCell(
         cases=len(of_sampler),

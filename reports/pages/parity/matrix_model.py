@@ -17,7 +17,8 @@ class MatrixDifference(Strict):
 
 
 class MatrixCell(Strict):
-    """All cases with the sampler in their chain. verdict: the worst; None without a case."""
+    """Cases with the sampler in their chain that are identical, or first differ at it. verdict: the
+    worst; None without a case."""
 
     cases: int
     identical: int

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.parity.groups import FOLDED, Group
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reports.pages.parity.matrix_model import ParityMatrix
@@ -49,7 +50,8 @@ class BackendSummary(Strict):
 class Row(Strict):
     """A row of the matrix (key: a sampler) or of the suites (key: a suite), by backend.
 
-    A case counts once for every sampler in its chain. digest: of the suite file; "" for a sampler.
+    A case counts for the sampler at which it first differs; where none can be named, once for every
+    sampler in its chain. digest: of the suite file; "" for a sampler.
     """
 
     key: str
@@ -93,14 +95,6 @@ class Problem(Strict):
     kind: Literal["refused", "expectation", "no step", "not run"]
     detail: str
     replay: str
-
-
-class Skipped(Strict):
-    """Cases that a backend was not asked, for one reason."""
-
-    backend: str
-    why: str
-    cases: int
 
 
 class SlowCase(Strict):
@@ -156,7 +150,8 @@ class Timing(Strict):
 class Section(Strict):
     """One bundle. ok: at least one case was judged, every required verdict met, nothing left out.
 
-    cases_met: of cases_judged, those that some backend was asked. skipped: what was not.
+    cases_met: of cases_judged, those that some backend was asked. findings: what is not as required
+    in groups, the worst first, and what was skipped last; differences: case by case.
     """
 
     bundle: str
@@ -171,11 +166,21 @@ class Section(Strict):
     backends: list[BackendSummary]
     matrix: list[Row]
     suites: list[Row]
+    findings: list[Group]
     differences: list[Difference]
     problems: list[Problem]
-    skipped: list[Skipped]
     slowest: list[SlowCase]
     timings: list[Timing]
+
+    @property
+    def told(self) -> list[Group]:
+        """The groups of failures that are told in full."""
+        return [group for group in self.findings if group.verdict not in FOLDED]
+
+    @property
+    def folded(self) -> list[Group]:
+        """The groups of which a line says everything."""
+        return [group for group in self.findings if group.verdict in FOLDED]
 
     @property
     def failures(self) -> list[Difference]:

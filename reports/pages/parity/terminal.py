@@ -1,19 +1,19 @@
-"""What a run prints at its end: the first failures, then a line of counts for every backend."""
+"""What a run prints at its end: the worst groups of failures, then counts for every backend."""
 
 from sampler_parity.harness.foreign.printable import one_line
+from sampler_parity.harness.parity.telling import lines
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reports.pages.parity.model import (
     BackendSummary,
     Configuration,
-    Difference,
     Report,
     Section,
     Timing,
 )
-from sampler_parity.reports.pages.parity.words import place, side_by_side
-from sampler_parity.reports.render.words import duration, number
+from sampler_parity.reports.render.words import duration
 
 SHOWN = 5
+BRIEF = 20
 _ALWAYS: tuple[Verdict, ...] = ("diverged", "crashed")
 
 
@@ -59,36 +59,22 @@ def _device_line(c: Configuration) -> str:
 
 
 def _failures(part: Section) -> list[str]:
-    lines = []
+    """The groups that are worst in full, a line for each other."""
     labels = {summary.name: _label(summary) for summary in part.backends}
-    for difference in part.failures[:SHOWN]:
-        lines += _failure(difference, labels[difference.backend])
+    said: list[str] = []
+    for group in part.told[:SHOWN]:
+        said += lines(group, labels[group.backend])
+    rest = part.told[SHOWN:]
+    brief = [*rest[:BRIEF], *part.folded]
+    said += [f"{one_line(group.text)}   {labels[group.backend]}" for group in brief]
     for problem in part.problems[:SHOWN]:
-        lines += [
+        said += [
             f"{problem.kind.upper()} {one_line(problem.case)}",
             f"  {one_line(problem.detail)}",
             f"  replay: {problem.replay}",
         ]
-    left_out = max(0, len(part.failures) - SHOWN) + max(0, len(part.problems) - SHOWN)
-    return [*lines, f"... and {left_out:,} more failures"] if left_out else lines
-
-
-def _failure(difference: Difference, label: str) -> list[str]:
-    at = place(difference)
-    head = f"{difference.verdict.upper()} {one_line(difference.case)}   {label} vs reference"
-    lines = [head + (f", {at}" if at else "")]
-    for what, got, expected in side_by_side(difference):
-        if got != expected:
-            lines.append(f"  {what}: got {one_line(got)}, expected {one_line(expected)}")
-    if "margin" in difference.values:
-        lines.append(f"  margin: {one_line(number(difference.values['margin']))}")
-    if difference.detail:
-        lines.append(f"  {one_line(difference.detail)}")
-    return [
-        *lines,
-        f"  required: {' or '.join(difference.required)}",
-        f"  replay: {difference.replay}",
-    ]
+    left_out = max(0, len(rest) - BRIEF) + max(0, len(part.problems) - SHOWN)
+    return [*said, f"... and {left_out:,} more groups of failures"] if left_out else said
 
 
 def _label(summary: BackendSummary) -> str:

@@ -1,0 +1,137 @@
+"""A difference in words: where it is, what differs; and a group of them in lines of plain text."""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from sampler_parity.harness.foreign.printable import one_line
+from sampler_parity.harness.parity.groups import Group
+
+_LONGEST_ROW = 24  # logits that are shown of a row: what was made small has no more
+
+
+class Placed(Protocol):
+    """What is known of a first difference."""
+
+    @property
+    def samplers(self) -> list[str]: ...
+    @property
+    def step(self) -> int | None: ...
+    @property
+    def steps(self) -> int: ...
+    @property
+    def draws(self) -> int: ...
+    @property
+    def stage(self) -> str: ...
+    @property
+    def stage_index(self) -> int | None: ...
+    @property
+    def what(self) -> str: ...
+    @property
+    def values(self) -> dict[str, Any]: ...
+
+
+def place(at: Placed) -> str:
+    """Where the first difference is, counted from 1: "stage 3 of 5 (top_p), step 1 of 2"."""
+    parts = []
+    index, stages = at.stage_index, len(at.samplers)
+    if index is not None and index < stages and at.stage not in ("chain", "token"):
+        parts.append(f"stage {index + 1} of {stages} ({at.stage})")
+    elif at.stage:
+        parts.append({"chain": "the whole chain"}.get(at.stage, at.stage))
+    if at.step is not None:
+        unit, total = ("draw", at.draws) if at.draws else ("step", at.steps)
+        parts.append(f"{unit} {at.step + 1:,} of {total:,}")
+    return ", ".join(parts)
+
+
+def side_by_side(at: Placed) -> list[tuple[str, str, str]]:
+    """(what, got, expected) of everything that was compared."""
+    values = dict(at.values)
+    rows = []
+    survivors = values.pop("survivors", None)
+    if isinstance(survivors, dict):
+        rows.append(("survivors", *_pair(survivors)))
+    if "got" in values or "expected" in values:
+        label = {"selected": "selected token", "token": "selected token", "ids": "id"}.get(
+            at.what, at.what or "value"
+        )
+        if "rank" in values:
+            label += f" at rank {number(values['rank'])}"
+        if "id" in values and at.what != "ids":
+            label += f" (id {number(values['id'])})"
+        rows.append((label, *_pair(values)))
+    return rows
+
+
+def other_values(at: Placed) -> list[tuple[str, str]]:
+    """What a backend result says beyond got and expected: margin, differing, ..."""
+    shown = {"survivors", "got", "expected", "rank", "id", "others"}
+    return [(key, number(item)) for key, item in at.values.items() if key not in shown]
+
+
+def number(value: Any) -> str:
+    """A value as it is compared: nine digits tell all float32 apart."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float):
+        return f"{value:.9g}"
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _pair(values: dict[str, Any]) -> tuple[str, str]:
+    return (
+        number(values["got"]) if "got" in values else "",
+        number(values["expected"]) if "expected" in values else "",
+    )
+
+
+def lines(group: Group, backend: str) -> Iterator[str]:
+    """All that is said of a group: what, then its smallest case. backend: with its version."""
+    example = group.example
+    at = place(example)
+    yield one_line(group.text)
+    yield f"  {group.verdict.upper()} {one_line(example.case)}   {backend}{', ' if at else ''}{at}"
+    if example.counterexample is not None:
+        yield f"  smallest input: {one_line(in_one_line(example.counterexample), 400)}"
+    for what, got, expected in side_by_side(example):
+        if got != expected:
+            yield f"  {what}: got {one_line(got)}, expected {one_line(expected)}"
+    for key, value in other_values(example):
+        yield f"  {one_line(key)}: {one_line(value)}"
+    if example.detail and one_line(example.detail, 120) not in group.text:
+        yield f"  {one_line(example.detail)}"
+    if example.why:
+        yield f"  why: {one_line(example.why)}"
+    yield f"  required: {' or '.join(example.required)}"
+    yield f"  replay: {example.replay}"
+
+
+def in_one_line(case: dict[str, Any]) -> str:
+    """A counterexample: "min_p p=0.5 on [2, 1.5, 1], history [1, 1]"."""
+    chain = ", ".join(_stage(stage) for stage in case.get("chain", []) if isinstance(stage, dict))
+    parts = [f"{chain or 'no sampler'} on {_logits(case.get('logits'))}"]
+    told = ("description", "why", "tags", "id", "chain", "logits", "requires")
+    parts += [f"{key} {number(value)}" for key, value in case.items() if key not in told]
+    return ", ".join(parts)
+
+
+def _stage(stage: dict[str, Any]) -> str:
+    return ", ".join(
+        " ".join([name, *(f"{key}={number(value)}" for key, value in parameters.items())])
+        for name, parameters in stage.items()
+        if isinstance(parameters, dict)
+    )
+
+
+def _logits(logits: Any) -> str:
+    rows = logits.get("rows") if isinstance(logits, dict) else None
+    if not isinstance(rows, list) or not all(isinstance(row, list) for row in rows):
+        return f"logits {number(logits)}"
+    return " then ".join(
+        json.dumps(row[:_LONGEST_ROW])
+        + (f" and {len(row) - _LONGEST_ROW:,} more" if len(row) > _LONGEST_ROW else "")
+        for row in rows
+    )
