@@ -1,7 +1,6 @@
 """Backends by their names: the command that runs one, and what it says of itself."""
 
 import os
-import shlex
 from pathlib import Path
 
 from sampler_parity.harness.backends import names
@@ -13,6 +12,7 @@ from sampler_parity.harness.bundle.artifacts import stage_file
 from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.foreign.near import did_you_mean
+from sampler_parity.harness.processes import words
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.reference.chronology import NEWEST
@@ -46,12 +46,12 @@ def command_of(name: str) -> tuple[str, list[str]]:
 
 def _words(name: str, command: str) -> list[str]:
     try:
-        words = shlex.split(command)
+        parts = words.split(command)
     except ValueError as error:
         raise InputError(f"backend {name!r}", f"no command: {error}", "mend its quotes") from None
-    if not words or "\0" in command:
+    if not parts or "\0" in command:
         raise InputError(f"backend {name!r}", "no command", "name a program")
-    return words
+    return parts
 
 
 def _worker_arguments(named: names.BackendName) -> list[str]:

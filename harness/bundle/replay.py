@@ -1,10 +1,10 @@
 """The command that runs one case of a bundle again, from any folder of the machine of the run."""
 
 import os
-import shlex
 from collections.abc import Iterable
 
 from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
+from sampler_parity.harness.processes import words
 from sampler_parity.reference.chronology import NEWEST
 
 # As it stands in the commands of bundles; the second name is that of releases up to 0.1.
@@ -19,23 +19,23 @@ def replay(info: RunInfo, suite: str, case: str, backends: Iterable[str]) -> str
 
 def command(suite: str, case: str, seed: int, backends: dict[str, BackendInfo]) -> str:
     """suite: its name or its path. Foreign adapters are named with their command."""
-    words = ["sampler-parity", "run", *([suite] if suite else []), "--case", case]
-    words += ["--seed", str(seed)] if seed else []
+    parts = ["sampler-parity", "run", *([suite] if suite else []), "--case", case]
+    parts += ["--seed", str(seed)] if seed else []
     for name, info in backends.items():
-        words += ["-b", _backend_option(name, info)]
-    words += ["--sandbox"] if any(info.sandbox for info in backends.values()) else []
+        parts += ["-b", _backend_option(name, info)]
+    parts += ["--sandbox"] if any(info.sandbox for info in backends.values()) else []
     releases = {info.reference for info in backends.values()}
     if releases - {NEWEST}:
-        words += ["--reference", releases.pop() if len(releases) == 1 else "own"]
-    return shlex.join(words)
+        parts += ["--reference", releases.pop() if len(releases) == 1 else "own"]
+    return words.join(parts)
 
 
 def _backend_option(name: str, info: BackendInfo) -> str:
-    if not info.command or (" " in name and ("=" in name or info.command == shlex.split(name))):
+    if not info.command or (" " in name and ("=" in name or info.command == words.split(name))):
         return name
     worker = next((i for i, word in enumerate(info.command) if word in _WORKERS), None)
     if worker is None:
-        return f"{name}={shlex.join(info.command)}"
+        return f"{name}={words.join(info.command)}"
     engine, *arguments = info.command[worker + 1 :] or [name]
     of_engine = name == engine or name.startswith((f"{engine}@", f"{engine}/"))
     if of_engine and not _is_relative_path(name.partition("@")[2]):

@@ -18,6 +18,7 @@ from sampler_parity.harness.cli import (
     fuzz,
     gate,
     golden,
+    init,
     listing,
     measure,
     run,
@@ -66,6 +67,7 @@ def _root(
     """Of all commands."""
 
 
+app.command("init", rich_help_panel=_MINE)(init.init)
 app.command("list", rich_help_panel=_MINE)(listing.list_command)
 app.command("run", rich_help_panel=_MINE)(run.run_command)
 app.command("explain", rich_help_panel=_MINE)(bundles.explain)

@@ -8,7 +8,6 @@ each by its own rule and by no other. What cannot be judged is measured again wi
 
 import json
 import os
-import shlex
 import subprocess
 import sys
 import time
@@ -26,6 +25,7 @@ from sampler_parity.harness.gate.gate import gate
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.gate.records import GateResult
 from sampler_parity.harness.gate.speed import beside
+from sampler_parity.harness.processes import words
 
 # Candidate -> the rule that must fail, the only one; None: all must be met.
 EXPECTED = {"clean": None, "wrong-penalties": "parity", "slower": "speed"}
@@ -157,7 +157,7 @@ def _run(folder: Path, suites: list[Path], rounds: int, seed: int) -> Bundle:
     command += [*map(str, suites), "-b", "llama.cpp", "-o", str(folder), "-j", "1"]
     command += ["--rounds", str(rounds), "--seed", str(seed)]
     for name in EXPECTED:
-        command += ["-b", f"{name}={shlex.join([*adapter, name])}"]
+        command += ["-b", f"{name}={words.join([*adapter, name])}"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode > 1:
         raise InputError(folder, f"run: {done.stderr.strip()}")

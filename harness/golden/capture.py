@@ -5,7 +5,6 @@ make libllama abort.
 """
 
 import os
-import shlex
 from dataclasses import asdict
 from datetime import date
 from pathlib import Path
@@ -20,6 +19,7 @@ from sampler_parity.harness.inputs.manifest import (
     LogitsEntry,
     register,
 )
+from sampler_parity.harness.processes import words
 
 
 def capture(
@@ -57,7 +57,7 @@ def capture(
         dtype=dtype,  # type: ignore[arg-type]
         max_rows=max_rows,
         threads=threads,
-        command=shlex.join([*command, "-o", str(out)]),
+        command=words.join([*command, "-o", str(out)]),
         llama_cpp=configured.llama_cpp,
     )
     run(job)

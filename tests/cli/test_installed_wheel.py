@@ -27,6 +27,7 @@ POLICY = "schema_version = 1\npartial = true\n[[parity]]\n"
 # Arguments, exit status, what is said. {model} and {python} are those of the new environment.
 COMMANDS: list[tuple[str, int, str]] = [
     ("backends", 0, "llama.cpp          v0.5.0"),
+    ("init --lang c mine", 0, "check    sampler-parity adapter check -- mine/adapter"),
     (f"run parity/top_p --case {CASE} -o good -j 1", 0, "1/1 identical"),
     (f"run parity/top_p --case {CASE} -o wrong -j 1 -b {WRONG}", 1, "DIVERGED"),
     ("fuzz --for 0.1s -j 1 -o fuzzed", 0, "0 findings"),

@@ -1,0 +1,118 @@
+"""The command `init`: a working adapter with one sampler to fill in."""
+
+import os
+import shutil
+import subprocess
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from sampler_parity.harness.cli.saying import say
+from sampler_parity.harness.errors import InputError, cannot_write
+from sampler_parity.harness.processes import words
+
+# In a command, where a file of the folder stands.
+_SOURCE, _MADE = "SOURCE", "MADE"
+
+
+class Language(StrEnum):
+    """Those that there is a template for; Typer takes lists of enumerations, not of literals."""
+
+    PYTHON = "python"
+    TYPESCRIPT = "typescript"
+    JAVASCRIPT = "javascript"
+    RUST = "rust"
+    C = "c"
+
+
+@dataclass(frozen=True)
+class Template:
+    """source: its file in harness/cli/templates. made: what commands compile of it, or "". runs:
+    the command of the adapter."""
+
+    source: str
+    runs: tuple[str, ...]
+    made: str = ""
+    compiled: tuple[tuple[str, ...], ...] = ()
+
+
+_EXE = ".exe" if words.WINDOWS else ""
+TEMPLATES = {
+    Language.PYTHON: Template("adapter.py", ("python", _SOURCE)),
+    Language.JAVASCRIPT: Template("adapter.mjs", ("node", _SOURCE)),
+    Language.TYPESCRIPT: Template("adapter.mts", ("node", _SOURCE)),
+    Language.RUST: Template(
+        "adapter.rs",
+        (_MADE,),
+        f"adapter{_EXE}",
+        (("rustc", "--edition", "2021", "-O", "-o", _MADE, _SOURCE),),
+    ),
+    Language.C: Template(
+        "adapter.c", (_MADE,), f"adapter{_EXE}", (("cc", "-O2", "-o", _MADE, _SOURCE, "-lm"),)
+    ),
+}
+# For a Node.js that does not strip types.
+_TSC = ("npx", "tsc", "--module", "nodenext", "--target", "es2023", "--types", "node", _SOURCE)
+COMPILED_TYPESCRIPT = Template(
+    "adapter.mts",
+    ("node", _MADE),
+    "adapter.mjs",
+    (("npm", "install", "typescript", "@types/node"), _TSC),
+)
+
+
+def init(
+    language: Annotated[Language, typer.Option("--lang", help="what it is written in")],
+    folder: Annotated[Path, typer.Argument(metavar="[FOLDER]")] = Path(),
+) -> None:
+    """Write a working adapter with one sampler to fill in, and say how it is checked."""
+    template = TEMPLATES[language]
+    if language is Language.TYPESCRIPT and not strips_types():
+        template = COMPILED_TYPESCRIPT
+    write(template, folder)
+    say(f"wrote    {folder / template.source}: temp is to be filled in")
+    for command in template.compiled:
+        say(f"compile  {words.join(placed(command, template, folder))}")
+    adapter = placed(template.runs, template, folder)
+    say(f"check    {words.join(['sampler-parity', 'adapter', 'check', '--', *adapter])}")
+    named = f"mine={words.join(adapter)}"
+    say(f"run      {words.join(['sampler-parity', 'run', 'parity/temp', '-b', named])}")
+
+
+def strips_types() -> bool:
+    """Whether the Node.js here runs TypeScript as it is; where there is none, a newer one will."""
+    with suppress(OSError, subprocess.SubprocessError):
+        asked = ["node", "-p", "process.features.typescript"]
+        said = subprocess.run(asked, capture_output=True, encoding="utf-8", timeout=10, check=True)
+        return said.stdout.strip() == "strip"
+    return True
+
+
+def write(template: Template, folder: Path) -> None:
+    """Raises InputError where the file is there already, or what it will be compiled to."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name in filter(None, (template.made, template.source)):
+            if (folder / name).exists():
+                raise InputError(folder / name, "is there already", "name another folder")
+        text = files(__package__).joinpath("templates", template.source).read_bytes()
+        with (folder / template.source).open("xb") as file:
+            file.write(text)
+    except OSError as error:
+        raise cannot_write(folder / template.source, error) from None
+
+
+def placed(command: tuple[str, ...], template: Template, folder: Path) -> list[str]:
+    """A command with the files of a folder, to be run from here."""
+    made = folder / template.made
+    # without a separator it is looked for in PATH
+    program = made if made.is_absolute() or made.parent != Path() else f"{os.curdir}{os.sep}{made}"
+    files_of = {_SOURCE: str(folder / template.source), _MADE: str(program)}
+    if command[0] == "python" and shutil.which("python") is None:
+        files_of["python"] = "python3"
+    return [files_of.get(word, word) for word in command]
