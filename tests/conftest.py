@@ -95,7 +95,7 @@ def see(tmp_path: Path) -> See:
     if program is None:
         pytest.skip("unavailable: chromium is not installed")
 
-    def see(page: str, *widths: int) -> list[Seen]:
-        return look(program, page, widths, tmp_path / f"browser-{widths[0]}-{len(page)}")
+    def see(page: str, *widths: int, act: str = "(page) => ''") -> list[Seen]:
+        return look(program, page, widths, tmp_path / f"browser-{widths[0]}-{len(page)}", act)
 
     return see

@@ -3,7 +3,7 @@
 import io
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -12,8 +12,9 @@ if TYPE_CHECKING:
 INK = "#010203"  # stands for the text colour of the page, light or dark
 # Of a line or dot on either ground: 3 to 1 and more against #ffffff and #14171b.
 COLOURS = ("#3a7cc4", "#c4566a", "#2f9466", "#b07d1f", "#8a63c9", "#7a7a7a", "#2f93a8", "#b04fa0")
-DOT, BAD = COLOURS[:2]
+DOT, BAD, GOOD = COLOURS[:3]
 MARKS = "osD^v<>P"
+WIDTH = 4.8  # inches: as wide as a phone with letters of 9 pixels, 1.25 times as large on a desk
 
 
 def picture(draw: Callable[["Figure"], None], inches: tuple[float, float], salt: str) -> str:
@@ -64,6 +65,23 @@ def plain(axes: "Axes") -> None:
     axes.tick_params(colors=INK, which="both")
     for side in axes.spines.values():
         side.set_visible(False)
+
+
+def legend(figure: "Figure") -> None:
+    """One below all panels, each label once: a thing has one colour in all of them."""
+    by_label: dict[str, Any] = {}
+    for axes in figure.axes:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
+            by_label.setdefault(label, handle)
+    figure.legend(
+        by_label.values(),
+        by_label.keys(),
+        frameon=False,
+        labelcolor=INK,
+        fontsize=8,
+        loc="outside lower left",
+        ncols=2 if max(map(len, by_label), default=0) < 30 else 1,
+    )
 
 
 def _inline(figure: "Figure") -> str:

@@ -14,6 +14,7 @@ from sampler_parity.harness.bundle.records.throughput import (
 from sampler_parity.harness.bundle.records.timing import Conditions, TimingResult
 from sampler_parity.harness.bundle.records.timing_check import DetectionCurve, TimingCheckResult
 from sampler_parity.reports.pages.throughput.build import checked, report_of
+from sampler_parity.reports.pages.throughput.forest import compared, ratios
 from sampler_parity.reports.pages.throughput.html import html
 from sampler_parity.reports.pages.throughput.markdown import markdown
 from sampler_parity.reports.pages.throughput.model import ThroughputReport
@@ -95,11 +96,18 @@ def check(met: bool = True) -> TimingCheckResult:
     )
 
 
-@pytest.fixture
-def bundle(tmp_path: Path) -> Bundle:
+@pytest.fixture(scope="module")
+def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
     graph = generated(0, 8).model_copy(update={"in_graph": 10})
     records = [timed(), timed(4096), timed(262_144), wide(**{"llama.cpp/graph": graph}), check()]
-    return read_back(tmp_path / "b", run_info("llama.cpp", "tsampler"), [], records)
+    folder = tmp_path_factory.mktemp("timed") / "b"
+    return read_back(folder, run_info("llama.cpp", "tsampler"), [], records)
+
+
+@pytest.fixture(scope="module")
+def page(bundle: Bundle) -> str:
+    """Its pictures take most of the time."""
+    return html(report(bundle))
 
 
 def report(bundle: Bundle) -> ThroughputReport:
@@ -141,14 +149,14 @@ def test_tokens_a_second_and_the_share_of_sampling(bundle: Bundle) -> None:
     assert graph.compared.ratio == pytest.approx(0.8)
 
 
-def test_a_share_below_nothing_is_noise_and_is_said_so(bundle: Bundle) -> None:
-    for text in ("\n".join(summary_lines(bundle)), html(report(bundle)), markdown(report(bundle))):
+def test_a_share_below_nothing_is_noise_and_is_said_so(bundle: Bundle, page: str) -> None:
+    for text in ("\n".join(summary_lines(bundle)), page, markdown(report(bundle))):
         assert "less than the noise" in text
         assert "-12.5%" not in text
 
 
-def test_so_few_samples_have_no_p99_of_their_own(bundle: Bundle) -> None:
-    for text in (html(report(bundle)), markdown(report(bundle))):
+def test_so_few_samples_have_no_p99_of_their_own(bundle: Bundle, page: str) -> None:
+    for text in (page, markdown(report(bundle))):
         assert "slowest of 20: " in text
         assert "p99" not in text
 
@@ -193,12 +201,11 @@ def test_json_reads_back_as_the_same_report(bundle: Bundle) -> None:
 
 
 @pytest.mark.slow
-def test_html_shows_figures_pictures_and_the_self_check(bundle: Bundle) -> None:
-    text = html(report(bundle))
+def test_html_shows_figures_pictures_and_the_self_check(page: str) -> None:
+    text = page
     for shown in ("usual/V65536-n64", "62.5 [62.5, 62.5]", "10/10 stages in the graph", "40/40"):
         assert shown in text
-    assert text.count("<svg") == 3
-    assert "<script" not in text
+    assert text.count("<svg") == 4
 
 
 @pytest.mark.slow
@@ -213,7 +220,8 @@ def test_html_escapes_what_others_choose(tmp_path: Path) -> None:
     records = [hostile, hostile.model_copy(update={"id": f"{HOSTILE}2", "n_vocab": 7})]
     named = wide().model_copy(update={"model": HOSTILE, "chain": HOSTILE})
     made = report(read_back(tmp_path / "b", run_info(HOSTILE), [], [*records, named]))
-    assert "<script" not in html(made)
+    assert html(made).count("<script") == 1  # ours
+    assert html(made).count("&lt;script") > 5
     assert "<script" not in markdown(made)
 
 
@@ -232,7 +240,62 @@ def test_terminal_says_verdicts_rates_and_alarms(bundle: Bundle) -> None:
 
 
 @pytest.mark.slow
-def test_html_does_not_overflow_and_its_console_is_silent(bundle: Bundle, see: See) -> None:
+def test_html_does_not_overflow_and_its_console_is_silent(page: str, see: See) -> None:
     widths = (390, 1280)
-    seen = see(html(report(bundle)), *widths)
+    seen = see(page, *widths)
     assert seen == [Seen(width, "Throughput report", []) for width in widths]
+
+
+_SORT_AND_FILTER = """(page) => {
+  const table = page.querySelector('table.sortable');
+  const first = () => [...table.tBodies[0].rows].filter((row) => !row.hidden)
+    .map((row) => row.cells[0].textContent);
+  const said = [first()];
+  const median = table.tHead.rows[0].cells[1];
+  median.querySelector('button').click();
+  said.push(median.ariaSort, first());
+  median.querySelector('button').click();
+  said.push(median.ariaSort, first());
+  const field = page.querySelector('.filter input');
+  field.value = 'v65536 slower';
+  field.dispatchEvent(new Event('input'));
+  said.push(first(), page.querySelector('.filter [role=status]').textContent);
+  return JSON.stringify(said);
+}"""
+
+
+@pytest.mark.slow
+def test_tables_sort_and_filter_under_the_policy_of_the_page(page: str, see: See) -> None:
+    (seen,) = see(page, 1280, act=_SORT_AND_FILTER)
+    small, middle, large = (f"usual/V{n}-n64" for n in (4096, 65536, 262144))
+    assert json.loads(seen.answer) == [
+        [middle, small, large],
+        *("ascending", [small, middle, large]),
+        *("descending", [large, middle, small]),
+        *([middle], "1 of 3 rows"),
+    ]
+    assert seen.console == []
+
+
+@pytest.mark.slow
+def test_another_script_does_not_run(page: str, see: See) -> None:
+    planted = page.replace("<main", "<script>document.title = 'ran'</script><main")
+    (seen,) = see(planted, 1280)
+    assert seen.title == "Throughput report"
+    assert "script-src" in "".join(seen.console)
+
+
+def test_the_floor_and_the_first_are_folded_and_what_is_compared_is_not(page: str) -> None:
+    text = page
+    assert "<details open><summary><strong>tsampler</strong>: 3 slower" in text
+    assert "<details><summary><strong>null</strong>: 3 timings, floor" in text
+    assert "<details><summary><strong>llama.cpp</strong>: 3 timings, the first" in text
+    assert text.count('class="bad" data-label="Verdict">slower') == 3
+
+
+def test_the_forest_plot_has_a_line_for_every_comparison(bundle: Bundle) -> None:
+    section = report(bundle).sections[0]
+    assert [line.kind for line in compared(section)] == ["slower"] * 3
+    picture = ratios(section, "s")
+    assert picture.count(">usual/V") == 3
+    assert ">usual/V4096-n64<" in picture

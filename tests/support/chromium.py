@@ -25,11 +25,14 @@ FLAGS = [
 # A window is never narrower than 500 px, a frame is. srcdoc gives it the origin of its parent.
 _FRAME = '<iframe srcdoc="{page}" style="border:0;width:{width}px;height:900px"></iframe>'
 _MEASURED = """<script>
+const act = %s;
 addEventListener('load', () => {
   for (const frame of document.querySelectorAll('iframe')) {
     const width = frame.contentDocument.documentElement.scrollWidth;  // lays the page out
     const line = [width, Math.ceil(performance.now()), frame.contentDocument.title].join('/');
-    document.body.appendChild(document.createElement('p')).dataset.measured = line;
+    const p = document.body.appendChild(document.createElement('p'));
+    p.dataset.measured = line;
+    p.dataset.answer = act(frame.contentDocument);
   }
 });
 </script>"""
@@ -39,13 +42,15 @@ addEventListener('load', () => {
 class Seen:
     """scroll_width in CSS pixels; console: its lines, policy violations and script errors too.
 
-    opened_ms: from the start of the navigation until the page is loaded and laid out.
+    opened_ms: from the start of the navigation until the page is loaded and laid out. answer: what
+    was asked of it, in JavaScript.
     """
 
     scroll_width: int
     title: str
     console: list[str]
     opened_ms: int = field(default=0, compare=False)
+    answer: str = field(default="", compare=False)
 
 
 See = Callable[..., list[Seen]]  # a page and widths, as the fixture `see` looks at it: one of each
@@ -56,8 +61,11 @@ def chromium() -> str | None:
     return next(filter(None, programs), None)
 
 
-def look(program: str, page: str, widths: Sequence[int], folder: Path) -> list[Seen]:
-    """Load a page in a frame of each width. folder: a new one, for the profile.
+def look(
+    program: str, page: str, widths: Sequence[int], folder: Path, act: str = "(page) => ''"
+) -> list[Seen]:
+    """Load a page in a frame of each width. folder: a new one, for the profile. act: a function of
+    the loaded document, what it returns is the answer.
 
     Tries twice: on a busy machine a browser may not start in time. Raises RuntimeError when
     it did not measure the page; what it measured is never tried again.
@@ -65,7 +73,7 @@ def look(program: str, page: str, widths: Sequence[int], folder: Path) -> list[S
     folder.mkdir()
     path = folder / "frame.html"
     frames = [_FRAME.format(page=html.escape(page), width=width) for width in widths]
-    content = ['<!doctype html><meta charset="utf-8">', *frames, _MEASURED]
+    content = ['<!doctype html><meta charset="utf-8">', *frames, _MEASURED % act]
     path.write_text("\n".join(content), encoding="utf-8")
     said = ""
     for attempt in ("1", "2"):
@@ -76,9 +84,14 @@ def look(program: str, page: str, widths: Sequence[int], folder: Path) -> list[S
         except subprocess.TimeoutExpired:
             said = "no end within 60 s"
             continue
-        measured = re.findall(r'<p data-measured="(\d+)/(\d+)/([^"]*)"', done.stdout)
+        measured = re.findall(
+            r'<p data-measured="(\d+)/(\d+)/([^"]*)" data-answer="([^"]*)"', done.stdout
+        )
         if measured:
             console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-            return [Seen(int(w), html.unescape(t), console, int(ms)) for w, ms, t in measured]
+            return [
+                Seen(int(w), html.unescape(t), console, int(ms), html.unescape(answer))
+                for w, ms, t, answer in measured
+            ]
         said = f"exit status {done.returncode}: {done.stderr[-500:]}"
     raise RuntimeError(f"{program} did not measure the page: {said}")

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
 from sampler_parity.harness.bundle.records.calibration import Curve
 from sampler_parity.harness.foreign.printable import one_line
-from sampler_parity.reports.render.chart import COLOURS, INK, picture, plain
+from sampler_parity.reports.render.chart import COLOURS, INK, WIDTH, legend, picture, plain
 
 PANELS = 8  # of a picture; a calibration has 5
 
@@ -17,7 +17,7 @@ def power(curves: dict[str, list[Curve]], salt: str) -> str:
     if not curves:
         return ""
     shown = dict(list(curves.items())[:PANELS])
-    return picture(lambda figure: _draw(figure, shown), (6.4, 2.1 * len(shown)), salt)
+    return picture(lambda figure: _draw(figure, shown), (WIDTH, 1.8 * len(shown) + 0.6), salt)
 
 
 def _draw(figure: "Figure", curves: dict[str, list[Curve]]) -> None:
@@ -34,8 +34,6 @@ def _draw(figure: "Figure", curves: dict[str, list[Curve]]) -> None:
         axes.set_xscale("log")
         axes.set_ylim(-0.05, 1.05)
         axes.set_ylabel("caught", color=INK)
-        axes.legend(
-            frameon=False, labelcolor=INK, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5)
-        )
         plain(axes)
     axes.set_xlabel("draws", color=INK)
+    legend(figure)

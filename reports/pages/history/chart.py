@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 from sampler_parity.harness.foreign.printable import one_line
-from sampler_parity.reports.render.chart import COLOURS, INK, MARKS, picture, plain
+from sampler_parity.reports.render.chart import COLOURS, INK, MARKS, WIDTH, legend, picture, plain
 
 
 class Line(NamedTuple):
@@ -20,7 +20,7 @@ def trend(labels: list[str], lines: list[Line], what: str, salt: str) -> str:
     """An <svg> element, or "" without a line. salt keeps its ids apart from others'."""
     if not lines:
         return ""
-    inches = (6.4, 2.4 + 0.2 * len(lines))
+    inches = (WIDTH, 2.4 + 0.2 * len(lines))
     return picture(lambda figure: _draw(figure, labels, lines, what), inches, salt)
 
 
@@ -39,5 +39,5 @@ def _draw(figure: "Figure", labels: list[str], lines: list[Line], what: str) -> 
     step = max(1, len(labels) // 8)
     axes.set_xticks(range(0, len(labels), step), labels[::step], rotation=30, ha="right")
     axes.set_ylabel(what, color=INK)
-    figure.legend(frameon=False, labelcolor=INK, fontsize=8, loc="outside lower left")
+    legend(figure)
     plain(axes)

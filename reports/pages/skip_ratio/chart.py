@@ -8,7 +8,7 @@ if TYPE_CHECKING:
 
 from sampler_parity.harness.foreign.printable import one_line
 from sampler_parity.reports.pages.skip_ratio.model import Row
-from sampler_parity.reports.render.chart import COLOURS, INK, MARKS, picture, plain
+from sampler_parity.reports.render.chart import COLOURS, INK, MARKS, WIDTH, legend, picture, plain
 
 LINES = 6  # of the picture over decode times
 
@@ -19,7 +19,7 @@ def by_leaves(rows: list[Row]) -> str:
     shown = [row for row in rows if row.leaves.startswith("enum:") and not row.delay_ms]
     if not shown:
         return ""
-    return picture(lambda figure: _over_leaves(figure, shown), (6.4, 5.0), "leaves")
+    return picture(lambda figure: _over_leaves(figure, shown), (WIDTH, 5.0), "leaves")
 
 
 def by_decode(rows: list[Row]) -> str:
@@ -28,7 +28,7 @@ def by_decode(rows: list[Row]) -> str:
     shown = [r for r in texts or rows if r.measured and r.measured.modelled.by_decode_ms]
     if not shown:
         return ""
-    return picture(lambda figure: _over_decode(figure, shown), (6.4, 3.4), "decode")
+    return picture(lambda figure: _over_decode(figure, shown), (WIDTH, 3.8), "decode")
 
 
 def _over_leaves(figure: "Figure", rows: list[Row]) -> None:
@@ -54,9 +54,9 @@ def _over_leaves(figure: "Figure", rows: list[Row]) -> None:
         speed.errorbar(leaves, value, yerr=bars, capsize=2, **style)
     _axes(left, "share of V that is left")
     _axes(speed, "tokens/s over grammar first")
-    left.legend(frameon=False, labelcolor=INK, fontsize=8)
     speed.axhline(1, color=INK, linewidth=0.8, linestyle=":")
     speed.set_xlabel("leaves", color=INK)
+    legend(figure)
 
 
 def _over_decode(figure: "Figure", rows: list[Row]) -> None:
@@ -82,7 +82,7 @@ def _over_decode(figure: "Figure", rows: list[Row]) -> None:
     axes.set_xlabel("ms of a forward pass", color=INK)
     axes.axhline(1, color=INK, linewidth=0.8, linestyle=":")
     if axes.get_legend_handles_labels()[1]:
-        axes.legend(frameon=False, labelcolor=INK, fontsize=8)
+        legend(figure)
 
 
 def _vocab(row: Row) -> int:

@@ -10,25 +10,26 @@ if TYPE_CHECKING:
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
 from sampler_parity.harness.foreign.printable import one_line
 from sampler_parity.reports.pages.throughput.model import TimedRow, WidthRow
-from sampler_parity.reports.render.chart import INK, picture, plain
-
-_COLOURS = ("#4488cc", "#cc6677", "#44aa77", "#bb8833", "#9966cc", "#777777", "#55bbcc", "#aa4499")
+from sampler_parity.reports.render.chart import COLOURS, INK, MARKS, WIDTH, legend, picture, plain
 
 Line = tuple[str, list[tuple[float, float]]]
 
 
 def by_vocabulary(rows: list[TimedRow], salt: str) -> str:
-    """Median time of each chain over V, a panel a backend; the dearest eight chains of each."""
+    """Median time over V of the dearest eight chains, a panel a backend."""
     panels: dict[str, dict[str, list[tuple[float, float]]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
         group = row.id.removeprefix("timing/").split("/")[0]
         if not row.masked and row.last_n in (0, 64):
             panels[row.backend][group].append((row.n_vocab, row.median_ns / 1e3))
+    dearest: dict[str, float] = {}
+    for lines in panels.values():
+        for group, points in lines.items():
+            if len(points) > 1:
+                dearest[group] = max(dearest.get(group, 0.0), max(points)[1])
+    chosen = sorted(dearest, key=lambda group: -dearest[group])[: len(COLOURS)]
     shown = {
-        name: sorted(
-            ((group, sorted(points)) for group, points in lines.items() if len(points) > 1),
-            key=lambda line: -line[1][-1][1],
-        )[: len(_COLOURS)]
+        name: [(group, sorted(lines[group])) for group in chosen if len(lines[group]) > 1]
         for name, lines in panels.items()
         if name != "null"
     }
@@ -44,7 +45,7 @@ def by_sequences(rows: list[WidthRow], salt: str) -> str:
         where = f"{row.chain}, {row.backend}"
         panels[row.model][where].append((row.sequences, row.generation.value))
     shown = {
-        model: [(name, sorted(points)) for name, points in lines.items()][: len(_COLOURS)]
+        model: [(name, sorted(points)) for name, points in lines.items()][: len(COLOURS)]
         for model, lines in panels.items()
     }
     return _panels(shown, salt, "sequences at once", "tokens/s")
@@ -72,18 +73,23 @@ def _panels(panels: dict[str, list[Line]], salt: str, x: str, y: str, share: boo
     """An <svg> element, or "" where there is nothing. salt keeps its ids apart from others'."""
     if not panels:
         return ""
-    inches = (6.8, 2.6 * len(panels))
+    inches = (WIDTH, 2.2 * len(panels) + 0.6)
     return picture(lambda figure: _draw(figure, panels, x, y, share), inches, salt)
 
 
 def _draw(figure: "Figure", panels: dict[str, list[Line]], x: str, y: str, share: bool) -> None:
+    # one thing has one colour in all panels
+    labels = list(dict.fromkeys(label for lines in panels.values() for label, _ in lines))
     for axes, (title, lines) in zip(
         figure.subplots(len(panels), squeeze=False)[:, 0], panels.items(), strict=True
     ):
-        for i, (label, points) in enumerate(lines):
+        for label, points in lines:
+            i = labels.index(label)
             at, values = zip(*points, strict=True)
             shown = one_line(label, 40).removeprefix("_")
-            axes.plot(at, values, "o-", color=_COLOURS[i], markersize=3, label=shown)
+            axes.plot(
+                at, values, f"{MARKS[i % 8]}-", color=COLOURS[i % 8], markersize=3, label=shown
+            )
         axes.set_title(one_line(title, 60), color=INK, loc="left", fontsize=9)
         axes.set_xscale("log")
         if share:
@@ -92,9 +98,5 @@ def _draw(figure: "Figure", panels: dict[str, list[Line]], x: str, y: str, share
             axes.set_yscale("log")
         axes.set_ylabel(y, color=INK)
         axes.set_xlabel(x, color=INK)
-        axes.xaxis.set_major_formatter(lambda value, _: f"{value:,g}")
-        axes.xaxis.set_minor_formatter(lambda value, _: "")
-        axes.legend(
-            frameon=False, labelcolor=INK, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5)
-        )
         plain(axes)
+    legend(figure)

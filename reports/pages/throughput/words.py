@@ -1,7 +1,14 @@
 """What the throughput page measured, in words."""
 
 from sampler_parity.reports.pages.throughput.build import FLOOR
-from sampler_parity.reports.pages.throughput.model import Compared, Rate, Remark, SlopeRow, TimedRow
+from sampler_parity.reports.pages.throughput.model import (
+    Compared,
+    Rate,
+    Remark,
+    SlopeRow,
+    TimedRow,
+    WidthRow,
+)
 from sampler_parity.reports.render.words import duration
 
 
@@ -9,6 +16,11 @@ def verdict(row: TimedRow) -> str:
     if row.compared:
         return row.compared.verdict
     return "floor" if row.backend == FLOOR else "the first"
+
+
+def verdict_class(row: TimedRow | WidthRow) -> str:
+    said = row.compared.verdict if row.compared else ""
+    return {"slower": "bad", "faster": "good", "same-within": "good"}.get(said, "quiet")
 
 
 def more(remark: Remark) -> str:

@@ -1,0 +1,42 @@
+"""The verdicts of a bundle's timings as a forest plot: ratio, interval and threshold of each."""
+
+import math
+
+from sampler_parity.harness.timing.verdict import TimingVerdict
+from sampler_parity.reports.pages.throughput.model import ThroughputSection
+from sampler_parity.reports.render.chart import BAD, COLOURS, DOT, GOOD
+from sampler_parity.reports.render.forest import Line, forest
+
+ROWS = 24  # of a picture: the largest ratios, either way; the tables have all
+_COLOUR: dict[TimingVerdict, str] = {
+    "slower": BAD,
+    "faster": GOOD,
+    "same-within": DOT,
+    "inconclusive": COLOURS[5],
+}
+
+
+def compared(section: ThroughputSection) -> list[Line]:
+    """What has a ratio and its interval: what is decided first, and of that the largest ratio."""
+    several = len({row.backend for row in section.timings if row.compared}) > 1
+    lines = [
+        Line(
+            f"{row.id.removeprefix('timing/')}{f' {row.backend}' if several else ''}",
+            c.low,
+            c.ratio,
+            c.high,
+            _COLOUR[c.verdict],
+            c.verdict,
+        )
+        for row in section.timings
+        if (c := row.compared) and c.ratio and c.low is not None and c.high is not None
+    ]
+    decided = ("slower", "faster")
+    return sorted(lines, key=lambda x: (x.kind not in decided, -abs(math.log(x.value or 1))))
+
+
+def ratios(section: ThroughputSection, salt: str) -> str:
+    """An <svg> element, or "" where nothing is compared."""
+    shown = sorted(compared(section)[:ROWS], key=lambda line: -(line.value or 1))
+    within = (1 / (1 + section.effect), 1 + section.effect)
+    return forest(shown, "time / time of the first backend", salt, within)
