@@ -64,7 +64,8 @@ class Row:
     random chains are made; None: in no random chain. edges_with_vocab: more, with a vocabulary.
     ranges: what the fuzzer draws; None: it does not. kind: `filter` removes or masks candidates,
     `select` always selects one. threshold: the parameter that a filter's cut is at; boundary:
-    whether what lies within rounding of it has a verdict of its own. vocab: it needs a vocabulary.
+    whether what lies within rounding of it has a verdict of its own. sorts: which of equal
+    candidates comes first, and stays at a cut, is its sort's choice. vocab: it needs a vocabulary.
     sizes: everything that it counts, each with the power of two that it reaches in use: candidates
     (their number and their ids), a parameter that is a count or a list, and what its state holds:
     occurrences of a token, tokens accepted, draws (harness/suite/blocks/ladder.py).
@@ -78,6 +79,7 @@ class Row:
     kind: Literal["filter", "select", ""] = ""
     threshold: str = ""
     boundary: bool = False
+    sorts: bool = False
     vocab: bool = False
     sizes: Mapping[str, Size] = field(default_factory=dict)
 
@@ -112,6 +114,7 @@ ROWS: dict[str, Row] = {
         edges={"k": [-1, 0, 1, 2, 5, 40, 100, 127, 128, 129, "V-1", "V", "V+1"]},
         ranges={"k": Integers(-1, 200)},
         kind="filter",
+        sorts=True,
         sizes=_CANDIDATES | {"k": Size(16)},
     ),
     "top_p": Row(
@@ -122,6 +125,7 @@ ROWS: dict[str, Row] = {
         kind="filter",
         threshold="p",
         boundary=True,
+        sorts=True,
         sizes=_CANDIDATES | {"min_keep": Size(12, {"p": 0.0})},
     ),
     "min_p": Row(
@@ -132,6 +136,7 @@ ROWS: dict[str, Row] = {
         kind="filter",
         threshold="p",
         boundary=True,
+        sorts=True,
         sizes=_CANDIDATES | {"min_keep": Size(12, {"p": 1.0})},
     ),
     "typical_p": Row(
@@ -142,6 +147,7 @@ ROWS: dict[str, Row] = {
         kind="filter",
         threshold="p",
         boundary=True,
+        sorts=True,
         sizes=_CANDIDATES | {"min_keep": Size(12, {"p": 0.0})},
     ),
     "temp": Row(
@@ -174,6 +180,7 @@ ROWS: dict[str, Row] = {
         ranges={"p": _UNIT, "t": Floats(0, 0.625), "min_keep": _ANY_MIN_KEEP, "seed": _ANY_SEED},
         kind="filter",
         threshold="t",
+        sorts=True,
         sizes=_CANDIDATES | _DRAWS | {"min_keep": Size(12, {"p": 1.0})},
     ),
     "top_n_sigma": Row(
@@ -201,6 +208,7 @@ ROWS: dict[str, Row] = {
             "m": Integers(-1, 120),
         },
         kind="select",
+        sorts=True,
         sizes=_CANDIDATES | _DRAWS | {"m": Size(12)},
     ),
     "mirostat_v2": Row(
@@ -209,6 +217,7 @@ ROWS: dict[str, Row] = {
         edges={"seed": _SEEDS, "tau": [0.0, 0.5, 3.0, 5.0], "eta": [0.0, 0.1, 1.0]},
         ranges={"seed": _ANY_SEED, "tau": Floats(0, 12), "eta": Floats(0, 1)},
         kind="select",
+        sorts=True,
         sizes=_CANDIDATES | _DRAWS,
     ),
     "penalties": Row(
@@ -297,12 +306,13 @@ ROWS: dict[str, Row] = {
         vocab=True,
         sizes={"candidates": Size(12, {"grammar_str": "root ::= [a-z ]+"})},
     ),
-    "softmax": Row(Softmax, {}, sizes=_CANDIDATES),
+    "softmax": Row(Softmax, {}, sorts=True, sizes=_CANDIDATES),
     "tail_free": Row(
         TailFree,
         {"z": 0.9},
         threshold="z",
         boundary=True,
+        sorts=True,
         sizes=_CANDIDATES | {"min_keep": Size(12, {"z": 0.0})},
     ),
 }

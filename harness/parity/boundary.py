@@ -25,14 +25,48 @@ _ULPS = 4 * 2.0**-23  # as `close` allows it
 _THRESHOLD = {name: row.threshold for name, row in ROWS.items() if row.boundary}
 
 
-def within_rounding(
+# Below, float32 tells no two masses apart: its unit of 1 is 6e-8.
+_LEAST = 1e-9
+_HALVINGS = 8  # of four decades: the margin to 4%
+
+
+def margin_within_rounding(
+    want: Candidates, got: Candidates, before: Candidates, sampler: Sampler
+) -> float | None:
+    """How far the decisive number lies from the cut, where what the backend left (got) differs from
+    want by rounding alone; else None.
+
+    It is the smallest share by which the threshold must move, in float64, for both results to be
+    right; of a draw, how far the uniform number lies outside the piece of either token. before and
+    sampler are what the stage was given: the candidates, and the sampler in its state then (a copy;
+    it is applied here).
+    """
+    if not _within_rounding(want, got, before, sampler):
+        return None
+    if sampler.name not in _THRESHOLD:
+        u, edges = _drawn_with(want, sampler)
+        return max(_outside(u, edges, result.selected) for result in (want, got))
+    low, high = _LEAST, WIDTH
+    if _both_right(want, got, before, sampler, low):
+        return 0.0
+    for _ in range(_HALVINGS):
+        middle = (low * high) ** 0.5
+        right = _both_right(want, got, before, sampler, middle)
+        low, high = (low, middle) if right else (middle, high)
+    return high
+
+
+def _both_right(
+    want: Candidates, got: Candidates, before: Candidates, sampler: Sampler, width: float
+) -> bool:
+    around = apply_around(before, sampler, _THRESHOLD[sampler.name], width)
+    fewest, most = (set(result.ids.tolist()) for result in sorted(around, key=len))
+    return all(fewest <= set(result.ids.tolist()) <= most for result in (want, got))
+
+
+def _within_rounding(
     want: Candidates, got: Candidates, before: Candidates, sampler: Sampler
 ) -> bool:
-    """Whether what the backend left (got) differs from want by rounding alone.
-
-    before and sampler are what the stage was given: the candidates, and the sampler in its state
-    then (a copy; it is applied here).
-    """
     if sampler.name in _THRESHOLD:
         around = apply_around(before, sampler, _THRESHOLD[sampler.name], WIDTH)
         fewest, most = sorted(around, key=len)
@@ -128,10 +162,19 @@ def _places(ids: NDArray[np.int32], cand: Candidates) -> NDArray[np.int64]:
     return np.asarray(order[np.searchsorted(cand.ids, ids, sorter=order)])
 
 
-def _drawn(got: Candidates, want: Candidates, sampler: Dist | DistB9842) -> bool:
+def _drawn(got: Candidates, want: Candidates, sampler: Sampler) -> bool:
     """Whether the uniform number lies within WIDTH of the token's piece of the unit interval."""
-    u = sampler.rng.uniform_double()
-    edges = np.cumsum(want.p.astype(np.float64))
-    at = got.selected
+    u, edges = _drawn_with(want, sampler)
+    return _outside(u, edges, got.selected) <= WIDTH and bool(want.p[got.selected] > 0)
+
+
+def _drawn_with(want: Candidates, sampler: Sampler) -> tuple[float, NDArray[np.float64]]:
+    """The uniform number, and where the piece of each token ends."""
+    assert isinstance(sampler, Dist | DistB9842)
+    return sampler.clone().rng.uniform_double(), np.cumsum(want.p.astype(np.float64))
+
+
+def _outside(u: float, edges: NDArray[np.float64], at: int) -> float:
+    """How far the number lies outside the piece of the token at this place; 0 within it."""
     low = edges[at - 1] if at > 0 else 0.0
-    return bool(low - WIDTH <= u <= edges[at] + WIDTH) and want.p[at] > 0
+    return float(max(0.0, low - u, u - edges[at]))

@@ -5,12 +5,14 @@ NaN, since its sign and payload depend on how an operation was compiled and mean
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.parity.boundary import within_rounding
+from sampler_parity.harness.parity.boundary import margin_within_rounding
+from sampler_parity.harness.parity.ties import tied
 from sampler_parity.harness.protocol.ask import Got
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference import Candidates
@@ -32,11 +34,13 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Difference:
-    """The verdict of one stage and, unless identical, what differs first."""
+    """The verdict of one stage and, unless identical, what differs first. ties: equal ones are
+    decided otherwise, whatever else differs."""
 
     verdict: Verdict
     what: str = ""
     values: dict[str, Any] = field(default_factory=dict)
+    ties: bool = False
 
 
 def same_bits(a: NDArray[Any], b: NDArray[Any]) -> bool:
@@ -47,6 +51,11 @@ def same_bits(a: NDArray[Any], b: NDArray[Any]) -> bool:
         return True
     x, y = a.view(np.uint32), b.view(np.uint32)
     return bool(((x == y) | (np.isnan(a) & np.isnan(b))).all())
+
+
+def _equal(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    """As a comparison sees them, which tells no 0.0 from -0.0; NaNs count as equal."""
+    return np.array_equal(a, b, equal_nan=True)
 
 
 def identical(want: Candidates, got: Got | Candidates) -> bool:
@@ -74,15 +83,21 @@ def classify(
     what, values = _first_difference(want, got)
     if _reordered(want, got):
         return Difference("reordered", what, values)
+    if tied(want, got, before, sampler, same_bits, _equal):
+        return Difference("tied", what, values, ties=True)
     if _close(want, got, tolerance):
         return Difference("close", what, values)
+    near = partial(_near, tolerance=tolerance)
+    if tied(want, got, before, sampler, near, near):
+        return Difference("close", what, values, ties=True)
     if isinstance(sampler, Grammar) and identical(_strictly(before, sampler), got):
         return Difference("explained", what, values)
     flag = want.sorted if got.sorted is None else got.sorted
-    if got.selected < len(got.ids) and within_rounding(
-        want, Candidates(got.ids, got.logits, got.p, flag, got.selected), before, sampler
-    ):
-        return Difference("boundary", what, values)
+    if got.selected < len(got.ids):
+        left = Candidates(got.ids, got.logits, got.p, flag, got.selected)
+        margin = margin_within_rounding(want, left, before, sampler)
+        if margin is not None:
+            return Difference("boundary", what, values | {"margin": margin})
     return Difference("diverged", what, values)
 
 
@@ -128,13 +143,15 @@ def _first_difference(want: Candidates, got: Got) -> tuple[str, dict[str, Any]]:
 
 
 def _reordered(want: Candidates, got: Got) -> bool:
-    """The same sequence of logits and p and the same selected position; equal ones swapped."""
-    if not (same_bits(want.logits, got.logits) and same_bits(want.p, got.p)):
+    """The same sequence of logits and p and the same selected position; equal ones swapped, of
+    which 0.0 and -0.0 are two, each id with its own."""
+    if not (_equal(want.logits, got.logits) and same_bits(want.p, got.p)):
         return False
     a, b = np.argsort(want.ids, kind="stable"), np.argsort(got.ids, kind="stable")
     return (
         np.array_equal(want.ids[a], got.ids[b])
         and same_bits(want.logits[a], got.logits[b])
+        and same_bits(want.p[a], got.p[b])
         and got.sorted in (None, want.sorted)
         and want.selected == got.selected
     )

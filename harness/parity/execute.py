@@ -6,6 +6,7 @@ before still count; the backend is not asked for the rest, where anything could 
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from sampler_parity.harness.parity.claims import parted, with_skipped
 from sampler_parity.harness.parity.classify import Difference, classify, identical
 from sampler_parity.harness.parity.devices import merged, on_rows, rows_of
 from sampler_parity.harness.parity.draws import draws_on
+from sampler_parity.harness.parity.followed import Followed, follow
 from sampler_parity.harness.parity.generate import execute_generate
 from sampler_parity.harness.parity.prefixes import by_prefixes
 from sampler_parity.harness.parity.relations import check_relation
@@ -40,14 +42,18 @@ def execute(
     backends: Sequence[Backend],
     artifacts: Path | None = None,
     releases: Releases | None = None,
+    require_all: bool = False,
 ) -> CaseResult:
     """Run a case everywhere. Never raises for what a backend does; that is a verdict.
 
     artifacts: a folder for the arrays of the first stage that differs. releases: by backend, the
-    release that it is judged by; v0.5.0, as the case requires, for those that are not named. Not
-    for logits alone, which have no verdict: `measure` of harness/parity/devices.py.
+    release that it is judged by; v0.5.0, as the case requires, for those that are not named.
+    require_all: nothing is skipped. Not for logits alone, which have no verdict: `measure` of
+    harness/parity/devices.py.
     """
     releases = releases or {}
+    if require_all:
+        return JUDGES[case.kind](case, backends, artifacts, releases)
     asked, unasked = parted(case, backends, releases)
     judged = JUDGES[case.kind](case, asked, artifacts, releases) if asked or not backends else None
     if judged is not None and not unasked:
@@ -144,11 +150,12 @@ def _run_on(
         instances=ready.instances,
         detail=ready.case.detail,
     )
-    result = _compare_run(ready, trace, ran, backend.name, artifacts)
+    followed = Followed()
+    result = _compare_run(ready, trace, ran, backend.name, artifacts, followed)
     if result.stage == "chain":
         return by_prefixes(ready, trace, backend, result)
-    if result.verdict == "identical" and ready.case.relation is not None:
-        return check_relation(ready, trace, ready.case.relation, backend, result)
+    if result.verdict in ("identical", "reordered", "tied") and ready.case.relation is not None:
+        return check_relation(ready, followed.trace or trace, ready.case.relation, backend, result)
     return result
 
 
@@ -158,7 +165,9 @@ def _compare_run(
     ran: Ran,
     backend: str,
     artifacts: Path | None,
+    followed: Followed,
 ) -> BackendResult:
+    """followed: filled where the backend decides between equal ones otherwise."""
     verdicts: list[Verdict] = ["identical"]
     first: dict[str, Any] = {}
     for i, (want_stages, token) in enumerate(zip(trace, ran.tokens, strict=True)):
@@ -169,6 +178,11 @@ def _compare_run(
                 continue
             before, sampler = state_before(ready, i, len(want_stages) - 1 if whole else j)
             difference = classify(want, got, before, sampler)
+            if not whole and (difference.ties or difference.verdict == "reordered"):
+                follow(ready, trace, ran, followed)
+                return _result_of(ready, ran, backend, artifacts, followed)
+            if difference.ties:  # the chain as one object, and not its stages
+                difference = replace(difference, verdict="diverged", ties=False)
             verdicts.append(difference.verdict)
             if not first:
                 at = len(want_stages) if whole else j
@@ -182,6 +196,21 @@ def _compare_run(
             difference = Difference("diverged", "token", values)
             return _result("diverged", ran, _place(i, "token", len(want_stages), difference))
     return _result(worst(verdicts), ran, first)
+
+
+def _result_of(
+    ready: Prepared, ran: Ran, backend: str, artifacts: Path | None, followed: Followed
+) -> BackendResult:
+    """The result of a run that was judged from what the backend kept."""
+    place, verdict = followed.first, followed.verdict
+    if artifacts is not None and place.want is not None and place.got is not None:
+        _save(artifacts, ready.case.id, backend, place.want, place.got)
+    first = _place(place.step, place.stage, place.index, place.difference)
+    if place.difference.verdict != followed.places[0].difference.verdict:
+        tie = followed.places[0]
+        where = f"at step {tie.step + 1}, {tie.stage}"
+        first["detail"] = f"judged from what it kept of equal ones {where}"
+    return _result(verdict, ran, first | {"ties": followed.ties and verdict != "tied"})
 
 
 def _save(folder: Path, case: str, backend: str, want: Candidates, got: Got) -> None:

@@ -98,7 +98,7 @@ def groups(info: RunInfo, cases: Iterable[CaseResult]) -> list[Group]:
     members: dict[tuple[str, Verdict, str, Kind], list[CaseResult]] = {}
     for case in cases:
         for backend, result in case.backends.items():
-            if result.verdict not in case.passing(backend):
+            if not result.among(case.passing(backend)):
                 kind = LACKS if result.verdict in FOLDED else kind_of(result)
                 of = (backend, result.verdict, stage_of(result), kind)
                 members.setdefault(of, []).append(case)

@@ -21,7 +21,7 @@ def repeated(ask: Callable[[], CaseResult], times: int, first: CaseResult) -> Ca
     for name, result in first.backends.items():
         verdicts = Counter(again.backends[name].verdict for again in results)
         worst = next((r.backends[name] for r in results if not r.met(name)), result)
-        backends[name] = _together(worst, verdicts, first.required[name])
+        backends[name] = _together(worst, verdicts, first.passing(name))
     return first.model_copy(update={"backends": backends})
 
 
@@ -61,7 +61,7 @@ def said(results: list[CaseResult]) -> list[str]:
         for result in results:
             if name in result.backends:
                 for verdict, n in result.backends[name].asked.items():
-                    asked[verdict in result.required[name]] += n
+                    asked[verdict in result.passing(name)] += n
         if asked:
             rate = _rate(asked[False], asked.total())
             times = f"{asked.total():,} requests, {asked[False]:,} not as required"

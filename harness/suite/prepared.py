@@ -74,7 +74,7 @@ def reference_trace(ready: Prepared) -> tuple[Trace, str]:
 
 
 def reference_step(ready: Prepared, instances: list[Chain], step: p.Step) -> list[Candidates]:
-    chain, cand = _begin(ready, instances, step)
+    chain, cand = begin(ready, instances, step)
     if ready.case.detail == "token":
         chain.apply(cand)
         stages = [cand]
@@ -86,7 +86,7 @@ def reference_step(ready: Prepared, instances: list[Chain], step: p.Step) -> lis
     return stages
 
 
-def _begin(ready: Prepared, instances: list[Chain], step: p.Step) -> tuple[Chain, Candidates]:
+def begin(ready: Prepared, instances: list[Chain], step: p.Step) -> tuple[Chain, Candidates]:
     """Do what comes before the step; the chain that takes it and its fresh candidates."""
     for operation, index in step.before:
         if operation == "reset":
@@ -101,7 +101,7 @@ def state_before(ready: Prepared, at_step: int, at_stage: int) -> tuple[Candidat
     instances = [ready.build() for _ in range(ready.instances)]
     for step in ready.steps[:at_step]:
         reference_step(ready, instances, step)
-    chain, cand = _begin(ready, instances, ready.steps[at_step])
+    chain, cand = begin(ready, instances, ready.steps[at_step])
     for sampler in chain.samplers[:at_stage]:
         sampler.apply(cand)
     return cand, chain.samplers[at_stage]

@@ -39,10 +39,7 @@ class TypicalP:
         if self.p >= 1:
             return
         cand.softmax(sort=True)
-        log_p = floats.log(cand.p)
-        entropy = floats.total(-cand.p * log_p)
-        distance = abs(-log_p - entropy)
-        order = sorting.std_sort(-distance)
+        order = sorting.std_sort(-distances(cand.p))
         mass = floats.running_sum(cand.p[order])
         enough = mass > self.p
         enough[: max(0, self.min_keep - 1)] = False
@@ -57,3 +54,11 @@ class TypicalP:
 
     def clone(self) -> "TypicalP":
         return TypicalP(self.p, self.min_keep)
+
+
+@np.errstate(all="ignore")
+def distances(p: floats.FloatArray) -> floats.FloatArray:
+    """How far the surprise of each of these candidates, likeliest first, lies from the entropy."""
+    log_p = floats.log(p)
+    entropy = floats.total(-p * log_p)
+    return abs(-log_p - entropy)

@@ -215,7 +215,7 @@ def test_row_that_the_backend_leaves_out_is_seen(tiny: Path, inside: Any) -> Non
     assert outcome.detail == "the logits of step 0 are missing or have a NaN"
 
 
-def test_backend_that_decodes_nothing_is_unsupported(tiny: Path) -> None:
+def test_a_generation_is_skipped_on_a_backend_that_decodes_nothing(tiny: Path) -> None:
     from sampler_parity.harness.backends.reference import Worker as Reference
 
     backend = Inside(Reference())
@@ -223,9 +223,9 @@ def test_backend_that_decodes_nothing_is_unsupported(tiny: Path) -> None:
         outcome = execute(case_of(tiny, [{"greedy": {}}]), [backend])
     finally:
         backend.close()
-    assert outcome.backends["llama.cpp"].verdict == "unsupported"
+    assert outcome.backends["llama.cpp"].verdict == "skipped"
     assert outcome.backends["llama.cpp"].detail == "decodes no model"
-    assert (outcome.steps, outcome.ok) == (0, False)
+    assert (outcome.steps, outcome.judged) == (0, False)
 
 
 def test_build_of_another_release_does_not_claim_to_generate(
@@ -234,7 +234,7 @@ def test_build_of_another_release_does_not_claim_to_generate(
     assert "generate" in worker.hello().capabilities
     monkeypatch.setattr(worker.library, "release", "b4753")
     assert "generate" not in worker.hello().capabilities
-    assert result_of(case_of(tiny, [{"greedy": {}}]), inside()).verdict == "unsupported"
+    assert result_of(case_of(tiny, [{"greedy": {}}]), inside()).verdict == "skipped"
 
 
 def test_model_without_weights_of_the_right_size_is_rejected(

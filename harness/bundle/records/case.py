@@ -1,5 +1,6 @@
 """A parity case on every backend: one line of JSON."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, model_validator
@@ -37,7 +38,8 @@ class BackendResult(_Record):
     needs to be identical to it (harness/parity/releases/drift.py); None where it was not, or is not
     identical. text_sha256: of the tokens of a generation, as int32. parted: where it leaves that of
     the first backend; None where it does not. asked: where it was asked more than once, how often
-    the answer had which verdict.
+    the answer had which verdict. ties: beside what the verdict says, it decides between equal ones
+    otherwise.
     """
 
     verdict: Verdict
@@ -53,6 +55,11 @@ class BackendResult(_Record):
     text_sha256: str = ""
     parted: Parted | None = None
     asked: dict[Verdict, int] = {}
+    ties: bool = False
+
+    def among(self, verdicts: Sequence[Verdict]) -> bool:
+        """Whether it passes where these do; with ties beside what its verdict says, both must."""
+        return self.verdict in verdicts and (not self.ties or "tied" in verdicts)
 
 
 class CaseResult(_Record):
@@ -88,7 +95,7 @@ class CaseResult(_Record):
     def met(self, backend: str) -> bool:
         """Whether this backend met what the case requires. A case without a step is not met."""
         return (
-            self.backends[backend].verdict in self.passing(backend)
+            self.backends[backend].among(self.passing(backend))
             and not self.unmet
             and not self.refusal
             and self.steps > 0
