@@ -144,6 +144,13 @@ def test_html_tells_of_cases_with_one_cause_on_one_card_and_lists_each(tmp_path:
         assert f"--case case-{i:03} -b native" in page.text
 
 
+def test_html_of_cases_that_were_skipped_says_how_many(tmp_path: Path) -> None:
+    cases = [case(name, {"native": got("skipped", detail="no dry")}) for name in ("a", "b")]
+    page = page_of(tmp_path, case("c", {"native": diverged()}), *cases)
+    assert "2 cases are skipped" in page.text
+    assert "All 0 cases" not in page.text
+
+
 def test_html_begins_with_the_worst_group_and_folds_all_but_a_few(tmp_path: Path) -> None:
     stages = [f"s{i}" for i in range(CARDS + 3)]
     cases = [

@@ -19,7 +19,7 @@ CARDS = 5  # groups shown in full: with more, what else is on the page lies scre
 
 
 class Found(NamedTuple):
-    """A group with its cases."""
+    """A group with its cases, which of those that were skipped are no differences."""
 
     group: Group
     rows: list[Difference]
@@ -49,7 +49,10 @@ def shown(section: Section) -> tuple[list[Found], list[Found]]:
     """The groups that are worst, in full, and the others, folded."""
     of_group = {(d.case, d.backend): d for d in section.differences}
     told, folded = (
-        [Found(g, [of_group[case, g.backend] for case in g.cases]) for g in groups]
+        [
+            Found(g, [of_group[at] for case in g.cases if (at := (case, g.backend)) in of_group])
+            for g in groups
+        ]
         for groups in (section.told, section.folded)
     )
     return told[:CARDS], told[CARDS:] + folded
