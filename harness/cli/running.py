@@ -7,17 +7,16 @@ from pathlib import Path
 import typer
 
 from sampler_parity.harness.bundle.bundle import Bundle, done_ids
-from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.summary import Summary, summarize
 from sampler_parity.harness.cli.progress import Progress
 from sampler_parity.harness.cli.saying import give_data, say
 from sampler_parity.harness.errors import InputError, Interrupted
 from sampler_parity.harness.foreign.printable import visible
+from sampler_parity.harness.parity.groups import groups
 from sampler_parity.harness.parity.repeat import said
 from sampler_parity.harness.run.pace import Pace
 from sampler_parity.harness.run.plan import Plan, left_out, lines
 from sampler_parity.harness.run.run import run
-from sampler_parity.harness.verdicts import ORDER
 
 
 def show_plan(plan: Plan, folder: Path, resume: bool) -> None:
@@ -84,15 +83,11 @@ def next_command(done: Bundle, met: bool) -> str:
     """What one may want to do with the bundle of a run: see why its worst case fails; else see it
     all, or after a whole run of the full profile have it judged."""
     folder = str(done.folder)
-    failed = [case for case in done.cases if not case.ok]
+    failed = [group for group in groups(done.info, done.cases) if group.verdict != "skipped"]
     if failed:
-        return shlex.join(["sampler-parity", "explain", folder, max(failed, key=_how_bad).id])
+        return shlex.join(["sampler-parity", "explain", folder, failed[0].example.case])
     whole = met and done.info.profile == "full" and not done.info.only
     return shlex.join(["sampler-parity", "gate" if whole else "report", folder])
-
-
-def _how_bad(case: CaseResult) -> int:
-    return max((ORDER.index(got.verdict) for got in case.backends.values()), default=0)
 
 
 def interrupted(pace: Pace | None, folder: Path, named: bool) -> Interrupted:

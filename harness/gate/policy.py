@@ -6,7 +6,6 @@ Rules of a kind are read from the top: the first one that fits a result judges i
 import hashlib
 from dataclasses import dataclass
 from datetime import date
-from fnmatch import fnmatchcase
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Literal
@@ -18,9 +17,10 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import read_file, toml_of
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.strict import STRICT, mistake
+from sampler_parity.harness.suite.ids import fits
 from sampler_parity.harness.verdicts import Verdict
 
-# Patterns are those of a shell: * is anything, ? one character.
+# Patterns are those of a shell: * is anything, ? one character. A name fits itself, too.
 Pattern = Annotated[str, Field(max_length=limits.ID)]
 
 
@@ -38,7 +38,7 @@ class Rule(_Strict):
         raise NotImplementedError
 
     def fits(self, *pairs: tuple[str, Pattern]) -> bool:
-        return all(fnmatchcase(value, pattern) for value, pattern in pairs)
+        return all(fits(value, pattern) for value, pattern in pairs)
 
 
 class ParityRule(Rule):
@@ -130,11 +130,7 @@ class Allowed(_Strict):
     expires: date
 
     def covers(self, case: str, backend: str, outcome: str) -> bool:
-        return (
-            outcome in self.outcomes
-            and fnmatchcase(case, self.case)
-            and fnmatchcase(backend, self.backend)
-        )
+        return outcome in self.outcomes and fits(case, self.case) and fits(backend, self.backend)
 
 
 class Policy(_Strict):

@@ -18,6 +18,7 @@ from sampler_parity.harness.gate.policy import Policy, SpeedRule
 from sampler_parity.harness.gate.records import Finding, RuleOutcome, State
 from sampler_parity.harness.gate.rules import Judged, by_first_rule, finding, ran
 from sampler_parity.harness.statistics.bootstrap import bootstrap_interval, ratio_of_medians
+from sampler_parity.harness.suite.ids import id_fits
 from sampler_parity.harness.timing.verdict import compare_rounds, noise_of, rounds_of
 
 _RESAMPLES = 2000  # twice that of reports: a gate may ask for 99%
@@ -59,7 +60,8 @@ def judge_speed(bundle: Bundle, baseline: Bundle | None, policy: Policy) -> list
         ((timing, backend) for timing in bundle.timings for backend in ran(bundle)),
         lambda rule, result: (
             result[1] not in (rule.baseline, rule.anchor)
-            and rule.fits((result[1], rule.backend), (result[0].id, rule.chain))
+            and rule.fits((result[1], rule.backend))
+            and id_fits(result[0].id, rule.chain)
         ),
         judge,
     )
@@ -151,8 +153,8 @@ def judge_skip_ratios(bundle: Bundle, policy: Policy) -> list[RuleOutcome]:
         "skip_ratio",
         policy.skip_ratio,
         bundle.skip_ratios,
-        lambda rule, result: rule.fits(
-            (result.backend, rule.backend), (result.workload, rule.workload)
+        lambda rule, result: (
+            rule.fits((result.backend, rule.backend)) and id_fits(result.id, rule.workload)
         ),
         lambda rule, result: _skip_finding(bundle, result, rule.min_skip_ratio) or "met",
     )

@@ -10,7 +10,7 @@ from datetime import date
 from pathlib import Path
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.files import read_file, sha256_of
+from sampler_parity.harness.files import open_file, read_file, sha256_of
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.golden.configuration import Configuration, configuration
 from sampler_parity.harness.golden.job import Job, Prompt, run
@@ -41,6 +41,7 @@ def capture(
         raise InputError(f"--max-rows {max_rows}", "must be at least 1")
     if threads < 1:
         raise InputError(f"--threads {threads}", "must be at least 1")
+    _refuse_unreadable(model)  # before the output: it is named first
     if out.suffix != ".gguf" or not out.parent.is_dir():
         raise InputError(out, "no place for a fixture", "name a .gguf file in an existing folder")
     read = read_prompts(prompts)
@@ -132,8 +133,20 @@ def _prompt(path: Path, number: int, line: bytes) -> Prompt:
     return prompt
 
 
+def _refuse_unreadable(model: Path) -> None:
+    """Raises InputError; of a pipe, too, which `digest_of_model` would wait for."""
+    try:
+        open_file(model).close()
+    except OSError as error:
+        raise _unreadable(model, error) from None
+
+
 def digest_of_model(model: Path) -> str:
     try:
         return sha256_of(model)
     except OSError as error:
-        raise InputError(model, f"cannot be read: {error.strerror}", "name a GGUF model") from None
+        raise _unreadable(model, error) from None
+
+
+def _unreadable(model: Path, error: OSError) -> InputError:
+    return InputError(model, f"cannot be read: {error.strerror}", "name a GGUF model")

@@ -24,6 +24,7 @@ from pydantic import BaseModel
 
 from sampler_parity.harness.backends.engines import WORKER_COMMAND
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.foreign.near import did_you_mean
 from sampler_parity.harness.mutants import MUTANTS, Mutant
 from sampler_parity.harness.mutants.adapters import ADAPTERS, TRIGGER, Adapter, trial_cases
 from sampler_parity.harness.mutants.in_process import InProcess
@@ -346,7 +347,8 @@ def chosen(names: list[str]) -> tuple[list[str], list[str], list[str]]:
         prefix = name.removesuffix("*").removesuffix("/")
         matching = [k for k in known if k == prefix or k.startswith(f"{prefix}/")]
         if not matching:
-            raise InputError(f"mutant {name!r}", "unknown", "`sampler-parity selftest` lists them")
+            mend = did_you_mean(name, known) or "`sampler-parity selftest` lists them"
+            raise InputError(f"mutant {name!r}", "unknown", mend)
         picked += matching
     picked = list(dict.fromkeys(picked))
     mutants, parts, adapters = ([n for n in picked if n in k] for k in (MUTANTS, PARTS, ADAPTERS))

@@ -17,6 +17,7 @@ from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import open_file
 from sampler_parity.harness.foreign import limits
+from sampler_parity.harness.foreign.near import did_you_mean
 from sampler_parity.harness.parity.groups import FOLDED, groups
 from sampler_parity.harness.parity.telling import lines
 
@@ -48,7 +49,8 @@ def explanation(folder: Path, case: str) -> Iterator[str]:
     bundle = read(folder)
     record = next((c for c in bundle.cases if c.id == case), None)
     if record is None:
-        raise InputError(folder, f"has no case {case!r}", "see the ids in its report")
+        near = did_you_mean(case, (c.id for c in bundle.cases))
+        raise InputError(folder, f"has no case {case!r}", near or "see the ids in its report")
     for backend, result in record.backends.items():
         yield from _on_backend(bundle, record, backend, result)
     if record.refusal:

@@ -39,10 +39,15 @@ class Cluster:
     def __init__(self, address: str, labels: list[str]) -> None:
         try:
             from distributed import Client
+            from distributed.comm import get_address_host_port
         except ImportError:
             mend = "install the extra: pip install 'sampler-parity[dask]'"
             raise InputError(f"dask:{address}", "Dask is not installed", mend) from None
         self._where, self._labels = f"dask:{address}", labels
+        try:
+            get_address_host_port(address)
+        except ValueError as error:  # a client would be a minute about it, and leave a traceback
+            raise InputError(self._where, f"no address: {error}", "use dask:HOST:PORT") from None
         try:
             self._client = Client(address, timeout=_CONNECT_S, set_as_default=False)
         except (OSError, ValueError) as error:

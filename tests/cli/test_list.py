@@ -57,6 +57,7 @@ def test_backends_are_every_engine() -> None:
         (["run", "zzz"], "there are: akunu, "),
         (["run", "parity/greedy", "--case", "greedy/first-of-equal"], "greedy/first-of-equals"),
         (["run", "parity/greedy", "-b", "lama.cpp"], "did you mean llama.cpp"),
+        (["selftest", "top_p/crossing-token-droped"], "top_p/crossing-token-dropped"),
         (["run", "parity/greedy", "-b", "zzz"], "use llama.cpp, llama.cpp/graph, "),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",

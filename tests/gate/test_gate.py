@@ -173,6 +173,17 @@ def test_skip_ratio_and_its_checks_decide(
     assert judged(bundle, policy).exit_status == exit_status
 
 
+@pytest.mark.parametrize(
+    ("pattern", "exit_status"),
+    [("s/w@mine", 0), ("s/w", 0), ("s/*", 0), ("s/w@other", 2), ("w", 2)],
+    ids=["as the gate prints it", "as its page does", "a pattern", "another backend", "a part"],
+)
+def test_workload_is_named_as_it_is_printed(tmp_path: Path, pattern: str, exit_status: int) -> None:
+    bundle = finished(tmp_path / "b", [saved("s/w@mine", 0.5, [RIGHT])])
+    policy = f'[[skip_ratio]]\nworkload = "{pattern}"\nmin_skip_ratio = 0.1'
+    assert judged(bundle, policy).exit_status == exit_status
+
+
 def test_workload_that_was_not_measured_is_not_judged(tmp_path: Path) -> None:
     bundle = finished(tmp_path / "b", [saved("other@mine", 0.9, [RIGHT])])
     policy = '[[skip_ratio]]\nworkload = "w"\nmin_skip_ratio = 0.1'

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.gate.policy import Policy, place_of, read_policy
+from sampler_parity.harness.gate.policy import ParityRule, Policy, place_of, read_policy
 
 GOOD = """
 schema_version = 1
@@ -99,3 +99,9 @@ def test_missing_policy_is_named(tmp_path: Path) -> None:
 
 def test_places_are_counted_from_one() -> None:
     assert place_of(("parity", 1, "verdicts", 0)) == "parity[2].verdicts[1]"
+
+
+def test_a_backend_is_named_as_it_is_printed_and_none_loses_its_build() -> None:
+    rule = ParityRule()
+    assert rule.fits(("mine [fast]", "mine [fast]"), ("llama.cpp@b1", "llama.cpp@*"))
+    assert not rule.fits(("llama.cpp@b1", "llama.cpp"))

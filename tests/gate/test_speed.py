@@ -45,6 +45,13 @@ def test_slow_down_fails_with_ratio_interval_limit_and_replay(tmp_path: Path) ->
     )
 
 
+@pytest.mark.parametrize("chain", ["timing/top_p/V128", "top_p/V128", "top_p/*", "timing/*"])
+def test_chain_is_named_as_tables_and_findings_print_it(tmp_path: Path, chain: str) -> None:
+    bundle = finished(tmp_path / "b", [timed("timing/top_p/V128", 1.1)])
+    rule = BESIDE.replace("[[speed]]", f'[[speed]]\nchain = "{chain}"')
+    assert judged(bundle, rule).exit_status == 1
+
+
 def test_inconclusive_asks_for_more_rounds(tmp_path: Path) -> None:
     bundle = finished(tmp_path / "b", [timed("t", 1.0, again=1.08)])
     ((_, state, finding),) = findings(judged(bundle, BESIDE))

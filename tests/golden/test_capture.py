@@ -175,6 +175,13 @@ def test_capture_refuses_a_missing_model(folder: Path, tmp_path: Path) -> None:
     assert "none.gguf: cannot be read: No such file or directory" in message
 
 
+def test_capture_names_a_missing_model_before_an_output_that_will_not_do(
+    folder: Path, tmp_path: Path
+) -> None:
+    message = refusal(tmp_path / "none.gguf", folder / "prompts.txt", tmp_path / "o")
+    assert "none.gguf: cannot be read: No such file or directory" in message
+
+
 @pytest.mark.slow
 def test_capture_refuses_a_vocabulary_that_does_not_fit(folder: Path, tmp_path: Path) -> None:
     write_tiny_model(tmp_path / "m.gguf", n_embedded=N_VOCAB - 20)

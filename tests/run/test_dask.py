@@ -231,6 +231,17 @@ def test_address_without_a_scheduler_is_refused(monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.parametrize(
+    "address", ["foo", "127.0.0.1", "tcp://:x", "slurm://h:1"], ids=["name", "ip", "port", "kind"]
+)
+def test_what_is_no_address_is_refused_before_anybody_is_asked(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setattr("distributed.Client", None)  # to call it is a defect
+    with pytest.raises(InputError, match=f"dask:{address}: no address: .* - use dask:HOST:PORT"):
+        cluster.Cluster(address, [])
+
+
+@pytest.mark.parametrize(
     ("names", "others", "wanted"),
     [
         (["llama.cpp", "akunu/cpu", "mine=run --x a:gpu"], [], []),

@@ -1,0 +1,52 @@
+"""harness/cli/running.py: what a run says last."""
+
+from pathlib import Path
+
+import pytest
+
+from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.cli.running import interrupted, next_command
+from sampler_parity.harness.run.pace import Pace, Work
+from tests.support.command_line import cli
+from tests.support.gate_bundles import finished
+from tests.support.report_bundles import case, diverged, run_info
+
+GOOD = case("s/good", {"native": BackendResult(verdict="identical")})
+SOME = Pace([Work("cases", 6_152, 1_450, 0.1)], now=0.0)
+
+
+@pytest.mark.parametrize(
+    ("pace", "named", "said"),
+    [
+        (None, False, "interrupted before anything was done"),
+        (SOME, True, "interrupted after 1,450 of 6,152: add --resume"),
+        (SOME, False, "interrupted after 1,450 of 6,152: add -o 'a b' --resume"),
+    ],
+    ids=["at once", "its folder was named", "its folder has a name of ours"],
+)
+def test_who_interrupts_a_run_is_told_how_it_goes_on(
+    pace: Pace | None, named: bool, said: str
+) -> None:
+    assert str(interrupted(pace, Path("a b"), named)) == said
+
+
+def test_behind_a_failure_comes_the_command_that_explains_the_worst(tmp_path: Path) -> None:
+    cases = [GOOD, case("s/bad", {"native": diverged(values={"rank": 0})})]
+    done = finished(tmp_path / "a b", cases, run_info("native"))
+    said = next_command(done, met=False)
+    assert said == f"sampler-parity explain '{tmp_path / 'a b'}' s/bad"
+
+
+def test_behind_a_run_without_failures_comes_its_report_or_the_gate(tmp_path: Path) -> None:
+    folder = tmp_path / "b"
+    done = finished(folder, [GOOD], run_info("native"))
+    assert next_command(done, met=True) == f"sampler-parity report {folder}"
+    info = run_info("native").model_copy(update={"profile": "full"})
+    whole = finished(tmp_path / "c", [GOOD], info)
+    assert next_command(whole, met=True) == f"sampler-parity gate {tmp_path / 'c'}"
+
+
+def test_a_case_that_a_bundle_lacks_is_refused_with_what_was_meant(tmp_path: Path) -> None:
+    finished(tmp_path / "b", [GOOD], run_info("native"))
+    done = cli("explain", tmp_path / "b", "s/god")
+    assert done.stderr.endswith("has no case 's/god' - did you mean s/good?\n")
