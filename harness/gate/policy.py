@@ -18,7 +18,7 @@ from sampler_parity.harness.files import read_file, toml_of
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.strict import STRICT, mistake
 from sampler_parity.harness.suite.ids import fits
-from sampler_parity.harness.verdicts import Verdict
+from sampler_parity.harness.verdicts import Accept, Verdict
 
 # Patterns are those of a shell: * is anything, ? one character. A name fits itself, too.
 Pattern = Annotated[str, Field(max_length=limits.ID)]
@@ -42,7 +42,7 @@ class Rule(_Strict):
 
 
 class ParityRule(Rule):
-    """verdicts: those that pass; none named: those that the case itself requires."""
+    """verdicts: those that pass; none named: what the case requires and the policy accepts."""
 
     backend: Pattern = "*"
     sampler: Pattern = "*"
@@ -136,6 +136,8 @@ class Allowed(_Strict):
 class Policy(_Strict):
     """suites: each pattern must fit a suite of the run. profile: full accepts no quick run.
 
+    accept: what passes beside what a case requires, whatever the run accepted. skipped: allow, what
+    a backend does not claim need not be judged.
     optional_backends: those that may be missing where they do not run. partial: whether a run of
     single cases (`run --case`) is judged. unused_allowances: fail, so that the list stays short.
     """
@@ -145,6 +147,8 @@ class Policy(_Strict):
     profile: Literal["quick", "full"] = "quick"
     optional_backends: list[Pattern] = []
     partial: bool = False
+    accept: Accept = "identical"
+    skipped: Literal["fail", "allow"] = "fail"
     unused_allowances: Literal["say", "fail"] = "say"
     parity: list[ParityRule] = []
     not_worse: list[NotWorseRule] = []

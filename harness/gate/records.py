@@ -30,7 +30,8 @@ class Finding(_Record):
 
 class RuleOutcome(_Record):
     """A rule of the policy. judged: how many results it could say something about; met: so many are
-    as it asks, allowed: so many are not, but known and tolerated."""
+    as it asks, allowed: so many are not, but known and tolerated. skipped: so many were not
+    asked, and need not be: they are not judged."""
 
     rule: str
     place: str
@@ -38,6 +39,7 @@ class RuleOutcome(_Record):
     judged: int
     met: int
     allowed: int = 0
+    skipped: int = 0
     findings: list[Finding] = []
 
 

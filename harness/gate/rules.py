@@ -24,9 +24,9 @@ from sampler_parity.harness.gate.policy import (
     Rule,
 )
 from sampler_parity.harness.gate.records import Finding, RuleOutcome, State, state_of
-from sampler_parity.harness.verdicts import ORDER
+from sampler_parity.harness.verdicts import ORDER, passing
 
-Judged = Finding | Literal["met", "allowed"] | None
+Judged = Finding | Literal["met", "allowed", "skipped"] | None
 """What a rule says of one result; None: the rule cannot be applied to it, so it does not count."""
 
 R = TypeVar("R", bound=Rule)
@@ -39,6 +39,7 @@ class Tally:
 
     met: int = 0
     allowed: int = 0
+    skipped: int = 0
     findings: list[Finding] = field(default_factory=list)
 
     def add(self, judged: Judged) -> None:
@@ -46,6 +47,7 @@ class Tally:
             self.findings.append(judged)
         self.met += judged == "met"
         self.allowed += judged == "allowed"
+        self.skipped += judged == "skipped"
 
 
 @dataclass(frozen=True)
@@ -108,20 +110,36 @@ def _judge_case(
     subject = f"{case.id} on {backend}"
     if got is None or backend not in case.required:
         return finding("unjudged", subject, "no result", "a result", command)
-    allowed = rule.verdicts or case.required[backend]
+    allowed = rule.verdicts or passing(case.required[backend], excused.policy.accept)
     limit = " or ".join(allowed)
+    if got.verdict == "skipped":
+        return _judge_skipped(case.id, backend, got.detail, rule, excused, limit)
     trouble = case.refusal or case.unmet or ("" if case.steps else "no step was taken")
-    if got.verdict in allowed and not trouble:
+    if got.among(allowed) and not trouble:
         return "met"
     if not trouble and excused.covers(case.id, backend, got.verdict):
         return "allowed"
-    figure = trouble if got.verdict in allowed else _placed(got, case)
+    figure = trouble if got.among(allowed) else _placed(got, case)
     return finding("failed", subject, figure, limit, command)
+
+
+def _judge_skipped(
+    case: str, backend: str, why: str, rule: ParityRule, excused: Excused, limit: str
+) -> Judged:
+    """What was not asked is not judged; it passes only where the policy says so. Who lets
+    `unsupported` pass, as it was called before, lets pass what was not asked for that reason."""
+    lenient = {"skipped", "unsupported"}
+    if excused.policy.skipped == "allow" or lenient & set(rule.verdicts):
+        return "skipped"
+    if any(excused.covers(case, backend, outcome) for outcome in sorted(lenient)):
+        return "allowed"
+    mend = 'claim it in the greeting, or write skipped = "allow" in the policy'
+    return finding("failed", f"{case} on {backend}", f"skipped: {why}", limit, mend=mend)
 
 
 def _placed(got: BackendResult, case: CaseResult) -> str:
     """ "diverged at stage 3 of 5 (top_p): p"."""
-    said: list[str] = [got.verdict]
+    said: list[str] = [f"{got.verdict} and tied" if got.ties else got.verdict]
     if got.stage:
         where = got.stage
         if got.stage_index is not None and got.stage_index < len(case.samplers):
@@ -159,12 +177,16 @@ def _beside(
         why = "is in the baseline and not in this bundle"
         mend = "run it, or make the baseline again"
         return finding("unjudged", subject, why, limit, mend=mend)
-    if ORDER.index(got.verdict) <= ORDER.index(was.verdict):
+    if _badness(got) <= _badness(was):
         return "met"
     if excused.covers(old.id, backend, got.verdict):
         return "allowed"
     command = _replay(bundle, case.suite, case.id, backend)
     return finding("failed", subject, _placed(got, case), limit, command)
+
+
+def _badness(result: BackendResult) -> tuple[int, bool]:
+    return ORDER.index(result.verdict), result.ties
 
 
 def judge_distributions(bundle: Bundle, policy: Policy, excused: Excused) -> list[RuleOutcome]:
@@ -265,6 +287,7 @@ def outcomes(kind: str, rules: Sequence[Rule], tallies: Mapping[int, Tally]) -> 
                 judged=judged,
                 met=tally.met,
                 allowed=tally.allowed,
+                skipped=tally.skipped,
                 findings=findings,
             )
         )

@@ -43,7 +43,8 @@ def _state(rule: RuleOutcome) -> str:
 
 def _counts(rule: RuleOutcome) -> str:
     known = f", {rule.allowed:,} known" if rule.allowed else ""
-    return f"{rule.met:,}/{rule.judged:,} met{known}"
+    skipped = f", {rule.skipped:,} skipped" if rule.skipped else ""
+    return f"{rule.met:,}/{rule.judged:,} met{known}{skipped}"
 
 
 def _finding(rule: RuleOutcome, finding: Finding) -> Iterator[str]:
