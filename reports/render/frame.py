@@ -10,12 +10,18 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
+from sampler_parity.reports.render.overview import Finding, HeatMap
+
 Source = TypeVar("Source")  # what a page is made from: bundles, a history, or the other pages
 Model = TypeVar("Model", bound=BaseModel)
 _ENDING = {"junit": "junit.xml"}
 
 
 def _nothing(model: Any) -> list[str]:
+    return []
+
+
+def _no_finding(model: Any) -> list[Finding]:
     return []
 
 
@@ -29,8 +35,9 @@ class Page(Generic[Source, Model]):
 
     stem: of its files. answers: the question that it is there for. build: None where there is
     nothing to say. ok: None where it only measures. headlines: what it comes to, a line each, for
-    index.html. terminal_lines: what a run prints of it; last_line: at the very end.
-    missed: whether index.html says that there is no such page.
+    index.html; findings and heat_map: what stands above them there. terminal_lines: what a run
+    prints of it; last_line: at the very end. missed: whether index.html says that there is no such
+    page.
     """
 
     stem: str
@@ -44,6 +51,8 @@ class Page(Generic[Source, Model]):
     last_line: Callable[[Model], str] | None = None
     junit: Callable[[Source, Model], str] | None = None
     headlines: Callable[[Model], list[str]] = _nothing
+    findings: Callable[[Model], list[Finding]] = _no_finding
+    heat_map: Callable[[Model], HeatMap | None] = _measures
     ok: Callable[[Model], bool | None] = _measures
     missed: bool = True
 
@@ -68,6 +77,14 @@ class Made(Generic[Source, Model]):
     @property
     def headlines(self) -> list[str]:
         return self.page.headlines(self.model)
+
+    @property
+    def findings(self) -> list[Finding]:
+        return self.page.findings(self.model)
+
+    @property
+    def heat_map(self) -> HeatMap | None:
+        return self.page.heat_map(self.model)
 
     @property
     def terminal_lines(self) -> list[str]:

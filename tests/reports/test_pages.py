@@ -7,19 +7,22 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle.bundle import Bundle, digest, read_finished
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.comparison import history
 from sampler_parity.reports.pages.compare.build import report_of
 from sampler_parity.reports.pages.compare.html import html
 from sampler_parity.reports.pages.history.page import HISTORY
 from sampler_parity.reports.pages.index.model import Index
+from sampler_parity.reports.pages.index.words import heat, heat_class
 from sampler_parity.reports.render.html import MARK
 from sampler_parity.reports.render.markdown import MOST_CHARACTERS
 from sampler_parity.reports.write import write_report
 from tests.support.chromium import See, Seen
-from tests.support.html_page import Page, problems
+from tests.support.html_page import Page, lost_links, problems
 from tests.support.report_bundles import (
     HOSTILE,
     case,
+    diverged,
     got,
     hostile_bundle,
     run_info,
@@ -73,6 +76,66 @@ def test_pages_have_no_problem_and_link_to_each_other(pages: dict[str, str]) -> 
         assert (name, problems(text, tuple(pages))) == (name, [])
         assert {a["href"] for a in Page(text).all("a")} >= set(pages)
         assert MARK not in text
+    assert 'href="parity.html#' in pages["index.html"]
+    assert 'href="distribution.html#' in pages["index.html"]
+    assert lost_links(pages) == []
+
+
+def test_a_link_to_a_place_that_is_not_there_is_found(pages: dict[str, str]) -> None:
+    index = pages["index.html"].replace("parity.html#b2-", "parity.html#b3-", 1)
+    assert len(lost_links(pages | {"index.html": index})) == 1
+
+
+def test_links_are_the_same_when_a_part_of_the_cases_runs_again(tmp_path: Path) -> None:
+    cases = [
+        case("a", {"llama.cpp": diverged()}),
+        case("b", {"llama.cpp": got("crashed", detail="SIGSEGV")}),
+    ]
+
+    def links(started: str, *cases: CaseResult) -> set[str]:
+        info = run_info("llama.cpp", seed=len(cases)).model_copy(update={"started": started})
+        index = overview(tmp_path / started, write_bundle(tmp_path / f"b{started}", info, [*cases]))
+        return {f"{told.stem}#{told.anchor}" for told in index.findings}
+
+    assert len(links("2025", *cases)) == 2
+    assert links("2026", *cases) > links("2027", cases[1]) != set()
+
+
+def test_the_map_counts_a_case_for_the_sampler_at_which_it_first_differs(tmp_path: Path) -> None:
+    both = ["top_k", "top_p"]
+    cases = [
+        case("a", {"x": diverged(stage="top_p", stage_index=1), "y": got()}, samplers=both),
+        case("b", {"x": got(), "y": got("skipped", detail="no top_k")}, samplers=["top_k"]),
+        case("c", {"x": got("crashed"), "y": got("close")}, samplers=["temp"]),
+    ]
+    allowed = {"x": ["identical"], "y": ["identical", "close"]}
+    cases[2] = cases[2].model_copy(update={"required": allowed})
+    bundle = write_bundle(tmp_path / "b", run_info("x", "y"), cases)
+    drawn = overview(tmp_path, bundle).heat_map
+    assert drawn is not None
+    assert drawn.backends == ["x", "y"]
+    shown = {
+        row.sampler: [(heat(c), heat_class(c), c.worst) for c in row.cells] for row in drawn.rows
+    }
+    assert shown == {
+        "temp": [("1/1", "hot3", "crashed"), ("1, 1 differ", "fair", "close")],
+        "top_p": [("1/1", "hot3", "diverged"), ("1", "good", "identical")],
+        "top_k": [("1", "good", "identical"), ("1", "good", "identical")],
+    }
+    for row in drawn.rows:
+        for cell in row.cells:
+            assert bool(cell.anchor) == bool(cell.failing)
+
+
+def test_the_index_begins_with_the_verdict_the_map_and_the_findings(tmp_path: Path) -> None:
+    cases = [case(f"c{i}", {"x": diverged(stage=f"s{i}")}, samplers=[f"s{i}"]) for i in range(15)]
+    overview(tmp_path, write_bundle(tmp_path / "b", run_info("x"), cases))
+    text = (tmp_path / "overview" / "index.html").read_text()
+    places = [
+        text.index(part) for part in ('class="state', 'id="map"', 'id="findings"', 'id="results"')
+    ]
+    assert places == sorted(places)
+    assert "<summary>3 more</summary>" in text
 
 
 def test_page_of_the_history_has_no_problem(tmp_path: Path) -> None:

@@ -73,7 +73,9 @@ def problems(text: str, pages: tuple[str, ...] = ()) -> list[str]:
         ],
         "handler": [a for _, at in page.elements for a in at if a.startswith("on")],
         "loads": [a for _, a in page.elements if "src" in a],
-        "links out": [x for x in links if not x.startswith("#") and x not in pages],
+        "links out": [
+            x for x in links if not x.startswith("#") and x.partition("#")[0] not in pages
+        ],
         "no policy": [] if f'content="{policy(text)}"' in text else [policy(text)],
         "no language": [a for a in page.all("html") if "lang" not in a],
         "not a phone's width": [] if 'name="viewport"' in text else ["viewport"],
@@ -91,3 +93,17 @@ def problems(text: str, pages: tuple[str, ...] = ()) -> list[str]:
         ],
     }
     return [f"{name}: {value}" for name, value in by_kind.items() if value]
+
+
+def lost_links(pages: dict[str, str]) -> list[str]:
+    """Links from one of these pages to a place of another that is not there."""
+    ids = {
+        name: {a["id"] for _, a in Page(text).elements if "id" in a} for name, text in pages.items()
+    }
+    return [
+        f"{name}: {link['href']}"
+        for name, text in pages.items()
+        for link in Page(text).all("a")
+        for other, mark, place in [link["href"].partition("#")]
+        if other and mark and place not in ids.get(other, set())
+    ]

@@ -5,6 +5,7 @@ from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.calibration import CalibrationResult
 from sampler_parity.harness.foreign.printable import visible
 from sampler_parity.reports.pages.calibration.model import CalibrationReport, CalibrationSection
+from sampler_parity.reports.render.overview import Finding
 
 
 def report_of(bundles: list[Bundle]) -> CalibrationReport | None:
@@ -29,3 +30,12 @@ def headlines(report: CalibrationReport) -> list[str]:
     met = sum(section.met for section in report.sections)
     total = sum(len(section.result.claims) for section in report.sections)
     return [f"{met:,}/{total:,} claims of the tests hold"]
+
+
+def findings(report: CalibrationReport) -> list[Finding]:
+    return [
+        Finding(text=f"not met: {claim.text} ({claim.seen})", anchor=f"b{i}")
+        for i, section in enumerate(report.sections, 1)
+        for claim in section.result.claims
+        if not claim.met
+    ]

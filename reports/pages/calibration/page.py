@@ -1,7 +1,7 @@
 """The calibration page: what do the distribution tests get wrong, and what do they catch?"""
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.reports.pages.calibration.build import headlines, report_of
+from sampler_parity.reports.pages.calibration.build import findings, headlines, report_of
 from sampler_parity.reports.pages.calibration.html import html
 from sampler_parity.reports.pages.calibration.junit import junit
 from sampler_parity.reports.pages.calibration.markdown import markdown
@@ -21,6 +21,7 @@ CALIBRATION = Page[list[Bundle], CalibrationReport](
     terminal_lines=terminal_lines,
     last_line=last_line,
     headlines=headlines,
+    findings=findings,
     ok=lambda report: report.ok,
     missed=False,
 )

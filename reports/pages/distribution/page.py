@@ -1,7 +1,7 @@
 """The distribution page: do draws follow the exact law?"""
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.reports.pages.distribution.build import headlines, report_of
+from sampler_parity.reports.pages.distribution.build import findings, headlines, report_of
 from sampler_parity.reports.pages.distribution.html import html
 from sampler_parity.reports.pages.distribution.junit import junit
 from sampler_parity.reports.pages.distribution.markdown import markdown
@@ -21,5 +21,6 @@ DISTRIBUTION = Page[list[Bundle], DistributionReport](
     terminal_lines=terminal_lines,
     last_line=last_line,
     headlines=headlines,
+    findings=findings,
     ok=lambda report: report.ok,
 )

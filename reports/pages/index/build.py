@@ -7,7 +7,7 @@ from typing import Any
 from sampler_parity.harness.bundle.bundle import Bundle, digest
 from sampler_parity.harness.foreign.printable import visible
 from sampler_parity.harness.verdicts import ORDER
-from sampler_parity.reports.pages.index.model import Checked, Index, PageLine
+from sampler_parity.reports.pages.index.model import Checked, Index, PageLine, Told
 from sampler_parity.reports.pages.index.model import Made as MadeBundle
 from sampler_parity.reports.render.frame import Made
 
@@ -25,6 +25,8 @@ def index_of(overview: Overview) -> Index:
     pages, bundles = overview.pages, overview.bundles
     index = Index(
         ok=bool(pages) and all(made.ok is not False for made in pages),
+        findings=sorted(_told(pages), key=lambda told: not told.fails),
+        heat_map=next((made.heat_map for made in pages if made.heat_map), None),
         pages=[
             PageLine(stem=made.page.stem, title=made.page.title, ok=made.ok, figures=made.headlines)
             for made in pages
@@ -34,6 +36,14 @@ def index_of(overview: Overview) -> Index:
         bundles=[_made(bundle) for bundle in bundles],
     )
     return Index.model_validate(visible(index.model_dump()))
+
+
+def _told(pages: list[Made[list[Bundle], Any]]) -> list[Told]:
+    return [
+        Told(stem=made.page.stem, title=made.page.title, **finding.model_dump())
+        for made in pages
+        for finding in made.findings
+    ]
 
 
 def _checked(bundle: Bundle, name: str) -> Checked:

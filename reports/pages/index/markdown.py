@@ -7,14 +7,24 @@ from sampler_parity.reports.pages.index.model import Index
 from sampler_parity.reports.pages.index.words import counted, held, required
 from sampler_parity.reports.render.markdown import fitting, table
 
+FINDINGS = 8
+
 
 def markdown(index: Index) -> str:
     return fitting("\n".join(_lines(index, most)) + "\n" for most in (100, 20, 0))
 
 
+def _rest(n: int) -> list[str]:
+    return [f"- and {n:,} more findings"] if n > 0 else []
+
+
 def _lines(index: Index, most: int) -> list[str]:
     """most: backends and bundles shown."""
     lines = [f"# sampler-parity: {'ok' if index.ok else 'FAILED'}", ""]
+    told = [
+        f"- {'**finding**' if f.fails else 'finding'}: {safe(f.text, 220)}" for f in index.findings
+    ]
+    lines += [*told[:FINDINGS], *_rest(len(told) - FINDINGS), *([""] if told else [])]
     for page in index.pages:
         state = "" if page.ok is None else f" {'ok' if page.ok else '**FAILED**'}"
         lines.append(f"- **{page.title}**{state}: {safe('; '.join(page.figures), 600)}")

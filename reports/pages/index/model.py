@@ -4,6 +4,7 @@ from typing import Literal
 
 from sampler_parity.harness.bundle.info import Machine
 from sampler_parity.harness.strict import Strict
+from sampler_parity.reports.render.overview import HeatMap
 
 
 class PageLine(Strict):
@@ -13,6 +14,16 @@ class PageLine(Strict):
     title: str
     ok: bool | None
     figures: list[str]
+
+
+class Told(Strict):
+    """A finding of a page. anchor: its place there."""
+
+    stem: str
+    title: str
+    text: str
+    anchor: str
+    fails: bool
 
 
 class Checked(Strict):
@@ -51,11 +62,13 @@ class Made(Strict):
 
 
 class Index(Strict):
-    """missing: titles of pages for which the bundles hold nothing."""
+    """findings: those that fail first. missing: titles of pages for which there is nothing."""
 
     schema_version: Literal[1] = 1
     kind: Literal["index"] = "index"
     ok: bool
+    findings: list[Told]
+    heat_map: HeatMap | None
     pages: list[PageLine]
     missing: list[str]
     backends: list[Checked]

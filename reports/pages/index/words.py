@@ -2,6 +2,7 @@
 
 from sampler_parity.harness.verdicts import ORDER
 from sampler_parity.reports.pages.index.model import Checked, Index, Made
+from sampler_parity.reports.render.overview import HeatCell
 
 
 def counted(backend: Checked) -> str:
@@ -42,6 +43,24 @@ def total(index: Index) -> str:
     if index.samplers:
         parts.append(_several(len(index.samplers), "sampler"))
     return ", ".join([*(parts or ["no case"]), _several(len(index.backends), "backend")])
+
+
+def heat(cell: HeatCell) -> str:
+    """What stands in a cell of the map."""
+    if not cell.cases:
+        return "skipped" if cell.skipped else ""
+    if cell.failing:
+        return f"{cell.failing:,}/{cell.cases:,}"
+    return f"{cell.cases:,}, {cell.allowed:,} differ" if cell.allowed else f"{cell.cases:,}"
+
+
+def heat_class(cell: HeatCell) -> str:
+    if not cell.cases:
+        return "quiet"
+    if not cell.failing:
+        return "fair" if cell.allowed else "good"
+    share = cell.failing / cell.cases
+    return "hot1" if share < 0.1 else "hot2" if share < 0.5 else "hot3"
 
 
 def _several(n: int, what: str) -> str:

@@ -6,6 +6,7 @@ from sampler_parity.reports.pages.parity.html import html
 from sampler_parity.reports.pages.parity.junit import junit
 from sampler_parity.reports.pages.parity.markdown import markdown
 from sampler_parity.reports.pages.parity.model import Report
+from sampler_parity.reports.pages.parity.overview import findings, heat_map
 from sampler_parity.reports.pages.parity.terminal import last_line, terminal_lines
 from sampler_parity.reports.render.frame import Page
 
@@ -27,5 +28,7 @@ PARITY = Page[list[Bundle], Report](
     terminal_lines=terminal_lines,
     last_line=last_line,
     headlines=headlines,
+    findings=findings,
+    heat_map=heat_map,
     ok=lambda report: report.ok,
 )

@@ -9,6 +9,7 @@ from sampler_parity.harness.protocol.measured import Measured
 from sampler_parity.harness.trie.model import foretold
 from sampler_parity.reports.pages.skip_ratio.model import Bundle, Row, SkipRatioReport
 from sampler_parity.reports.pages.skip_ratio.words import with_interval
+from sampler_parity.reports.render.overview import Finding
 from sampler_parity.reports.render.words import figure
 
 
@@ -98,3 +99,12 @@ def headlines(report: SkipRatioReport) -> list[str]:
         )
         lines.append(f"30 actions at V = {n:,}: {speed} times the tokens/s of grammar first")
     return lines
+
+
+def findings(report: SkipRatioReport) -> list[Finding]:
+    """The first failure of each measurement; they stand together at the top of the page."""
+    return [
+        Finding(text=f"{row.workload}: {row.failed[0]}, on {row.backend}", anchor="failures")
+        for row in report.rows
+        if not row.ok and row.failed
+    ]

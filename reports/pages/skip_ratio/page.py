@@ -1,7 +1,7 @@
 """The skip-ratio page: what does a token trie save against a grammar?"""
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.reports.pages.skip_ratio.build import headlines, report_of
+from sampler_parity.reports.pages.skip_ratio.build import findings, headlines, report_of
 from sampler_parity.reports.pages.skip_ratio.html import html
 from sampler_parity.reports.pages.skip_ratio.markdown import markdown
 from sampler_parity.reports.pages.skip_ratio.model import SkipRatioReport
@@ -18,5 +18,6 @@ SKIP_RATIO = Page[list[Bundle], SkipRatioReport](
     markdown=markdown,
     terminal_lines=terminal_lines,
     headlines=headlines,
+    findings=findings,
     ok=lambda report: report.ok,
 )

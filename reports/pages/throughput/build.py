@@ -23,6 +23,7 @@ from sampler_parity.reports.pages.throughput.model import (
     compared,
 )
 from sampler_parity.reports.pages.throughput.widths import width_rows
+from sampler_parity.reports.render.overview import Finding
 
 EFFECT = 0.05
 FLOOR = "null"  # what it takes to do nothing: no rival
@@ -145,4 +146,19 @@ def headlines(report: ThroughputReport) -> list[str]:
         best = max(widths, key=lambda row: row.generation.value)
         rate = f"{best.generation.value:,.0f} tokens/s with {best.sequences} sequences at once"
         lines.append(f"most: {rate}, {best.backend}, {best.model}")
+    return lines
+
+
+def findings(report: ThroughputReport) -> list[Finding]:
+    """A self-check that fails, and what grows and must not."""
+    lines = []
+    for i, section in enumerate(report.sections, 1):
+        if section.check and not section.check.met:
+            text = "the self-check of the timings has more false alarms than are stated"
+            lines.append(Finding(text=text, anchor=f"b{i}-check"))
+        for slope in section.slopes:
+            if slope.finding:
+                grows = {"n_vocab": "vocabulary", "last_n": "history"}[slope.over]
+                text = f"{slope.group} grows with the {grows} and must not, on {slope.backend}"
+                lines.append(Finding(text=text, anchor=f"b{i}-slopes", fails=False))
     return lines

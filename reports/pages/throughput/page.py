@@ -1,7 +1,7 @@
 """The throughput page: what does sampling cost, alone and while a model is decoded?"""
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.reports.pages.throughput.build import checked, headlines, report_of
+from sampler_parity.reports.pages.throughput.build import checked, findings, headlines, report_of
 from sampler_parity.reports.pages.throughput.html import html
 from sampler_parity.reports.pages.throughput.markdown import markdown
 from sampler_parity.reports.pages.throughput.model import ThroughputReport
@@ -18,5 +18,6 @@ THROUGHPUT = Page[list[Bundle], ThroughputReport](
     markdown=markdown,
     terminal_lines=terminal_lines,
     headlines=headlines,
+    findings=findings,
     ok=checked,
 )

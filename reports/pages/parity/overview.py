@@ -1,0 +1,93 @@
+"""What index.html says of the parity page: its findings, and samplers by backend as a map."""
+
+from collections import defaultdict
+
+from sampler_parity.harness.parity.groups import Group
+from sampler_parity.harness.verdicts import Verdict, worst
+from sampler_parity.reference import ALL_SAMPLERS
+from sampler_parity.reports.pages.parity.html import card
+from sampler_parity.reports.pages.parity.model import Report, Section, Tally
+from sampler_parity.reports.render.overview import Finding, HeatCell, HeatMap, HeatRow
+
+_ORDER = list(ALL_SAMPLERS)
+
+
+def findings(report: Report) -> list[Finding]:
+    """The groups of failures, the worst first, then cases without a result."""
+    several = len(report.sections) > 1
+    lines = []
+    for number, part in enumerate(report.sections, 1):
+        where = f"{part.bundle}: " if several else ""
+        lines += [
+            Finding(
+                text=f"{where}{group.text}, on {group.backend}", anchor=card(report, part, group)
+            )
+            for group in _failing(part)
+        ]
+        if part.problems:
+            text = f"{where}{len(part.problems):,} cases without a result"
+            lines.append(Finding(text=text, anchor=f"b{number}-failures"))
+    if report.matrix and report.matrix.unexplained:
+        text = f"{report.matrix.unexplained:,} results are not explained"
+        lines.append(Finding(text=text, anchor="matrix"))
+    return lines
+
+
+def heat_map(report: Report) -> HeatMap | None:
+    """Over all bundles; None without a case."""
+    backends = list(dict.fromkeys(s.name for part in report.sections for s in part.backends))
+    tallies: dict[tuple[str, str], list[Tally]] = defaultdict(list)
+    anchors: dict[tuple[str, str], str] = {}
+    for part in report.sections:
+        for row in part.matrix:
+            for name, tally in row.backends.items():
+                tallies[row.key, name].append(tally)
+        for at, of_group in _anchors(report, part).items():
+            anchors.setdefault(at, of_group)
+    rows = [
+        HeatRow(
+            sampler=sampler,
+            cells=[_cell(tallies[sampler, b], anchors.get((sampler, b), "")) for b in backends],
+        )
+        for sampler in dict.fromkeys(sampler for sampler, _ in tallies)
+    ]
+    return HeatMap(stem="parity", backends=backends, rows=sorted(rows, key=_rank)) if rows else None
+
+
+def _failing(part: Section) -> list[Group]:
+    """What was skipped is no failure."""
+    return [group for group in [*part.told, *part.folded] if group.verdict != "skipped"]
+
+
+def _anchors(report: Report, part: Section) -> dict[tuple[str, str], str]:
+    """By sampler and backend, where the worst group of failures stands that counts for them."""
+    samplers = {(d.case, d.backend): d.samplers for d in part.differences}
+    anchors: dict[tuple[str, str], str] = {}
+    for group in _failing(part):
+        for case in group.cases:
+            chain = samplers[case, group.backend]
+            for sampler in [group.stage] if group.stage in chain else chain:
+                anchors.setdefault((sampler, group.backend), card(report, part, group))
+    return anchors
+
+
+def _cell(tallies: list[Tally], anchor: str) -> HeatCell:
+    judged = sum(t.judged for t in tallies)
+    failing = judged - sum(t.met for t in tallies)
+    identical = sum(t.verdicts.get("identical", 0) for t in tallies)
+    verdicts: list[Verdict] = [v for t in tallies for v in t.verdicts if v != "skipped"]
+    return HeatCell(
+        cases=judged,
+        failing=failing,
+        allowed=max(0, judged - failing - identical),
+        skipped=sum(t.cases - t.judged for t in tallies),
+        worst=worst(verdicts) if verdicts else None,
+        anchor=anchor if failing else "",
+    )
+
+
+def _rank(row: HeatRow) -> tuple[float, int, str]:
+    """Sort key: the largest share that fails first, then as the reference has them."""
+    share = max((cell.failing / cell.cases for cell in row.cells if cell.cases), default=0.0)
+    known = _ORDER.index(row.sampler) if row.sampler in ALL_SAMPLERS else len(_ORDER)
+    return -share, known, row.sampler

@@ -1,0 +1,54 @@
+"""What a page gives to index.html: its findings, and the picture of samplers by backend."""
+
+import hashlib
+import re
+
+from sampler_parity.harness.strict import Strict
+from sampler_parity.harness.verdicts import Verdict
+
+
+class Finding(Strict):
+    """anchor: the id of its place on its page, the same from run to run. fails: it fails the page;
+    else it is something to know."""
+
+    text: str
+    anchor: str
+    fails: bool = True
+
+
+class HeatCell(Strict):
+    """A sampler on a backend: of `cases` that were judged, so many fail, and so many more are not
+    identical, as allowed. anchor: of the worst group of those that fail, or ""."""
+
+    cases: int
+    failing: int
+    allowed: int
+    skipped: int
+    worst: Verdict | None
+    anchor: str
+
+
+class HeatRow(Strict):
+    """cells: by the backends of the map."""
+
+    sampler: str
+    cells: list[HeatCell]
+
+
+class HeatMap(Strict):
+    """stem: the page that the anchors are on. rows: where most fails first."""
+
+    stem: str
+    backends: list[str]
+    rows: list[HeatRow]
+
+
+def anchor(*names: str, of: int = 0, among: int = 1) -> str:
+    """An id for what has these names: letters, digits, dots and dashes, the same from run to run.
+
+    of, among: its bundle, where a page is of several: names may come again in another one.
+    """
+    exact = "\n".join(names)
+    shown = re.sub(r"[^a-z0-9_.]+", "-", "-".join(names).lower())[:80].strip("-")
+    bundle = f"b{of + 1}-" if among > 1 else ""
+    return f"{bundle}{shown}-{hashlib.sha256(exact.encode()).hexdigest()[:6]}"
