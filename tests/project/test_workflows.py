@@ -244,7 +244,9 @@ def test_action_uses_every_input_and_only_those() -> None:
 
 STUB = """#!/bin/bash
 printf '%s\\n' "$*" >> calls
-if [ "$1" = report ]; then mkdir -p report && echo '# parity' > report/parity.md; fi
+if [ "$1" = report ] && [ "$FAILING" != report ]; then
+  for page in index $PAGES; do echo "# $page" > report/$page.md; done
+fi
 if [ "$1" = "$FAILING" ]; then exit "$STATUS"; fi
 """
 
@@ -257,6 +259,7 @@ def run_step(folder: Path, name: str, **env: str) -> tuple[int, list[str]]:
     stub.chmod(0o755)
     script = next(s["run"] for s in ACTION["runs"]["steps"] if s.get("name") == name)
     environment = {"FAILING": "", "STATUS": "0", "BUNDLE": "b", "REPORT": "report"} | env
+    environment["RUNNER_TEMP"] = str(folder)
     files = {"GITHUB_STEP_SUMMARY": str(folder / "summary"), "GITHUB_OUTPUT": str(folder / "out")}
     path = f"{folder / 'bin'}:{os.environ['PATH']}"
     done = subprocess.run(
@@ -279,23 +282,35 @@ def test_run_of_the_action_leaves_unmet_cases_to_the_gate(
         BACKENDS="llama.cpp\nmine=node my-adapter.js\n",
         SUITES="parity timing/engines",
         PROFILE="quick",
+        OPTIONS="--jobs 2 --timeout 10",
         FAILING="run",
         STATUS=status,
     )
     assert code == expected
-    wanted = (
-        "run parity timing/engines -b llama.cpp -b mine=node my-adapter.js --profile quick -o b"
-    )
-    assert calls == [wanted]
+    wanted = "run parity timing/engines -b llama.cpp -b mine=node my-adapter.js"
+    assert calls == [f"{wanted} --jobs 2 --timeout 10 --profile quick -o b"]
 
 
+@pytest.mark.parametrize("pages", ["parity compare", "throughput", ""], ids=lambda pages: pages)
 @pytest.mark.parametrize("status", ["0", "1", "2"])
-def test_gate_of_the_action_decides_and_writes_the_summary(tmp_path: Path, status: str) -> None:
+def test_gate_of_the_action_decides_and_writes_the_summary(
+    tmp_path: Path, status: str, pages: str
+) -> None:
     code, calls = run_step(
-        tmp_path, "Gate", POLICY="gate.toml", BASELINE="", FAILING="gate", STATUS=status
-    )
+        tmp_path, "Gate", POLICY="gate.toml", BASELINE="", FAILING="gate", STATUS=status,
+        PAGES=pages,
+    )  # fmt: skip
     assert code == int(status)
-    assert calls[0] == "report b -o report"
-    assert calls[1].startswith("gate b --policy gate.toml --json report/gate.json --md ")
-    assert (tmp_path / "summary").read_text() == "# parity\n"
+    assert calls[0].startswith("gate b --policy gate.toml --json report/gate.json --md ")
+    assert calls[1] == "report b -o report"
+    written = "".join(f"# {page}\n" for page in ["index", *sorted(pages.split())])
+    assert (tmp_path / "summary").read_text() == written
     assert (tmp_path / "out").read_text() == f"status={status}\n"
+
+
+def test_gate_of_the_action_has_its_status_where_no_report_can_be_made(tmp_path: Path) -> None:
+    code, _ = run_step(
+        tmp_path, "Gate", POLICY="", BASELINE="", FAILING="report", STATUS="2", PAGES=""
+    )
+    assert code == 2
+    assert (tmp_path / "out").read_text() == "status=0\n"
