@@ -10,7 +10,8 @@ def main() -> None:
     try:
         from sampler_parity.harness.cli.app import main as roof
     except KeyboardInterrupt:
-        print("sampler-parity: interrupted", file=sys.stderr)
+        if sys.stderr is not None:
+            sys.stderr.write("sampler-parity: interrupted\n")
         sys.exit(130)
     roof()
 

@@ -8,19 +8,24 @@ import re
 import sys
 from typing import TextIO
 
-_RED, _YELLOW, _GREEN, _DIM = "31", "33", "32", "2"
+_RED, _YELLOW, _GREEN, _DIM, _BOLD = "31", "33", "32", "2", "1"
 _PLAIN = "\x1b[0m"
-# The first word of a failure, the last of a summary, and what is only there to be copied.
+# A verdict, or a group of cases (harness/parity/groups.py), that begins a line; the last word of a
+# summary; what is only there to be copied.
 _STYLES = (
-    (re.compile(r"^(DIVERGED|CRASHED|FAILED|TIMEOUT|FLAKY|DIFFERENT|SURVIVED|REJECTED)\b"), _RED),
-    (re.compile(r"^(BOUNDARY|CLOSE|EXPLAINED|REORDERED|UNDECIDED|COULD NOT JUDGE)\b"), _YELLOW),
-    (re.compile(r"^(TIED|SKIPPED|UNSUPPORTED)\b"), _DIM),
-    (re.compile(r"^(IDENTICAL|EQUIVALENT|caught|ok)\b"), _GREEN),
-    (re.compile(r"(?<=   )(FAILED)\b"), _RED),
-    (re.compile(r"(?<=   )(COULD NOT JUDGE)\b"), _YELLOW),
-    (re.compile(r"(?<=   )(ok|pass)$"), _GREEN),
-    (re.compile(r"^( *replay: .*|bundle   .*)$"), _DIM),
-    (re.compile(r"^(next     .*)$"), "1"),
+    (r"(?:^|(?<=^  ))(DIVERGED|CRASHED|FAILED|TIMEOUT|REJECTED|FLAKY|DIFFERENT|SURVIVED)\b", _RED),
+    (r"^([\d,]+ cases? (?:crash\w*|takes?|(?:is|are) rejected|diverges?|comes?))\b", _RED),
+    (r"(?:^|(?<=^  ))(BOUNDARY|CLOSE|EXPLAINED|UNDECIDED|COULD NOT JUDGE)\b", _YELLOW),
+    (r"^([\d,]+ cases? (?:falls?|differs?))\b", _YELLOW),
+    (r"(?:^|(?<=^  ))(TIED|REORDERED|SKIPPED|UNSUPPORTED)\b", _DIM),
+    (r"^([\d,]+ cases? (?:decides?|orders?|(?:is|are) (?:skipped|not supported)))\b", _DIM),
+    (r"(?:^|(?<=^  ))(IDENTICAL|EQUIVALENT|caught|ok)\b", _GREEN),
+    (r"(?<=   )(FAILED)\b", _RED),
+    (r"(?<=   )(COULD NOT JUDGE)\b", _YELLOW),
+    (r"(?<=   )(ok|pass)$", _GREEN),
+    (r"(?<=  )(replay: .*)$", _DIM),
+    (r"^(bundle   .*)$", _DIM),
+    (r"^(next     .*)$", _BOLD),
 )
 
 
@@ -36,5 +41,5 @@ def wanted(stream: TextIO | None) -> bool:
 def coloured(text: str) -> str:
     """A printable line with its colours."""
     for pattern, style in _STYLES:
-        text = pattern.sub(rf"\x1b[{style}m\1{_PLAIN}", text)
+        text = re.sub(pattern, f"\x1b[{style}m\\1{_PLAIN}", text)
     return text

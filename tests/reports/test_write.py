@@ -120,6 +120,18 @@ def test_summary_shows_five_groups_in_full_a_line_for_others_and_counts_the_rest
     assert len(lines) < 60
 
 
+def test_summary_says_which_crashes_are_as_required(tmp_path: Path) -> None:
+    died, asked = got("crashed", detail="aborted"), {"required": {"native": ["crashed"]}}
+    lines = summary_lines(bundle_of(tmp_path / "b", run_info("native"), [
+        case("a", {"native": died}, **asked), case("b", {"native": got()})
+    ]))  # fmt: skip
+    assert lines[0] == "parity   native 1.0   1/2 identical   1 crashed as required   0 diverged"
+    lines = summary_lines(bundle_of(tmp_path / "c", run_info("native"), [
+        case("a", {"native": died}, **asked), case("b", {"native": died})
+    ]))  # fmt: skip
+    assert "parity   native 1.0   0/2 identical   2 crashed   0 diverged" in lines
+
+
 def test_summary_of_a_run_without_a_case_says_failed(tmp_path: Path) -> None:
     lines = summary_lines(bundle_of(tmp_path / "b", run_info("native"), []))
     assert lines[-1] == "cases    0/0 as required   0 steps   2.5 s   FAILED"

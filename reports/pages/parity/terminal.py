@@ -14,6 +14,7 @@ from sampler_parity.reports.render.words import duration
 
 SHOWN = 5
 BRIEF = 20
+_REQUIRED: set[Verdict] = {"diverged", "crashed", "timeout"}  # which look like failures
 _ALWAYS: tuple[Verdict, ...] = ("diverged", "crashed")
 
 
@@ -23,7 +24,7 @@ def terminal_lines(report: Report) -> list[str]:
     devices = report.devices.configurations if report.devices else []
     return [
         *_failures(part),
-        *(_backend_line(s) for s in part.backends),
+        *(_backend_line(s, _failing(part, s.name)) for s in part.backends),
         *(_device_line(c) for c in devices if not c.unavailable),
         *_speed(part.timings),
     ]
@@ -81,11 +82,21 @@ def _label(summary: BackendSummary) -> str:
     return one_line(f"{summary.name} {summary.version}".strip(), 80)
 
 
-def _backend_line(summary: BackendSummary) -> str:
+def _failing(part: Section, backend: str) -> set[Verdict]:
+    return {group.verdict for group in (*part.told, *part.folded) if group.backend == backend}
+
+
+def _backend_line(summary: BackendSummary, failing: set[Verdict]) -> str:
+    """failing: the verdicts that are not as required; a crash that its case asks for is said so."""
     counts = summary.tally
     parts = [f"{counts.verdicts.get('identical', 0):,}/{counts.judged:,} identical"]
     parts += [
         f"{counts.verdicts.get(verdict, 0):,} {verdict}"
+        + (
+            " as required"
+            if verdict in _REQUIRED - failing and counts.verdicts.get(verdict)
+            else ""
+        )
         for verdict in dict.fromkeys([*counts.verdicts, *_ALWAYS])
         if verdict != "identical"
     ]
