@@ -14,7 +14,10 @@ _WORKERS = ("sampler_parity.harness.backends.worker", "harness.worker")
 def replay(info: RunInfo, suite: str, case: str, backends: Iterable[str]) -> str:
     """The command that runs one case of a run again, on those of these backends that were in it."""
     known = {name: info.backends[name] for name in backends if name in info.backends}
-    return command(info.paths.get(suite, suite), case, info.seed, known)
+    line = command(info.paths.get(suite, suite), case, info.seed, known)
+    if accept := info.options.get("accept"):
+        line += f" --accept {words.join([accept])}"
+    return f"{line} --require-all" if "require_all" in info.options else line
 
 
 def command(suite: str, case: str, seed: int, backends: dict[str, BackendInfo]) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.parity.boundary import margin_within_rounding
-from sampler_parity.harness.parity.ties import tied
+from sampler_parity.harness.parity.ties import chosen, tied
 from sampler_parity.harness.protocol.ask import Got
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference import Candidates
@@ -83,13 +83,17 @@ def classify(
     what, values = _first_difference(want, got)
     if _reordered(want, got):
         return Difference("reordered", what, values)
-    if tied(want, got, before, sampler, same_bits, _equal):
-        return Difference("tied", what, values, ties=True)
     if _close(want, got, tolerance):
         return Difference("close", what, values)
-    near = partial(_near, tolerance=tolerance)
-    if tied(want, got, before, sampler, near, near):
-        return Difference("close", what, values, ties=True)
+    if chosen(want, got, before, sampler):
+        if tied(want, got, before, sampler, same_bits, _equal):
+            return Difference("tied", what, values, ties=True)
+        beside = _first_difference(want, got, but_ids=True)
+        if beside[0] != "sorted" or got.sorted not in (None, want.sorted):
+            what, values = beside
+        near = partial(_near, tolerance=tolerance)
+        if tied(want, got, before, sampler, near, near):
+            return Difference("close", what, values, ties=True)
     if isinstance(sampler, Grammar) and identical(_strictly(before, sampler), got):
         return Difference("explained", what, values)
     flag = want.sorted if got.sorted is None else got.sorted
@@ -110,7 +114,9 @@ def _strictly(before: Candidates, sampler: Grammar) -> Candidates:
     return after
 
 
-def _first_difference(want: Candidates, got: Got) -> tuple[str, dict[str, Any]]:
+def _first_difference(
+    want: Candidates, got: Got, but_ids: bool = False
+) -> tuple[str, dict[str, Any]]:
     values: dict[str, Any] = {"survivors": {"got": len(got.ids), "expected": len(want)}}
     n = min(len(want), len(got.ids))
     checks = (
@@ -119,6 +125,8 @@ def _first_difference(want: Candidates, got: Got) -> tuple[str, dict[str, Any]]:
         ("p", want.p[:n], got.p[:n]),
     )
     for what, expected, actual in checks:
+        if what == "ids" and but_ids:
+            continue
         same = expected == actual
         if what != "ids":
             same |= np.isnan(expected) & np.isnan(actual)

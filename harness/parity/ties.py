@@ -21,34 +21,40 @@ Same = Callable[[NDArray[Any], NDArray[Any]], bool]
 _SORTS = frozenset(name for name, row in ROWS.items() if row.sorts)
 
 
+def chosen(want: Candidates, got: Got, before: Candidates, sampler: Sampler) -> bool:
+    """Whether the tokens that stay are those of the reference, each in its place, but for a choice
+    among equal ones. before, sampler: what the stage was given, and the sampler as it was then.
+    """
+    if sampler.name not in _SORTS or len(want) != len(got.ids):
+        return False
+    known, ids = np.sort(before.ids), np.sort(got.ids)
+    if (ids[1:] == ids[:-1]).any() or not np.isin(ids, known).all():
+        return False
+    keys, at_want, at_got = _keys(before, sampler), _at(before, want.ids), _at(before, got.ids)
+    return np.array_equal(keys[at_want], keys[at_got], equal_nan=True)
+
+
 def tied(
     want: Candidates, got: Got, before: Candidates, sampler: Sampler, own: Same, same: Same
 ) -> bool:
-    """Whether the backend left what the reference wants, but for a choice among equal ones.
+    """Whether a backend that has so chosen left all else as the reference wants it.
 
-    before, sampler: what the stage was given, and the sampler as it was then. own: when a token has
-    the logit that it had; same: when values of different tokens are the same.
+    own: when a token has the logit that it had; same: when values of different tokens are the same.
     """
-    if (
-        sampler.name not in _SORTS
-        or len(want) != len(got.ids)
-        or want.selected != got.selected
-        or got.sorted not in (None, want.sorted)
-    ):
-        return False
-    order = np.argsort(before.ids, kind="stable")
-    known, ids = before.ids[order], np.sort(got.ids)
-    if (ids[1:] == ids[:-1]).any() or not np.isin(ids, known).all():
-        return False
-    of_want, of_got = (order[np.searchsorted(known, ids)] for ids in (want.ids, got.ids))
-    keys = _keys(before, sampler)
     return (
-        np.array_equal(keys[of_want], keys[of_got], equal_nan=True)
-        and own(before.logits[of_got], got.logits)
-        and own(before.logits[of_want], want.logits)
+        want.selected == got.selected
+        and got.sorted in (None, want.sorted)
+        and own(before.logits[_at(before, got.ids)], got.logits)
+        and own(before.logits[_at(before, want.ids)], want.logits)
         and _same_multiset(want, got, same)
         and _same_where_both_stay(want, got, same)
     )
+
+
+def _at(before: Candidates, ids: NDArray[np.int32]) -> NDArray[np.intp]:
+    """Where these stand, which are all among the candidates."""
+    order = np.argsort(before.ids, kind="stable")
+    return np.asarray(order[np.searchsorted(before.ids, ids, sorter=order)])
 
 
 def _keys(before: Candidates, sampler: Sampler) -> NDArray[Any]:
