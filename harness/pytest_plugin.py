@@ -1,10 +1,11 @@
 """Suites as tests: `pytest --sampler-backend "node my-adapter.js" suites/`. docs/pytest.md.
 
-Without that option nothing is collected and nothing of the harness is imported.
+The configuration may say it, too: sampler_backend, sampler_suites. Without a backend nothing is
+collected and nothing of the harness is imported.
 """
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,16 +30,36 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="collect suites (*.toml) as tests and run them on this backend; may be repeated",
     )
     group.addoption(
+        "--sampler-suite",
+        action="append",
+        default=[],
+        metavar="SUITE",
+        help="collect this suite, named as for `sampler-parity run`, and what else is named;"
+        " may be repeated",
+    )
+    group.addoption(
+        "--sampler-accept",
+        choices=["identical", "tied", "close"],
+        help="what passes beside what a case requires, as `sampler-parity run --accept`",
+    )
+    group.addoption(
         "--sampler-profile", choices=["quick", "full"], default="quick", help="how many cases"
     )
     group.addoption(
         "--sampler-timeout", type=float, default=60.0, help="seconds for one request (60)"
     )
+    parser.addini("sampler_backend", "as --sampler-backend, one a line", "linelist", [])
+    parser.addini(
+        "sampler_suites", "suites collected where no path is named, one a line", "linelist", []
+    )
+    parser.addini("sampler_accept", "as --sampler-accept", default="identical")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    names: list[str] = config.getoption("sampler_backend")
+    names: list[str] = config.getoption("sampler_backend") or config.getini("sampler_backend")
     if not names:
+        if config.getoption("sampler_suite"):
+            raise pytest.UsageError("--sampler-suite: name a backend, too: --sampler-backend")
         return
     from sampler_parity.harness.backends.registry import about
     from sampler_parity.harness.errors import InputError
@@ -54,6 +75,28 @@ def pytest_configure(config: pytest.Config) -> None:
             why = infos[name].unavailable
             raise pytest.UsageError(f"--sampler-backend {name}: does not run here: {why}")
     config.stash[_BACKENDS] = infos
+    _collect_suites(config)
+
+
+def _collect_suites(config: pytest.Config) -> None:
+    """Those of the option alone, beside paths that are named; else those of the configuration."""
+    from sampler_parity.harness.errors import InputError
+    from sampler_parity.harness.suite.file import find_suites
+
+    named = config.args_source == pytest.Config.ArgsSource.ARGS
+    asked: list[str] = config.getoption("sampler_suite")
+    known: list[str] = [] if asked or named else config.getini("sampler_suites")
+    try:
+        paths = [str(path) for path in find_suites([*asked, *map(_below(config), known)])]
+    except InputError as error:
+        raise pytest.UsageError(f"sampler suite {error}") from None
+    before = [] if asked and not named else config.args
+    config.args = list(dict.fromkeys([*before, *paths]))
+
+
+def _below(config: pytest.Config) -> Callable[[str], str]:
+    """A path of the configuration is seen from its folder."""
+    return lambda name: str(config.rootpath / name) if name.endswith(".toml") else name
 
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
@@ -68,8 +111,17 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "SuiteTest
         return None
     if not parent.session.isinitpath(file_path) and not _looks_like_suite(file_path):
         return None
-    tests: SuiteTests = SuiteTests.from_parent(parent, path=file_path)
+    tests: SuiteTests = SuiteTests.from_parent(
+        parent, path=file_path, nodeid=_id_elsewhere(file_path, parent.config.rootpath)
+    )
     return tests
+
+
+def _id_elsewhere(path: Path, root: Path) -> str | None:
+    """Of a suite that is not below the root, such as those of the package: pytest calls it ""."""
+    from sampler_parity.harness.suite.shipped import suite_id
+
+    return None if path.is_relative_to(root) else f"{suite_id(path)}.toml"
 
 
 def _looks_like_suite(path: Path) -> bool:
@@ -164,7 +216,8 @@ class CaseTest(_SuiteTest):
         from sampler_parity.harness.run.cases import backend
 
         process = backend(self.on, self.config.getoption("sampler_timeout"))
-        result = execute(self.case, [process])
+        accept = self.config.getoption("sampler_accept") or self.config.getini("sampler_accept")
+        result = execute(self.case, [process]).model_copy(update={"accept": accept})
         if result.skipped(process.name):
             pytest.skip(f"not claimed: {result.backends[process.name].detail}")
         if result.met(process.name):
@@ -175,7 +228,7 @@ class CaseTest(_SuiteTest):
             said.append(f"  the reference stopped: {result.refusal}")
         if result.unmet:
             said.append(f"  the reference misses the published result: {result.unmet}")
-        said.append(f"  required: {' or '.join(result.required[process.name])}")
+        said.append(f"  required: {' or '.join(result.passing(process.name))}")
         raise _Unmet([*said, self.replay(self.case.id)])
 
 

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ import pytest
 import sampler_parity.harness.backends.registry
 import sampler_parity.harness.parity.execute
 import sampler_parity.harness.run.cases  # noqa: F401
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 
 pytest_plugins = ["pytester"]
 
@@ -93,6 +95,70 @@ def test_every_backend_gets_its_tests_and_the_full_profile_more(suite: pytest.Py
             *(f"suites/top_p.toml::{case}?two?" for case in ("crossing", "disabled", "slow")),
         ]
     )
+
+
+def configured(suite: pytest.Pytester, *lines: str) -> None:
+    suite.makeini("\n".join(["[pytest]", *lines]))
+    suite.makepyfile("def test_own(): pass")
+
+
+def test_configuration_names_the_backend_and_the_suites(suite: pytest.Pytester) -> None:
+    command = adapter("one")[1]
+    configured(suite, f"sampler_backend = {command}", "sampler_suites = suites/top_p.toml",
+               "testpaths = test_*.py")  # fmt: skip
+    result = suite.runpytest_inprocess(*OPTIONS)
+    result.assert_outcomes(passed=1, skipped=2)  # it claims nothing
+    result = suite.runpytest_inprocess(*OPTIONS, "-rs", "suites")
+    result.assert_outcomes(skipped=2)
+    result.stdout.fnmatch_lines(["SKIPPED*not claimed: *top_p*"])
+
+
+def test_one_suite_is_collected_alone_by_its_name(suite: pytest.Pytester) -> None:
+    configured(suite, "sampler_suites = parity")
+    alone = (*OPTIONS, "--co", "-q", *adapter("one"), "--sampler-suite", "distribution/tail")
+    lines = suite.runpytest_inprocess(*alone).outlines
+    assert [line for line in lines if "::" in line] == ["distribution/tail.toml::15-nats[one]"]
+    lines = suite.runpytest_inprocess(*alone, "suites").outlines  # beside a path that is named
+    assert {line.partition("::")[0] for line in lines if "::" in line} == {
+        "distribution/tail.toml",
+        "suites/top_p.toml",
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--sampler-suite", "parity/topp"], "*sampler suite parity/topp: *did you mean parity/*"),
+        (["--sampler-accept", "all"], "*invalid choice: 'all'*"),
+    ],
+)
+def test_wrong_option_is_a_usage_error(
+    suite: pytest.Pytester, options: list[str], said: str
+) -> None:
+    result = suite.runpytest_inprocess(*OPTIONS, *adapter("one"), *options)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([said])
+
+
+def test_suite_without_a_backend_is_a_usage_error(suite: pytest.Pytester) -> None:
+    result = suite.runpytest_inprocess(*OPTIONS, "--sampler-suite", "parity/top_p")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--sampler-suite: name a backend, too*"])
+
+
+@pytest.mark.parametrize(("accept", "failed"), [("identical", 1), ("tied", 0)])
+def test_ties_pass_where_they_are_accepted(
+    suite: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, accept: str, failed: int
+) -> None:
+    def tied(case: Any, backends: Any) -> CaseResult:
+        verdict = BackendResult(verdict="tied" if case.id.endswith("crossing") else "identical")
+        return CaseResult(id=case.id, suite="s", samplers=["top_p"], steps=1,
+                          backends={"one": verdict}, required={"one": ["identical"]})  # fmt: skip
+
+    monkeypatch.setattr("sampler_parity.harness.parity.execute.execute", tied)
+    configured(suite, f"sampler_accept = {accept}")
+    result = suite.runpytest_inprocess(*OPTIONS, *adapter("one"), "suites")
+    result.assert_outcomes(passed=2 - failed, failed=failed)
 
 
 @pytest.mark.parametrize(
