@@ -1,7 +1,6 @@
 """The wheel, installed into an environment of its own: every command works in an empty folder."""
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import pytest
 import typer
 
 from sampler_parity.harness.cli.app import app
+from tests.support.wheel import OFFLINE, PIP, build_wheel, outside
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 TSAMPLER = "harness/backends/tsampler"
@@ -27,6 +27,7 @@ POLICY = "schema_version = 1\npartial = true\n[[parity]]\n"
 # Arguments, exit status, what is said. {model} and {python} are those of the new environment.
 COMMANDS: list[tuple[str, int, str]] = [
     ("backends", 0, "llama.cpp          v0.5.0"),
+    ("list suites", 0, "parity/top_p"),
     ("init --lang c mine", 0, "check    sampler-parity adapter check -- mine/adapter"),
     (f"run parity/top_p --case {CASE} -o good -j 1", 0, "1/1 identical"),
     (f"run parity/top_p --case {CASE} -o wrong -j 1 -b {WRONG}", 1, "DIVERGED"),
@@ -74,38 +75,17 @@ class Installed:
         return next((self.venv / "lib").glob("python*")) / "site-packages"
 
     def run(self, *command: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
-        """Nothing of the checkout is found: not by folder, not by PYTHONPATH, not in a cache."""
-        environment = {
-            k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "PYTEST"))
-        }
-        return subprocess.run(
-            [*map(str, command)],
-            cwd=folder,
-            env=environment | {"XDG_CACHE_HOME": str(folder / "cache")},
-            capture_output=True,
-            text=True,
-            timeout=600,
-            check=False,
-        )
+        return outside(*command, folder=folder)
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     folder = tmp_path_factory.mktemp("wheel")
-    source, venv = folder / "source", folder / "venv"
-    ignored = shutil.ignore_patterns(
-        ".*", "node_modules", "__pycache__", "bundles", "report", "build"
-    )
-    shutil.copytree(ROOT, source, ignore=ignored)
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
-    quiet = ["-q", "--no-deps", "--no-index"]
-    build = [*pip, "wheel", *quiet, "--no-build-isolation", "-w", folder, source]
-    subprocess.run([*map(str, build)], check=True, capture_output=True, timeout=300)
-    (wheel,) = folder.glob("*.whl")
+    wheel, venv = build_wheel(folder), folder / "venv"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True, timeout=120)
     made = Installed(wheel, venv)
     (made.packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
-    install = [*pip, "--python", str(made.python), "install", *quiet, str(wheel)]
+    install = [*PIP, "--python", str(made.python), "install", *OFFLINE, str(wheel)]
     subprocess.run(install, check=True, capture_output=True, timeout=300)
     _copy_machine_code(ROOT / "reference", made.packages / "sampler_parity" / "reference")
     yield made
@@ -170,17 +150,46 @@ def test_every_command_works_from_the_wheel_in_an_empty_folder(
     assert wrong == []
 
 
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A project whose own modules have the names of our five folders, and are none of ours."""
+    for file in (
+        "harness.py",
+        "reports.py",
+        "suites/__init__.py",
+        "golden/__init__.py",
+        "reference.py",
+    ):
+        path = tmp_path / file
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("raise ImportError('a module of the project')\n")
+    return tmp_path
+
+
+@pytest.mark.slow
+def test_modules_of_a_project_that_have_our_names_are_not_loaded(
+    installed: Installed, project: Path
+) -> None:
+    found = installed.run(installed.python, "-c", "import harness", folder=project)
+    assert "a module of the project" in found.stderr
+    run = ["-m", "sampler_parity.harness.cli", "run", "parity/top_p"]
+    options = ["--case", CASE, "-b", "reference", "-j", "1"]
+    done = installed.run(installed.python, *run, *options, folder=project)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "parity   reference v0.5.0   1/1 identical" in done.stdout
+
+
 @pytest.mark.slow
 def test_script_and_pytest_plugin_are_those_of_the_wheel(
-    installed: Installed, tmp_path: Path
+    installed: Installed, project: Path
 ) -> None:
     done = installed.run(
-        installed.venv / "bin" / "sampler-parity", "builds", "list", folder=tmp_path
+        installed.venv / "bin" / "sampler-parity", "builds", "list", folder=project
     )
     assert (done.returncode, done.stderr) == (0, "")
     suite = installed.packages / "sampler_parity" / "suites" / "parity" / "top_p.toml"
     options = ["--sampler-backend", WRONG, "-k", "crossing-token-is-kept", "-p", "no:cacheprovider"]
-    done = installed.run(installed.python, "-m", "pytest", *options, suite, folder=tmp_path)
+    done = installed.run(installed.python, "-m", "pytest", *options, suite, folder=project)
     assert done.returncode == 1, done.stdout + done.stderr
     assert f"DIVERGED {CASE}" in done.stdout
     assert f"replay: sampler-parity run parity/top_p --case {CASE}" in done.stdout
@@ -201,8 +210,11 @@ def test_wheel_carries_data_and_no_tests(installed: Installed) -> None:
         "golden/small.gguf",
         "reports/templates/parity.html.j2",
         f"{TSAMPLER}/adapter.mjs",
+        "harness/cli/templates/adapter.rs",
     ):
         assert f"sampler_parity/{needed}" in names
+    for compiled in (ROOT / TSAMPLER / "dist").rglob("*.js"):
+        assert f"sampler_parity/{compiled.relative_to(ROOT)}" in names
     for folder in ("suites", "golden"):
         for path in (ROOT / folder).rglob("*.*"):
             if path.suffix in (".toml", ".gguf", ".jsonl"):
