@@ -8,8 +8,10 @@ from sampler_parity.harness.bundle.bundle import Bundle
 
 
 class BackendSummary(BaseModel):
-    """wall_s: time that its requests took. backend_s: time inside its own sampler calls."""
+    """judged: the cases that it was asked, of all; the others are skipped. wall_s: time that its
+    requests took. backend_s: time inside its own sampler calls."""
 
+    judged: int
     verdicts: dict[str, int]
     wall_s: float
     backend_s: float
@@ -33,6 +35,7 @@ def summarize(bundle: Bundle) -> Summary:
             for sampler in sorted(set(case.samplers)):
                 samplers[sampler][result.verdict] += 1
         backends[name] = BackendSummary(
+            judged=sum(not case.skipped(name) for case, _ in results),
             verdicts=dict(Counter(result.verdict for _, result in results)),
             wall_s=sum(result.wall_s for _, result in results),
             backend_s=sum(result.ns for _, result in results) / 1e9,

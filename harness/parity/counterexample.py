@@ -25,7 +25,7 @@ from sampler_parity.harness.verdicts import Verdict
 OF_FIRSTS = 60.0
 OF_OTHERS = 15.0
 
-_DIFFERENCES: tuple[Verdict, ...] = ("diverged", "boundary", "close", "reordered")
+_DIFFERENCES: tuple[Verdict, ...] = ("diverged", "boundary", "close", "tied", "reordered")
 BY_CHANCE = "not again in a fresh process: it depends on earlier requests or on chance"
 NO_TIME = "not made small: the time for it went to cases before"
 

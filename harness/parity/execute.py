@@ -112,7 +112,8 @@ def _on_device(
             backends={backend.name: BackendResult(verdict=failure.verdict, detail=str(failure))},
             required={backend.name: case.required(backend.name)},
         )
-    return execute(on_rows(case, rows), [backend], artifacts, releases)
+    of_rows = on_rows(case, rows)
+    return JUDGES[of_rows.kind](of_rows, [backend], artifacts, releases)
 
 
 JUDGES: dict[Kind, Judge] = {

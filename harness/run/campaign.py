@@ -94,7 +94,7 @@ def run_number(seed: int, number: int, backends: list[str], timeout_s: float) ->
     cases = {case.id: case for case in chunk(seed, number)}
     names: dict[str, str | None] = dict.fromkeys(backends)
     results = run_chunk([("fuzz", case) for case in cases.values()], names, timeout_s, None)
-    judged = [result for result in results if isinstance(result, CaseResult)]
+    judged = [r for r in results if isinstance(r, CaseResult) and r.judged]
     return Chunk(
         chunk=number,
         cases=len(judged),
@@ -109,7 +109,7 @@ def findings_of(case: Case, result: CaseResult) -> Iterator[Finding]:
     """What is not identical as far as the reference goes; made small on the first backend only."""
     whole = plain(case.model_dump(mode="json", by_alias=True, exclude_defaults=True))
     for backend, got in result.backends.items():
-        if got.verdict != "identical":
+        if got.verdict not in ("identical", "skipped"):
             small = result.counterexample or whole
             yield Finding(backend=backend, verdict=got.verdict, stage=got.stage, case=small)
 

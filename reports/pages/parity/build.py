@@ -29,7 +29,7 @@ from sampler_parity.reports.pages.parity.model import (
 from sampler_parity.reports.pages.parity.speed import REFERENCE, timing
 
 SLOWEST = 15
-_SHRUNK: tuple[Verdict, ...] = ("diverged", "close", "reordered")
+_SHRUNK: tuple[Verdict, ...] = ("diverged", "close", "tied", "reordered")
 
 
 def report_of(bundles: list[Bundle]) -> Report:

@@ -81,7 +81,9 @@ def _cell(
     results: list[tuple[CaseResult, BackendResult]],
     explained: dict[Key, str],
 ) -> MatrixCell:
-    of_sampler = [result for case, result in results if sampler in counts_for(case, name)]
+    of_all = [result for case, result in results if sampler in counts_for(case, name)]
+    # what was judged; where nothing was, what was skipped
+    of_sampler = [result for result in of_all if result.verdict != "skipped"] or of_all
     verdicts = [result.verdict for result in of_sampler]
     return MatrixCell(
         cases=len(of_sampler),
