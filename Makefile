@@ -108,7 +108,7 @@ pytest: setup
 
 # The engines of the extras, which take minutes to install, the longest tests, the planted faults.
 nightly: setup
-	$(BIN)/python scripts/install.py transformers xgrammar llguidance dask
+	$(BIN)/python scripts/install.py transformers xgrammar llguidance dask docker
 	$(PYTEST) tests/backends
 	$(PYTEST) -m nightly
 	$(MAKE) --no-print-directory engines selftest witness

@@ -79,7 +79,9 @@ def test_an_extra_that_is_not_locked_is_refused() -> None:
     command = [sys.executable, str(ROOT / "scripts" / "install.py"), "native", "nonsense"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr.startswith("no extra 'nonsense' is locked, only cuda, dask, llguidance, ")
+    assert done.stderr.startswith(
+        "no extra 'nonsense' is locked, only cuda, dask, docker, llguidance, "
+    )
 
 
 def test_the_locked_packages_name_no_registry() -> None:
