@@ -35,7 +35,14 @@ def builds_add(
     release: Annotated[str | None, typer.Option(help="of a folder that does not say it")] = None,
 ) -> None:
     """Fetch a prebuilt libllama (node-llama-cpp@VERSION with npm, xllamacpp@VERSION with pip), or
-    register a folder; use it as -b llama.cpp@NAME."""
+    register a folder; use it as -b llama.cpp@NAME.
+
+    Examples:
+      sampler-parity builds add node-llama-cpp@3.22.1
+      sampler-parity builds add mine=/opt/llama.cpp/build --release v0.5.0
+
+    Exit status: 0, or 2 for bad input.
+    """
     from sampler_parity.harness.backends.llama_cpp.builds import add
     from sampler_parity.harness.backends.llama_cpp.recorded import find
 
@@ -48,7 +55,10 @@ def builds_add(
 
 @builds_app.command("list")
 def builds_list() -> None:
-    """The registered builds: release and devices, or why one cannot be used."""
+    """The registered builds: release and devices, or why one cannot be used.
+
+    Exit status: 0.
+    """
     from sampler_parity.harness.backends.llama_cpp.builds import describe
 
     for line in describe():

@@ -102,7 +102,13 @@ def history_add(
     folders: Annotated[list[Path], typer.Argument(metavar="BUNDLE...")],
     database: Annotated[Path, _DATABASE] = Path("history.sqlite"),
 ) -> None:
-    """Put finished bundles into the history; one that is in it already is not counted again."""
+    """Put finished bundles into the history; one that is in it already is not counted again.
+
+    Example:
+      sampler-parity history add bundles/mine
+
+    Exit status: 0, or 2 for bad input.
+    """
     from sampler_parity.harness.comparison import history
 
     for folder, new in history.add(database, folders):
@@ -116,7 +122,13 @@ def history_show(
         Path | None, typer.Option("--output", "-o", help="a folder for history.html, .md, .json")
     ] = None,
 ) -> None:
-    """Show the runs; with -o write the trend of verdicts and figures."""
+    """Show the runs; with -o write the trend of verdicts and figures.
+
+    Example:
+      sampler-parity history show -o report
+
+    Exit status: 0, or 2 for bad input.
+    """
     from sampler_parity.reports.pages.history.page import HISTORY
     from sampler_parity.reports.write import write_page
 

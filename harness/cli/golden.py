@@ -22,7 +22,13 @@ def capture(
     ] = None,
     threads: Annotated[int, typer.Option(min=1, max=limits.JOBS)] = 1,
 ) -> None:
-    """Capture the logits of any model as a fixture."""
+    """Capture the logits of any model as a fixture.
+
+    Example:
+      sampler-parity capture --model model.gguf --prompts prompts.jsonl -o rows.gguf
+
+    Exit status: 0, or 2 for bad input.
+    """
     from sampler_parity.harness.golden import capture as recorder
 
     recorder.capture(model, prompts, output, dtype, max_rows, threads)
@@ -31,7 +37,10 @@ def capture(
 
 @golden_app.command()
 def verify() -> None:
-    """Check every fixture against its digest, and the reference against the recorded results."""
+    """Check every fixture against its digest, and the reference against the recorded results.
+
+    Exit status: 0 all is as recorded; 2 something is not.
+    """
     from sampler_parity.harness.golden import verify as golden
     from sampler_parity.harness.inputs.fixtures import golden_folder
 
@@ -43,7 +52,10 @@ def verify() -> None:
 def regenerate(
     accept: Annotated[bool, typer.Option(help="replace the fixtures with the new ones")] = False,
 ) -> None:
-    """Make every fixture again and say what differs."""
+    """Make every fixture again and say what differs.
+
+    Exit status: 0, also where something differs; 2 bad input.
+    """
     from sampler_parity.harness.golden import verify as golden
     from sampler_parity.harness.inputs.fixtures import golden_folder
 
@@ -53,7 +65,10 @@ def regenerate(
 
 
 def lint() -> None:
-    """Check suites, golden provenance and schemas."""
+    """Check suites, golden provenance and schemas.
+
+    Exit status: 0 no problems; 1 some.
+    """
     from sampler_parity.harness import lint as linter
     from sampler_parity.harness.suite.file import suites_folder
 

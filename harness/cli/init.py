@@ -70,7 +70,13 @@ def init(
     language: Annotated[Language, typer.Option("--lang", help="what it is written in")],
     folder: Annotated[Path, typer.Argument(metavar="[FOLDER]")] = Path(),
 ) -> None:
-    """Write a working adapter with one sampler to fill in, and say how it is checked."""
+    """Write a working adapter with one sampler to fill in, and say how it is checked.
+
+    Example:
+      sampler-parity init --lang javascript mine
+
+    Exit status: 0, or 2 for bad input.
+    """
     template = TEMPLATES[language]
     if language is Language.TYPESCRIPT and not strips_types():
         template = COMPILED_TYPESCRIPT

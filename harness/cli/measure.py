@@ -20,7 +20,10 @@ def calibrate(
     seed: Annotated[int, typer.Option(min=0, max=limits.WHOLE)] = 1,
     backend: Annotated[str, typer.Option("--backend", "-b", help="whose time is taken")] = "",
 ) -> None:
-    """Measure what the distribution tests themselves get wrong and what they catch."""
+    """Measure what the distribution tests themselves get wrong and what they catch.
+
+    Exit status: 0 every claim is met; 1 one is not; 2 bad input.
+    """
     from sampler_parity.harness.cli.checks import run_calibration
 
     folder = output or Path("bundles") / time.strftime("calibration-%Y%m%d-%H%M%S")
@@ -35,7 +38,10 @@ def timing_selfcheck(
     ] = 200,
     seed: Annotated[int, typer.Option(min=0, max=limits.WHOLE)] = 1,
 ) -> None:
-    """Measure how often timings mislead here, and which slow-downs they notice."""
+    """Measure how often timings mislead here, and which slow-downs they notice.
+
+    Exit status: 0 false alarms are as rare as allowed; 1 they are not; 2 bad input.
+    """
     from sampler_parity.harness.cli.checks import run_timing_selfcheck
 
     folder = output or Path("bundles") / time.strftime("timing-selfcheck-%Y%m%d-%H%M%S")
@@ -48,7 +54,13 @@ def selftest(
     jobs: options.Jobs = 0,
     processes: Annotated[bool, typer.Option(help="each mutant in a process of its own")] = False,
 ) -> None:
-    """Run every planted fault as a backend; all must be caught."""
+    """Run every planted fault as a backend; all must be caught.
+
+    Example:
+      sampler-parity selftest top_p/
+
+    Exit status: 0 all are caught; 1 one is not; 2 bad input.
+    """
     from sampler_parity.harness.mutants.selftest import run_selftest
 
     if not run_selftest(names, jobs, say, processes).passed:

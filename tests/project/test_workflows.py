@@ -10,13 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
 import yaml
 
 from sampler_parity.harness.backends.registry import command_of
-from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.gate.policy import read_policy
-from sampler_parity.harness.suite.file import find_suites
+from tests.support.command_line import check_command
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDER = ROOT / ".github" / "workflows"
@@ -71,19 +69,6 @@ def commands(script: str) -> list[list[str]]:
         joined = joined.replace(variable, words)
     calls = re.findall(r"sampler-parity ([^\n]*)", joined)
     return [shlex.split(re.split(r"\s\|\||\s2>&1|\)|;", call)[0]) for call in calls]
-
-
-def check_command(arguments: list[str]) -> None:
-    """Parse as the CLI would, without running. Raises UsageError, or InputError for a suite."""
-    group: Any = typer.main.get_command(app)
-    while hasattr(group, "commands"):
-        name, *arguments = arguments
-        if name not in group.commands:
-            raise ValueError(f"no command {name}")
-        group = group.commands[name]
-    with group.make_context("sampler-parity", arguments) as context:
-        if group.name == "run":
-            find_suites(context.params["suites"])
 
 
 ALL = [call for step in steps() for call in commands(step.get("run", ""))]

@@ -4,10 +4,13 @@ import contextlib
 import io
 import sys
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unittest import mock
 
-from sampler_parity.harness.cli.app import DEFECT, main
+import typer
+
+from sampler_parity.harness.cli.app import DEFECT, app, main
+from sampler_parity.harness.suite.file import find_suites
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 COMMAND = [sys.executable, "-c", "from sampler_parity.harness.cli.app import main; main()"]
@@ -38,6 +41,19 @@ def cli(*arguments: str | Path) -> Done:
     assert isinstance(status, int), status
     assert DEFECT not in err.getvalue(), err.getvalue()  # the roof must not hide a failure of ours
     return Done(status, out.getvalue(), err.getvalue())
+
+
+def check_command(arguments: list[str]) -> None:
+    """Parse as the CLI would, without running. Raises UsageError, or InputError for a suite."""
+    group: Any = typer.main.get_command(app)
+    while hasattr(group, "commands"):
+        name, *arguments = arguments
+        if name not in group.commands:
+            raise ValueError(f"no command {name}")
+        group = group.commands[name]
+    with group.make_context("sampler-parity", arguments) as context:
+        if group.name == "run":
+            find_suites(context.params["suites"] or [])
 
 
 def refused(done: Done) -> str:

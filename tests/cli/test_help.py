@@ -1,0 +1,69 @@
+"""The help: in panels, with examples that are commands, and with exit statuses."""
+
+import re
+import shlex
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import typer
+
+from sampler_parity.harness.cli.app import app
+from tests.support.command_line import check_command, cli
+
+PANELS = ["Check mine", "Measure", "Gate", "For maintainers"]
+ROOT: Any = typer.main.get_command(app)
+
+
+def commands(group: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Every command below a group."""
+    for word, command in group.commands.items():
+        full = f"{name} {word}".strip()
+        yield from commands(command, full) if hasattr(command, "commands") else [(full, command)]
+
+
+COMMANDS = dict(commands(ROOT))
+EXAMPLES = [
+    line.strip()
+    for text in [ROOT.epilog, *(command.help for command in COMMANDS.values())]
+    for line in text.splitlines()
+    if line.strip().startswith("sampler-parity ")
+]
+
+
+def test_every_command_is_in_a_panel() -> None:
+    assert {command.rich_help_panel for command in ROOT.commands.values()} == {*PANELS}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_says_its_exit_statuses(name: str) -> None:
+    assert re.search(r"^Exit status: 0", COMMANDS[name].help, re.MULTILINE)
+
+
+def test_every_command_for_users_has_an_example() -> None:
+    shown = {" ".join(line.split()[1:3]) for line in EXAMPLES}
+    lacking = [
+        name
+        for name in COMMANDS
+        if ROOT.commands[name.split()[0]].rich_help_panel != "For maintainers"
+        and not any(f"{line} ".startswith(f"{name} ") for line in shown)
+    ]
+    assert lacking == ["backends"]  # it takes nothing
+
+
+@pytest.mark.parametrize("line", EXAMPLES)
+def test_every_example_is_a_command(line: str) -> None:
+    check_command(shlex.split(line)[1:])
+
+
+@pytest.mark.parametrize("columns", ["60", "100"])
+def test_help_fits_its_terminal(monkeypatch: pytest.MonkeyPatch, columns: str) -> None:
+    monkeypatch.setenv("COLUMNS", columns)
+    for arguments in (["-h"], ["run", "--help"], ["gate", "-h"]):
+        done = cli(*arguments)
+        assert done.returncode == 0
+        assert max(map(len, done.stdout.splitlines())) <= int(columns)
+
+
+def test_version_is_that_of_the_package() -> None:
+    assert re.fullmatch(r"sampler-parity \d+\.\d+\.\d+\n", cli("--version").stdout)
