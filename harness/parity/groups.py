@@ -106,7 +106,7 @@ def groups(info: RunInfo, cases: Iterable[CaseResult]) -> list[Group]:
         _group(info, backend, verdict, stage, kind, of_group)
         for (backend, verdict, stage, kind), of_group in members.items()
     ]
-    return sorted(made, key=_rank)
+    return sorted(made, key=rank)
 
 
 def stage_of(result: BackendResult) -> str:
@@ -122,7 +122,7 @@ def counts_for(case: CaseResult, backend: str) -> set[str]:
     return {stage} if stage in case.samplers else set(case.samplers)
 
 
-def _rank(group: Group) -> tuple[int, int, str]:
+def rank(group: Group) -> tuple[int, int, str]:
     """Sort key: the worst verdict, then the most cases."""
     return WORST_FIRST.index(group.verdict), -len(group.cases), group.anchor
 

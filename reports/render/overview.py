@@ -18,7 +18,7 @@ class Finding(Strict):
 
 class HeatCell(Strict):
     """A sampler on a backend: of `cases` that were judged, so many fail, and so many more are not
-    identical, as allowed. anchor: of the worst group of those that fail, or ""."""
+    identical, as allowed. worst, anchor: of the worst group of those that fail; None, ""."""
 
     cases: int
     failing: int

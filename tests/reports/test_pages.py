@@ -118,13 +118,25 @@ def test_the_map_counts_a_case_for_the_sampler_at_which_it_first_differs(tmp_pat
         row.sampler: [(heat(c), heat_class(c), c.worst) for c in row.cells] for row in drawn.rows
     }
     assert shown == {
-        "temp": [("1/1", "hot3", "crashed"), ("1, 1 differ", "fair", "close")],
-        "top_p": [("1/1", "hot3", "diverged"), ("1", "good", "identical")],
-        "top_k": [("1", "good", "identical"), ("1", "good", "identical")],
+        "temp": [("1/1", "hot3", "crashed"), ("1, 1 differ", "fair", None)],
+        "top_p": [("1/1", "hot3", "diverged"), ("1", "good", None)],
+        "top_k": [("1", "good", None), ("1", "good", None)],
     }
     for row in drawn.rows:
         for cell in row.cells:
             assert bool(cell.anchor) == bool(cell.failing)
+
+
+def test_the_worst_of_all_bundles_is_the_first_finding(tmp_path: Path) -> None:
+    cases = [case("a", {"x": got("close")}), case("b", {"x": got("unsupported")})]
+    mild = write_bundle(tmp_path / "mild", run_info("x"), cases)
+    bad = write_bundle(tmp_path / "bad", run_info("x"), [case("a", {"x": diverged()})])
+    index = overview(tmp_path, mild, bad)
+    said = [told.text.partition(":")[0] for told in index.findings]
+    assert said == ["bad", "mild", "mild"]
+    assert index.heat_map is not None
+    (cell,) = index.heat_map.rows[0].cells
+    assert (cell.failing, cell.worst) == (3, "diverged")
 
 
 def test_the_index_begins_with_the_verdict_the_map_and_the_findings(tmp_path: Path) -> None:

@@ -2,8 +2,7 @@
 
 from collections import defaultdict
 
-from sampler_parity.harness.parity.groups import Group
-from sampler_parity.harness.verdicts import Verdict, worst
+from sampler_parity.harness.parity.groups import Group, rank
 from sampler_parity.reference import ALL_SAMPLERS
 from sampler_parity.reports.pages.parity.html import card
 from sampler_parity.reports.pages.parity.model import Report, Section, Tally
@@ -15,15 +14,16 @@ _ORDER = list(ALL_SAMPLERS)
 def findings(report: Report) -> list[Finding]:
     """The groups of failures, the worst first, then cases without a result."""
     several = len(report.sections) > 1
-    lines = []
+    of_all = [(part, group) for part in report.sections for group in _failing(part)]
+    lines = [
+        Finding(
+            text=f"{f'{part.bundle}: ' if several else ''}{group.text}, on {group.backend}",
+            anchor=card(report, part, group),
+        )
+        for part, group in sorted(of_all, key=lambda pair: rank(pair[1]))
+    ]
     for number, part in enumerate(report.sections, 1):
         where = f"{part.bundle}: " if several else ""
-        lines += [
-            Finding(
-                text=f"{where}{group.text}, on {group.backend}", anchor=card(report, part, group)
-            )
-            for group in _failing(part)
-        ]
         if part.problems:
             text = f"{where}{len(part.problems):,} cases without a result"
             lines.append(Finding(text=text, anchor=f"b{number}-failures"))
@@ -37,17 +37,18 @@ def heat_map(report: Report) -> HeatMap | None:
     """Over all bundles; None without a case."""
     backends = list(dict.fromkeys(s.name for part in report.sections for s in part.backends))
     tallies: dict[tuple[str, str], list[Tally]] = defaultdict(list)
-    anchors: dict[tuple[str, str], str] = {}
+    worst: dict[tuple[str, str], tuple[Group, str]] = {}
     for part in report.sections:
         for row in part.matrix:
             for name, tally in row.backends.items():
                 tallies[row.key, name].append(tally)
-        for at, of_group in _anchors(report, part).items():
-            anchors.setdefault(at, of_group)
+        for at, (group, place) in _worst(report, part).items():
+            if at not in worst or rank(group) < rank(worst[at][0]):
+                worst[at] = group, place
     rows = [
         HeatRow(
             sampler=sampler,
-            cells=[_cell(tallies[sampler, b], anchors.get((sampler, b), "")) for b in backends],
+            cells=[_cell(tallies[sampler, b], worst.get((sampler, b))) for b in backends],
         )
         for sampler in dict.fromkeys(sampler for sampler, _ in tallies)
     ]
@@ -59,30 +60,29 @@ def _failing(part: Section) -> list[Group]:
     return [group for group in [*part.told, *part.folded] if group.verdict != "skipped"]
 
 
-def _anchors(report: Report, part: Section) -> dict[tuple[str, str], str]:
-    """By sampler and backend, where the worst group of failures stands that counts for them."""
+def _worst(report: Report, part: Section) -> dict[tuple[str, str], tuple[Group, str]]:
+    """By sampler and backend, the worst group of failures that counts for them, and its place."""
     samplers = {(d.case, d.backend): d.samplers for d in part.differences}
-    anchors: dict[tuple[str, str], str] = {}
+    worst: dict[tuple[str, str], tuple[Group, str]] = {}
     for group in _failing(part):
         for case in group.cases:
             chain = samplers[case, group.backend]
             for sampler in [group.stage] if group.stage in chain else chain:
-                anchors.setdefault((sampler, group.backend), card(report, part, group))
-    return anchors
+                worst.setdefault((sampler, group.backend), (group, card(report, part, group)))
+    return worst
 
 
-def _cell(tallies: list[Tally], anchor: str) -> HeatCell:
+def _cell(tallies: list[Tally], worst: tuple[Group, str] | None) -> HeatCell:
     judged = sum(t.judged for t in tallies)
     failing = judged - sum(t.met for t in tallies)
     identical = sum(t.verdicts.get("identical", 0) for t in tallies)
-    verdicts: list[Verdict] = [v for t in tallies for v in t.verdicts if v != "skipped"]
     return HeatCell(
         cases=judged,
         failing=failing,
         allowed=max(0, judged - failing - identical),
         skipped=sum(t.cases - t.judged for t in tallies),
-        worst=worst(verdicts) if verdicts else None,
-        anchor=anchor if failing else "",
+        worst=worst[0].verdict if worst else None,
+        anchor=worst[1] if worst else "",
     )
 
 
