@@ -128,7 +128,7 @@ def run(scratch: BinaryIO, ask: dict[str, Any]) -> dict[str, Any]:
 
 
 def main() -> None:
-    for ask in map(json.loads, sys.stdin):
+    for ask in map(json.loads, sys.stdin.buffer):  # UTF-8, also on Windows
         if ask["do"] == "bye":
             return
         try:

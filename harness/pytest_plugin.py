@@ -129,7 +129,7 @@ def _looks_like_suite(path: Path) -> bool:
     from sampler_parity.harness.suite.model import BLOCKS
 
     try:
-        data = tomllib.loads(path.read_text())
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError:
         return True
     except (OSError, UnicodeDecodeError):

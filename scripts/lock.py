@@ -38,11 +38,15 @@ def main() -> int:
 
 def write(path: Path, requirements: list[str]) -> None:
     done = subprocess.run(
-        [*UV, "-"], cwd=ROOT, input="\n".join(requirements), text=True, stdout=subprocess.PIPE
+        [*UV, "-"],
+        cwd=ROOT,
+        input="\n".join(requirements),
+        encoding="utf-8",
+        stdout=subprocess.PIPE,
     )
     if done.returncode:
         sys.exit(f"{path.name}: uv ended with status {done.returncode}")
-    path.write_text(f"{HEAD}\n{done.stdout}")
+    path.write_text(f"{HEAD}\n{done.stdout}", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -98,8 +98,12 @@ def _processes(main: int) -> dict[str, float]:
     words: dict[int, list[str]] = {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
-            stat = Path("/proc", name, "stat").read_text().rpartition(")")[2].split()
-            words[int(name)] = Path("/proc", name, "cmdline").read_text().split("\0")
+            stat = (
+                Path("/proc", name, "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+            )
+            words[int(name)] = (
+                Path("/proc", name, "cmdline").read_text(encoding="utf-8").split("\0")
+            )
         except OSError:
             continue  # it has ended
         parents[int(name)] = int(stat[1])

@@ -260,7 +260,10 @@ def memory() -> None:
     # A young generation so large that nothing is collected between the two readings.
     command = ["node", "--expose-gc", "--max-semi-space-size=512", "--min-semi-space-size=512"]
     done = subprocess.run(
-        [*command, "--input-type=module", "-e", script], capture_output=True, text=True, check=True
+        [*command, "--input-type=module", "-e", script],
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
     )
     said = json.loads(done.stdout)
     for repeat, size in said["perToken"].items():

@@ -91,7 +91,7 @@ def growth() -> None:
 def _node(script: str) -> str:
     source = script % (registry.TSAMPLER / "dist" / "api" / "index.js").as_uri()
     command = ["node", "--input-type=module", "-e", source]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    return subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout.strip()
 
 
 def filters() -> None:

@@ -55,7 +55,7 @@ def _cpu() -> tuple[str, list[str]]:
     if not path.exists():
         return platform.processor(), []
     facts: dict[str, str] = {}
-    for line in path.read_text().splitlines():
+    for line in path.read_text(encoding="utf-8").splitlines():
         key, _, value = line.partition(":")
         facts.setdefault(key.strip(), value.strip())
     flags = facts.get("flags") or facts.get("Features") or ""
@@ -65,7 +65,7 @@ def _cpu() -> tuple[str, list[str]]:
 def _libm() -> str:
     """The math library of this process: its exp, log and pow decide last bits."""
     maps = Path("/proc/self/maps")
-    text = maps.read_text() if maps.exists() else ""
+    text = maps.read_text(encoding="utf-8") if maps.exists() else ""
     line = re.search(r"/\S*/libm[.-]\S*$", text, re.MULTILINE)
     if line is None or not Path(line[0]).is_file():
         return ""
@@ -75,7 +75,7 @@ def _libm() -> str:
 
 def _driver() -> str:
     path = Path("/proc/driver/nvidia/version")
-    return path.read_text().splitlines()[0] if path.is_file() else ""
+    return path.read_text(encoding="utf-8").splitlines()[0] if path.is_file() else ""
 
 
 def _memory() -> int:

@@ -158,7 +158,7 @@ def _run(folder: Path, suites: list[Path], rounds: int, seed: int) -> Bundle:
     command += ["--rounds", str(rounds), "--seed", str(seed)]
     for name in EXPECTED:
         command += ["-b", f"{name}={words.join([*adapter, name])}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
     if done.returncode > 1:
         raise InputError(folder, f"run: {done.stderr.strip()}")
     return read_finished(folder)

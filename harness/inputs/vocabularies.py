@@ -7,6 +7,7 @@ demand in the user's cache folder, the same to the byte every time.
 
 import functools
 import os
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -63,11 +64,20 @@ _EOG_NAMES = _EOT_NAMES | frozenset(
 
 
 def cache_folder() -> Path:
-    """Where made files live: the user's cache folder."""
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    folder = Path(base) / "sampler-parity"
+    """Where made files live: in the user's cache folder."""
+    folder = _cache_of_user(sys.platform) / "sampler-parity"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
+
+
+def _cache_of_user(platform: str) -> Path:
+    """As the system has it; XDG_CACHE_HOME names another one anywhere."""
+    if named := os.environ.get("XDG_CACHE_HOME"):
+        return Path(named)
+    if platform == "win32":
+        local = os.environ.get("LOCALAPPDATA")
+        return Path(local) if local else Path.home() / "AppData" / "Local"
+    return Path.home() / ("Library/Caches" if platform == "darwin" else ".cache")
 
 
 def _merges_for(words: list[str]) -> tuple[list[str], list[str]]:

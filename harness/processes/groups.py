@@ -17,6 +17,10 @@ from typing import Any
 from sampler_parity.harness.processes import keeper
 
 MEMORY = Path("/dev/shm")
+if sys.platform == "win32":
+    _APART: dict[str, Any] = {"creationflags": subprocess.CREATE_NEW_PROCESS_GROUP}
+else:
+    _APART: dict[str, Any] = {"start_new_session": True}
 
 
 @dataclass
@@ -64,7 +68,7 @@ def start(command: list[str], env: dict[str, str], **options: Any) -> Group:
     mine.started += 1
     mark = f"{mine.mark}.{mine.started}."
     marks = {keeper.MARKS: f"{os.environ[keeper.MARKS]} {mark}"}
-    process = subprocess.Popen(command, env=env | marks, start_new_session=True, **options)
+    process = subprocess.Popen(command, env=env | marks, **_APART, **options)
     tell(f"group {process.pid}")
     return Group(process, mark)
 
@@ -106,7 +110,7 @@ def _mine() -> _Keeper:
             stderr=subprocess.DEVNULL,
             env={key: value for key, value in os.environ.items() if key != keeper.MARKS},
             bufsize=0,
-            start_new_session=True,
+            **_APART,
         )
         process.returncode = 0  # nobody waits for it: it outlives us
         _keeper = _Keeper(os.getpid(), mark, process)

@@ -20,7 +20,7 @@ from sampler_parity.harness.protocol.scratch import Scratch
 
 def serve(worker: Worker, replies: Any) -> None:
     scratch: Scratch | None = None
-    for line in sys.stdin:
+    for line in sys.stdin.buffer:  # UTF-8, whatever the system takes for text
         number = None
         try:
             request = p.request_of(p.numbers(json.loads(line)))
@@ -56,6 +56,6 @@ def _no_scratch(request: p.Request) -> str:
 def run_worker(make: Callable[[], Worker]) -> None:
     """Serve until bye. make: is called once nothing that is printed can be taken for a reply."""
     limit_memory()
-    replies = os.fdopen(os.dup(1), "w")
+    replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     serve(make(), replies)

@@ -196,4 +196,6 @@ def write_findings(campaign: Campaign, path: Path) -> None:
         if finding.case is not None:
             about = {"id": f"finding-{i}", "why": f"{finding.verdict} on {finding.backend}"}
             blocks.append(case_block(numbers(json.loads(json.dumps(finding.case))) | about))
-    path.write_text('name = "findings"\n' + "".join(f"\n{block}" for block in blocks))
+    path.write_text(
+        'name = "findings"\n' + "".join(f"\n{block}" for block in blocks), encoding="utf-8"
+    )

@@ -32,7 +32,7 @@ def mhz_of(cpu: int | None) -> float | None:
         return None
     now = Path(f"/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq")
     try:
-        return int(now.read_text()) / 1000
+        return int(now.read_text(encoding="utf-8")) / 1000
     except (OSError, ValueError):
         return _from_cpuinfo(cpu)
 
@@ -47,7 +47,7 @@ def load() -> float | None:
 
 def _from_cpuinfo(cpu: int) -> float | None:
     try:
-        text = Path("/proc/cpuinfo").read_text()
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     except OSError:
         return None
     ours = False

@@ -20,7 +20,7 @@ class TokenDataArray(ctypes.Structure):
 
 
 def main() -> None:
-    with open(sys.argv[1]) as file:
+    with open(sys.argv[1], encoding="utf-8") as file:
         job = json.load(file)
     libraries = [ctypes.CDLL(path, ctypes.RTLD_GLOBAL) for path in job["needed"]]
     library = ctypes.CDLL(job["library"])

@@ -78,7 +78,7 @@ def counter() -> tuple[str, ...]:
     reasons = []
     perf = ("perf", "stat", "-x,", "-e", "instructions:u", "--")
     if shutil.which("perf"):
-        tried = subprocess.run([*perf, "true"], capture_output=True, text=True, check=False)
+        tried = subprocess.run([*perf, "true"], capture_output=True, encoding="utf-8", check=False)
         if re.match(r"\d+,", tried.stderr):
             return perf
         reasons.append("perf reads no instruction counter here")
@@ -96,7 +96,7 @@ def _run(tool: tuple[str, ...], folder: Path, job: dict[str, Any]) -> int:
     done = subprocess.run(
         [*tool, python, "-S", "-s", str(_PROGRAM), str(path)],
         capture_output=True,
-        text=True,
+        encoding="utf-8",
         timeout=_TIMEOUT_S,
         env={"PATH": os.environ.get("PATH", ""), "PYTHONHASHSEED": "0"},  # the same hashes
         check=False,

@@ -35,11 +35,11 @@ def read(folder: Path, source: Path) -> list[Line]:
     """The lines of one source that hold code, from the counts in a folder. Raises OSError."""
     data = folder / f"{source.stem}.gcda"
     command = ["gcov", "--json-format", "--branch-probabilities", "--stdout", data.name]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, cwd=folder, capture_output=True, encoding="utf-8", check=True)
     report = json.loads(done.stdout)
     (file,) = (file for file in report["files"] if Path(file["file"]).name == source.name)
     names = _names(file["functions"])
-    texts = source.read_text().splitlines()
+    texts = source.read_text(encoding="utf-8").splitlines()
     lines: dict[int, Line] = {}
     for entry in file["lines"]:
         number = entry["line_number"]
@@ -60,13 +60,13 @@ def save(path: Path, counted: Counts, failed: list[str]) -> None:
         file: {part: [asdict(line) for line in of_part] for part, of_part in parts.items()}
         for file, parts in counted.items()
     }
-    path.write_text(json.dumps({"failed": failed, "lines": lines}))
+    path.write_text(json.dumps({"failed": failed, "lines": lines}), encoding="utf-8")
 
 
 def load(path: Path) -> tuple[Counts, list[str]]:
     """Raises InputError."""
     try:
-        data = json.loads(path.read_text())
+        data = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(path, f"holds no counts: {error}", "count first") from None
     counted = {

@@ -95,7 +95,7 @@ def run_parts(
         for old in build.glob("*.gcda"):
             old.unlink()
         command = part.command(build, fresh(folder / "bundles" / part.name))
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
         print(f"{part.name:<27} {(done.stdout.strip().splitlines() or [''])[0]}", flush=True)
         if done.returncode:
             failed.append(f"{part.name}: {(done.stderr or done.stdout).strip()[-500:]}")

@@ -99,7 +99,7 @@ def made(folder: Path) -> tuple[Program, Path]:
 def listed(mutants: Sequence[Mutant], path: Path) -> list[Mutant]:
     """Those that a file names, a line each. Raises InputError for one that is not made any more."""
     by_name = {mutant.name: mutant for mutant in mutants}
-    names = path.read_text().splitlines()
+    names = path.read_text(encoding="utf-8").splitlines()
     if gone := [name for name in names if name not in by_name]:
         raise InputError(path, f"names a mutant that is not made: {gone[0]}", "leave it out")
     return [by_name[name] for name in names]
@@ -128,7 +128,7 @@ def run(
     is over; what is done is in the file."""
     done = {o.mutant: o for o in read(path)}
     end = time.monotonic() + seconds
-    with path.open("a") as file:
+    with path.open("a", encoding="utf-8") as file:
         for mutant in chosen:
             if mutant.name in done:
                 continue
@@ -146,7 +146,7 @@ def run(
 def read(path: Path) -> list[Outcome]:
     if not path.exists():
         return []
-    return [Outcome(**json.loads(line)) for line in path.read_text().splitlines()]
+    return [Outcome(**json.loads(line)) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
 def try_one(mutant: Mutant, cases: list[Known], switches: Switches) -> Outcome:
@@ -208,7 +208,7 @@ def _listen(says: int) -> tuple[int, bool]:
 def judgements(path: Path = JUDGED) -> dict[str, str]:
     """By the mutant's name, why nothing can tell it apart. Raises InputError."""
     try:
-        entries = tomllib.loads(path.read_text()).get("survivor", [])
+        entries = tomllib.loads(path.read_text(encoding="utf-8")).get("survivor", [])
         return {entry["mutant"]: entry["why"] for entry in entries}
     except (OSError, tomllib.TOMLDecodeError, KeyError) as error:
         raise InputError(path, f"is no list of survivors: {error}") from None

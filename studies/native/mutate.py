@@ -240,7 +240,7 @@ def _builtin() -> list[str]:
     import subprocess
 
     said = subprocess.run(
-        ["g++", "-print-file-name=include"], capture_output=True, text=True, check=True
+        ["g++", "-print-file-name=include"], capture_output=True, encoding="utf-8", check=True
     )
     return ["-isystem", said.stdout.strip()]
 

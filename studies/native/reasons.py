@@ -46,7 +46,7 @@ class Judged:
 def read(path: Path = LIST) -> list[Entry]:
     """Raises InputError."""
     try:
-        data = tomllib.loads(path.read_text())
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
         return TypeAdapter(list[Entry]).validate_python(data.get("unreached", []))
     except (OSError, tomllib.TOMLDecodeError, ValidationError) as error:
         raise InputError(path, f"is no list of what is unreached: {error}") from None

@@ -48,7 +48,7 @@ def _fetch(pinned: str, folder: Path) -> Path:
     """pip asks a source distribution for its metadata, which takes about a minute."""
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "-q"]
     command += ["--no-deps", "--no-binary", ":all:", "-d", str(folder), pinned]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
     archives = list(folder.glob("*.tar.gz"))
     if done.returncode or len(archives) != 1:
         reason = (done.stderr.strip().splitlines() or ["nothing came"])[-1]
@@ -76,7 +76,7 @@ def compiled(folder: Path, files: Iterable[Path], options: list[str], tree: Path
             [*COMPILER, *options, *includes, "-c", str(file), "-o", str(objects[-1])],
             check=True,
             capture_output=True,
-            text=True,
+            encoding="utf-8",
         )
     return objects
 

@@ -254,7 +254,9 @@ def _npm_pack(package: str, folder: Path) -> Path:
         raise InputError("npm", "is not installed", "install Node.js, or add NAME=FOLDER")
     command = [npm, "pack", package, "--pack-destination", str(folder)]
     try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=600)
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, encoding="utf-8", timeout=600
+        )
     except subprocess.TimeoutExpired:
         raise InputError(package, "npm took more than ten minutes") from None
     archives = list(folder.glob("*.tgz"))

@@ -57,7 +57,7 @@ def _download(requirement: str, folder: Path) -> Path:
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary", ":all:"]
     command += ["--quiet", "--disable-pip-version-check", "--dest", str(folder), requirement]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        done = subprocess.run(command, capture_output=True, encoding="utf-8", timeout=600)
     except subprocess.TimeoutExpired:
         raise InputError(requirement, "pip took more than ten minutes") from None
     wheels = list(folder.glob("*.whl"))

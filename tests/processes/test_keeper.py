@@ -1,0 +1,18 @@
+"""What a keeper does where a system has no groups of processes. Seen by its commands alone."""
+
+import subprocess
+import sys
+
+import pytest
+
+from sampler_parity.harness.processes import keeper
+
+
+def test_on_windows_a_group_is_ended_with_all_that_it_started(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    commands = []
+    monkeypatch.setattr(subprocess, "run", lambda command, **_: commands.append(command))
+    monkeypatch.setattr(sys, "platform", "win32")
+    keeper.kill(4711, "group")
+    assert commands == [["taskkill", "/T", "/F", "/PID", "4711"]]

@@ -1,0 +1,79 @@
+"""What is text names its encoding: Windows takes another one otherwise."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sampler_parity.harness.protocol.replies import parsed
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FOLDERS = ("reference", "harness", "reports", "scripts", "studies", "examples")
+RUFF = Path(sys.executable).with_name("ruff")
+
+pytestmark = pytest.mark.skipif(not RUFF.is_file(), reason="ruff is not installed")
+
+
+def unnamed(root: Path) -> list[str]:
+    """Files that are opened as text without an encoding, as ruff sees them; and programs whose
+    output is read so, and streams of a descriptor, which it does not look at."""
+    folders = [name for name in FOLDERS if (root / name).is_dir()]
+    check = [
+        str(RUFF),
+        "check",
+        "--preview",
+        "--select",
+        "PLW1514",
+        "--output-format",
+        "concise",
+        "-q",
+    ]
+    done = subprocess.run([*check, *folders], cwd=root, capture_output=True, encoding="utf-8")
+    lines = [line for line in done.stdout.splitlines() if "PLW1514" in line or ": unspec" in line]
+    for folder in folders:
+        for path in (root / folder).rglob("*.py"):
+            text = path.read_text(encoding="utf-8")
+            if "node_modules" not in path.parts and re.search(
+                r"text=True|fdopen\([^\n]*\"[wr]\"\)", text
+            ):
+                lines.append(str(path.relative_to(root)))
+    return lines
+
+
+def test_every_text_names_its_encoding() -> None:
+    assert unnamed(ROOT) == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'open("x")',
+        'Path("x").read_text()',
+        'subprocess.run(["x"], text=True)',
+        'os.fdopen(os.dup(1), "w")',
+    ],
+)
+def test_a_text_without_an_encoding_is_named(tmp_path: Path, line: str) -> None:
+    (tmp_path / "harness").mkdir()
+    imports = "import os\nimport subprocess\nfrom pathlib import Path\n"
+    (tmp_path / "harness" / "new.py").write_text(f"{imports}{line}\n")
+    assert len(unnamed(tmp_path)) == 1
+
+
+def test_a_worker_speaks_utf_8_whatever_the_system_takes_for_text(tmp_path: Path) -> None:
+    scratch = tmp_path / "ünïcode \U0001f600"
+    scratch.write_bytes(b"")
+    hello = json.dumps({"do": "hello", "protocol": 1, "scratch": str(scratch)}, ensure_ascii=False)
+    done = subprocess.run(
+        [sys.executable, "-m", "sampler_parity.harness.backends.worker", "null"],
+        input=f'{hello}\n{{"do": "bye"}}\n'.encode(),
+        capture_output=True,
+        env={"PYTHONIOENCODING": "ascii"},
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+    answer = parsed(done.stdout.splitlines()[0])
+    assert isinstance(answer, dict)
+    assert answer["ok"] is True
