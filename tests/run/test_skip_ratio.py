@@ -272,8 +272,17 @@ def test_a_measurement_that_takes_its_process_down_costs_one_result(
         monkeypatch.setattr(late, "SILENCE_S", 1.0)
     writer = writer_in(tmp_path)
     workloads = [("s", small(tiny)), ("s", small(tiny, id="y"))]
-    skip_ratio.run_workloads(workloads, [adapter(tmp_path, act)], writer, timeout_s=0.2)
+    ended: list[Any] = []
+    skip_ratio.run_workloads(
+        workloads,
+        [adapter(tmp_path, act)],
+        writer,
+        0,
+        0.2,
+        lambda results, note="": ended.extend(results),
+    )
     first, second = records(writer)
+    assert [result.id for result in ended] == [first.id, second.id]
     assert (first.verdict, second.verdict) == (verdict, "measured")
     assert detail in first.detail
 
