@@ -10,6 +10,7 @@ from sampler_parity.harness.cli import complete, options
 from sampler_parity.harness.cli.saying import beside, lines_to
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.processes.garbage import left_alone
+from sampler_parity.harness.verdicts import Accept
 
 Profile = Literal["quick", "full"]
 
@@ -60,6 +61,12 @@ def run_command(
     sandbox: Annotated[
         bool, typer.Option("--sandbox", help="backends without network, that write nothing: Linux")
     ] = False,
+    accept: Annotated[
+        Accept, typer.Option(help="what passes beside what a case requires: ties, rounding")
+    ] = "identical",
+    require_all: Annotated[
+        bool, typer.Option("--require-all", help="what a backend does not claim is a failure")
+    ] = False,
     plan: Annotated[
         bool, typer.Option("--plan", help="list what would run, with counts, and run nothing")
     ] = False,
@@ -99,6 +106,8 @@ def run_command(
         jobs=jobs,
         repeat=repeat,
         sandbox=sandbox,
+        accept=accept,
+        require_all=require_all,
     )
     folder = output or Path("bundles") / time.strftime("%Y%m%d-%H%M%S")
     with lines_to(beside(json, quiet)):

@@ -57,6 +57,10 @@ def run_and_report(plan: Plan, folder: Path, resume: bool, shown: Shown) -> None
     say(f"next     {next_command(done.bundle, done.met)}")
     if not done.met:
         raise typer.Exit(1)
+    if done.unjudged:
+        names, n = ", ".join(done.unjudged), len(done.bundle.cases)
+        say(f"nothing was judged on {names}: all of {n:,} cases skipped")
+        raise typer.Exit(2)
     if done.absent and not shown.if_available:
         say(f"{len(done.absent)} of the backends do not run here: exit status 2")
         raise typer.Exit(2)

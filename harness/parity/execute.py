@@ -6,6 +6,7 @@ before still count; the backend is not asked for the rest, where anything could 
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from sampler_parity.harness.parity.devices import merged, on_rows, rows_of
 from sampler_parity.harness.parity.draws import draws_on
 from sampler_parity.harness.parity.followed import Followed, follow
 from sampler_parity.harness.parity.generate import execute_generate
-from sampler_parity.harness.parity.prefixes import by_prefixes
+from sampler_parity.harness.parity.prefixes import by_prefixes, stages_by_prefixes
 from sampler_parity.harness.parity.relations import check_relation
 from sampler_parity.harness.parity.releases.meanings import Meanings, Wanted, wanted_of
 from sampler_parity.harness.parity.unseeded import execute_unseeded
@@ -153,6 +154,11 @@ def _run_on(
     )
     followed = Followed()
     result = _compare_run(ready, trace, ran, backend.name, artifacts, followed)
+    if result.stage == "chain" and "no_stages" in backend.hello().capabilities:
+        with suppress(BackendFailure):  # which by_prefixes tells of
+            staged = stages_by_prefixes(ready, ran, backend)
+            again = _compare_run(ready, trace, staged, backend.name, artifacts, followed)
+            result = again if followed.places else result
     if result.stage == "chain":
         return by_prefixes(ready, trace, backend, result)
     if result.verdict in ("identical", "reordered", "tied") and ready.case.relation is not None:

@@ -10,6 +10,7 @@ from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.parity.classify import classify, identical
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.ask import Got, Ran
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.suite.prepared import Prepared, Trace, state_before
 
@@ -38,6 +39,26 @@ def by_prefixes(
         update = placed | {"stage": name, "stage_index": length - 1, "detail": said}
         return result.model_copy(update=update)
     return result.model_copy(update={"detail": "no prefix of it differs when asked by itself"})
+
+
+def stages_by_prefixes(ready: Prepared, ran: Ran, backend: Backend) -> Ran:
+    """The run with all stages, each the end of a prefix, which accepts what the backend selected.
+    Raises BackendFailure."""
+    steps = [
+        step.model_copy(update={"accept": token}) if step.accept == "selected" else step
+        for step, token in zip(ready.steps, ran.tokens, strict=False)
+    ]
+    ends: list[list[Got]] = []
+    for length in range(1, len(ready.chain) + 1):
+        setting = replace(ready.setting, chain=ready.chain[:length])
+        again = ask.run(backend, setting, ready.rows, steps, instances=ready.instances)
+        ends.append([_copied(stages[-1]) for stages in again.stages])
+    return replace(ran, stages=[list(of_step) for of_step in zip(*ends, strict=True)])
+
+
+def _copied(got: Got) -> Got:
+    """Arrays that outlive the next request."""
+    return replace(got, ids=got.ids.copy(), logits=got.logits.copy(), p=got.p.copy())
 
 
 def _steps(ready: Prepared, trace: Trace) -> list[p.Step]:

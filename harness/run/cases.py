@@ -9,6 +9,7 @@ import datetime
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing.util import Finalize
 from pathlib import Path
@@ -32,6 +33,7 @@ from sampler_parity.harness.parity.repeat import repeated
 from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.verdicts import Accept
 from sampler_parity.reference import ChainError
 from sampler_parity.reference.chronology import NEWEST
 
@@ -39,6 +41,17 @@ _CHUNK_CASES = 50
 _CHUNK_VALUES = 4_000_000
 
 Result = CaseResult | DecodeResult
+
+
+@dataclass(frozen=True)
+class Terms:
+    """On which terms cases are judged. repeat: how often each is asked. accept: what passes beside
+    what a case requires. require_all: what a backend does not claim is asked, and a failure."""
+
+    repeat: int = 1
+    accept: Accept = "identical"
+    require_all: bool = False
+
 
 _shrinking: dict[str, Shrinking] = {}  # by the bundle's folder
 _started: dict[tuple[int, str, float], BackendProcess] = {}
@@ -59,12 +72,11 @@ def run_chunk(
     names: dict[str, str | None],
     timeout_s: float,
     folder: str | None,
-    repeat: int = 1,
+    terms: Terms = Terms(),
 ) -> list[Result]:
     """Run (suite, case) pairs; the function that an executor gets.
 
     names: the backends, and of each the release that it is judged by; None: v0.5.0, unasked.
-    repeat: how often each case is asked.
     """
     backends = [backend(name, timeout_s) for name in names]
     judged = zip(backends, names.values(), strict=True)
@@ -79,11 +91,11 @@ def run_chunk(
             results.append(measured.model_copy(update={"suite": suite}))
             charges.case_ended()
             continue
+        ask = partial(_asked, case, backends, artifacts, releases, terms)
         try:
-            result = execute(case, backends, artifacts, releases)
-            if repeat > 1:
-                again = partial(execute, case, backends, artifacts, releases)
-                result = repeated(again, repeat, result)
+            result = ask()
+            if terms.repeat > 1:
+                result = repeated(ask, terms.repeat, result)
         except ChainError as error:
             raise InputError(f"{suite}: case {case.id}", str(error), "correct the chain") from None
         if not result.ok:
@@ -94,14 +106,28 @@ def run_chunk(
     return charges.put_on(results)
 
 
+def _asked(
+    case: Case,
+    backends: list[BackendProcess],
+    artifacts: Path | None,
+    releases: dict[str, str],
+    terms: Terms,
+) -> CaseResult:
+    result = execute(case, backends, artifacts, releases, terms.require_all)
+    return result.model_copy(update={"accept": terms.accept})
+
+
 def run_chunk_apart(
-    cases: list[tuple[str, Case]], names: dict[str, str | None], timeout_s: float, repeat: int = 1
+    cases: list[tuple[str, Case]],
+    names: dict[str, str | None],
+    timeout_s: float,
+    terms: Terms = Terms(),
 ) -> tuple[list[Result], dict[str, bytes]]:
     """As run_chunk where the bundle is out of reach; also the artifacts, by name."""
     with tempfile.TemporaryDirectory() as folder:
         artifacts = Path(folder) / "artifacts"
         artifacts.mkdir()
-        results = run_chunk(cases, names, timeout_s, folder, repeat)
+        results = run_chunk(cases, names, timeout_s, folder, terms)
         return results, {path.name: path.read_bytes() for path in artifacts.iterdir()}
 
 
@@ -139,7 +165,7 @@ def run_cases(
     on_results: Callable[[Sequence[Result]], None],
     timeout_s: float = 60.0,
     apart: bool = False,
-    repeat: int = 1,
+    terms: Terms = Terms(),
 ) -> list[Result]:
     """Run cases; append each chunk as it ends.
 
@@ -150,7 +176,7 @@ def run_cases(
     def run(portions: list[list[tuple[str, Case]]]) -> Iterator[tuple[list[tuple[str, Case]], str]]:
         """Each portion whose process died, and how."""
         function = run_chunk_apart if apart else run_chunk
-        more = (repeat,) if apart else (str(writer.folder), repeat)
+        more = (terms,) if apart else (str(writer.folder), terms)
         calls = [(portion, names, timeout_s, *more) for portion in portions]
         for place, outcome in executor.each(function, calls):
             if isinstance(outcome, Died):

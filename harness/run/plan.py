@@ -19,6 +19,7 @@ from sampler_parity.harness.suite.blocks.throughput import Width
 from sampler_parity.harness.suite.blocks.timing import TimedChain
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.ids import id_fits
+from sampler_parity.harness.verdicts import Accept
 from sampler_parity.reference.chronology import NEWEST
 
 T = TypeVar("T")
@@ -58,6 +59,8 @@ class Asked:
     jobs: int = 0
     repeat: int = 1
     sandbox: bool = False
+    accept: Accept = "identical"
+    require_all: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,10 @@ class Plan:
         """Those that decide what a result is, beside the suites, and are not in RunInfo."""
         asked = self.asked
         options = {"timeout": f"{asked.timeout_s:g}", "repeat": str(asked.repeat)}
+        if asked.accept != "identical":
+            options["accept"] = asked.accept
+        if asked.require_all:
+            options["require_all"] = "True"
         if self.timings or self.ruled:
             options |= {"rounds": str(self.rounds), "instructions": str(asked.instructions)}
         return options

@@ -43,15 +43,24 @@ class Run:
 
     @property
     def met(self) -> bool:
-        """Whether something was judged or measured, and all of it is as required."""
+        """Whether something was run, and all that was judged is as required."""
         done = self.bundle
         if done is None:
             return False
         measured = done.timings or done.throughputs or done.skip_ratios
-        judged = any(result.judged for result in done.cases)
         ok = all(result.ok for result in done.cases)
         ok = ok and all(result.ok for result in done.skip_ratios)
-        return ok and not unmet(done.cells) and bool(judged or done.cells or measured)
+        return ok and not unmet(done.cells) and bool(done.cases or done.cells or measured)
+
+    @property
+    def unjudged(self) -> list[str]:
+        """The backends that every case of the run was skipped on, with nothing else to judge."""
+        done = self.bundle
+        if done is None or done.cells or done.skip_ratios:
+            return []
+        asked = {name for case in done.cases for name in case.backends}
+        judged = {n for case in done.cases for n in case.backends if not case.skipped(n)}
+        return sorted(asked - judged)
 
 
 def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Run:
@@ -125,7 +134,14 @@ def _judge(
     asked = plan.asked
     apart = isinstance(executor, Cluster)
     fresh = cases.run_cases(
-        left.cases, plan.releases, executor, writer, seen, asked.timeout_s, apart, asked.repeat
+        left.cases,
+        plan.releases,
+        executor,
+        writer,
+        seen,
+        asked.timeout_s,
+        apart,
+        cases.Terms(asked.repeat, asked.accept, asked.require_all),
     )
     budget = Budget(tests=len(plan.cells) * len(plan.backends))
     distribution.run_cells(

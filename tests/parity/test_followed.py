@@ -9,7 +9,7 @@ import pytest
 
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.parity.execute import execute
-from sampler_parity.harness.protocol.messages import RunReply
+from sampler_parity.harness.protocol.messages import HelloReply, RunReply
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reference import Candidates
@@ -157,6 +157,30 @@ def test_a_relation_is_asked_of_what_is_tied() -> None:
     other = {"kind": "same_as", "chain": [*CHAIN[:1], {"top_k": {"k": 2}}, *CHAIN[2:]]}
     got = judged(case(relation=other))
     assert (got.verdict, got.stage) == ("diverged", "relation")
+
+
+class EndAlone(Inside):
+    """Of each step only the last stage is shown."""
+
+    def hello(self) -> HelloReply:
+        can: Any = ["run", "no_stages"]
+        return super().hello().model_copy(update={"capabilities": can})
+
+
+def end_alone(wrong: Wrong | None = None) -> BackendResult:
+    def edit(reply: Any) -> Any:
+        stages = [each[-1:] for each in reply.stages]
+        return reply.model_copy(update={"stages": stages})
+
+    with contextlib.closing(EndAlone(OtherSort(wrong), name="mine", edit=edit)) as mine:
+        return execute(case(), [mine]).backends["mine"]
+
+
+def test_a_backend_that_shows_the_end_alone_is_followed_by_its_prefixes() -> None:
+    got = end_alone()
+    assert (got.verdict, got.stage, got.stage_index) == ("tied", "top_k", 1)
+    wrong = end_alone({"penalties": Forgets})
+    assert (wrong.verdict, wrong.stage, wrong.stage_index) == ("diverged", "penalties", 0)
 
 
 @pytest.mark.parametrize("suite", [pytest.param("parity", marks=pytest.mark.nightly)])
