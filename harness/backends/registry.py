@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from sampler_parity.harness.backends import names
+from sampler_parity.harness.backends import names, worker
 from sampler_parity.harness.backends.engines import ENGINES, WORKER_COMMAND
 from sampler_parity.harness.backends.llama_cpp import builds
 from sampler_parity.harness.backends.llama_cpp.build_files import digest_of
@@ -128,9 +128,15 @@ def device_of(name: str) -> str:
     return builds.worker_arguments(named.of)[2]
 
 
-def start(name: str, timeout_s: float = 60.0) -> BackendProcess:
+def start(name: str, timeout_s: float = 60.0, copied: bool = False) -> BackendProcess:
+    """copied: a build of llama.cpp may be a copy of this process, which is there at once. What is
+    timed is a new interpreter; so is what is our own Python throughout, which would share with us
+    whatever is wrong here."""
     short, command = command_of(name)
-    return BackendProcess(short, command, timeout_s, sandbox=parse(name).sandbox)
+    named = parse(name)
+    row = ENGINES.get(named.engine)
+    main = worker.main if copied and row and row.builds and not named.sandbox else None
+    return BackendProcess(short, command, timeout_s, sandbox=named.sandbox, main=main)
 
 
 def inspect(name: str) -> BackendInfo:

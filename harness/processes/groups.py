@@ -10,11 +10,13 @@ import secrets
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sampler_parity.harness.processes import keeper
+from sampler_parity.harness.processes import forked, keeper
+from sampler_parity.harness.processes.forked import Forked
 
 MEMORY = Path("/dev/shm")
 if sys.platform == "win32":
@@ -42,7 +44,7 @@ class _Keeper:
 class Group:
     """A program and all that it starts. mark: in the environment of each of them."""
 
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | Forked
     mark: str
     ended: bool = field(default=False)
 
@@ -64,13 +66,28 @@ _keeper: _Keeper | None = None
 
 def start(command: list[str], env: dict[str, str], **options: Any) -> Group:
     """A program in a group, out of reach of what a terminal sends to ours. Raises OSError."""
-    mine = _mine()
-    mine.started += 1
-    mark = f"{mine.mark}.{mine.started}."
-    marks = {keeper.MARKS: f"{os.environ[keeper.MARKS]} {mark}"}
-    process = subprocess.Popen(command, env=env | marks, **_APART, **options)
+    mark = _new_mark()
+    process = subprocess.Popen(command, env=env | _marks(mark), **_APART, **options)
     tell(f"group {process.pid}")
     return Group(process, mark)
+
+
+def fork(main: Callable[[], None], arguments: list[str], env: dict[str, str], errors: Any) -> Group:
+    """A copy of this process in a group of its own, which runs main. Raises OSError."""
+    mark = _new_mark()
+    process = forked.fork(main, arguments, env | _marks(mark), errors)
+    tell(f"group {process.pid}")
+    return Group(process, mark)
+
+
+def _new_mark() -> str:
+    mine = _mine()
+    mine.started += 1
+    return f"{mine.mark}.{mine.started}."
+
+
+def _marks(mark: str) -> dict[str, str]:
+    return {keeper.MARKS: f"{os.environ[keeper.MARKS]} {mark}"}
 
 
 def keep() -> None:

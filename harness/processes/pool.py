@@ -24,6 +24,7 @@ from sampler_parity.harness.processes import groups
 
 _LOOK_S = 1.0  # how often a process that is silent is looked after
 _WITHOUT_OUR_FILES = "forkserver" if sys.platform == "linux" else "spawn"
+_FOLLOWER = "follows its parent"
 _END_S = 20.0  # for a process to close its backends
 
 
@@ -181,7 +182,7 @@ def _work(connection: Connection, theirs: Connection, environment: dict[str, str
     signal.signal(signal.SIGINT, lambda _signal, _frame: None)
     if sys.platform != "win32":
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-    threading.Thread(target=_follow_parent, daemon=True).start()
+    threading.Thread(target=_follow_parent, name=_FOLLOWER, daemon=True).start()
     while (call := _next(connection)) is not None:
         function, arguments = call
         try:
@@ -238,4 +239,10 @@ def start_method() -> str:
     """
     if sys.platform != "linux":
         return "spawn"
-    return "fork" if _thread._count() == 0 else "forkserver"
+    return "fork" if may_fork() else "forkserver"
+
+
+def may_fork() -> bool:
+    """Whether no thread of Python's runs but that which follows a pool's parent: it only waits."""
+    followers = sum(thread.name == _FOLLOWER for thread in threading.enumerate())
+    return sys.platform == "linux" and _thread._count() == followers

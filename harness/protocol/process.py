@@ -16,13 +16,16 @@ import os
 import signal
 import subprocess
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from sampler_parity.harness.processes import groups, sandboxes
+from sampler_parity.harness.processes.forked import Forked
 from sampler_parity.harness.processes.groups import Group
+from sampler_parity.harness.processes.pool import may_fork
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol import pipes
 from sampler_parity.harness.protocol.environment import small
@@ -41,8 +44,9 @@ _SHOWN = 200  # bytes of what is no reply
 class BackendProcess:
     """A backend by the command that runs it. Starts on the first request.
 
-    sandbox: whether it runs in one. asked: how many requests were sent, and so the number of the
-    last. late: what happened after a good reply, by the number of its request.
+    sandbox: whether it runs in one. main: what the command runs, where it is ours and a copy of
+    this process may run it. asked: how many requests were sent, and so the number of the last.
+    late: what happened after a good reply, by the number of its request.
     """
 
     name: str
@@ -50,6 +54,7 @@ class BackendProcess:
     timeout_s: float = 60.0
     start_timeout_s: float = START_TIMEOUT_S
     sandbox: bool = False
+    main: Callable[[], None] | None = None
     scratch: Scratch = field(default_factory=Scratch)
     starts: int = 0
     asked: int = 0
@@ -95,7 +100,7 @@ class BackendProcess:
         return self._process.pid
 
     @property
-    def _process(self) -> subprocess.Popen[bytes] | None:
+    def _process(self) -> subprocess.Popen[bytes] | Forked | None:
         return self._group.process if self._group else None
 
     def close(self) -> None:
@@ -117,13 +122,7 @@ class BackendProcess:
         self.starts += 1
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the process
         try:
-            self._group = groups.start(
-                self._to_run(),
-                small(os.environ) | {"GGML_NO_BACKTRACE": "1"},  # else it starts gdb when it aborts
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._errors,
-            )
+            self._group = self._started()
         except OSError as error:
             self._errors.close()
             raise BackendFailure("crashed", f"cannot start {self.command[0]}: {error}") from None
@@ -136,6 +135,19 @@ class BackendProcess:
         self._first = self.asked + 2  # behind the greeting: what comes after that is the next's
         hello = p.HelloRequest(scratch=str(self.scratch.path))
         self._hello = self._exchange(hello, p.HelloReply, self.start_timeout_s)
+
+    def _started(self) -> Group:
+        """Raises OSError."""
+        environment = small(os.environ) | {"GGML_NO_BACKTRACE": "1"}  # else an abort starts gdb
+        if self.main is not None and may_fork():
+            return groups.fork(self.main, self.command[2:], environment, self._errors)
+        return groups.start(
+            self._to_run(),
+            environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._errors,
+        )
 
     def _to_run(self) -> list[str]:
         if not self.sandbox:

@@ -61,7 +61,7 @@ def backend(name: str, timeout_s: float) -> BackendProcess:
     """This process's backend of that name."""
     key = (os.getpid(), name, timeout_s)  # what was forked leaves its parent's backends alone
     if key not in _started:
-        _started[key] = registry.start(name, timeout_s)
+        _started[key] = registry.start(name, timeout_s, copied=True)
         # and not atexit, which a forked process of an executor passes by
         Finalize(None, _started[key].close, exitpriority=0)
     return _started[key]

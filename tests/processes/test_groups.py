@@ -68,6 +68,7 @@ def test_group_ends_with_those_that_left_it(family: tuple[groups.Group, list[int
 
 def test_group_ends_whose_leader_ended_by_itself(family: tuple[groups.Group, list[int]]) -> None:
     group, children = family
+    assert isinstance(group.process, subprocess.Popen)
     group.process.communicate(b"\n", timeout=20)
     assert (group.process.returncode, alive(*children)) == (0, children)
     group.end()

@@ -109,12 +109,13 @@ def raises(message: str) -> None:
 
 
 class UnpicklableError(Exception):
-    def __init__(self, one: int, two: int) -> None:
+    def __init__(self) -> None:
         super().__init__("odd")
+        self.lock = threading.Lock()
 
 
 def raises_what_cannot_be_sent() -> None:
-    raise UnpicklableError(1, 2)
+    raise UnpicklableError
 
 
 def test_each_call_of_a_pool_has_its_result() -> None:

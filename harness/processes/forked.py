@@ -1,0 +1,111 @@
+"""A copy of this process that goes on as a program of ours, with pipes as a started one has.
+
+A new interpreter imports numpy, pydantic and the protocol's models for 0.4 s of processor time
+before its first request; a copy has them. Only where no thread of Python's runs (`may_fork` in
+harness/processes/pool.py), on Linux.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import IO, NoReturn
+
+_POLL_S = 0.0005
+_LONGEST_POLL_S = 0.05
+
+
+@dataclass
+class Forked:
+    """What a group does with a `subprocess.Popen`, for a copy of this process."""
+
+    pid: int
+    stdin: IO[bytes]
+    stdout: IO[bytes]
+    returncode: int | None = None
+
+    def poll(self) -> int | None:
+        if self.returncode is None:
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            self.returncode = os.waitstatus_to_exitcode(status) if pid else None
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Raises subprocess.TimeoutExpired."""
+        end = time.monotonic() + (float("inf") if timeout is None else timeout)
+        pause = _POLL_S
+        while (code := self.poll()) is None:
+            if time.monotonic() > end:
+                raise subprocess.TimeoutExpired("a copy of this process", timeout or 0)
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_POLL_S)
+        return code
+
+    def kill(self) -> None:
+        if self.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+
+
+def fork(
+    main: Callable[[], None], arguments: list[str], environment: dict[str, str], errors: IO[bytes]
+) -> Forked:
+    """A copy of this process that runs main and ends; arguments: its sys.argv. errors: its stderr.
+    Raises OSError."""
+    their_stdin, stdin = os.pipe()
+    stdout, their_stdout = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        streams = (their_stdin, their_stdout, errors.fileno())
+        _become(main, arguments, environment, streams)
+    os.close(their_stdin)
+    os.close(their_stdout)
+    return Forked(pid, os.fdopen(stdin, "wb", buffering=0), os.fdopen(stdout, "rb", buffering=0))
+
+
+def _become(
+    main: Callable[[], None],
+    arguments: list[str],
+    environment: dict[str, str],
+    streams: tuple[int, int, int],
+) -> NoReturn:
+    """The life of the copy. Nothing that its parent would do at its end is done."""
+    code = 1
+    try:
+        os.setsid()
+        for number, stream in enumerate(streams):
+            os.dup2(stream, number)
+        _let_go()
+        os.environ.clear()
+        os.environ.update(environment)
+        for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
+            signal.signal(name, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
+        sys.argv = arguments
+        main()
+        code = 0
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else 1
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        for written in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                written.flush()
+        os._exit(code)
+
+
+def _let_go() -> None:
+    """Of the parent's files: their numbers lead nowhere, and stay taken, for the parent's objects
+    would close whatever took their place."""
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in map(int, os.listdir("/proc/self/fd")):
+        with contextlib.suppress(OSError):  # of the list itself, which is closed
+            os.fstat(number)
+            if number > 2 and number != nowhere:
+                os.dup2(nowhere, number, inheritable=False)

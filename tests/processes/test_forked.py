@@ -1,0 +1,141 @@
+"""harness/processes/forked.py: a copy of a process that goes on as another program of ours.
+
+What is tested runs in a process of a pool, for a copy is made only where no thread runs.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.backends import registry
+from sampler_parity.harness.processes import groups
+from sampler_parity.harness.processes.forked import Forked
+from sampler_parity.harness.processes.pool import Pool, may_fork
+from sampler_parity.harness.run.cases import backend
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing is copied")
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[Pool]:
+    with Pool(1, 1) as processes:
+        yield processes
+
+
+def tells() -> None:
+    """What a copy says of itself, once it was asked."""
+    asked = sys.stdin.readline()
+    said = {"asked": asked, "arguments": sys.argv, "environment": dict(os.environ)}
+    said["files"] = sorted({os.readlink(f"/proc/self/fd/{n}") for n in range(3, 12) if known(n)})
+    said["interrupts"] = signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+    print(json.dumps(said), flush=True)
+    sys.stderr.write("to stderr")
+
+
+def known(number: int) -> bool:
+    return os.path.lexists(f"/proc/self/fd/{number}")
+
+
+def raises() -> None:
+    raise ValueError("what was wrong")
+
+
+def exits() -> None:
+    sys.exit(3)
+
+
+def aborts() -> None:
+    os.abort()
+
+
+def sleeps() -> None:
+    time.sleep(60)
+
+
+def end(group: groups.Group) -> None:
+    group.end()
+    for stream in (group.process.stdin, group.process.stdout):
+        assert stream is not None
+        stream.close()
+
+
+def asked_of(main: Callable[[], None]) -> tuple[dict[str, Any], int, str]:
+    """What a copy answers, how it ends, and its stderr; for a process of a pool."""
+    with tempfile.TemporaryFile() as errors:
+        group = groups.fork(main, ["program", "argument"], {"A": "b"}, errors)
+        process = group.process
+        assert isinstance(process, Forked)
+        process.stdin.write(b"hello\n")
+        line = process.stdout.readline()
+        code = process.wait(20)
+        end(group)
+        errors.seek(0)
+        return json.loads(line or "{}"), code, errors.read().decode()
+
+
+def test_copy_has_its_own_arguments_environment_and_streams(pool: Pool) -> None:
+    said, code, errors = pool.call(asked_of, tells)
+    assert (said["asked"], said["arguments"]) == ("hello\n", ["program", "argument"])
+    assert set(said["environment"]) == {"A", "SAMPLER_PARITY_KEPT"}
+    assert said["interrupts"]
+    assert (code, errors) == (0, "to stderr")
+
+
+def test_copy_holds_no_file_of_its_parent(pool: Pool) -> None:
+    said, _, _ = pool.call(asked_of, tells)
+    assert said["files"] == [os.devnull]
+
+
+@pytest.mark.parametrize(
+    ("main", "code", "words"),
+    [(raises, 1, "ValueError: what was wrong"), (exits, 3, ""), (aborts, -signal.SIGABRT, "")],
+)
+def test_end_of_a_copy_is_that_of_a_program(
+    pool: Pool, main: Callable[[], None], code: int, words: str
+) -> None:
+    _, status, errors = pool.call(asked_of, main)
+    assert status == code
+    assert words in errors
+
+
+def waited_for() -> tuple[bool, int | None]:
+    """Whether waiting for a copy ends in time, and how the copy ends that its group ends."""
+    with tempfile.TemporaryFile() as errors:
+        group = groups.fork(sleeps, ["program"], {}, errors)
+        try:
+            group.process.wait(0.05)
+        except subprocess.TimeoutExpired:
+            end(group)
+            return True, group.process.returncode
+    return False, None
+
+
+def test_waiting_for_a_copy_has_a_limit_and_its_group_ends_it(pool: Pool) -> None:
+    assert pool.call(waited_for) == (True, -signal.SIGKILL)
+
+
+def of_a_run(name: str) -> tuple[bool, bool, bool]:
+    """Of a backend of a run: whether it may be a copy, is one, and answers."""
+    process = backend(name, 60.0)
+    hello = process.hello()
+    assert process._group is not None
+    return may_fork(), isinstance(process._group.process, Forked), "run" in hello.capabilities
+
+
+@pytest.mark.parametrize(("name", "copied"), [("llama.cpp", True), ("null", False)])
+def test_llama_cpp_is_a_copy_and_our_own_python_is_not(pool: Pool, name: str, copied: bool) -> None:
+    assert pool.call(of_a_run, name) == (True, copied, True)
+
+
+def test_what_is_timed_is_a_new_interpreter() -> None:
+    process = registry.start("llama.cpp")
+    process.close()
+    assert process.main is None
