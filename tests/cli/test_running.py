@@ -1,6 +1,9 @@
 """harness/cli/running.py: what a run says last."""
 
+import signal
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -50,3 +53,20 @@ def test_a_case_that_a_bundle_lacks_is_refused_with_what_was_meant(tmp_path: Pat
     finished(tmp_path / "b", [GOOD], run_info("native"))
     done = cli("explain", tmp_path / "b", "s/god")
     assert done.stderr.endswith("has no case 's/god' - did you mean s/good?\n")
+
+
+def test_who_interrupts_a_campaign_is_told_how_it_goes_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def interrupt(*asked: object) -> None:
+        raise KeyboardInterrupt
+
+    executor = nullcontext(SimpleNamespace(size=1))
+    monkeypatch.setattr("sampler_parity.harness.run.run.executor_of", lambda *asked: executor)
+    monkeypatch.setattr("sampler_parity.harness.run.run.described", lambda *asked: run_info("null"))
+    monkeypatch.setattr("sampler_parity.harness.run.campaign.go_on", interrupt)
+    before = signal.getsignal(signal.SIGINT)
+    done = cli("fuzz", "-b", "null", "-o", tmp_path / "f", "--for", "1s")
+    signal.signal(signal.SIGINT, before)
+    assert done.returncode == 130
+    assert done.stderr == "sampler-parity: interrupted after 0 chunks: add --resume\n"
