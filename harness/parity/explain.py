@@ -47,10 +47,7 @@ def overview(folder: Path) -> Iterator[str]:
 def explanation(folder: Path, case: str) -> Iterator[str]:
     """Lines for a terminal. Raises InputError for a bundle or case that is not there."""
     bundle = read(folder)
-    record = next((c for c in bundle.cases if c.id == case), None)
-    if record is None:
-        near = did_you_mean(case, (c.id for c in bundle.cases))
-        raise InputError(folder, f"has no case {case!r}", near or "see the ids in its report")
+    record = record_of(bundle, case)
     for backend, result in record.backends.items():
         yield from _on_backend(bundle, record, backend, result)
     if record.refusal:
@@ -60,6 +57,17 @@ def explanation(folder: Path, case: str) -> Iterator[str]:
     if record.counterexample is not None:
         yield "shrunk counterexample:"
         yield from (f"  {line}" for line in _counterexample(record.counterexample))
+
+
+def record_of(bundle: Bundle, case: str) -> CaseResult:
+    """Raises InputError for a case that the bundle has not."""
+    record = next((c for c in bundle.cases if c.id == case), None)
+    if record is None:
+        near = did_you_mean(case, (c.id for c in bundle.cases))
+        raise InputError(
+            bundle.folder, f"has no case {case!r}", near or "see the ids in its report"
+        )
+    return record
 
 
 def _on_backend(
@@ -113,7 +121,7 @@ def _values(values: dict[str, Any]) -> str:
 
 
 def _side_by_side(artifact: Path, rank: int) -> Iterator[str]:
-    arrays = _arrays(artifact)
+    arrays = arrays_of(artifact)
     n, n_got = len(arrays["ids"]), len(arrays["got_ids"])
     yield f"  {'rank':>6}  {'expected id, logit, p':<44} got id, logit, p"
     for i in range(max(0, rank - ROWS_AROUND), min(max(n, n_got), rank + ROWS_AROUND + 1)):
@@ -123,7 +131,7 @@ def _side_by_side(artifact: Path, rank: int) -> Iterator[str]:
         yield f"{mark} {i:>6}  {want:<44} {got}"
 
 
-def _arrays(artifact: Path) -> dict[str, NDArray[Any]]:
+def arrays_of(artifact: Path) -> dict[str, NDArray[Any]]:
     """The six lists of numbers of a difference. Raises InputError for a file that holds others."""
     try:
         with open_file(artifact) as file, zipfile.ZipFile(file) as members:

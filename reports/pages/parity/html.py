@@ -13,6 +13,7 @@ from sampler_parity.harness.verdicts import ORDER
 from sampler_parity.reports.pages.parity.model import Difference, Report, Section, Tally
 from sampler_parity.reports.pages.parity.speed_chart import ratios
 from sampler_parity.reports.render.html import Markup, template
+from sampler_parity.reports.render.stages import of_counterexample
 from sampler_parity.reports.render.words import lines_of
 
 CARDS = 5  # groups shown in full: with more, what else is on the page lies screens away
@@ -37,6 +38,7 @@ def html(report: Report) -> str:
         shown=shown,
         card=card,
         in_one_line=in_one_line,
+        stages=lambda data, salt: Markup(of_counterexample(data, salt)),
     )
     charts = [
         Markup(ratios(section.timings, f"section {i}"))  # escaped by Matplotlib

@@ -1,0 +1,67 @@
+"""`explain --plot`: a case of a bundle as a picture of its stages, with what a backend left."""
+
+from pathlib import Path
+
+from sampler_parity.harness.bundle.artifacts import stage_file
+from sampler_parity.harness.bundle.bundle import Bundle, read
+from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs.logits import Computed, Decoded
+from sampler_parity.harness.parity.explain import arrays_of, record_of
+from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.suite.file import expand, find_suites, read_suite
+from sampler_parity.reference import UndefinedInputError
+from sampler_parity.reports.render.stages import Change, changes, drawn, probabilities
+
+
+def case_plot(folder: Path, name: str) -> str:
+    """An SVG file. Raises InputError for a bundle or a case that is not there, a case that no suite
+    has any more, and one of which nothing can be shown."""
+    bundle = read(folder)
+    record = record_of(bundle, name)
+    case = _of_suite(bundle, record)
+    if isinstance(case.logits, Decoded | Computed):
+        raise InputError(name, "its logits come from a backend", "plot a case of another suite")
+    backend, step, at = _first_difference(record)
+    try:
+        stages = changes(case, step)
+    except UndefinedInputError as error:
+        raise InputError(name, f"the reference stops: {error}") from None
+    if backend and at < len(stages):
+        stages[at] = _beside(bundle, record, backend, stages[at])
+    svg = drawn(stages, name)
+    if not svg:
+        raise InputError(name, "no stage changes a probability", "plot another case")
+    alone = 'role="img" style="color:#1b1f24;background:#ffffff"'
+    return svg.replace('aria-hidden="true" focusable="false"', alone, 1) + "\n"
+
+
+def _of_suite(bundle: Bundle, record: CaseResult) -> Case:
+    """As its suite has it. Raises InputError where that has it no more, or is another by now."""
+    info = bundle.info
+    for path in find_suites([info.paths.get(record.suite, record.suite)]):
+        file = read_suite(path)
+        if file.sha256 != info.suites.get(record.suite):
+            raise InputError(path, "is not as it was when the bundle was made", "run it again")
+        for case in expand(file, "quick" if info.profile == "quick" else "full", info.seed):
+            if case.id == record.id:
+                return case
+    raise InputError(record.suite, f"has no case {record.id!r}", "run the suite again")
+
+
+def _first_difference(record: CaseResult) -> tuple[str, int, int]:
+    """The first backend that differs at a stage, the step and the stage; "", 0, 0 without one."""
+    for backend, result in record.backends.items():
+        if result.verdict != "identical" and result.stage_index is not None:
+            return backend, result.step or 0, result.stage_index
+    return "", 0, 0
+
+
+def _beside(bundle: Bundle, record: CaseResult, backend: str, stage: Change) -> Change:
+    """With what the backend left after the stage, where the bundle has it."""
+    artifact = bundle.folder / "artifacts" / stage_file(record.id, backend)
+    if not artifact.exists():
+        return stage
+    arrays = arrays_of(artifact)
+    n = len(stage.before)
+    return stage._replace(got=probabilities(arrays["got_ids"], arrays["got_logits"], n))
