@@ -38,12 +38,12 @@ wheel: tsampler
 
 parity: setup
 	rm -rf $(BUNDLE)
-	$(BIN)/sampler-parity run parity generate skip_ratio -o $(BUNDLE)
+	$(BIN)/sampler-parity run parity generate skip_ratio --require-all -o $(BUNDLE)
 	$(BIN)/sampler-parity report $(BUNDLE) -o $(REPORT)
 
 parity-full: setup
 	rm -rf $(BUNDLE)-full
-	$(BIN)/sampler-parity run parity generate skip_ratio --profile full -o $(BUNDLE)-full
+	$(BIN)/sampler-parity run parity generate skip_ratio --profile full --require-all -o $(BUNDLE)-full
 	$(BIN)/sampler-parity report $(BUNDLE)-full -o $(REPORT)
 
 # node-llama-cpp's packages of b3889, b3995, b4291, b4435, b4753, b5590, b6673, b8352, v0.4.0, v0.5.0;

@@ -23,7 +23,7 @@ def runs(folder: Path) -> list[list[str]]:
 
 def _run(suites: list[str], row: Engine, bundle: Path, *others: str) -> list[str]:
     backends = [word for name in (row.name, *others) for word in ("-b", name)]
-    return ["run", *suites, *backends, "--if-available", "-o", str(bundle)]
+    return ["run", *suites, *backends, "--if-available", "--require-all", "-o", str(bundle)]
 
 
 def _file(row: Engine) -> str:

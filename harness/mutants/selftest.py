@@ -37,7 +37,7 @@ from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.strict import STRICT
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import expand, find_suites
-from sampler_parity.harness.verdicts import Verdict
+from sampler_parity.harness.verdicts import Accept, Verdict, passing
 
 CASE_TIMEOUT_S = 60.0
 HANG_TIMEOUT_S = 2.0  # for the case on which an adapter hangs, which may well be called early
@@ -172,10 +172,12 @@ def cases_for(mutant: Mutant) -> Iterator[Case]:
         yield from sorted((case for case in cases if sampler in case.samplers), key=rank)
 
 
-def caught_by(mutant: Mutant, case: Case, backend: Backend) -> MutantResult:
+def caught_by(
+    mutant: Mutant, case: Case, backend: Backend, accept: Accept = "identical"
+) -> MutantResult:
     """The case on the mutant; caught is whether it failed at the mutant's stage."""
     result = execute(case, [backend]).backends[backend.name]
-    failed = result.verdict not in case.required(backend.name)
+    failed = not result.among(passing(case.required(backend.name), accept))
     where = result.stage or result.verdict
     return MutantResult(
         name=mutant.name,
@@ -190,8 +192,8 @@ def caught_by(mutant: Mutant, case: Case, backend: Backend) -> MutantResult:
     )
 
 
-def try_mutant(mutant: Mutant, backend: Backend) -> MutantResult:
-    """Cases in turn until one catches the mutant at its stage."""
+def try_mutant(mutant: Mutant, backend: Backend, accept: Accept = "identical") -> MutantResult:
+    """Cases in turn until one catches the mutant at its stage. accept: as of `run --accept`."""
     start = time.perf_counter()
     elsewhere = tried = 0
     last = MutantResult(
@@ -202,7 +204,7 @@ def try_mutant(mutant: Mutant, backend: Backend) -> MutantResult:
         caught=False,
     )
     for case in cases_for(mutant):
-        result = caught_by(mutant, case, backend)
+        result = caught_by(mutant, case, backend, accept)
         tried += 1
         if result.caught:
             last = result

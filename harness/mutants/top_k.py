@@ -39,6 +39,17 @@ class KeepsTiesOfTheLast(TopK):
         TopK(k).apply(cand)
 
 
+class TiesThatDoNotFitGo(TopK):
+    """Equal ones stay together: where not all of them fit, none does."""
+
+    def apply(self, cand: Candidates) -> None:
+        k = self.k
+        if 0 < k < len(cand):
+            top = np.sort(cand.logits)[::-1]
+            k = k if top[k] < top[k - 1] else max(1, int((top > top[k - 1]).sum()))
+        TopK(k).apply(cand)
+
+
 class KeepsOneMore(TopK):
     """k + 1 tokens stay."""
 
@@ -133,6 +144,7 @@ MUTANTS = [
         "bug zoo 12, VL #15478",
         case="top_k/exactly-k-of-ties",
     ),
+    Mutant("top_k/ties-that-do-not-fit-go", TiesThatDoNotFitGo, case="top_k/exactly-k-of-ties"),
     Mutant("top_k/keeps-one-more", KeepsOneMore, case="top_k/k-below-n"),
     Mutant("top_k/large-k-is-off", LargeKIsOff, case="top_k/k-equals-n"),
     Mutant("top_k/sorted-flag-forgotten", SortedFlagForgotten),

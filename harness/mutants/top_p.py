@@ -170,6 +170,36 @@ class CumulatesLogarithms(TopP):
         return super()._cut(np.log(p))
 
 
+class TiesOfTheLastStay(TopP):
+    """Everything as likely as the last one kept stays too."""
+
+    def _cut(self, p: floats.FloatArray) -> int | None:
+        n = super()._cut(p)
+        return n if n is None else int((p >= p[n - 1]).sum())
+
+
+class TiesThatDoNotFitGo(TopP):
+    """Equal ones stay together: where not all of them fit, none does."""
+
+    def _cut(self, p: floats.FloatArray) -> int | None:
+        n = super()._cut(p)
+        if n is None or n == len(p) or p[n] != p[n - 1]:
+            return n
+        return max(1, int((p > p[n - 1]).sum()))
+
+
+class LowerOneAmongTies(TopP):
+    """Where equal ones are cut, the last of those that stay is a lower one under their logit."""
+
+    def apply(self, cand: Candidates) -> None:
+        before = cand.copy()
+        super().apply(cand)
+        gone = ~np.isin(before.ids, cand.ids)
+        lower = before.ids[gone & (before.logits < cand.logits[-1])]
+        if (before.logits[gone] == cand.logits[-1]).any() and len(lower):
+            cand.ids[-1] = lower[0]
+
+
 MUTANTS = [
     Mutant(
         "top_p/crossing-token-dropped",
@@ -210,4 +240,7 @@ MUTANTS = [
     Mutant("top_p/sorted-flag-forgotten", SortedFlagForgotten),
     Mutant("top_p/stale-mass", StaleMass, "bug zoo 5, MX #388", case="chains/pairs-bpe/top_p"),
     Mutant("top_p/cumulates-logarithms", CumulatesLogarithms, "bug zoo 8"),
+    Mutant("top_p/ties-of-the-last-stay", TiesOfTheLastStay, case="top_p/half-of-two"),
+    Mutant("top_p/ties-that-do-not-fit-go", TiesThatDoNotFitGo, case="top_p/boundary/"),
+    Mutant("top_p/lower-one-among-ties", LowerOneAmongTies, case="top_p/matrix/ties"),
 ]

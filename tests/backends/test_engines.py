@@ -86,10 +86,9 @@ def test_timings_run_with_the_suites_of_llama_cpps_samplers_on_a_build_of_it(
 
 def test_make_engines_runs_each_engine_beside_the_reference_and_then_its_draws() -> None:
     lines = [" ".join(arguments) for arguments in runs(Path("b"))]
-    assert lines[0] == "run akunu/akunu -b akunu/cpu -b reference --if-available -o b/akunu-cpu"
-    assert lines[-1] == (
-        "run draws/transformers -b transformers --if-available -o b/transformers-draws"
-    )
+    options = "--if-available --require-all"
+    assert lines[0] == f"run akunu/akunu -b akunu/cpu -b reference {options} -o b/akunu-cpu"
+    assert lines[-1] == f"run draws/transformers -b transformers {options} -o b/transformers-draws"
     assert [line.split(" -o ")[1] for line in lines] == [
         *("b/akunu-cpu", "b/akunu-gumbel", "b/power_law", "b/tsampler", "b/transformers"),
         *("b/akunu-cpu-draws", "b/akunu-gumbel-draws", "b/tsampler-draws", "b/transformers-draws"),
