@@ -58,6 +58,8 @@ WRITTEN = {
     "gate --json": ["gate", "{good}", "--json", "{}"],
     "gate --md": ["gate", "{good}", "--md", "{}"],
     "history add --database": ["history", "add", "{good}", "-d", "{}"],
+    "explain --plot": ["explain", "{good}", "greedy/x", "--plot", "{}"],
+    "init folder": ["init", "--lang", "python", "{}"],
 }
 # Written after much work, by the functions that are tried above or in their own tests.
 LATE = {"run --json", "capture --output", "calibrate --output", "timing-selfcheck --output"}
