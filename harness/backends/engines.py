@@ -183,5 +183,5 @@ _WITH_TRIE = {
 _MODULES = {row.name: f"{_PACKAGE}.{row.module}" for row in ENGINES.values() if row.module}
 WORKERS = _MODULES | _WITH_TRIE | _FAULTS | _PROBES
 
-# What runs a worker: its name and arguments follow.
-WORKER_COMMAND = [sys.executable, "-m", f"{_PACKAGE}.worker"]
+# What runs a worker: its name and arguments follow. -P: a random.py of the folder is not loaded.
+WORKER_COMMAND = [sys.executable, "-P", "-m", f"{_PACKAGE}.worker"]

@@ -77,8 +77,8 @@ def references(backends: list[str], reference: str | None) -> dict[str, str | No
 def shown(command: list[str]) -> list[str]:
     """A command as a bundle keeps it, to be run from any folder."""
     program, *arguments = command
-    if command[:3] == WORKER_COMMAND:  # a bundle need not tell where our own Python lies
-        program = Path(program).name
+    if command[: len(WORKER_COMMAND)] == WORKER_COMMAND:  # a bundle need not tell where it lies
+        program, arguments = Path(program).name, arguments[1:]
     elif os.sep in program:
         program = _from_anywhere(program)
     return [program, *map(_from_anywhere, arguments)]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from sampler_parity.harness.backends.engines import WORKER_COMMAND
 from sampler_parity.harness.protocol.replies import parsed
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -63,15 +64,19 @@ def test_a_text_without_an_encoding_is_named(tmp_path: Path, line: str) -> None:
     assert len(unnamed(tmp_path)) == 1
 
 
-def test_a_worker_speaks_utf_8_whatever_the_system_takes_for_text(tmp_path: Path) -> None:
+def test_a_worker_speaks_utf_8_and_loads_nothing_of_the_folder_it_is_started_in(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "random.py").write_text("raise ImportError('of the project')\n")
     scratch = tmp_path / "ünïcode \U0001f600"
     scratch.write_bytes(b"")
     hello = json.dumps({"do": "hello", "protocol": 1, "scratch": str(scratch)}, ensure_ascii=False)
     done = subprocess.run(
-        [sys.executable, "-m", "sampler_parity.harness.backends.worker", "null"],
+        [*WORKER_COMMAND, "null"],
         input=f'{hello}\n{{"do": "bye"}}\n'.encode(),
         capture_output=True,
         env={"PYTHONIOENCODING": "ascii"},
+        cwd=tmp_path,
     )
     assert (done.returncode, done.stderr) == (0, b"")
     answer = parsed(done.stdout.splitlines()[0])
