@@ -1,6 +1,5 @@
 """The commands about recorded data: `capture`, `golden verify`, `golden regenerate`, `lint`."""
 
-import tempfile
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -56,6 +55,8 @@ def regenerate(
 
     Exit status: 0, also where something differs; 2 bad input.
     """
+    import tempfile
+
     from sampler_parity.harness.golden import verify as golden
     from sampler_parity.harness.inputs.fixtures import golden_folder
 

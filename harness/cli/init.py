@@ -6,7 +6,6 @@ import subprocess
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated
 
@@ -106,7 +105,7 @@ def write(template: Template, folder: Path) -> None:
         for name in filter(None, (template.made, template.source)):
             if (folder / name).exists():
                 raise InputError(folder / name, "is there already", "name another folder")
-        text = files(__package__).joinpath("templates", template.source).read_bytes()
+        text = (Path(__file__).parent / "templates" / template.source).read_bytes()
         with (folder / template.source).open("xb") as file:
             file.write(text)
     except OSError as error:

@@ -1,6 +1,5 @@
 """The command `sampler-parity trie-bench`."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -54,6 +53,8 @@ def trie_bench(
 
     Exit status: 0, or 2 for bad input.
     """
+    import json
+
     from sampler_parity.harness.backends.llama_cpp.builds import worker_arguments
     from sampler_parity.harness.backends.llama_cpp.token_trie import Worker
     from sampler_parity.harness.bundle.machine import describe

@@ -31,6 +31,7 @@ from studies.first_case import SUITE
             [
                 *("numba", "scipy", "matplotlib", "hypothesis", "numpy", "pydantic", "logging"),
                 *("rich", "sampler_parity.reference", "sampler_parity.reports"),
+                *("tempfile", "json", "importlib.resources", "importlib.metadata"),
             ],
         ),
     ],
