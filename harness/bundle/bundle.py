@@ -23,6 +23,7 @@ from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
 from sampler_parity.harness.bundle.records.calibration import CalibrationResult
 from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.records.change import ChangeResult
+from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
 from sampler_parity.harness.bundle.records.decode import DecodeResult
 from sampler_parity.harness.bundle.records.distribution import DistributionResult
 from sampler_parity.harness.bundle.records.ends import Footer, Header
@@ -46,6 +47,7 @@ Result = (
     | SkipRatioResult
     | ThroughputResult
     | TimingCheckResult
+    | CounterexampleResult
 )
 Record = Header | Result | Footer
 Suited = DistributionResult | DecodeResult | TimingResult | ThroughputResult | SkipRatioResult
@@ -75,6 +77,7 @@ class Bundle:
     skip_ratios: list[SkipRatioResult] = field(default_factory=list)
     throughputs: list[ThroughputResult] = field(default_factory=list)
     timing_checks: list[TimingCheckResult] = field(default_factory=list)
+    counterexamples: list[CounterexampleResult] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
 
     def backend(self, name: str) -> BackendInfo:
@@ -131,6 +134,7 @@ def read(folder: Path) -> Bundle:
         skip_ratios=by_kind["skip_ratio"],
         throughputs=by_kind["throughput"],
         timing_checks=by_kind["timing_check"],
+        counterexamples=by_kind["counterexample"],
         footer=by_kind["footer"][-1] if by_kind["footer"] else None,
         counts={
             kind: len(by_kind[kind]) for kind in by_kind if by_kind[kind] and kind not in _FRAME

@@ -58,6 +58,9 @@ def run_command(
             min=1, max=limits.ROUNDS, help="ask each case so often; what differs is flaky"
         ),
     ] = 1,
+    fail_fast: Annotated[
+        int, typer.Option(min=0, max=limits.WHOLE, help="stop after so many failures; 0: never")
+    ] = 0,
     sandbox: Annotated[
         bool, typer.Option("--sandbox", help="backends without network, that write nothing: Linux")
     ] = False,
@@ -105,6 +108,7 @@ def run_command(
         labels=tuple(label or ()),
         jobs=jobs,
         repeat=repeat,
+        fail_fast=fail_fast,
         sandbox=sandbox,
         accept=accept,
         require_all=require_all,

@@ -54,6 +54,9 @@ def run_and_report(plan: Plan, folder: Path, resume: bool, shown: Shown) -> None
     if shown.json is not None:
         give_data(shown.json, counts(done.bundle))
     show(done.bundle)
+    if done.left:
+        stopped = f"after {plan.asked.fail_fast:,} failures, {done.left:,} cases were not run"
+        say(f"stopped  {stopped}: add --resume to go on")
     say(f"next     {next_command(done.bundle, done.met)}")
     if not done.met:
         raise typer.Exit(1)

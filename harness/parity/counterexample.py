@@ -1,114 +1,106 @@
-"""Which failing cases are made small, and on what: shrinking takes seconds, and a run may fail in
-hundreds of cases.
+"""A failing case made small: that which shows the same in the fewest steps, stages and tokens.
 
 First the case is asked again in a fresh process: what does not fail there depends on earlier
-requests or on chance, and no smaller case would show it. Then the first of each class, a stage with
-a verdict on a backend, has its seconds; the others what is left of them.
+requests or on chance, and no smaller case would show it. What is simpler must fail as the case
+does: with its verdict, at its stage, in the same kind of value.
 """
 
-import time
+import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from sampler_parity.harness.bundle.records.case import CaseResult
+import numpy as np
+
+from sampler_parity.harness.bundle.artifacts import stage_file
+from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
 from sampler_parity.harness.parity.devices import on_rows, rows_of
+from sampler_parity.harness.parity.differing import Kind, kind_of
 from sampler_parity.harness.parity.execute import execute
-from sampler_parity.harness.parity.shrink import short, shrink
+from sampler_parity.harness.parity.groups import Group, stage_of
+from sampler_parity.harness.parity.shrink import SCREEN_TOKENS, short, shrink
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.messages import plain
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.verdicts import Verdict
 
-# Seconds of one process of a run. 439 failures took 386 s without a bound.
-OF_FIRSTS = 60.0
-OF_OTHERS = 15.0
-
-_DIFFERENCES: tuple[Verdict, ...] = ("diverged", "boundary", "close", "tied", "reordered")
+# What has two sides that differ. A crash has one, and each trial of it costs a process.
+DIFFERENCES: tuple[Verdict, ...] = ("diverged", "boundary", "close", "tied", "reordered")
+TRIED = 3  # cases of a group, the cheapest first: one may depend on what was asked before
 BY_CHANCE = "not again in a fresh process: it depends on earlier requests or on chance"
-NO_TIME = "not made small: the time for it went to cases before"
+NO_TIME = "not made small: the time for it went to worse groups"
+
+Releases = dict[str, str]
+Looks = tuple[Verdict, str, Kind]
 
 
-@dataclass
-class Shrinking:
-    """What a process has shrunk of a run."""
-
-    classes: set[tuple[str, str, str]] = field(default_factory=set)
-    spent_s: float = 0.0
-
-    def has_time(self, of: tuple[str, str, str]) -> bool:
-        return self.spent_s < (OF_OTHERS if of in self.classes else OF_FIRSTS)
-
-    def small(
-        self,
-        case: Case,
-        result: CaseResult,
-        backends: Sequence[Backend],
-        releases: dict[str, str],
-    ) -> CaseResult:
-        """A failing result with its counterexample, or with what is said in the place of one."""
-        failing = _first_failing(result, backends)
-        if failing is None:
-            return result
-        name = failing.name
-        of = (name, result.backends[name].stage, result.backends[name].verdict)
-        if not self.has_time(of):
-            return _said(result, name, NO_TIME)
-        start = time.monotonic()
-        try:
-            if _fails_afresh(case, result, failing, releases):
-                smaller = counterexample(case, result, failing, releases)
-                result = result.model_copy(update={"counterexample": smaller})
-            else:
-                result = _said(result, name, BY_CHANCE)
-        finally:
-            self.classes.add(of)
-            self.spent_s += time.monotonic() - start
-        return result
+def to_shrink(groups: Sequence[Group], cases: dict[str, Case]) -> list[tuple[Group, list[Case]]]:
+    """The groups that can be made small, the worst first, of each its cheapest cases."""
+    return [
+        (group, sorted((cases[name] for name in group.cases), key=lambda c: c.cost)[:TRIED])
+        for group in groups
+        if group.verdict in DIFFERENCES and group.stage != "relation"
+    ]
 
 
-def _first_failing(result: CaseResult, backends: Sequence[Backend]) -> Backend | None:
-    """The first backend that fails with a difference that can be made small."""
-    for backend in backends:
-        got = result.backends[backend.name]
-        if not result.met(backend.name) and got.verdict in _DIFFERENCES:
-            return None if got.stage == "relation" else backend
-    return None
-
-
-def _fails_afresh(
-    case: Case, result: CaseResult, backend: Backend, releases: dict[str, str]
-) -> bool:
-    if not isinstance(backend, BackendProcess):
-        return True
-    backend.close()  # its next request starts another
-    again = execute(case, [backend], None, releases).backends[backend.name]
-    return again.verdict == result.backends[backend.name].verdict
-
-
-def _said(result: CaseResult, name: str, words: str) -> CaseResult:
-    got = result.backends[name]
-    detail = "; ".join(filter(None, [got.detail, words]))
-    backends = result.backends | {name: got.model_copy(update={"detail": detail})}
-    return result.model_copy(update={"backends": backends})
+def looks(result: BackendResult) -> Looks:
+    """What a result has in common with those of its group."""
+    return result.verdict, stage_of(result), kind_of(result)
 
 
 def counterexample(
-    case: Case, result: CaseResult, failing: Backend, releases: dict[str, str]
-) -> dict[str, Any] | None:
-    """The case made small on a backend that fails; None where its rows cannot be had from it."""
-    verdict = result.backends[failing.name].verdict
+    cases: Sequence[Case], backend: Backend, of: Looks, releases: Releases, seconds: float
+) -> CounterexampleResult:
+    """The first of the cases that fails in a fresh process as its group does, made small. of: how
+    it does. seconds: of trying what is simpler; the fresh process takes as long as it takes."""
+    record = CounterexampleResult(
+        id=f"{cases[0].id} on {backend.name}", case=cases[0].id, backend=backend.name
+    )
+    for case in cases:
+        if isinstance(backend, BackendProcess):
+            backend.close()  # its next request starts another
+        if _looks_on(case, backend, releases) == of:
+            return _made_small(record, case, backend, of, releases, seconds)
+    return record.model_copy(update={"said": BY_CHANCE})
+
+
+def _looks_on(case: Case, backend: Backend, releases: Releases) -> Looks | None:
+    result = execute(case, [backend], None, releases)
+    return None if result.refusal else looks(result.backends[backend.name])
+
+
+def _made_small(
+    record: CounterexampleResult,
+    case: Case,
+    backend: Backend,
+    of: Looks,
+    releases: Releases,
+    seconds: float,
+) -> CounterexampleResult:
+    name = case.id
     if case.kind == "on_device":
         try:
-            case = on_rows(case, rows_of(failing, case.computed))
-        except BackendFailure:
-            return None
-
-    def fails(smaller: Case) -> bool:
-        again = execute(smaller, [failing], None, releases)
-        return not again.refusal and again.backends[failing.name].verdict == verdict
-
-    small = shrink(case, fails)
+            case = on_rows(case, rows_of(backend, case.computed))
+        except BackendFailure as failure:
+            return record.model_copy(update={"case": name, "said": str(failure)})
+    small = shrink(case, lambda smaller: _looks_on(smaller, backend, releases) == of, seconds)
     shown: dict[str, Any] = short(plain(small.model_dump(by_alias=True, exclude_defaults=True)))
-    return shown
+    with tempfile.TemporaryDirectory() as folder:
+        result = execute(small, [backend], Path(folder), releases)
+        got, expected = _ids(Path(folder), small.id, backend.name)
+    update: dict[str, Any] = {"id": f"{name} on {backend.name}", "case": name, "smaller": shown}
+    update |= {"result": result.backends[backend.name], "got": got, "expected": expected}
+    return record.model_copy(update=update)
+
+
+def _ids(folder: Path, case: str, backend: str) -> tuple[list[int], list[int]]:
+    """Those that are left where it differs, the backend's and the reference's; none where they are
+    too many to be shown."""
+    path = folder / stage_file(case, backend)
+    if not path.exists():
+        return [], []
+    with np.load(path) as arrays:
+        got, expected = arrays["got_ids"].tolist(), arrays["ids"].tolist()
+    return (got, expected) if max(len(got), len(expected)) <= SCREEN_TOKENS else ([], [])

@@ -110,7 +110,7 @@ def _on_device(
             id=case.id,
             samplers=case.samplers,
             steps=0,
-            backends={backend.name: BackendResult(verdict=failure.verdict, detail=str(failure))},
+            backends={backend.name: BackendResult(verdict=failure.verdict, detail=failure.whole)},
             required={backend.name: case.required(backend.name)},
         )
     of_rows = on_rows(case, rows)
@@ -137,7 +137,7 @@ def on_backend(
         else:
             result = _run_on(ready, wanted.trace, backend, artifacts)
     except BackendFailure as failure:
-        result = BackendResult(verdict=failure.verdict, detail=str(failure))
+        result = BackendResult(verdict=failure.verdict, detail=failure.whole)
     return result.model_copy(update={"wall_s": time.perf_counter() - start})
 
 

@@ -29,7 +29,7 @@ def overview(folder: Path) -> Iterator[str]:
     """Lines for a terminal: every group of failures, the worst first, its smallest case at length.
     Raises InputError for a bundle that is not there."""
     bundle = read(folder)
-    failures = groups(bundle.info, bundle.cases)
+    failures = groups(bundle.info, bundle.cases, bundle.counterexamples)
     for group in failures:
         version = bundle.backend(group.backend).version
         if group.verdict in FOLDED:
@@ -54,9 +54,20 @@ def explanation(folder: Path, case: str) -> Iterator[str]:
         yield f"the reference stopped after {record.steps} steps: {record.refusal}"
     if record.unmet:
         yield f"the reference itself misses the published result: {record.unmet}"
-    if record.counterexample is not None:
-        yield "shrunk counterexample:"
-        yield from (f"  {line}" for line in _counterexample(record.counterexample))
+    yield from _made_small(bundle, record)
+
+
+def _made_small(bundle: Bundle, record: CaseResult) -> Iterator[str]:
+    """The counterexamples of a case; a bundle of before has the one, in the case."""
+    shown = [("", record.counterexample)] if record.counterexample is not None else []
+    shown += [
+        (f" on {small.backend}", small.smaller)
+        for small in bundle.counterexamples
+        if small.case == record.id and small.smaller is not None
+    ]
+    for where, data in shown:
+        yield f"shrunk counterexample{where}:"
+        yield from (f"  {line}" for line in _counterexample(data))
 
 
 def record_of(bundle: Bundle, case: str) -> CaseResult:
@@ -103,8 +114,7 @@ def difference_lines(
         if result.stage_index is not None:
             place += f", stage {result.stage_index + 1} of {len(case.samplers)} ({result.stage})"
     yield f"{result.verdict.upper()} {case.id}   {backend} {version} vs reference{place}"
-    if result.detail:
-        yield f"  {result.detail}"
+    yield from (f"  {line}" for line in result.detail.splitlines())
     if result.what:
         yield f"  first difference: {result.what} ({_values(result.values)})"
 

@@ -46,7 +46,7 @@ def execute_generate(
         try:
             generated = ask.generate(backend, request)
         except BackendFailure as failure:
-            result = BackendResult(verdict=failure.verdict, detail=str(failure))
+            result = BackendResult(verdict=failure.verdict, detail=failure.whole)
             if failure.verdict == "crashed" and "crashed" in case.required(backend.name):
                 steps = max(steps, 1)  # an abort that the case requires is its step
         else:

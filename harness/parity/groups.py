@@ -11,6 +11,7 @@ from typing import Any
 
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.parity.differing import LACKS, Kind, kind_of, words
 from sampler_parity.harness.strict import Strict
@@ -59,9 +60,29 @@ _DO: dict[Verdict, tuple[str, str]] = {  # of one case, of several
 _PLACES = {"chain": " in the chain as one object", "token": " in the token", "relation": ""}
 
 
+Smaller = dict[tuple[str, str], CounterexampleResult]  # by case and backend
+
+
+class Small(Strict):
+    """An input made small, where it first differs, and what is there. got, expected: the ids that
+    are left there, if they are few."""
+
+    case: dict[str, Any]
+    samplers: list[str]
+    step: int | None
+    steps: int
+    draws: int
+    stage: str
+    stage_index: int | None
+    what: str
+    values: dict[str, Any]
+    got: list[int]
+    expected: list[int]
+
+
 class Example(Strict):
-    """The smallest case of a group: where it first differs, and what is there. counterexample: an
-    input made small from it."""
+    """The smallest case of a group: where it first differs, and what is there. small: an input made
+    small from it; said: in the place of one."""
 
     case: str
     suite: str
@@ -76,12 +97,19 @@ class Example(Strict):
     detail: str
     why: str
     required: list[Verdict]
-    counterexample: dict[str, Any] | None
+    small: Small | None
+    said: str
     replay: str
+
+    @property
+    def shown(self) -> "Small | Example":
+        """Whose values are shown: those of the small input, where they are known."""
+        return self.small if self.small is not None and self.small.what else self
 
 
 class Group(Strict):
-    """text: all of it in one line. anchor: of its place on a page, the same from run to run."""
+    """text: all of it in one line. anchor: of its place on a page, the same from run to run. known:
+    planted faults that give the same."""
 
     anchor: str
     backend: str
@@ -91,9 +119,12 @@ class Group(Strict):
     text: str
     cases: list[str]
     example: Example
+    known: list[Known]
 
 
-def groups(info: RunInfo, cases: Iterable[CaseResult]) -> list[Group]:
+def groups(
+    info: RunInfo, cases: Iterable[CaseResult], small: Iterable[CounterexampleResult] = ()
+) -> list[Group]:
     """The groups of what is not as required, the worst first; what was skipped comes last."""
     members: dict[tuple[str, Verdict, str, Kind], list[CaseResult]] = {}
     for case in cases:
@@ -102,8 +133,9 @@ def groups(info: RunInfo, cases: Iterable[CaseResult]) -> list[Group]:
                 kind = LACKS if result.verdict in FOLDED else kind_of(result)
                 of = (backend, result.verdict, stage_of(result), kind)
                 members.setdefault(of, []).append(case)
+    smaller = {(record.case, record.backend): record for record in small}
     made = [
-        _group(info, backend, verdict, stage, kind, of_group)
+        _group(info, backend, verdict, stage, kind, of_group, smaller)
         for (backend, verdict, stage, kind), of_group in members.items()
     ]
     return sorted(made, key=rank)
@@ -128,9 +160,16 @@ def rank(group: Group) -> tuple[int, int, str]:
 
 
 def _group(
-    info: RunInfo, backend: str, verdict: Verdict, stage: str, kind: Kind, cases: list[CaseResult]
+    info: RunInfo,
+    backend: str,
+    verdict: Verdict,
+    stage: str,
+    kind: Kind,
+    cases: list[CaseResult],
+    smaller: Smaller,
 ) -> Group:
-    cases = sorted(cases, key=lambda case: _size(case, backend))
+    cases = sorted(cases, key=lambda case: _size(case, backend, smaller))
+    record = smaller.get((cases[0].id, backend))
     place = _PLACES.get(stage, f" at {stage}" if stage else "")
     text = f"{len(cases):,} {_DO[verdict][len(cases) > 1]}{place}"
     said = words(kind, stage, [case.backends[backend] for case in cases])
@@ -142,20 +181,27 @@ def _group(
         what=kind.name,
         text=f"{text}: {said}",
         cases=[case.id for case in cases],
-        example=_example(info, backend, cases[0]),
+        example=_example(info, backend, cases[0], record),
+        known=record.known if record else [],
     )
 
 
-def _size(case: CaseResult, backend: str) -> tuple[bool, int, int, int, int, str]:
-    """Sort key: what has a counterexample, then short chains, few steps, few tokens."""
+def _size(
+    case: CaseResult, backend: str, smaller: Smaller
+) -> tuple[bool, bool, int, int, int, int, str]:
+    """Sort key: what was made small or tried, then short chains, few steps, few tokens."""
+    record = smaller.get((case.id, backend))
     counts = case.backends[backend].values.get("survivors")
     expected = counts.get("expected", 0) if isinstance(counts, dict) else 0
     few = expected if isinstance(expected, int) else 0
-    named = case.counterexample is None
-    return named, len(case.samplers), case.steps, case.draws, few, case.id
+    small = (record is None or record.smaller is None) and _of_before(case, backend) is None
+    size = len(case.samplers), case.steps, case.draws, few
+    return small, record is None, *size, case.id
 
 
-def _example(info: RunInfo, backend: str, case: CaseResult) -> Example:
+def _example(
+    info: RunInfo, backend: str, case: CaseResult, record: CounterexampleResult | None
+) -> Example:
     result = case.backends[backend]
     return Example(
         case=case.id,
@@ -171,8 +217,39 @@ def _example(info: RunInfo, backend: str, case: CaseResult) -> Example:
         detail=result.detail,
         why=case.why,
         required=case.passing(backend),
-        counterexample=case.counterexample,
+        small=_small(record.smaller if record else _of_before(case, backend), record),
+        said=record.said if record else "",
         replay=replay(info, case.suite, case.id, [backend]),
+    )
+
+
+def _of_before(case: CaseResult, backend: str) -> dict[str, Any] | None:
+    """A counterexample of a bundle of before, which has it in the case: of the first backend that
+    differs, and without its result."""
+    shrunk = ("diverged", "close", "tied", "reordered")
+    names = [name for name, result in case.backends.items() if result.verdict in shrunk]
+    return case.counterexample if names[:1] == [backend] else None
+
+
+def _small(data: dict[str, Any] | None, record: CounterexampleResult | None) -> Small | None:
+    if data is None:
+        return None
+    result = (record.result if record else None) or BackendResult(verdict="identical")
+    chain = data.get("chain")
+    stages = chain if isinstance(chain, list) else []
+    steps, draws = data.get("steps", 1), data.get("draws", 0)
+    return Small(
+        case=data,
+        samplers=[name for stage in stages if isinstance(stage, dict) for name in stage],
+        step=result.step,
+        steps=steps if isinstance(steps, int) else 1,
+        draws=draws if isinstance(draws, int) else 0,
+        stage=result.stage,
+        stage_index=result.stage_index,
+        what=result.what,
+        values=result.values,
+        got=record.got if record else [],
+        expected=record.expected if record else [],
     )
 
 

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from sampler_parity.harness.foreign.printable import one_line
-from sampler_parity.harness.parity.groups import Group
+from sampler_parity.harness.parity.groups import Example, Group, Small
 
+SHOWN = 120  # characters: what is said so far in the text of a group is not said again
 _LONGEST_ROW = 24  # logits that are shown of a row: what was made small has no more
 
 
@@ -89,24 +90,48 @@ def _pair(values: dict[str, Any]) -> tuple[str, str]:
 
 
 def lines(group: Group, backend: str) -> Iterator[str]:
-    """All that is said of a group: what, then its smallest case. backend: with its version."""
+    """All that is said of a group: what, the smallest input that shows it, what it is like, and a
+    case. backend: with its version."""
     example = group.example
     at = place(example)
     yield one_line(group.text)
+    if example.small is not None:
+        yield f"  smallest input: {one_line(in_one_line(example.small.case), 400)}"
+    yield from (f"  {line}" for line in differing_lines(example.shown))
+    yield from (f"  {line}" for line in known_lines(group))
     yield f"  {group.verdict.upper()} {one_line(example.case)}   {backend}{', ' if at else ''}{at}"
-    if example.counterexample is not None:
-        yield f"  smallest input: {one_line(in_one_line(example.counterexample), 400)}"
-    for what, got, expected in side_by_side(example):
-        if got != expected:
-            yield f"  {what}: got {one_line(got)}, expected {one_line(expected)}"
-    for key, value in other_values(example):
-        yield f"  {one_line(key)}: {one_line(value)}"
-    if example.detail and one_line(example.detail, 120) not in group.text:
-        yield f"  {one_line(example.detail)}"
+    first, *printed = example.detail.splitlines() or [""]
+    if first and one_line(first, SHOWN) not in group.text:
+        yield f"  {one_line(first)}"
+    yield from (f"  | {one_line(line)}" for line in printed)
+    if example.said:
+        yield f"  {one_line(example.said)}"
     if example.why:
         yield f"  why: {one_line(example.why)}"
     yield f"  required: {' or '.join(example.required)}"
     yield f"  replay: {example.replay}"
+
+
+def differing_lines(at: Example | Small) -> Iterator[str]:
+    """Both sides of what differs, and of few tokens which are left."""
+    for what, got, expected in side_by_side(at):
+        if got != expected:
+            yield f"{what}: got {one_line(got)}, expected {one_line(expected)}"
+    if isinstance(at, Small) and at.got != at.expected:
+        yield f"ids left: got {_listed(at.got)}, expected {_listed(at.expected)}"
+    for key, value in other_values(at):
+        yield f"{one_line(key)}: {one_line(value)}"
+
+
+def known_lines(group: Group) -> Iterator[str]:
+    """The planted faults that give the same: "as if: k + 1 candidates stay (in 12 of 12 cases)"."""
+    for known in group.known:
+        said = f"{known.explains:,} of {known.tried:,} cases" if known.tried else "the small case"
+        yield f"as if: {one_line(known.fault)} (exactly so in {said}; {known.name})"
+
+
+def _listed(ids: list[int]) -> str:
+    return ", ".join(map(str, ids)) or "none"
 
 
 def in_one_line(case: dict[str, Any]) -> str:

@@ -49,7 +49,7 @@ def _on_backend(case: Case, backend: Backend) -> BackendResult:
     try:
         ran = ask.run(backend, ready.setting, ready.rows, turns + anew, instances=2, detail="token")
     except BackendFailure as failure:
-        return BackendResult(verdict=failure.verdict, detail=str(failure))
+        return BackendResult(verdict=failure.verdict, detail=failure.whole)
     streams = ran.tokens[: 2 * n : 2], ran.tokens[1 : 2 * n : 2], ran.tokens[2 * n :]
     said = wrong(*streams)
     wall_s = time.perf_counter() - start

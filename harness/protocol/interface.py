@@ -17,13 +17,23 @@ R = TypeVar("R", bound=BaseModel)
 
 
 class BackendFailure(Exception):  # noqa: N818 - a verdict
-    """This request has no result. verdict: unsupported, rejected, crashed or timeout."""
+    """This request has no result. verdict: unsupported, rejected, crashed or timeout. said: the
+    last lines of a program that died."""
 
     def __init__(
-        self, verdict: Literal["unsupported", "rejected", "crashed", "timeout"], message: str
+        self,
+        verdict: Literal["unsupported", "rejected", "crashed", "timeout"],
+        message: str,
+        said: str = "",
     ) -> None:
         super().__init__(verdict, message)
         self.verdict = verdict
+        self.said = said
+
+    @property
+    def whole(self) -> str:
+        """The message in the first line, behind it what the program said."""
+        return "\n".join(filter(None, [str(self), self.said]))
 
     def __str__(self) -> str:
         return str(self.args[1])

@@ -13,6 +13,7 @@ after a good reply (another line, the end of the process, harm to the scratch fi
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -22,6 +23,7 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from sampler_parity.harness.foreign.last_words import BYTES, error_line, last_lines
 from sampler_parity.harness.processes import groups, sandboxes
 from sampler_parity.harness.processes.forked import Forked
 from sampler_parity.harness.processes.groups import Group
@@ -36,7 +38,7 @@ from sampler_parity.harness.protocol.replies import OtherVersion, checked, parse
 from sampler_parity.harness.protocol.scratch import Scratch
 
 START_TIMEOUT_S = 60.0
-_LAST_WORDS = 2000  # bytes of stderr that are looked at
+_SCRIPT = re.compile(r"^[^-].*\.[A-Za-z]{1,4}$")  # an argument that is the name of a file
 _SHOWN = 200  # bytes of what is no reply
 
 
@@ -211,7 +213,7 @@ class BackendProcess:
         if self._readable(timeout_s):
             chunk = os.read(self._process.stdout.fileno(), _SHOWN)
             if not chunk:
-                return f"ended after its reply: {self._how_it_died()}"
+                return f"ended after its reply: {self._how_it_died()[0]}"
             self._buffer += chunk
         return self._more() or self.scratch.harm()
 
@@ -267,11 +269,12 @@ class BackendProcess:
         return BackendFailure("timeout", how)
 
     def _died(self) -> BackendFailure:
-        how = self._how_it_died()
+        how, said = self._how_it_died()
         if self._untouched():
             self._charge(self.asked - 1, f"ended after its reply: {how}")
             return NotAsked(how)
-        return self.violation(how)
+        self._kill()
+        return BackendFailure("crashed", how, said)
 
     def _untouched(self) -> bool:
         """Whether the process took nothing of this request, but replied to the one before."""
@@ -279,18 +282,21 @@ class BackendProcess:
         assert self._process.stdin is not None
         return self.asked > self._first and pipes.unread(self._process.stdin) >= self._sent
 
-    def _how_it_died(self) -> str:
+    def _how_it_died(self) -> tuple[str, str]:
+        """In one line, with its error; and the last lines that it printed, where there are more."""
         assert self._process is not None
         try:
             code = self._process.wait(1)
         except subprocess.TimeoutExpired:
-            return "closed its pipes" if self._untouched() else "closed its stdout"
+            return ("closed its pipes" if self._untouched() else "closed its stdout"), ""
         names = {s.value: s.name for s in signal.Signals}
         how = f"exit status {code}" if code >= 0 else f"signal {names.get(-code, -code)}"
-        self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - _LAST_WORDS))
-        said = self._errors.read(_LAST_WORDS).decode(errors="replace").strip().splitlines()
-        last = next((line for line in reversed(said) if "ASSERT" in line), said[-1] if said else "")
-        return f"{how}: {last}" if last else how
+        self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - BYTES))
+        said = last_lines(self._errors.read(BYTES))
+        error = error_line(said)
+        absent = "" if self._hello else _absent(self.command)
+        parts = filter(None, [how, error, absent])
+        return ": ".join(parts), "\n".join(said) if len(said) > 1 else ""
 
     def _kill(self) -> None:
         """End the process and all that it started, however it ended itself."""
@@ -302,3 +308,9 @@ class BackendProcess:
                 with contextlib.suppress(OSError):
                     stream.close()
         self._group = self._hello = None
+
+
+def _absent(command: list[str]) -> str:
+    """What a command that does not start names as a file, and is none."""
+    scripts = [word for word in command[1:] if _SCRIPT.search(word) and not os.path.exists(word)]
+    return f"{', '.join(scripts)} is not there" if scripts else ""

@@ -15,16 +15,22 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.parity.counterexample import DIFFERENCES, looks
 from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.protocol.messages import numbers, plain
 from sampler_parity.harness.run.cases import Executor, run_chunk
+from sampler_parity.harness.run.smaller import small_of
 from sampler_parity.harness.strict import STRICT
 from sampler_parity.harness.suite.blocks.campaign import chunk
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.written import case_block
 
+OF_A_CHUNK = 60.0  # seconds to make findings small: 439 failures took 386 s without a bound
+OF_A_FINDING = 5.0
+Small = dict[tuple[str, str], dict[str, Any] | None]  # by case and backend
 _LONGEST_WAVE = 8  # chunks for each process; a chunk takes about a second
 
 
@@ -95,23 +101,42 @@ def run_number(seed: int, number: int, backends: list[str], timeout_s: float) ->
     names: dict[str, str | None] = dict.fromkeys(backends)
     results = run_chunk([("fuzz", case) for case in cases.values()], names, timeout_s, None)
     judged = [r for r in results if isinstance(r, CaseResult) and r.judged]
+    small = _made_small(judged, cases, names, timeout_s)
     return Chunk(
         chunk=number,
         cases=len(judged),
         steps=sum(result.steps for result in judged),
         refused=sum(bool(result.refusal) for result in judged),
         seconds=time.perf_counter() - start,
-        findings=[f for result in judged for f in findings_of(cases[result.id], result)],
+        findings=[f for result in judged for f in findings_of(cases[result.id], result, small)],
     )
 
 
-def findings_of(case: Case, result: CaseResult) -> Iterator[Finding]:
-    """What is not identical as far as the reference goes; made small on the first backend only."""
+def _made_small(
+    judged: list[CaseResult],
+    cases: dict[str, Case],
+    names: dict[str, str | None],
+    timeout_s: float,
+) -> Small:
+    """What was made small, by case and backend, as far as the time reaches."""
+    deadline, small = time.monotonic() + OF_A_CHUNK, {}
+    full = {registry.command_of(name)[0]: name for name in names}
+    for result in judged:
+        for backend, got in result.backends.items():
+            left = deadline - time.monotonic()
+            if got.verdict in DIFFERENCES and not result.met(backend) and left > 0:
+                tried = [cases[result.id]], full[backend], None, looks(got), timeout_s
+                small[result.id, backend] = small_of(*tried, min(OF_A_FINDING, left)).smaller
+    return small
+
+
+def findings_of(case: Case, result: CaseResult, small: Small) -> Iterator[Finding]:
+    """What is not identical as far as the reference goes; small: as much of it as is."""
     whole = plain(case.model_dump(mode="json", by_alias=True, exclude_defaults=True))
     for backend, got in result.backends.items():
         if got.verdict not in ("identical", "skipped"):
-            small = result.counterexample or whole
-            yield Finding(backend=backend, verdict=got.verdict, stage=got.stage, case=small)
+            shown = small.get((result.id, backend)) or whole
+            yield Finding(backend=backend, verdict=got.verdict, stage=got.stage, case=shown)
 
 
 def begin(folder: Path, seed: int | None, backends: list[str], resume: bool) -> Campaign:

@@ -24,7 +24,6 @@ from sampler_parity.harness.bundle.records.change import ChangeResult
 from sampler_parity.harness.bundle.records.decode import DecodeResult, LogitsFigures
 from sampler_parity.harness.bundle.writer import BundleWriter
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.parity.counterexample import Shrinking
 from sampler_parity.harness.parity.devices import decode_result, measure
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.parity.late import Charges
@@ -53,7 +52,6 @@ class Terms:
     require_all: bool = False
 
 
-_shrinking: dict[str, Shrinking] = {}  # by the bundle's folder
 _started: dict[tuple[int, str, float], BackendProcess] = {}
 
 
@@ -82,7 +80,6 @@ def run_chunk(
     judged = zip(backends, names.values(), strict=True)
     releases = {b.name: release for b, release in judged if release is not None}
     artifacts = Path(folder) / "artifacts" if folder else None
-    shrinking = _shrinking.setdefault(folder, Shrinking()) if folder else Shrinking()
     results: list[Result] = []
     charges = Charges(backends)
     for suite, case in cases:
@@ -100,7 +97,6 @@ def run_chunk(
             raise InputError(f"{suite}: case {case.id}", str(error), "correct the chain") from None
         if not result.ok:
             result = result.model_copy(update={"why": case.why})
-            result = shrinking.small(case, result, backends, releases)
         results.append(result.model_copy(update={"suite": suite}))
         charges.case_ended()
     return charges.put_on(results)
@@ -166,12 +162,18 @@ def run_cases(
     timeout_s: float = 60.0,
     apart: bool = False,
     terms: Terms = Terms(),
+    fail_fast: int = 0,
+    at_once: int = 1,
 ) -> list[Result]:
     """Run cases; append each chunk as it ends.
 
-    apart: the executor's processes do not see the bundle's folder.
+    apart: the executor's processes do not see the bundle's folder. fail_fast: how many failures end
+    it, looked at whenever so many chunks have ended as there are `at_once`; 0: none.
     """
     results: list[Result] = []
+
+    def enough() -> bool:
+        return 0 < fail_fast <= sum(isinstance(r, CaseResult) and not r.ok for r in results)
 
     def run(portions: list[list[tuple[str, Case]]]) -> Iterator[tuple[list[tuple[str, Case]], str]]:
         """Each portion whose process died, and how."""
@@ -190,7 +192,14 @@ def run_cases(
         results.extend(done)
         on_results(done)
 
-    lost = [case for portion, _ in run(list(chunks(cases))) for case in portion]
+    lost: list[tuple[str, Case]] = []
+    portions = list(chunks(cases))
+    together = at_once if fail_fast else max(1, len(portions))
+    for first in range(0, len(portions), together):
+        if enough():
+            break
+        for portion, _ in run(portions[first : first + together]):
+            lost += portion
     for ((suite, case),), how in run([[case] for case in lost]):
         record([ended_its_process(suite, case, list(names), how)])
     return results

@@ -58,6 +58,7 @@ class Asked:
     labels: tuple[str, ...] = ()
     jobs: int = 0
     repeat: int = 1
+    fail_fast: int = 0
     sandbox: bool = False
     accept: Accept = "identical"
     require_all: bool = False

@@ -27,6 +27,7 @@ from sampler_parity.harness.run.cluster import Cluster, labels
 from sampler_parity.harness.run.pace import Watch, work_of
 from sampler_parity.harness.run.plan import Asked, Plan, address_of
 from sampler_parity.harness.run.seen import Seen, beating
+from sampler_parity.harness.run.smaller import make_small, seconds_for
 from sampler_parity.harness.statistics.plan import Budget
 from sampler_parity.harness.timing.rounds import rule_chains
 from sampler_parity.reference.chronology import NEWEST
@@ -36,10 +37,12 @@ Say = Callable[[str], object]
 
 @dataclass(frozen=True)
 class Run:
-    """A run that ended. bundle: None where nothing runs here. absent: backends that do not, why."""
+    """A run that ended. bundle: None where nothing runs here. absent: backends that do not, why.
+    left: cases that were not run, for too many had failed; the bundle is unfinished then."""
 
     bundle: bundle.Bundle | None
     absent: dict[str, str]
+    left: int = 0
 
     @property
     def met(self) -> bool:
@@ -87,7 +90,11 @@ def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Run:
             seen = until_closed.enter_context(watch(work_of(plan, writer.done)))
             if isinstance(executor, Pool):
                 executor.waiting = lambda: seen([])
-            _judge(plan, left, executor, writer, seen)
+            unasked = _judge(plan, left, executor, writer, seen)
+        if unasked:
+            stopped = bundle.read(writer.folder)
+            footer = _footer(stopped, time.monotonic() - start)
+            return Run(replace(stopped, footer=footer), absent, unasked)
         _measure(plan, left, writer, seen, say)
         return Run(finish(writer, time.monotonic() - start), absent)
 
@@ -129,10 +136,12 @@ def absent_of(info: dict[str, BackendInfo], names: Iterable[str]) -> dict[str, s
 
 def _judge(
     plan: Plan, left: Plan, executor: Pool | Cluster, writer: BundleWriter, seen: Seen
-) -> None:
-    """The cases and distribution tests, and what changed between releases."""
+) -> int:
+    """The cases and distribution tests, and what changed between releases. How many cases were not
+    run any more."""
     asked = plan.asked
     apart = isinstance(executor, Cluster)
+    start = time.monotonic()
     fresh = cases.run_cases(
         left.cases,
         plan.releases,
@@ -142,20 +151,37 @@ def _judge(
         asked.timeout_s,
         apart,
         cases.Terms(asked.repeat, asked.accept, asked.require_all),
+        asked.fail_fast,
+        executor.size,
     )
+    judged = [result for result in fresh if isinstance(result, CaseResult)]
+    if writer.done and plan.cases:
+        judged = bundle.read(writer.folder).cases
+    by_id = {case.id: case for _, case in plan.cases}
+    for small in make_small(
+        judged,
+        by_id,
+        writer.info,
+        plan.releases,
+        executor,
+        asked.timeout_s,
+        seconds_for(time.monotonic() - start),
+        seen,
+        writer.done,
+    ):
+        writer.append(small)
+    if len(fresh) < len(left.cases):
+        return len(left.cases) - len(fresh)
     budget = Budget(tests=len(plan.cells) * len(plan.backends))
     distribution.run_cells(
         left.cells, plan.backends, budget, executor, writer, asked.seed, asked.timeout_s, seen
     )
     old = {name: r for name, r in plan.releases.items() if r not in (None, NEWEST)}
     if old and plan.cases:  # else its process would be the first, and forked with the lock
-        judged = [result for result in fresh if isinstance(result, CaseResult)]
-        if writer.done:
-            judged = bundle.read(writer.folder).cases
-        by_id = {case.id: case for _, case in plan.cases}
         for change in executor.call(cases.run_changes, judged, by_id, old, asked.timeout_s):
             if change.id not in writer.done:
                 writer.append(change)
+    return 0
 
 
 def _measure(plan: Plan, left: Plan, writer: BundleWriter, seen: Seen, say: Say) -> None:
@@ -195,7 +221,11 @@ def _measure(plan: Plan, left: Plan, writer: BundleWriter, seen: Seen, say: Say)
 def finish(writer: BundleWriter, wall_s: float) -> bundle.Bundle:
     """Close a bundle with its footer; what it holds then."""
     done = bundle.read(writer.folder)
-    footer = Footer(
+    return replace(done, footer=writer.close(_footer(done, wall_s)))
+
+
+def _footer(done: bundle.Bundle, wall_s: float) -> Footer:
+    return Footer(
         cases=len(done.cases),
         steps=sum(result.steps for result in done.cases),
         wall_s=wall_s,
@@ -203,4 +233,3 @@ def finish(writer: BundleWriter, wall_s: float) -> bundle.Bundle:
         skip_ratios=len(done.skip_ratios),
         records=done.counts,
     )
-    return replace(done, footer=writer.close(footer))

@@ -1,61 +1,86 @@
-"""Which failing cases are made small, and what is said of the others."""
+"""Which failing cases are made small, and into what."""
 
 import pytest
 
 from sampler_parity.harness.backends.engines import WORKER_COMMAND
+from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
 from sampler_parity.harness.inputs.logits import Generated
 from sampler_parity.harness.mutants.in_process import InProcess
 from sampler_parity.harness.parity.counterexample import (
     BY_CHANCE,
-    NO_TIME,
-    OF_FIRSTS,
-    OF_OTHERS,
-    Shrinking,
+    TRIED,
+    counterexample,
+    looks,
+    to_shrink,
 )
 from sampler_parity.harness.parity.execute import execute
+from sampler_parity.harness.parity.groups import groups
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.case import Case
 from tests.support.draws import DRAWS
+from tests.support.report_bundles import case, diverged, got, run_info
 
-WRONG = Case(
-    id="wrong",
-    description="one more of the ten",
-    why="one more",
-    chain=[{"top_k": {"k": 4}}, {"greedy": {}}],
-    logits=Generated(family="normal", n=10),
-)
 NAME = "mutant/top_k/keeps-one-more"
 
 
-@pytest.mark.parametrize(
-    ("spent_s", "known", "shrunk"),
-    [
-        (0.0, False, True),
-        (OF_OTHERS, False, True),
-        (OF_FIRSTS, False, False),
-        (0.0, True, True),
-        (OF_OTHERS, True, False),
-    ],
-)
-def test_the_first_of_a_class_has_more_time_than_the_others(
-    spent_s: float, known: bool, shrunk: bool
-) -> None:
-    shrinking = Shrinking({(NAME, "top_k", "diverged")} if known else set(), spent_s)
-    backend = InProcess("top_k/keeps-one-more")
-    got = shrinking.small(WRONG, execute(WRONG, [backend]), [backend], {})
-    backend.close()
-    assert (got.counterexample is not None) is shrunk
-    assert (got.backends[NAME].detail == NO_TIME) is not shrunk
-    assert got.backends[NAME].verdict == "diverged"
+def wrong(n: int, k: int = 4) -> Case:
+    return Case(
+        id=f"wrong-{n}",
+        description="one more of some",
+        why="one more",
+        chain=[{"temp": {"temp": 0.5}}, {"top_k": {"k": k}}, {"greedy": {}}],
+        logits=Generated(family="normal", n=n),
+        steps=2,
+    )
 
 
-def test_what_was_shrunk_is_counted() -> None:
-    shrinking = Shrinking()
+def small_of(*cases: Case) -> CounterexampleResult:
     backend = InProcess("top_k/keeps-one-more")
-    shrinking.small(WRONG, execute(WRONG, [backend]), [backend], {})
+    try:
+        of = looks(execute(cases[-1], [backend]).backends[NAME])
+        return counterexample(cases, backend, of, {}, 5.0)
+    finally:
+        backend.close()
+
+
+def test_a_small_case_fails_as_its_group_does_and_has_its_own_values() -> None:
+    record = small_of(wrong(10))
+    assert (record.id, record.case, record.backend) == (f"wrong-10 on {NAME}", "wrong-10", NAME)
+    assert record.smaller is not None
+    assert record.result is not None
+    assert record.smaller["chain"] == [{"top_k": {"k": 1}}]
+    (row,) = record.smaller["logits"]["rows"]
+    assert len(row) == 2
+    assert (record.result.verdict, record.result.stage) == ("diverged", "top_k")
+    assert record.result.values == {"survivors": {"got": 2, "expected": 1}}
+    assert len(record.got) == 2
+    assert record.got[:1] == record.expected
+
+
+def test_a_case_that_does_not_fail_afresh_leaves_its_place_to_the_next() -> None:
+    all_stay = wrong(4, k=4)
+    assert small_of(all_stay, wrong(10)).case == "wrong-10"
+
+
+def test_what_does_not_fail_afresh_is_said_to_depend_on_chance() -> None:
+    backend = InProcess("top_k/keeps-one-more")
+    of = looks(execute(wrong(10), [backend]).backends[NAME])
+    record = counterexample([wrong(4, k=4)], backend, of, {}, 5.0)
     backend.close()
-    assert shrinking.classes == {(NAME, "top_k", "diverged")}
-    assert shrinking.spent_s > 0
+    assert (record.smaller, record.said) == (None, BY_CHANCE)
+
+
+def test_one_case_of_each_group_is_made_small_and_its_cheapest_are_tried_first() -> None:
+    sizes = [500, 20, 300, 10, 400]
+    cases = {f"wrong-{n}": wrong(n) for n in sizes} | {"c": wrong(5), "r": wrong(6)}
+    results = [case(f"wrong-{n}", {"mine": diverged()}) for n in sizes]
+    results += [case("c", {"mine": got("crashed")}), case("r", {"mine": got("close", what="p")})]
+    chosen = to_shrink(groups(run_info("mine"), results), cases)
+    assert [[c.id for c in of_group] for _, of_group in chosen] == [
+        ["wrong-10", "wrong-20", "wrong-300"],
+        ["wrong-6"],
+    ]
+    assert all(len(of_group) <= TRIED for _, of_group in chosen)
 
 
 @pytest.mark.slow
@@ -65,9 +90,8 @@ def test_what_a_fresh_process_does_not_repeat_is_said_to_depend_on_chance() -> N
     try:
         results = [execute(DRAWS, [backend]) for _ in range(4)]
         assert [r.backends["mine"].verdict for r in results] == ["identical"] * 3 + ["diverged"]
-        got = Shrinking().small(DRAWS, results[-1], [backend], {})
+        record = counterexample([DRAWS], backend, looks(results[-1].backends["mine"]), {}, 5.0)
     finally:
         backend.close()
-    assert got.counterexample is None
-    assert got.backends["mine"].detail == BY_CHANCE
-    assert not got.ok
+    assert record.smaller is None
+    assert record.said == BY_CHANCE

@@ -26,7 +26,7 @@ from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import Computed
 from sampler_parity.harness.parity import devices
-from sampler_parity.harness.parity.counterexample import counterexample
+from sampler_parity.harness.parity.counterexample import counterexample, looks
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.parity.generate import parted
 from sampler_parity.harness.protocol import messages as p
@@ -237,9 +237,9 @@ def test_a_sampler_that_is_wrong_on_a_device_diverges_and_is_made_small(
     monkeypatch.setattr("sampler_parity.harness.backends.llama_cpp.worker.NativeChain", _Slips)
     result = execute(case, [wrong])
     assert (result.backends["other"].verdict, result.backends["other"].step) == ("diverged", 0)
-    small = counterexample(case, result, wrong, {})
-    assert small is not None
-    assert "rows" in small["logits"]
+    record = counterexample([case], wrong, looks(result.backends["other"]), {}, 5.0)
+    assert record.smaller is not None
+    assert "rows" in record.smaller["logits"]
 
 
 def test_figures_of_a_device_are_against_the_first(

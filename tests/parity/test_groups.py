@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
 from sampler_parity.harness.parity.groups import WORST_FIRST, Group, groups
+from sampler_parity.harness.parity.telling import lines
 from sampler_parity.harness.verdicts import ORDER
 from tests.support.report_bundles import case, diverged, got, run_info
 
@@ -146,8 +148,40 @@ def test_the_example_is_the_case_made_small_else_the_one_with_the_shortest_chain
     assert (group.example.case, group.example.why) == ("b", "one too many")
     assert group.example.values["survivors"] == {"got": 4, "expected": 3}
     assert group.example.replay == "sampler-parity run parity/top_p --case b -b mine"
-    (group,) = of(long.model_copy(update={"counterexample": {"steps": 1}}), short)
-    assert (group.example.case, group.example.counterexample) == ("a", {"steps": 1})
+    small = {"chain": [{"top_p": {"p": 0.5}}], "logits": {"rows": [[1.0, 0.5]]}}
+    values = counted(2, 1)
+    record = CounterexampleResult(
+        id="a on mine", case="a", backend="mine", smaller=small, result=values, got=[0, 1],
+        expected=[0],
+    )  # fmt: skip
+    (group,) = groups(INFO, [long, short], [record])
+    assert (group.example.case, group.cases) == ("a", ["a", "b"])
+    assert group.example.small is not None
+    assert group.example.small.values == values.values
+    assert (group.example.small.samplers, group.example.small.case) == (["top_p"], small)
+    assert list(lines(group, "mine 1.0"))[:4] == [
+        "2 cases diverge at top_p: keeps one more than p allows",
+        "  smallest input: top_p p=0.5 on [1.0, 0.5]",
+        "  survivors: got 2, expected 1",
+        "  ids left: got 0, 1, expected 0",
+    ]
+
+
+def test_why_nothing_was_made_small_is_said_with_the_case_that_was_tried() -> None:
+    cases = [case(name, {"mine": counted(3, 2)}) for name in "ab"]
+    record = CounterexampleResult(id="b on mine", case="b", backend="mine", said="by chance")
+    (group,) = groups(INFO, cases, [record])
+    assert (group.example.case, group.example.small, group.example.said) == ("b", None, "by chance")
+    assert "  by chance" in lines(group, "mine 1.0")
+
+
+def test_a_counterexample_of_a_bundle_of_before_is_of_the_first_backend_that_differs() -> None:
+    results = {"x": got(), "y": counted(3, 2), "z": counted(3, 2)}
+    old = case("a", results, counterexample={"steps": 1})
+    small = {group.backend: group.example.small for group in groups(run_info("x", "y", "z"), [old])}
+    assert small["z"] is None
+    assert small["y"] is not None
+    assert small["y"].case == {"steps": 1}
 
 
 def test_anchors_are_stable_and_tell_groups_apart() -> None:
@@ -178,4 +212,19 @@ def test_what_is_skipped_comes_last_with_what_is_not_claimed() -> None:
     assert [group.text for group in of(*cases, failed)] == [
         "1 case differs in last digits: gives other probabilities",
         "9 cases are skipped: no sampler xtc",
+    ]
+
+
+def test_what_a_program_printed_stands_with_its_crash_line_by_line() -> None:
+    detail = "exit status 1: RangeError: bad\n/a.js:1\nRangeError: bad\n    at f"
+    (group,) = of(case("a", {"mine": got("crashed", detail=detail)}, why="w"))
+    assert list(lines(group, "mine 1.0")) == [
+        "1 case crashes: exit status 1: RangeError: bad",
+        "  CRASHED a   mine 1.0",
+        "  | /a.js:1",
+        "  | RangeError: bad",
+        "  | at f",
+        "  why: w",
+        "  required: identical",
+        "  replay: sampler-parity run parity/top_p --case a -b mine",
     ]

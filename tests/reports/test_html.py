@@ -126,7 +126,7 @@ def test_html_shows_a_divergence_with_values_counterexample_and_command(tmp_path
         "FAILED: 0/1 cases as required on every backend.",
         "1 case diverges at top_p: keeps 63 fewer than p allows",
         "DIVERGED a on native, stage 3 of 5 (top_p), step 1 of 1. Required: identical.",
-        "Smallest input that still fails: top_p p=0.5 on logits none",
+        "Smallest input: top_p p=0.5 on logits none",
         "survivors 10395 10458",
         "p at rank 7 (id 4711) 0.25 0.5",
         'chain: [{"top_p": {"p": 0.5}}]',

@@ -49,9 +49,9 @@ def test_markdown_shows_counts_matrix_and_failures(tmp_path: Path) -> None:
         "# Parity report: FAILED",
         "| finding | backend | smallest | replay |",
         "| **1 case diverges at top&#95;p&#58; keeps 63 fewer than p allows** |"
-        " <code>native</code> | <code>a</code>; survivors: got <code>10395</code>, expected"
-        " <code>10458</code>; p at rank 7 (id 4711): got <code>0.25</code>, expected"
-        " <code>0.5</code> | <code>sampler-parity run parity/top&#95;p --case a -b native</code> |",
+        " <code>native</code> | <code>a</code>; survivors&#58; got 10395, expected 10458;"
+        " p at rank 7 (id 4711)&#58; got 0.25, expected 0.5 |"
+        " <code>sampler-parity run parity/top&#95;p --case a -b native</code> |",
         "| <code>native</code> | 1/2 | 1/2 identical, 1 diverged | <code>1.0</code> |",
         "| <code>top&#95;p</code> | 2 | 1/2 identical, 1 diverged (**1 failed**) |",
     ):

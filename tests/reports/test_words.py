@@ -27,7 +27,6 @@ def difference(**fields: object) -> Difference:
         "what": "p",
         "values": {},
         "detail": "",
-        "counterexample": None,
         "replay": "",
     }
     return Difference.model_validate(defaults | fields)

@@ -94,9 +94,9 @@ def test_summary_shows_a_failure_with_place_values_and_command(tmp_path: Path) -
     bundle = bundle_of(tmp_path / "b", run_info("native"), cases)
     assert summary_lines(bundle) == [
         "1 case diverges at top_p: keeps 63 fewer than p allows",
-        "  DIVERGED a   native 1.0, stage 3 of 5 (top_p), step 1 of 1",
         "  survivors: got 10395, expected 10458",
         "  p at rank 7 (id 4711): got 0.25, expected 0.5",
+        "  DIVERGED a   native 1.0, stage 3 of 5 (top_p), step 1 of 1",
         "  required: identical",
         "  replay: sampler-parity run parity/top_p --case a -b native",
         "parity   native 1.0   1/2 identical   1 diverged   0 crashed",

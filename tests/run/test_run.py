@@ -35,11 +35,13 @@ def test_run_of_a_wrong_backend_fails_and_explains(tmp_path: Path, suite: Path) 
     some = ["--case", "small/many/normal-V128-*"]  # each that fails is made small
     done = cli("run", suite, *some, "-b", "null", "-o", tmp_path / "b", "-j", "1")
     assert done.returncode == 1
-    worst = next(c for c in bundle.read_finished(tmp_path / "b").cases if c.counterexample)
-    text = cli("explain", tmp_path / "b", worst.id).stdout
+    small = bundle.read_finished(tmp_path / "b").counterexamples
+    assert len({(record.backend, record.case) for record in small}) == len(small) > 0
+    text = cli("explain", tmp_path / "b", small[0].case).stdout
     assert "DIVERGED" in text
-    assert "shrunk counterexample" in text
-    assert f"--case {worst.id} -b null" in text
+    assert "shrunk counterexample on null" in text
+    assert f"--case {small[0].case} -b null" in text
+    assert done.stdout.startswith(cli("explain", tmp_path / "b").stdout.partition("\n")[0])
 
 
 @pytest.mark.slow

@@ -7,6 +7,7 @@ from pathlib import Path
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.foreign.printable import visible
@@ -29,7 +30,6 @@ from sampler_parity.reports.pages.parity.model import (
 from sampler_parity.reports.pages.parity.speed import REFERENCE, timing
 
 SLOWEST = 15
-_SHRUNK: tuple[Verdict, ...] = ("diverged", "close", "tied", "reordered")
 
 
 def report_of(bundles: list[Bundle]) -> Report:
@@ -65,6 +65,10 @@ def section(bundle: Bundle) -> Section:
     """Raises InputError where results name backends that run.json does not."""
     info = RunInfo.model_validate(visible(bundle.info.model_dump()))
     cases = [CaseResult.model_validate(visible(c.model_dump())) for c in bundle.cases]
+    small = [
+        CounterexampleResult.model_validate(visible(record.model_dump()))
+        for record in bundle.counterexamples
+    ]
     _check_names(bundle.folder, info, cases)
     names = list(info.backends)
     running = [name for name, backend in info.backends.items() if not backend.unavailable]
@@ -89,7 +93,7 @@ def section(bundle: Bundle) -> Section:
             names,
             _digests(bundle, info),
         ),
-        findings=groups(info, cases),
+        findings=groups(info, cases, small),
         differences=differences,
         problems=problems,
         slowest=_slowest(cases),
@@ -204,20 +208,17 @@ def _differences(info: RunInfo, cases: list[CaseResult]) -> list[Difference]:
     return sorted(differences, key=_rank)
 
 
-def _rank(difference: Difference) -> tuple[bool, int, bool, str, str]:
-    """Sort key: not allowed first, then the worst verdict, then what has a counterexample."""
+def _rank(difference: Difference) -> tuple[bool, int, str, str]:
+    """Sort key: not allowed first, then the worst verdict."""
     return (
         difference.met,
         -ORDER.index(difference.verdict),
-        difference.counterexample is None,
         difference.case,
         difference.backend,
     )
 
 
 def _difference(info: RunInfo, case: CaseResult, name: str, result: BackendResult) -> Difference:
-    # `run` shrinks a failing case on the first backend whose result differs.
-    shrunk_on = [n for n, other in case.backends.items() if other.verdict in _SHRUNK]
     return Difference(
         case=case.id,
         suite=case.suite,
@@ -234,7 +235,6 @@ def _difference(info: RunInfo, case: CaseResult, name: str, result: BackendResul
         what=result.what,
         values=result.values,
         detail=result.detail,
-        counterexample=case.counterexample if shrunk_on[:1] == [name] else None,
         replay=replay(info, case.suite, case.id, [name]),
     )
 

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from sampler_parity.harness.parity.groups import Group
 from sampler_parity.harness.parity.telling import (
     in_one_line,
+    known_lines,
     other_values,
     place,
     side_by_side,
@@ -39,6 +40,7 @@ def html(report: Report) -> str:
         card=card,
         in_one_line=in_one_line,
         stages=lambda data, salt: Markup(of_counterexample(data, salt)),
+        known_lines=known_lines,
     )
     charts = [
         Markup(ratios(section.timings, f"section {i}"))  # escaped by Matplotlib

@@ -74,7 +74,7 @@ def _message(difference: Difference) -> str:
     for what, got, expected in side_by_side(difference):
         if got != expected:
             parts.append(f"{what}: got {got}, expected {expected}")
-    return "; ".join(parts + ([difference.detail] if difference.detail else []))
+    return "; ".join(parts + difference.detail.splitlines()[:1])
 
 
 def _body(difference: Difference, finding: Group) -> str:

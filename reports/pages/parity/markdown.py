@@ -2,7 +2,7 @@
 
 from sampler_parity.harness.foreign.markup import code, safe
 from sampler_parity.harness.parity.groups import FOLDED, Group
-from sampler_parity.harness.parity.telling import in_one_line, side_by_side
+from sampler_parity.harness.parity.telling import differing_lines, in_one_line, known_lines
 from sampler_parity.reports.pages.parity.html import counts
 from sampler_parity.reports.pages.parity.matrix_model import MatrixCell, ParityMatrix
 from sampler_parity.reports.pages.parity.model import (
@@ -198,13 +198,10 @@ def _findings(section: Section, shown: int) -> list[str]:
 def _finding(group: Group) -> list[str]:
     example = group.example
     smallest = [code(example.case)]
-    if example.counterexample is not None:
-        smallest.append(code(in_one_line(example.counterexample)))
-    smallest += [
-        f"{safe(what)}: got {code(got)}, expected {code(expected)}"
-        for what, got, expected in side_by_side(example)
-        if got != expected
-    ]
+    if example.small is not None:
+        smallest.append(code(in_one_line(example.small.case)))
+    smallest += [safe(line) for line in differing_lines(example.shown)]
+    smallest += [safe(line) for line in known_lines(group)]
     said = f"**{safe(group.text)}**" if group.verdict not in FOLDED else safe(group.text)
     return [said, code(group.backend), "; ".join(smallest), code(example.replay, 400)]
 

@@ -61,11 +61,7 @@ class Row(Strict):
 
 
 class Difference(Strict):
-    """A case that is not identical on a backend. met: the case allows this verdict.
-
-    counterexample: the smallest input found that still fails, as a case, on the first backend
-    that differed.
-    """
+    """A case that is not identical on a backend. met: the case allows this verdict."""
 
     case: str
     suite: str
@@ -82,7 +78,6 @@ class Difference(Strict):
     what: str
     values: dict[str, Any]
     detail: str
-    counterexample: dict[str, Any] | None
     replay: str
 
 
