@@ -142,7 +142,8 @@ class BackendProcess:
         """Raises OSError."""
         environment = small(os.environ) | {"GGML_NO_BACKTRACE": "1"}  # else an abort starts gdb
         if self.main is not None and may_fork():
-            return groups.fork(self.main, self.command[2:], environment, self._errors)
+            words = self.command[self.command.index("-m") + 1 :]
+            return groups.fork(self.main, words, environment, self._errors)
         return groups.start(
             self._to_run(),
             environment,

@@ -56,8 +56,8 @@ def test_a_device_is_the_word_behind_the_last_colon(build: str, expected: tuple[
     assert names.split_device(build) == expected
 
 
-def test_an_unknown_name_is_told_the_engines() -> None:
-    with pytest.raises(InputError, match=r"'lama.cpp'.*use llama.cpp, .*NAME=COMMAND"):
+def test_an_unknown_name_is_told_what_was_meant() -> None:
+    with pytest.raises(InputError, match=r"'lama.cpp'.*did you mean llama.cpp or .*NAME=COMMAND"):
         registry.command_of("lama.cpp")
 
 
