@@ -249,6 +249,8 @@ class CellTest(_SuiteTest):
         result = execute_cell(self.cell, [process], errors, 0)
         got = result.backends[process.name]
         required = result.required[process.name]
+        if got.decision == "skipped":
+            pytest.skip(f"not claimed: {got.detail}")
         if got.decision not in required:
             head = f"{got.decision.upper()} {self.cell.id}   {process.name}"
             bounds = f"  estimate {got.estimate}, in [{got.low}, {got.high}], {got.draws:,} draws"

@@ -61,7 +61,7 @@ def run_and_report(plan: Plan, folder: Path, resume: bool, shown: Shown) -> None
     if not done.met:
         raise typer.Exit(1)
     if done.unjudged:
-        names, n = ", ".join(done.unjudged), len(done.bundle.cases)
+        names, n = ", ".join(done.unjudged), len(done.bundle.cases) + len(done.bundle.cells)
         say(f"nothing was judged on {names}: all of {n:,} cases skipped")
         raise typer.Exit(2)
     if done.absent and not shown.if_available:

@@ -15,12 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.bundle.records.distribution import CellOnBackend, DistributionResult
+from sampler_parity.harness.bundle.records.distribution import (
+    CellOnBackend,
+    Decision,
+    DistributionResult,
+)
 from sampler_parity.harness.distribution import law
 from sampler_parity.harness.distribution.draws import Source
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.parity.late import Watched
-from sampler_parity.harness.protocol.interface import Backend, BackendFailure
+from sampler_parity.harness.protocol.interface import Backend, BackendFailure, Unclaimed
 from sampler_parity.harness.statistics import bins, coupled, fit, look, tail
 from sampler_parity.harness.statistics import independence as repeats
 from sampler_parity.harness.statistics.look import Look
@@ -62,9 +66,14 @@ class Planned:
 
 
 def execute_cell(
-    cell: Cell, backends: Sequence[Backend], errors: Errors, seed: int = 0
+    cell: Cell,
+    backends: Sequence[Backend],
+    errors: Errors,
+    seed: int = 0,
+    require_all: bool = False,
 ) -> DistributionResult:
-    """Plan a cell and test every backend. Never raises for what a backend does."""
+    """Plan a cell and test every backend. Never raises for what a backend does. require_all: what
+    one does not claim is `unsupported`, as where the cell requires that, and not skipped."""
     ready = prepare(cell.case())
     blank = blank_result(cell, ready, [b.name for b in backends], errors)
     try:
@@ -79,7 +88,7 @@ def execute_cell(
             "bins": len(planned.bins.p) if isinstance(cell, Frequency) else 0,
             "planned": planned.draws,
             "smallest_caught": planned.smallest_caught,
-            "backends": {b.name: _timed(planned, b, seed) for b in backends},
+            "backends": {b.name: _timed(planned, b, seed, require_all) for b in backends},
         }
     )
 
@@ -136,14 +145,17 @@ def plan_cell(cell: Cell, ready: Prepared, errors: Errors) -> Planned:
     return Planned(cell, ready, errors, p, len(cell.uniforms), by_token)
 
 
-def _timed(planned: Planned, backend: Backend, seed: int) -> CellOnBackend:
+def _timed(planned: Planned, backend: Backend, seed: int, require_all: bool) -> CellOnBackend:
     start, watched = time.perf_counter(), Watched(backend)
     try:
         source = Source(planned.ready, backend, seed, int((planned.p > 0).sum()))
         result = TESTS[type(planned.cell)](planned, source)
         result = result.model_copy(update={"ns": source.ns})
     except BackendFailure as failure:
-        result = CellOnBackend(decision=failure.verdict, detail=str(failure))
+        stays = require_all or "unsupported" in planned.cell.required(backend.name)
+        skipped = isinstance(failure, Unclaimed) and not stays
+        decision: Decision = "skipped" if skipped else failure.verdict
+        result = CellOnBackend(decision=decision, detail=str(failure))
     if problem := watched.problem():
         result = CellOnBackend(decision="crashed", detail=problem)
     return result.model_copy(update={"wall_s": time.perf_counter() - start})

@@ -30,8 +30,10 @@ def decisions(
 
 
 def unmet(results: list[DistributionResult]) -> list[tuple[str, str]]:
-    """The (cell, backend) pairs whose decision is not among those required."""
+    """The (cell, backend) pairs whose decision is not among those required, but the skipped."""
     required = {(r.id, name): r.required[name] for r in results for name in r.backends}
     return [
-        pair for pair, (decision, _) in decisions(results).items() if decision not in required[pair]
+        pair
+        for pair, (decision, _) in decisions(results).items()
+        if decision not in required[pair] and decision != "skipped"
     ]

@@ -201,6 +201,8 @@ def judge_distributions(bundle: Bundle, policy: Policy, excused: Excused) -> lis
             return finding("unjudged", subject, "no result", "a result", command)
         decision, _ = decided[cell.id, backend]
         got = cell.backends[backend]
+        if decision == "skipped" and policy.skipped == "allow":
+            return "skipped"
         if rule.margin is None or cell.margin is None:
             state, limit = _by_decision(cell, backend, decision)
         else:

@@ -25,6 +25,7 @@ def run_cells(
     seed: int = 0,
     timeout_s: float = 60.0,
     seen: Seen = unseen,
+    require_all: bool = False,
 ) -> None:
     """Run (suite, cell) pairs. budget: of the whole run, not of what is left of it."""
 
@@ -34,7 +35,7 @@ def run_cells(
 
     def run(some: list[tuple[str, Cell]]) -> Iterator[tuple[tuple[str, Cell], str]]:
         """Each cell whose process died, and how."""
-        calls = [(*cell, names, budget.each, seed, timeout_s) for cell in some]
+        calls = [(*cell, names, budget.each, seed, timeout_s, require_all) for cell in some]
         for place, outcome in executor.each(run_cell, calls):
             if isinstance(outcome, Died):
                 yield some[place], str(outcome)
@@ -57,11 +58,18 @@ def ended_its_process(
 
 
 def run_cell(
-    suite: str, cell: Cell, names: list[str], errors: Errors, seed: int, timeout_s: float
+    suite: str,
+    cell: Cell,
+    names: list[str],
+    errors: Errors,
+    seed: int,
+    timeout_s: float,
+    require_all: bool = False,
 ) -> DistributionResult:
     """One cell on all backends; the function that an executor gets."""
+    backends = [backend(name, timeout_s) for name in names]
     try:
-        result = execute_cell(cell, [backend(name, timeout_s) for name in names], errors, seed)
+        result = execute_cell(cell, backends, errors, seed, require_all)
     except ChainError as error:
         raise InputError(f"{suite}: {cell.id}", str(error), "correct the chain") from None
     return result.model_copy(update={"suite": suite})

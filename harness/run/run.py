@@ -57,13 +57,14 @@ class Run:
 
     @property
     def unjudged(self) -> list[str]:
-        """The backends that every case of the run was skipped on, with nothing else to judge."""
+        """The backends that every case and distribution test of the run was skipped on."""
         done = self.bundle
-        if done is None or done.cells or done.skip_ratios:
+        if done is None or done.skip_ratios:
             return []
-        asked = {name for case in done.cases for name in case.backends}
-        judged = {n for case in done.cases for n in case.backends if not case.skipped(n)}
-        return sorted(asked - judged)
+        asked = [(name, got.verdict) for case in done.cases for name, got in case.backends.items()]
+        drawn = [(name, got.decision) for cell in done.cells for name, got in cell.backends.items()]
+        judged = {name for name, said in (*asked, *drawn) if said != "skipped"}
+        return sorted({name for name, _ in (*asked, *drawn)} - judged)
 
 
 def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Run:
@@ -174,7 +175,15 @@ def _judge(
         return len(left.cases) - len(fresh)
     budget = Budget(tests=len(plan.cells) * len(plan.backends))
     distribution.run_cells(
-        left.cells, plan.backends, budget, executor, writer, asked.seed, asked.timeout_s, seen
+        left.cells,
+        plan.backends,
+        budget,
+        executor,
+        writer,
+        asked.seed,
+        asked.timeout_s,
+        seen,
+        asked.require_all,
     )
     old = {name: r for name, r in plan.releases.items() if r not in (None, NEWEST)}
     if old and plan.cases:  # else its process would be the first, and forked with the lock

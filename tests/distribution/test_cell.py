@@ -12,7 +12,7 @@ from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.bundle.records.distribution import CellOnBackend, DistributionResult
 from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.distribution.cell import execute_cell
-from sampler_parity.harness.distribution.decisions import decisions
+from sampler_parity.harness.distribution.decisions import decisions, unmet
 from sampler_parity.harness.distribution.draws import _moved
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.mutants import MUTANTS
@@ -206,8 +206,25 @@ def test_a_margin_below_rounding_is_refused_with_the_reason(plant: Plant) -> Non
     assert result.backends["planted"].decision == "undecided"
 
 
-def test_a_backend_without_draws_is_unsupported(plant: Plant) -> None:
-    assert result_on(frequency(), plant(drawn([1.0]), ("run",))).decision == "unsupported"
+def test_a_test_is_skipped_on_a_backend_without_draws_and_no_failure(plant: Plant) -> None:
+    result = execute_cell(frequency(), [plant(drawn([1.0]), ("run",))], ERRORS)
+    got = result.backends["planted"]
+    assert (got.decision, got.detail) == ("skipped", "no draws")
+    assert not unmet([result])
+
+
+def test_without_draws_it_is_unsupported_where_all_is_required(plant: Plant) -> None:
+    backend = plant(drawn([1.0]), ("run",))
+    result = execute_cell(frequency(), [backend], ERRORS, require_all=True)
+    assert result.backends["planted"].decision == "unsupported"
+    assert unmet([result])
+
+
+def test_without_draws_it_is_unsupported_where_the_suite_requires_that(plant: Plant) -> None:
+    cell = frequency(requires={"planted": ["unsupported"]})
+    result = execute_cell(cell, [plant(drawn([1.0]), ("run",))], ERRORS)
+    assert result.backends["planted"].decision == "unsupported"
+    assert not unmet([result])
 
 
 def test_a_token_beyond_the_vocabulary_is_a_violation(plant: Plant) -> None:
@@ -234,7 +251,7 @@ def test_injected_uniforms_on_the_reference(logits: list[Any], expected: str) ->
 def test_llama_cpp_takes_no_uniforms(native: BackendProcess) -> None:
     cell = Injected.model_validate(COMMON)
     result = result_on(cell, native)
-    assert (result.decision, result.detail) == ("unsupported", "takes no uniforms")
+    assert (result.decision, result.detail) == ("skipped", "takes no uniforms")
 
 
 def test_every_portion_has_a_seed_of_its_own(plant: Plant) -> None:

@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records.distribution import CellOnBackend
 from sampler_parity.harness.gate.gate import gate
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.gate.records import GateResult
 from sampler_parity.harness.gate.words import terminal_lines
 from sampler_parity.harness.verdicts import Verdict
-from tests.support.gate_bundles import TODAY, both, findings, finished, judged
+from tests.support.gate_bundles import TODAY, both, cell, findings, finished, judged
 from tests.support.report_bundles import case, got
 
 PARITY = "[[parity]]\n"
@@ -118,3 +119,13 @@ def test_a_tie_where_there_was_none_is_worse(tmp_path: Path) -> None:
     bundle = finished(tmp_path / "b", [mine(got("close", ties=True))])
     assert judged(bundle, '[[not_worse]]\nbackend = "mine"', before).exit_status == 1
     assert judged(before, '[[not_worse]]\nbackend = "mine"', bundle).exit_status == 0
+
+
+def test_a_skipped_distribution_test_fails_unless_the_policy_lets_it_be(tmp_path: Path) -> None:
+    lacks = CellOnBackend(decision="skipped", detail="no draws")
+    bundle = finished(tmp_path / "b", [cell("c", lacks)])
+    ((_, state, finding),) = findings(judged(bundle, "[[distribution]]"))
+    assert (state, finding.figure) == ("failed", "skipped: no draws")
+    outcome = judged(bundle, 'skipped = "allow"\n[[distribution]]')
+    rule = next(rule for rule in outcome.rules if rule.rule == "distribution")
+    assert (outcome.exit_status, rule.judged, rule.skipped) == (0, 1, 1)

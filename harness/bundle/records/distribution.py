@@ -7,7 +7,14 @@ from pydantic import BaseModel, model_validator
 from sampler_parity.harness.strict import STRICT
 
 Decision = Literal[
-    "equivalent", "different", "undecided", "unsupported", "rejected", "crashed", "timeout"
+    "equivalent",
+    "different",
+    "undecided",
+    "skipped",
+    "unsupported",
+    "rejected",
+    "crashed",
+    "timeout",
 ]
 Kind = Literal["frequency", "coupled", "tail", "independence", "injected"]
 

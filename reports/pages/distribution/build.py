@@ -32,15 +32,18 @@ def _section(bundle: Bundle) -> DistributionSection:
         for cell in cells
         for name, result in cell.backends.items()
     ]
+    skipped = sum(row.decision == "skipped" for row in rows)
+    rows = [row for row in rows if row.decision != "skipped"]
     met = sum(row.met for row in rows)
     return DistributionSection(
         bundle=visible(bundle.folder.resolve().name),
-        ok=met == len(rows),
+        ok=met == len(rows) and bool(rows or bundle.cases),  # where all were skipped, nothing is
         run=info,
         wall_s=bundle.footer.wall_s if bundle.footer else 0.0,
         budget=PARTS * max((cell.alpha for cell in cells), default=0.0) * len(rows),
         pairs=len(rows),
         met=met,
+        skipped=skipped,
         rows=sorted(rows, key=lambda row: (row.met, row.decision == "equivalent", row.holm)),
     )
 

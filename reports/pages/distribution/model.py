@@ -40,7 +40,8 @@ class CellRow(Strict):
 
 class DistributionSection(Strict):
     """One bundle. budget: the error of all that the cells state together; pairs: (cell, backend),
-    its parts. rows: the worst first."""
+    its parts. skipped: those that the backend does not claim, which are no part. rows: the worst
+    first."""
 
     bundle: str
     ok: bool
@@ -49,6 +50,7 @@ class DistributionSection(Strict):
     budget: float
     pairs: int
     met: int
+    skipped: int
     rows: list[CellRow]
 
 

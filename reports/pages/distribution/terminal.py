@@ -35,6 +35,7 @@ def last_line(report: DistributionReport) -> str:
     (part,) = report.sections
     state = "ok" if part.ok else "FAILED"
     tests = f"{part.met:,}/{part.pairs:,} distribution tests"
+    tests += f"   {part.skipped:,} skipped" if part.skipped else ""
     return f"draws    {tests}   {part.wall_s:,.1f} s   {state}"
 
 

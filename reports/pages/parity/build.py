@@ -78,7 +78,7 @@ def section(bundle: Bundle) -> Section:
     met = sum(_whole(case, running) for case in judged)
     return Section(
         bundle=visible(bundle.folder.resolve().name),
-        ok=bool(judged) and met == len(judged),
+        ok=bool(judged or bundle.cells) and met == len(judged),
         run=info,
         cases=len(cases),
         cases_judged=len(judged),
