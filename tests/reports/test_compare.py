@@ -26,6 +26,7 @@ from tests.support.several_bundles import (
     bundle_on,
     cell_on,
     ten_bundles,
+    timing_on,
     two_that_differ,
 )
 
@@ -70,6 +71,19 @@ def test_what_is_better_than_its_base_is_green_and_what_is_worse_is_red(tmp_path
     assert "1/2, 1 better" in html(improved)
     assert "in 1/2 comparisons of a case, none of them worse." in html(improved)
     assert "none of them worse" not in html(worse)
+
+
+def test_bundles_of_other_things_have_nothing_in_common_and_that_is_not_red(tmp_path: Path) -> None:
+    cases = bundle_on(
+        tmp_path / "a", {"a": "identical"}, (cell_on("llama.cpp", "different", 0, 1),)
+    )
+    timed = bundle_on(tmp_path / "b", {}, (timing_on("llama.cpp", [100, 101]),))
+    more = bundle_on(tmp_path / "c", {"a": "identical"})
+    report = comparison(cases, timed, more)
+    assert not report.ok
+    assert "nothing in common" in html(report)
+    assert "0/0" not in html(report)
+    assert "bad" not in colours(report)
 
 
 def test_a_distribution_that_comes_nearer_to_its_law_is_no_red_row(tmp_path: Path) -> None:

@@ -60,17 +60,19 @@ def changed(report: Comparison, i: int) -> Counter[str]:
 def differing(report: Comparison, i: int) -> str:
     """ "2/3, 1 better, 1 worse"."""
     column = report.columns[i]
+    if not column.common:
+        return "nothing in common"
     counted = changed(report, i)
     kinds = [f"{counted[kind]:,} {kind}" for kind in ("better", "worse", "other") if counted[kind]]
     return ", ".join([f"{column.differing:,}/{column.common:,}", *kinds])
 
 
 def column_class(report: Comparison, i: int) -> str:
-    """bad: something is worse, or nothing can be compared. fair: something is other, none worse."""
+    """bad: something is worse. fair: something is other, or nothing can be compared."""
     column = report.columns[i]
-    if changed(report, i)["worse"] or not column.common:
+    if changed(report, i)["worse"]:
         return "bad"
-    return "fair" if column.differing else "good"
+    return "fair" if column.differing or not column.common else "good"
 
 
 def change_class(row: Verdicts, i: int, base: int | None) -> str:

@@ -2,7 +2,7 @@
 
 from sampler_parity.reports.pages.distribution.chart import margins
 from sampler_parity.reports.pages.distribution.model import DistributionReport
-from sampler_parity.reports.pages.distribution.words import interval
+from sampler_parity.reports.pages.distribution.words import interval, over
 from sampler_parity.reports.render.html import Markup, template
 from sampler_parity.reports.render.overview import anchor
 from sampler_parity.reports.render.words import short
@@ -13,6 +13,6 @@ def html(report: DistributionReport) -> str:
         Markup(margins(section.rows, f"margins {i}"))  # escaped by Matplotlib
         for i, section in enumerate(report.sections)
     ]
-    words = {"short": short, "interval": interval, "anchor": anchor}
+    words = {"short": short, "interval": interval, "over": over, "anchor": anchor}
     page = template("distribution.html.j2", **words)
     return page.render(report=report, charts=charts)

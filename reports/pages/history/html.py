@@ -3,7 +3,7 @@
 from sampler_parity.reports.pages.history.build import identical_lines, ratio_lines
 from sampler_parity.reports.pages.history.chart import trend
 from sampler_parity.reports.pages.history.model import History
-from sampler_parity.reports.pages.history.words import counts, value
+from sampler_parity.reports.pages.history.words import counts, of, value
 from sampler_parity.reports.render.html import Markup, template
 
 RECENT = 12  # runs that are columns of the tables; JSON has all
@@ -17,5 +17,6 @@ def html(report: History) -> str:
         identical=Markup(trend(labels, identical_lines(report), "share identical", "same")),
         ratios=Markup(trend(labels, ratio_lines(report), "ratio to the baseline", "ratios")),
         value=value,
+        of=of,
         counts=counts,
     )

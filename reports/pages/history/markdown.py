@@ -2,7 +2,7 @@
 
 from sampler_parity.harness.foreign.markup import code, safe
 from sampler_parity.reports.pages.history.model import History
-from sampler_parity.reports.pages.history.words import counts, value
+from sampler_parity.reports.pages.history.words import counts, of, value
 from sampler_parity.reports.render.markdown import fitting, table
 
 
@@ -15,8 +15,8 @@ def _lines(report: History, recent: int, rows: int) -> list[str]:
         [
             safe(run.started),
             code(run.name),
-            f"{run.met:,}/{run.cases:,}",
-            f"{run.tests_met:,}/{run.tests:,}",
+            of(run.met, run.cases),
+            of(run.tests_met, run.tests),
             code(run.version),
             code(run.cpu),
             code(run.digest[:12]),

@@ -20,6 +20,10 @@ def value(measured: Measured | None) -> str:
     return f"{text}, {measured.ratio:.3g} × [{measured.low:.3g}, {measured.high:.3g}]"
 
 
+def of(met: int, total: int) -> str:
+    return f"{met:,}/{total:,}" if total else "none"
+
+
 def counts(counted: Counted | None) -> str:
     if counted is None:
         return "none"
