@@ -109,7 +109,7 @@ pytest: setup
 # The engines of the extras, which take minutes to install, the longest tests, the planted faults.
 nightly: setup
 	$(BIN)/python scripts/install.py transformers xgrammar llguidance dask docker
-	$(PYTEST) tests/backends
+	SAMPLER_PARITY_NIGHTLY=1 $(PYTEST) tests/backends tests/reference
 	$(PYTEST) -m nightly
 	$(MAKE) --no-print-directory engines selftest witness
 

@@ -8,7 +8,7 @@ import base64
 import functools
 import hashlib
 import shlex
-from importlib.resources import files
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -28,15 +28,17 @@ class Markup(str):
         return self
 
 
+TEMPLATES = Path(__file__).parents[1] / "templates"
 MARK = "<!-- pages -->"  # where a page links to the others; text from elsewhere is escaped
 
 
-def template(name: str, **words: Any) -> "Template":
-    """A file of reports/templates; words: the functions that it and what it imports may call."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # most commands write no HTML
+def template(name: str, *folders: Path, **words: Any) -> "Template":
+    """A file of these folders or of reports/templates; words: what it and what it imports
+    may call."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined  # most commands need it not
 
     environment = Environment(
-        loader=PackageLoader("sampler_parity.reports"),
+        loader=FileSystemLoader([*folders, TEMPLATES]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -50,8 +52,7 @@ def template(name: str, **words: Any) -> "Template":
 
 @functools.cache
 def script() -> Markup:
-    path = files("sampler_parity.reports") / "templates" / "tables.js"
-    return Markup(path.read_text(encoding="utf-8"))  # ours, word for word
+    return Markup((TEMPLATES / "tables.js").read_text(encoding="utf-8"))  # ours, word for word
 
 
 def script_digest() -> str:

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
+from sampler_parity.reports.render.html import template
 from sampler_parity.reports.render.markdown import table
 from studies.native import counts
 from studies.native.reasons import Entry, Judged, judge
@@ -121,18 +120,10 @@ def html(
     judged: Judged,
     problems: list[str],
 ) -> str:
-    templates = HERE.parents[1] / "reports" / "templates"
-    environment = Environment(
-        loader=FileSystemLoader([HERE, templates]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     shown: dict[str, list[dict[str, Any]]] = {
         file: [_shown(line, judged) for line in lines] for file, lines in totals.items()
     }
-    page = environment.get_template("coverage.html.j2")
+    page = template("coverage.html.j2", HERE)
     return page.render(head=HEAD, rows=rows, parts=parts, lines=shown, problems=problems)
 
 

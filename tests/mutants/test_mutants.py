@@ -17,6 +17,7 @@ from sampler_parity.harness.mutants.worker import Worker
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reference import ALL_SAMPLERS, SAMPLERS, Candidates
 from sampler_parity.reference.samplers.greedy import Greedy
 from sampler_parity.reference.samplers.top_p import TopP
@@ -143,15 +144,23 @@ def test_selftest_of_nothing_does_not_pass() -> None:
     assert not nothing.passed
 
 
-@pytest.mark.slow
-def test_reference_against_itself_gives_no_alarm() -> None:
-    assert selftest.false_alarms(list(selftest.quick_cases()[::40])) == []
+@pytest.fixture(scope="module")
+def some_cases() -> list[Case]:
+    """Every 40th of two suites; the whole self-test takes all of all."""
+    return [
+        c for path in find_suites(["parity/chains", "parity/state"]) for c in expand(path, "quick")
+    ][::40]
 
 
 @pytest.mark.slow
-def test_native_in_two_processes_gives_no_alarm() -> None:
-    native = [c for c in selftest.quick_cases() if set(c.samplers) <= set(SAMPLERS)]
-    cases = [c for c in native[::60] if c.required("a") == ["identical"]]
+def test_reference_against_itself_gives_no_alarm(some_cases: list[Case]) -> None:
+    assert selftest.false_alarms(some_cases) == []
+
+
+@pytest.mark.slow
+def test_native_in_two_processes_gives_no_alarm(some_cases: list[Case]) -> None:
+    native = [c for c in some_cases if set(c.samplers) <= set(SAMPLERS)]
+    cases = [c for c in native if c.required("a") == ["identical"]]
     assert selftest.false_alarms(cases, ("llama.cpp",)) == []
     assert selftest.false_alarms(cases, ("llama.cpp",)) == []
 
@@ -161,13 +170,18 @@ def test_baseline_raises_an_alarm_for_a_wrong_reference() -> None:
     assert selftest.false_alarms([TOP_P], worker) == ["top_p/literal"]
 
 
+OF_THE_NIGHT = (
+    "asserts", "garbage", "replies-twice", "beyond-scratch", "deletes-scratch-dies", "zeros",
+)  # fmt: skip
+
+
 @pytest.mark.parametrize(
     "name",
     [
-        "dies", "asserts", "hangs", "garbage", "replies-twice", "beyond-scratch",
-        "deletes-scratch-dies", "truncates-scratch", "zeros", "hello-dies",
+        *("dies", "hangs", "truncates-scratch", "hello-dies"),
+        *(pytest.param(name, marks=pytest.mark.nightly) for name in OF_THE_NIGHT),
     ],
-)  # fmt: skip
+)
 @pytest.mark.slow
 def test_broken_adapter_costs_one_case_its_result(name: str) -> None:
     adapter = ADAPTERS[f"adapter/{name}"]

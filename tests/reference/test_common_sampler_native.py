@@ -34,6 +34,7 @@ from sampler_parity.reference.pipelines.llama_cpp import (
     samplers_from_chars,
     samplers_from_names,
 )
+from tests.support.examples import examples
 from tests.support.native_common import (
     TYPES,
     Driver,
@@ -361,6 +362,8 @@ class CommonMachine(RuleBasedStateMachine):
 
 @pytest.mark.slow
 def test_common_sampler_is_llama_cpps_after_any_commands(driver: Driver) -> None:
-    limits = settings(max_examples=80, stateful_step_count=30, deadline=None, derandomize=True)
+    limits = settings(
+        max_examples=examples(80), stateful_step_count=30, deadline=None, derandomize=True
+    )
     machine = type("Machine", (CommonMachine,), {"driver": driver})
     run_state_machine_as_test(machine, settings=limits)

@@ -13,6 +13,7 @@ from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.reference import Candidates, ChainError, Vocab
 from sampler_parity.reference.samplers.dry import Dry, breaker_sequences, suffix_repeats
 from tests.support.applied import applied, assert_as_native, chain_of, logs
+from tests.support.examples import examples
 
 # a b ab xab xa, and newline
 VOCAB = Vocab("bpe", ("a", "b", "ab", "xab", "xa", "Ċ"), (1,) * 6)
@@ -238,7 +239,7 @@ def test_dry_finds_string_breakers_as_natively(
 
 
 @given(st.lists(st.integers(0, 2), max_size=40))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_dry_counts_repeats_as_the_definition_says(tokens: list[int]) -> None:
     """By plain comparison, where no breaker caps the counts."""
     expected = [0] * len(tokens)

@@ -21,6 +21,7 @@ from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.blocks.random_grammars import allowed, random_grammar, walk
 from sampler_parity.reference import ChainError, UndefinedInputError, build_chain
 from sampler_parity.reference.vocab import _CHAR_OF, TokenType
+from tests.support.examples import examples
 from tests.support.native_grammar import ask, limited, native_allowed
 
 BPE = vocab_path("bpe")
@@ -41,7 +42,9 @@ def worker() -> Worker:
     return Worker()
 
 
-@settings(max_examples=60, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+@settings(
+    max_examples=examples(60), deadline=None, database=None, suppress_health_check=list(HealthCheck)
+)
 @given(st.sampled_from(["bpe", "spm"]), st.integers(0, 2**32))
 def test_any_grammar_is_refused_or_read_as_natively(worker: Worker, name: str, seed: int) -> None:
     vocab, path = read_vocab(vocab_path(name)), str(vocab_path(name))

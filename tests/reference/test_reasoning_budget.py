@@ -23,6 +23,7 @@ from sampler_parity.reference.pipelines.reasoning_budget import (
     State,
     is_complete_utf8,
 )
+from tests.support.examples import examples
 from tests.support.native_common import Driver, NativeError, compile_driver
 
 START, END, MESSAGE = (1, 2), (3, 4), 9
@@ -312,6 +313,8 @@ class BudgetMachine(RuleBasedStateMachine):
 
 @pytest.mark.slow
 def test_budget_is_llama_cpps_after_any_commands(driver: Driver) -> None:
-    limits = settings(max_examples=100, stateful_step_count=40, deadline=None, derandomize=True)
+    limits = settings(
+        max_examples=examples(100), stateful_step_count=40, deadline=None, derandomize=True
+    )
     machine = type("Machine", (BudgetMachine,), {"driver": driver})
     run_state_machine_as_test(machine, settings=limits)

@@ -145,7 +145,7 @@ def test_bundle_of_a_cluster_equals_that_of_a_local_run_but_for_times(
     assert remote.info.machine == local.info.machine
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_worker_killed_in_mid_run_costs_no_result(tmp_path: Path, suite: Path) -> None:
     suite.write_text(SMALL.replace("4, 5]", f"{', '.join(map(str, range(4, 16)))}]"))
     folder = tmp_path / "there"
