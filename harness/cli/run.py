@@ -22,7 +22,9 @@ def run_command(
     ] = None,
     backend: options.Backends = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="the bundle")] = None,
-    resume: Annotated[bool, typer.Option(help="go on with the bundle, if there is one")] = False,
+    resume: Annotated[
+        bool, typer.Option(help="go on with the bundle, if there is one", show_default=False)
+    ] = False,
     jobs: options.Jobs = 0,
     profile: Annotated[Profile, typer.Option(help="how much")] = "quick",
     json: Annotated[
@@ -45,12 +47,18 @@ def run_command(
         str | None, typer.Option(help="whose meaning: a release, or `own`: each build's own")
     ] = None,
     if_available: Annotated[
-        bool, typer.Option(help="a backend that does not run here is listed, and no failure")
+        bool,
+        typer.Option(
+            help="a backend that does not run here is listed, and no failure", show_default=False
+        ),
     ] = False,
     where: options.Executor = "local",
     label: options.Labels = None,
     instructions: Annotated[
-        bool, typer.Option(help="of what is timed, count the instructions, too: slow")
+        bool,
+        typer.Option(
+            help="of what is timed, count the instructions, too: slow", show_default=False
+        ),
     ] = False,
     repeat: Annotated[
         int,

@@ -207,7 +207,8 @@ def end_by(signals: dict[str, list[str]], victim: Victim) -> None:
         assert victim.wait() != 0, name
         victim.leaves_nothing(family)
         if all(what.endswith(" INT") for what in each):
-            said = (victim.folder / "log").read_text()
+            lines = (victim.folder / "log").read_text().splitlines(keepends=True)
+            said = "".join(line for line in lines if not line.startswith("running  "))
             assert re.fullmatch(INTERRUPTED if len(each) == 1 else INTERRUPTED_TWICE, said), said
 
 
