@@ -85,7 +85,7 @@ def in_words(pace: Pace, verdicts: Counter[str], note: str = "") -> str:
     """ "1,450 of 6,152 cases, about 2 min left, 3 diverged": the kind that is under way, the time
     for all that is left, and what is not identical so far."""
     if pace.under_way is None:
-        return f"{pace.done:,} of {pace.total:,}"
+        return ", ".join(filter(None, [f"{pace.done:,} of {pace.total:,}", note]))
     work, done = pace.under_way
     parts = [f"{done:,} of {work.total:,} {work.what}"]
     if pace.fresh:  # before, a guess alone: the first result of a slow backend would belie it

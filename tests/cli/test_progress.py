@@ -96,3 +96,5 @@ def test_the_last_words_count_everything() -> None:
     pace = Pace(WORKS, 0.0)
     pace.ended([RESULT] * 2 + [TIMED] * 6_150, 1.0)
     assert in_words(pace, Counter()) == "6,152 of 6,152"
+    said = in_words(pace, Counter(), "making failure 1 of 3 small")
+    assert said == "6,152 of 6,152, making failure 1 of 3 small"
