@@ -92,7 +92,7 @@ def _become(
         main()
         code = 0
     except SystemExit as ended:
-        code = ended.code if isinstance(ended.code, int) else 1
+        code = _code(ended.code)
     except BaseException:
         traceback.print_exc()
     finally:
@@ -100,6 +100,14 @@ def _become(
             with contextlib.suppress(OSError, ValueError):
                 written.flush()
         os._exit(code)
+
+
+def _code(said: str | int | None) -> int:
+    """The status of `sys.exit`, which says a text and is 1."""
+    if isinstance(said, str):
+        print(said, file=sys.stderr)
+        return 1
+    return said or 0
 
 
 def _let_go() -> None:

@@ -48,6 +48,10 @@ def raises() -> None:
     raise ValueError("what was wrong")
 
 
+def says_why() -> None:
+    sys.exit("what was wrong")
+
+
 def exits() -> None:
     sys.exit(3)
 
@@ -96,7 +100,12 @@ def test_copy_holds_no_file_of_its_parent(pool: Pool) -> None:
 
 @pytest.mark.parametrize(
     ("main", "code", "words"),
-    [(raises, 1, "ValueError: what was wrong"), (exits, 3, ""), (aborts, -signal.SIGABRT, "")],
+    [
+        (raises, 1, "ValueError: what was wrong"),
+        (exits, 3, ""),
+        (says_why, 1, "what was wrong\n"),
+        (aborts, -signal.SIGABRT, ""),
+    ],
 )
 def test_end_of_a_copy_is_that_of_a_program(
     pool: Pool, main: Callable[[], None], code: int, words: str
