@@ -44,16 +44,19 @@ TITLES = {
 }
 
 
-@pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def report_pages(folder: Path) -> dict[str, str]:
     """Every HTML page of a report of four bundles, by its name."""
-    folder = tmp_path_factory.mktemp("pages")
     two_that_differ(folder)
     skipped = bundle_with(folder / "skipped", named("x/a", measured()))
     calibrated = calibration_in(folder / "calibrated")
     bundles = [folder / "xeon", folder / "mac", skipped.folder, calibrated]
     paths = write_report(bundles, folder / "report", ["html"])
     return {path.name: path.read_text() for path in paths}
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    return report_pages(tmp_path_factory.mktemp("pages"))
 
 
 def history_page(folder: Path) -> str:

@@ -7,6 +7,8 @@ from sampler_parity.reports.render.html import Markup, template
 from sampler_parity.reports.render.overview import anchor
 from sampler_parity.reports.render.words import short
 
+CARDS = 8  # failures shown in full; the others are folded
+
 
 def html(report: DistributionReport) -> str:
     charts = [
@@ -15,4 +17,4 @@ def html(report: DistributionReport) -> str:
     ]
     words = {"short": short, "interval": interval, "over": over, "anchor": anchor}
     page = template("distribution.html.j2", **words)
-    return page.render(report=report, charts=charts)
+    return page.render(report=report, charts=charts, cards=CARDS)
