@@ -19,7 +19,7 @@ from sampler_parity.harness.files import open_file
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.foreign.near import did_you_mean
 from sampler_parity.harness.parity.groups import FOLDED, groups
-from sampler_parity.harness.parity.telling import lines
+from sampler_parity.harness.parity.telling import lines, margin
 
 ROWS_AROUND = 4
 _ARRAYS = ("ids", "logits", "p", "got_ids", "got_logits", "got_p")
@@ -117,12 +117,15 @@ def difference_lines(
     yield from (f"  {line}" for line in result.detail.splitlines())
     if result.what:
         yield f"  first difference: {result.what} ({_values(result.values)})"
+    if "margin" in result.values:
+        yield f"  margin: {margin(result.values['margin'])}"
 
 
 def _values(values: dict[str, Any]) -> str:
     plain: dict[str, Any] = {
         k: f"{v:.9g}" if isinstance(v, float) else v for k, v in values.items()
     }
+    plain.pop("margin", None)
     survivors = plain.pop("survivors", None)
     said = [f"{key} {value}" for key, value in plain.items()]
     if isinstance(survivors, dict) and survivors.keys() >= {"got", "expected"}:

@@ -68,7 +68,17 @@ def side_by_side(at: Placed) -> list[tuple[str, str, str]]:
 def other_values(at: Placed) -> list[tuple[str, str]]:
     """What a backend result says beyond got and expected: margin, differing, ..."""
     shown = {"survivors", "got", "expected", "rank", "id", "others"}
-    return [(key, number(item)) for key, item in at.values.items() if key not in shown]
+    say = {"margin": margin}
+    return [
+        (key, say.get(key, number)(item)) for key, item in at.values.items() if key not in shown
+    ]
+
+
+def margin(share: Any) -> str:
+    """How far the decisive number of a boundary lies from the cut."""
+    if not isinstance(share, int | float):
+        return number(share)
+    return f"{share:.2g} of the cut, within rounding" if share else "none: exactly at the cut"
 
 
 def number(value: Any) -> str:
