@@ -1,7 +1,7 @@
 """Who watches a run is told of every result of every kind, and that it goes on meanwhile."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,32 +10,22 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.bundle.bundle import Result
+from sampler_parity.harness.bundle.records.distribution import CellOnBackend
 from sampler_parity.harness.bundle.records.throughput import ThroughputResult
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.processes.pool import Pool
 from sampler_parity.harness.run import seen, timing
+from sampler_parity.harness.run.distribution import run_cells
 from sampler_parity.harness.run.pace import Pace, Work
 from sampler_parity.harness.run.plan import Asked, plan_of
 from sampler_parity.harness.run.run import run
 from sampler_parity.harness.run.seen import beating
+from sampler_parity.harness.statistics.plan import Budget
+from tests.support.gate_bundles import cell
 from tests.support.report_bundles import run_info
 
 SUITE = """
-name = "one of each"
-[[case]]
-id = "a"
-description = "a fact"
-why = "w"
-chain = [{ greedy = {} }]
-logits = { values = [1.0, 2.0] }
-requires = { null = ["diverged", "unsupported"] }
-[[coupled]]
-id = "b"
-description = "a fact"
-why = "w"
-chain = [{ dist = { seed = 1 } }]
-logits = { values = [1.0, 2.0] }
-margin = 0.5
+name = "a timed chain"
 [[chain]]
 id = "c"
 sampler = "greedy"
@@ -62,31 +52,27 @@ class Watcher:
         yield self
 
 
-class Here(Pool):
-    """Calls one after the other, in this process."""
-
-    def each(
-        self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
-    ) -> Iterator[tuple[int, Any]]:
-        for place, arguments in enumerate(calls):
-            yield place, function(*arguments)
-
-
 @pytest.mark.slow
-def test_a_run_is_watched_to_its_end_over_all_kinds(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sampler_parity.harness.run.run.Pool", Here)
+def test_a_run_is_watched_to_its_end(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(SUITE)
     watcher = Watcher()
     plan = plan_of(Asked([str(tmp_path / "s.toml")], ["null"], rounds=8, jobs=1))
     run(plan, tmp_path / "b", False, watcher.watch, print)
-    assert [result.id for result in watcher.ended] == ["s/a", "s/b", "timing/c"]
+    assert [result.id for result in watcher.ended] == ["timing/c"]
     assert watcher.notes == [f"round {n} of 8" for n in range(9)]  # the first warms up
     pace = Pace(watcher.works, 0.0)
-    assert (pace.done, pace.total) == (0, 3)
+    assert (pace.done, pace.total) == (0, 1)
     pace.ended(watcher.ended, 1.0)
     assert pace.under_way is None
+
+
+def test_distribution_tests_are_seen_as_they_end(tmp_path: Path) -> None:
+    ended = [cell(name, CellOnBackend(decision="equivalent")) for name in ("s/a", "s/b")]
+    executor: Any = SimpleNamespace(each=lambda function, calls: enumerate(ended[: len(calls)]))
+    watcher, writer = Watcher(), create(tmp_path / "b", run_info("null"))
+    cells: Any = [("s", SimpleNamespace(id=one.id)) for one in ended]
+    run_cells(cells, ["null"], Budget(tests=2), executor, writer, seen=watcher)
+    assert [result.id for result in watcher.ended] == ["s/a", "s/b"]
 
 
 def test_widths_are_seen_with_their_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
