@@ -312,6 +312,9 @@ class BackendProcess:
 
 
 def _absent(command: list[str]) -> str:
-    """What a command that does not start names as a file, and is none."""
+    """What a command that does not start names as a file, and is none. Of a module of Python's no
+    word is one: the engine llama.cpp looks like it."""
+    if "-m" in command:
+        return ""
     scripts = [word for word in command[1:] if _SCRIPT.search(word) and not os.path.exists(word)]
     return f"{', '.join(scripts)} is not there" if scripts else ""

@@ -195,6 +195,21 @@ def test_missing_command_is_a_crash() -> None:
         process.close()
 
 
+def test_a_file_that_is_not_there_is_named_and_the_name_of_an_engine_is_no_file() -> None:
+    ends = [sys.executable, "-c", "raise SystemExit(3)", "adapter.py"]
+    of_module = [sys.executable, "-m", "json.tool", "llama.cpp"]
+    said = {}
+    for command in (ends, of_module):
+        process = BackendProcess("x", command)
+        try:
+            said[command[-1]] = str(failure(process))
+        finally:
+            process.close()
+    assert said["adapter.py"] == "exit status 3: adapter.py is not there"
+    assert said["llama.cpp"].startswith("exit status")
+    assert "is not there" not in said["llama.cpp"]
+
+
 def test_close_ends_the_process_and_deletes_the_scratch_file() -> None:
     with backend("say(str(os.getpid()) + '\\n')") as process:
         pid = int(str(failure(process)).split("'")[1])
