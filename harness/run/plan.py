@@ -18,7 +18,7 @@ from sampler_parity.harness.suite.blocks.skip_ratio import Workload
 from sampler_parity.harness.suite.blocks.throughput import Width
 from sampler_parity.harness.suite.blocks.timing import TimedChain
 from sampler_parity.harness.suite.case import Case
-from sampler_parity.harness.suite.ids import id_fits
+from sampler_parity.harness.suite.ids import id_fits, may_be_of
 from sampler_parity.harness.verdicts import Accept
 from sampler_parity.reference.chronology import NEWEST
 
@@ -179,7 +179,13 @@ def plan_of(asked: Asked) -> Plan:
             if not suite.is_shipped(file.path)
         },
         releases=registry.references(_named(asked), asked.reference),
-        cases=placed(lambda file: suite.expand(file, profile, asked.seed)),
+        cases=placed(
+            lambda file: (
+                suite.expand(file, profile, asked.seed)
+                if may_be_of(file.path.stem, asked.only)
+                else []
+            )
+        ),
         cells=placed(lambda file: suite.expand_cells(file, profile)),
         workloads=placed(lambda file: suite.expand_workloads(file, profile)),
         timings=placed(lambda file: suite.expand_timings(file, profile)),
@@ -232,7 +238,8 @@ def _only(plan: Plan, patterns: tuple[str, ...]) -> Plan:
     for pattern in patterns:
         fitting = {name for name in known if id_fits(name, pattern.partition("@")[0])}
         if not fitting:
-            mend = did_you_mean(pattern, known) or "`sampler-parity list cases` has the ids"
+            near = did_you_mean(pattern, known) or suite.meant(pattern.partition("/")[0])
+            mend = near or "`sampler-parity list cases` has the ids"
             raise InputError(f"--case {pattern}", "no such case", mend)
         wanted |= fitting
     return plan.left(known - wanted)

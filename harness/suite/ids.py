@@ -4,6 +4,7 @@ A pattern is a shell's (`*` is anything, `?` one character); an id fits itself, 
 Results have longer names than what was asked in two places, and reports print both.
 """
 
+from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 
@@ -23,3 +24,12 @@ def names_of(id: str) -> tuple[str, ...]:
 def id_fits(id: str, pattern: str) -> bool:
     """Whether a pattern is about what has this id."""
     return any(fits(name, pattern) for name in names_of(id))
+
+
+def may_be_of(stem: str, patterns: Sequence[str]) -> bool:
+    """Whether a case of this suite's file may be meant: its ids begin with the file's name, so that
+    `--case top_p/x` need not expand the others. No pattern: all are meant."""
+    firsts = [pattern.partition("/") for pattern in patterns]
+    return not firsts or any(
+        first == stem or not slash or set("*?[") & {*first} for first, slash, _ in firsts
+    )

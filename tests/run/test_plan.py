@@ -1,11 +1,15 @@
 """harness/run/plan.py: what a run will do is known, counted and printed before it is done."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.run.plan import Asked, Plan, ids, lines, plan_of
+from sampler_parity.harness.suite import file as suite
+from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.suite.file import SuiteFile
 from tests.support.command_line import cli
 from tests.support.suites import SMALL
 
@@ -43,6 +47,23 @@ def test_plan_has_what_case_names_of_every_kind_in_the_full_profile() -> None:
     assert [case.id for _, case in named.cases] == [one[1].id]
     assert chain[1].result_id in set(ids(named))
     assert (named.cells, named.widths) == ([], [])
+
+
+def test_a_case_is_found_without_expanding_other_suites(monkeypatch: pytest.MonkeyPatch) -> None:
+    expanded: list[str] = []
+    really = suite.expand
+
+    def expand(file: SuiteFile, *options: Any) -> list[Case]:
+        expanded.append(file.path.stem)
+        return really(file, *options)
+
+    monkeypatch.setattr("sampler_parity.harness.run.plan.suite.expand", expand)
+    named = plan("parity", only=("greedy/first-of-equals",))
+    assert [case.id for _, case in named.cases] == ["greedy/first-of-equals"]
+    assert expanded == ["greedy"]
+    assert len(named.suites) > 20  # of which it is a run, as before
+    with pytest.raises(InputError, match="no such case - did you mean parity/greedy"):
+        plan("parity", only=("gredy/first-of-equals",))
 
 
 def test_pattern_that_names_nothing_is_refused() -> None:

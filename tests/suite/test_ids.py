@@ -2,7 +2,7 @@
 
 import pytest
 
-from sampler_parity.harness.suite.ids import fits, id_fits
+from sampler_parity.harness.suite.ids import fits, id_fits, may_be_of
 from sampler_parity.harness.suite.shipped import suites_of, suites_of_cases
 
 
@@ -51,3 +51,22 @@ def test_a_case_is_looked_for_in_its_own_suite_alone(
     patterns: list[str], suites: list[str]
 ) -> None:
     assert suites_of_cases(patterns) == suites
+
+
+@pytest.mark.parametrize(
+    ("patterns", "meant"),
+    [
+        ([], True),
+        (["top_p/x"], True),
+        (["top_k/x"], False),
+        (["top_k/x", "top_p/*"], True),
+        (["*"], True),
+        (["top*ties"], True),
+        (["to*p/x"], True),
+        (["to*/x/y"], True),
+    ],
+)
+def test_a_suite_is_expanded_where_a_pattern_may_be_about_it(
+    patterns: list[str], meant: bool
+) -> None:
+    assert may_be_of("top_p", patterns) == meant
