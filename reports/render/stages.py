@@ -4,7 +4,7 @@ The reference runs the case; what a backend left where it first differs stands b
 bundle has that.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -34,12 +34,14 @@ Probabilities = NDArray[np.float64]
 
 
 class Change(NamedTuple):
-    """A stage on all tokens, by id; nan: not among the candidates. got: of a backend, after it."""
+    """A stage on all tokens, by id; nan: not among the candidates. got: of a backend, after it.
+    kept: the ids that a backend left, where it is not known with which logits."""
 
     name: str
     before: Probabilities
     after: Probabilities
     got: Probabilities | None = None
+    kept: Sequence[int] = ()
 
 
 def changes(case: Case, step: int = 0) -> list[Change]:
@@ -75,7 +77,15 @@ def probabilities(ids: NDArray[Any], logits: NDArray[Any], n: int) -> Probabilit
     return shown
 
 
-def of_counterexample(data: Mapping[str, Any] | None, salt: str) -> str:
+class Left(NamedTuple):
+    """The ids that a backend left after a stage of a step, where they are others than expected."""
+
+    ids: list[int]
+    step: int
+    stage: int
+
+
+def of_counterexample(data: Mapping[str, Any] | None, salt: str, left: Left | None = None) -> str:
     """An <svg> element of what a bundle holds as a case, or "" where nothing can be shown of it: it
     is none, or no small one of literal logits, or no stage changes anything."""
     try:
@@ -85,14 +95,18 @@ def of_counterexample(data: Mapping[str, Any] | None, salt: str) -> str:
         if not literal or any(n > most for n, most in zip(sizes, _SMALL, strict=True)):
             return ""
         Checked(Path("counterexample")).case(case.id, case)
-        return drawn(changes(case), salt)
+        stages = changes(case, left.step if left else 0)
+        if left and 0 <= left.stage < len(stages):
+            known = [token for token in left.ids if 0 <= token < case.logits.n]
+            stages[left.stage] = stages[left.stage]._replace(kept=known)
+        return drawn(stages, salt)
     except (ValidationError, InputError, UndefinedInputError):
         return ""
 
 
 def drawn(stages: list[Change], salt: str) -> str:
     """A panel for each stage that changes something; "" where none does."""
-    shown = [s for s in stages if s.got is not None or not _same(s.before, s.after)][:PANELS]
+    shown = [s for s in stages if _says_something(s)][:PANELS]
     if not shown:
         return ""
     by_probability = np.argsort(-np.nan_to_num(stages[0].before), kind="stable")[:TOKENS]
@@ -111,8 +125,9 @@ def drawn(stages: list[Change], salt: str) -> str:
     return picture(draw, (WIDTH, 1.6 * len(shown) + 0.8), salt)
 
 
-def _same(before: Probabilities, after: Probabilities) -> bool:
-    return bool(np.array_equal(before, after, equal_nan=True))
+def _says_something(stage: Change) -> bool:
+    same = np.array_equal(stage.before, stage.after, equal_nan=True)
+    return stage.got is not None or bool(stage.kept) or not same
 
 
 def _tokens(n: int) -> str:
@@ -134,6 +149,11 @@ def _panel(axes: "Axes", stage: Change, ids: NDArray[np.intp]) -> None:
         held = ~np.isnan(got)
         name = "after, by the backend"
         axes.plot(at[held] + 0.2, got[held], "o", color=BAD, markerfacecolor="none", label=name)
+    if stage.kept:
+        shown = np.isin(ids, stage.kept)
+        name = "kept by the backend"
+        heights = np.nan_to_num(before[shown])
+        axes.plot(at[shown], heights, "o", color=BAD, markerfacecolor="none", label=name)
     axes.set_title(one_line(stage.name, 40), color=INK, loc="left", fontsize=9)
     axes.set_ylabel("probability", color=INK)
     axes.set_ylim(bottom=-0.02 * axes.get_ylim()[1])

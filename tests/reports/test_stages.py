@@ -17,7 +17,13 @@ from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import find_suites, read_suite
 from sampler_parity.reports.pages.parity.build import report_of
 from sampler_parity.reports.pages.parity.html import html
-from sampler_parity.reports.render.stages import changes, drawn, of_counterexample, probabilities
+from sampler_parity.reports.render.stages import (
+    Left,
+    changes,
+    drawn,
+    of_counterexample,
+    probabilities,
+)
 from tests.support.report_bundles import HOSTILE, bundle_of, case, diverged, run_info, write_bundle
 
 LN2 = math.log(2)
@@ -79,6 +85,17 @@ def test_the_picture_has_a_panel_for_every_stage_that_changes_something() -> Non
     assert "top_p" in said
     assert "temp" not in said  # by 1
     assert {"before", "after", "removed", "token, the likeliest first"} <= set(said)
+
+
+def test_what_a_backend_keeps_is_marked_where_the_reference_changes_nothing() -> None:
+    keeps_all = HALVES | {"chain": [{"top_p": {"p": 0.6, "min_keep": 5}}]}
+    assert of_counterexample(keeps_all, "s") == ""
+    svg = of_counterexample(keeps_all, "s", Left([0, 1], 0, 0))
+    said = re.findall(r">([^<>]+)</text>", svg)
+    assert {"top_p", "before", "after", "kept by the backend"} <= set(said)
+    assert "removed" not in said
+    assert of_counterexample(keeps_all, "s", Left([7, -1], 0, 0)) == ""
+    assert of_counterexample(keeps_all, "s", Left([0], 0, 9)) == ""
 
 
 @pytest.mark.parametrize(

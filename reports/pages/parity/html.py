@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from sampler_parity.harness.parity.groups import Group
+from sampler_parity.harness.parity.groups import Group, Small
 from sampler_parity.harness.parity.telling import (
     in_one_line,
     known_lines,
@@ -14,7 +14,7 @@ from sampler_parity.harness.verdicts import ORDER
 from sampler_parity.reports.pages.parity.model import Difference, Report, Section, Tally
 from sampler_parity.reports.pages.parity.speed_chart import ratios
 from sampler_parity.reports.render.html import Markup, template
-from sampler_parity.reports.render.stages import of_counterexample
+from sampler_parity.reports.render.stages import Left, of_counterexample
 from sampler_parity.reports.render.words import lines_of
 
 CARDS = 5  # groups shown in full: with more, what else is on the page lies screens away
@@ -39,7 +39,7 @@ def html(report: Report) -> str:
         shown=shown,
         card=card,
         in_one_line=in_one_line,
-        stages=lambda data, salt: Markup(of_counterexample(data, salt)),
+        stages=stages,
         known_lines=known_lines,
     )
     charts = [
@@ -67,6 +67,14 @@ def card(report: Report, section: Section, group: Group) -> str:
     if len(report.sections) == 1:
         return group.anchor
     return f"b{report.sections.index(section) + 1}-{group.anchor}"
+
+
+def stages(small: Small, salt: str) -> Markup:
+    """What the reference does to the probabilities of a small input, and what the backend left."""
+    left = None
+    if set(small.got) != set(small.expected) and small.stage_index is not None:
+        left = Left(small.got, small.step or 0, small.stage_index)
+    return Markup(of_counterexample(small.case, salt, left))
 
 
 def counts(tally: Tally) -> list[tuple[str, str]]:
