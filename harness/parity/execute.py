@@ -5,6 +5,7 @@ before still count; the backend is not asked for the rest, where anything could 
 """
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -35,6 +36,8 @@ from sampler_parity.harness.verdicts import Verdict, worst
 from sampler_parity.reference import Candidates
 
 Releases = Mapping[str, str]
+MOST_ARRAYS = 20  # of a stage on a backend, in each process of a run
+_saved: Counter[tuple[Path, str, str]] = Counter()
 Judge = Callable[[Case, Sequence[Backend], Path | None, Releases], CaseResult]
 
 
@@ -194,7 +197,7 @@ def _compare_run(
             if not first:
                 at = len(want_stages) if whole else j
                 first = _place(i, "chain" if whole else sampler.name, at, difference)
-                if artifacts is not None:
+                if artifacts is not None and _room(artifacts, backend, first["stage"]):
                     _save(artifacts, ready.case.id, backend, want, got)
             if difference.verdict == "diverged":
                 return _result("diverged", ran, first)
@@ -210,14 +213,22 @@ def _result_of(
 ) -> BackendResult:
     """The result of a run that was judged from what the backend kept."""
     place, verdict = followed.first, followed.verdict
-    if artifacts is not None and place.want is not None and place.got is not None:
-        _save(artifacts, ready.case.id, backend, place.want, place.got)
+    folder = artifacts if artifacts and _room(artifacts, backend, place.stage) else None
+    if folder is not None and place.want is not None and place.got is not None:
+        _save(folder, ready.case.id, backend, place.want, place.got)
     first = _place(place.step, place.stage, place.index, place.difference)
     if place.difference.verdict != followed.places[0].difference.verdict:
         tie = followed.places[0]
         where = f"at step {tie.step + 1}, {tie.stage}"
         first["detail"] = f"judged from what it kept of equal ones {where}"
     return _result(verdict, ran, first | {"ties": followed.ties and verdict != "tied"})
+
+
+def _room(folder: Path, backend: str, stage: str) -> bool:
+    """Whether the arrays of one more are kept: what is wrong everywhere would spend more time on
+    them than on being judged."""
+    _saved[folder, backend, stage] += 1
+    return _saved[folder, backend, stage] <= MOST_ARRAYS
 
 
 def _save(folder: Path, case: str, backend: str, want: Candidates, got: Got) -> None:

@@ -27,7 +27,7 @@ from sampler_parity.harness.run.cluster import Cluster, labels
 from sampler_parity.harness.run.pace import Watch, work_of
 from sampler_parity.harness.run.plan import Asked, Plan, address_of
 from sampler_parity.harness.run.seen import Seen, beating
-from sampler_parity.harness.run.smaller import make_small, seconds_for
+from sampler_parity.harness.run.smaller import make_small, seconds_for, with_known
 from sampler_parity.harness.statistics.plan import Budget
 from sampler_parity.harness.timing.rounds import rule_chains
 from sampler_parity.reference.chronology import NEWEST
@@ -159,18 +159,21 @@ def _judge(
     if writer.done and plan.cases:
         judged = bundle.read(writer.folder).cases
     by_id = {case.id: case for _, case in plan.cases}
-    for small in make_small(
-        judged,
-        by_id,
-        writer.info,
-        plan.releases,
-        executor,
-        asked.timeout_s,
-        seconds_for(time.monotonic() - start),
-        seen,
-        writer.done,
-    ):
-        writer.append(small)
+    small = list(
+        make_small(
+            judged,
+            by_id,
+            writer.info,
+            plan.releases,
+            executor,
+            asked.timeout_s,
+            seconds_for(time.monotonic() - start),
+            seen,
+            writer.done,
+        )
+    )
+    for record in with_known(small, judged, by_id, plan.releases, executor):
+        writer.append(record)
     if len(fresh) < len(left.cases):
         return len(left.cases) - len(fresh)
     budget = Budget(tests=len(plan.cells) * len(plan.backends))

@@ -4,13 +4,15 @@ A sampler that is wrong everywhere fails in hundreds of cases and in few groups.
 come first, of each its cheapest case; what the time does not reach is said to have had none.
 """
 
+import math
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
+from sampler_parity.harness.mutants.diagnosis import LOOKED_AT, Judged, diagnose
 from sampler_parity.harness.parity.counterexample import (
     NO_TIME,
     Looks,
@@ -24,12 +26,14 @@ from sampler_parity.harness.run.cases import backend
 from sampler_parity.harness.run.cluster import Cluster
 from sampler_parity.harness.run.seen import Seen
 from sampler_parity.harness.suite.case import Case
+from sampler_parity.reference.chronology import NEWEST
 
 # Seconds for a group and, of all of them together, as a share of what the cases took: a run that is
 # wrong takes at most twice the time of one that is right, of which judging what differs has a part.
 OF_A_GROUP = 3.0
 AT_LEAST = 5.0
 SHARE = 0.3
+AT_MOST = 20_000  # of the cost of a case that faults are tried on: milliseconds each
 
 
 def seconds_for(cases_s: float) -> float:
@@ -85,6 +89,60 @@ def make_small(
             group, of_group = wave[place]
             died = isinstance(outcome, Died)
             yield _without(group, of_group[0], f"its process died: {outcome}") if died else outcome
+
+
+def with_known(
+    small: Sequence[CounterexampleResult],
+    judged: Sequence[CaseResult],
+    cases: Mapping[str, Case],
+    names: Mapping[str, str | None],
+    executor: Pool | Cluster,
+) -> Iterator[CounterexampleResult]:
+    """The same, of what diverges with the planted faults that do the same. Not of what is judged by
+    an old release: the faults are in the newest."""
+    old = {registry.command_of(name)[0] for name, r in names.items() if r not in (None, NEWEST)}
+    asked = [
+        s for s in small if s.result and s.result.verdict == "diverged" and s.backend not in old
+    ]
+    yield from (record for record in small if record not in asked)
+    calls = [(case_of(record), record.result, *beside(record, judged, cases)) for record in asked]
+    for place, outcome in executor.each(diagnose, calls):
+        known = [] if isinstance(outcome, Died) else outcome
+        yield asked[place].model_copy(update={"known": known})
+
+
+def case_of(record: CounterexampleResult) -> Case:
+    assert record.smaller is not None
+    told = {"id": record.case, "description": "", "why": ""}
+    return Case.model_validate(told | record.smaller)
+
+
+def beside(
+    record: CounterexampleResult, judged: Sequence[CaseResult], cases: Mapping[str, Case]
+) -> tuple[Judged, Judged]:
+    """The cheapest cases that fail as it does, and the cheapest through its sampler that pass."""
+    assert record.result is not None
+    of, name = looks(record.result), record.backend
+    failing: list[tuple[Case, BackendResult]] = []
+    passing: list[tuple[Case, BackendResult]] = []
+    for result in judged:
+        got = result.backends.get(name)
+        if got is None or record.result.stage not in result.samplers:
+            continue
+        if got.verdict == "identical":
+            passing.append((cases[result.id], got))
+        elif looks(got) == of:
+            failing.append((cases[result.id], got))
+    return _spread(failing), _spread(passing)
+
+
+def _spread(pairs: list[tuple[Case, BackendResult]]) -> Judged:
+    """As many as are looked at, small ones and large ones: what is alike on few tokens is not on
+    many."""
+    ordered = sorted(pairs, key=lambda pair: pair[0].cost)
+    cheap = [pair for pair in ordered if pair[0].cost <= AT_MOST] or ordered[:1]
+    every = max(1, math.ceil(len(cheap) / LOOKED_AT))
+    return cheap[::every]
 
 
 def _without(group: Group, case: Case, said: str) -> CounterexampleResult:

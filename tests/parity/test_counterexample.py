@@ -1,5 +1,7 @@
 """Which failing cases are made small, and into what."""
 
+from pathlib import Path
+
 import pytest
 
 from sampler_parity.harness.backends.engines import WORKER_COMMAND
@@ -13,7 +15,7 @@ from sampler_parity.harness.parity.counterexample import (
     looks,
     to_shrink,
 )
-from sampler_parity.harness.parity.execute import execute
+from sampler_parity.harness.parity.execute import MOST_ARRAYS, execute
 from sampler_parity.harness.parity.groups import groups
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.case import Case
@@ -95,3 +97,11 @@ def test_what_a_fresh_process_does_not_repeat_is_said_to_depend_on_chance() -> N
         backend.close()
     assert record.smaller is None
     assert record.said == BY_CHANCE
+
+
+def test_the_arrays_of_so_many_cases_of_a_stage_are_kept_and_no_more(tmp_path: Path) -> None:
+    backend = InProcess("top_k/keeps-one-more")
+    for n in range(10, 10 + MOST_ARRAYS + 5):
+        assert execute(wrong(n), [backend], tmp_path).backends[NAME].verdict == "diverged"
+    backend.close()
+    assert len(list(tmp_path.iterdir())) == MOST_ARRAYS

@@ -1,0 +1,86 @@
+"""Which planted faults give what a backend gives: the faults of the self-test as a dictionary.
+
+A fault is named where it gives the same result on a case made small, on nearly all cases that were
+looked at of the group, and lets pass what the backend passes. Where several that do are left,
+nothing that was asked tells them apart; where they are many, nothing is said.
+"""
+
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.bundle.records.counterexample import Known
+from sampler_parity.harness.mutants import MUTANTS, Mutant
+from sampler_parity.harness.mutants.in_process import InProcess
+from sampler_parity.harness.parity.execute import execute
+from sampler_parity.harness.suite.case import Case
+
+LOOKED_AT = 16  # cases of a group, and as many that pass, the cheapest first
+NEARLY_ALL = 0.8  # of them: two implementations of one fault differ at edges
+MOST = 2  # faults that are named; more say nothing
+_TIMEOUT_S = 2.0
+_DIGITS = 5  # of numbers: another library's expf differs in the last
+
+Judged = Sequence[tuple[Case, BackendResult]]
+
+
+def diagnose(small: Case, on_small: BackendResult, failing: Judged, passing: Judged) -> list[Known]:
+    """The faults that do as the backend did, those that explain most first.
+
+    failing, passing: cases of the group, and others through the same sampler, each with its result.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return []  # a fault that does not end could not be ended
+    known = []
+    for mutant in _of_stage(on_small.stage):
+        backend = InProcess(mutant.name, _TIMEOUT_S)
+        try:
+            if _as_observed(small, on_small, backend):
+                explains = sum(_as_observed(*pair, backend) for pair in failing)
+                lets_pass = sum(_as_observed(*pair, backend) for pair in passing)
+                if _nearly(explains, failing) and _nearly(lets_pass, passing):
+                    known.append(_known(mutant, explains, len(failing)))
+        finally:
+            backend.close()
+    most = max((fault.explains for fault in known), default=0)
+    best = [fault for fault in known if fault.explains == most]
+    return best if len(best) <= MOST else []
+
+
+def _of_stage(stage: str) -> Iterator[Mutant]:
+    """Those that show at a stage; not what would end this process."""
+    return (mutant for mutant in MUTANTS.values() if mutant.stage == stage)
+
+
+def _known(mutant: Mutant, explains: int, tried: int) -> Known:
+    fault = " ".join(mutant.fault.split()).rstrip(".")
+    return Known(name=mutant.name, fault=fault, explains=explains, tried=tried)
+
+
+def _nearly(n: int, pairs: Judged) -> bool:
+    return n >= NEARLY_ALL * len(pairs)
+
+
+def _as_observed(case: Case, result: BackendResult, backend: InProcess) -> bool:
+    return looks(execute(case, [backend]).backends[backend.name]) == looks(result)
+
+
+def looks(result: BackendResult) -> tuple[Any, ...]:
+    """Verdict, place, and both sides of the first difference; of other counts the counts alone, for
+    equal ones among those that stay may stand in any order."""
+    if result.verdict == "identical":
+        return ("identical",)
+    place = result.verdict, result.step, result.stage, result.stage_index
+    counts = result.values.get("survivors", {})
+    if counts and counts.get("got") != counts.get("expected"):
+        return *place, _rounded(counts)
+    return *place, result.what, _rounded(result.values)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return f"{value:.{_DIGITS}g}"
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    return value

@@ -1,0 +1,154 @@
+"""`python -m studies.diagnosis`: how often the fault that a diagnosis names is the right one.
+
+On faults that it was not made from: samplers written anew (studies/own_samplers.py), most with a
+defect that the dictionary of planted faults has under some name, the others with one that it has
+not. A diagnosis is right where every fault that it names is the one planted, or says the same of
+what was asked; where the dictionary lacks the fault, only silence is. Prints each, and the score.
+"""
+
+import sys
+from dataclasses import dataclass
+
+from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
+from sampler_parity.harness.mutants.diagnosis import diagnose
+from sampler_parity.harness.parity.counterexample import counterexample, looks, to_shrink
+from sampler_parity.harness.parity.execute import execute
+from sampler_parity.harness.parity.groups import groups
+from sampler_parity.harness.run.smaller import beside, case_of
+from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.suite.file import expand, find_suites
+from studies import own_samplers as own
+from studies.in_place import InPlace, info
+
+LARGEST = 2_000  # of a case's cost: the small ones, in plain Python
+SECONDS = 1.0  # to make one small
+
+
+@dataclass(frozen=True)
+class Fault:
+    """as_if: the planted faults that say it, or cannot be told from it by what is asked (min_p on
+    candidates that nobody sorted); none: the dictionary has it not."""
+
+    name: str
+    sampler: str
+    apply: own.Apply
+    as_if: str
+
+
+FAULTS = (
+    Fault("k + 1 stay", "top_k", own.top_k(more=1), "keeps-one-more"),
+    Fault("all tied with the k-th stay", "top_k", own.top_k(ties=True), "keeps-ties-of-the-last"),
+    Fault(
+        "k <= 0 is raised to 1", "top_k", own.top_k(least=1), "zero-means-one negative-means-one"
+    ),
+    Fault("the k smallest stay", "top_k", own.top_k(lowest=True), ""),
+    Fault("k + 3 stay", "top_k", own.top_k(more=3), ""),
+    Fault("the crossing token goes", "top_p", own.top_p(before=True), "crossing-token-dropped"),
+    Fault("min_keep is ignored", "top_p", own.top_p(keep=False), "min-keep-ignored"),
+    Fault("the mass must exceed p", "top_p", own.top_p(exceeds=True), "exceeds-instead-of-reaches"),
+    Fault("p = 0 leaves none", "top_p", own.top_p(zero=False), "zero-keeps-none"),
+    Fault("all as likely as the last stay", "top_p", own.top_p(ties=True), "ties-of-the-last-stay"),
+    Fault("one more stays", "top_p", own.top_p(more=1), ""),
+    Fault("a tenth less mass", "top_p", own.top_p(share=0.9), ""),
+    Fault("the likeliest goes", "top_p", own.top_p(tail=True), ""),
+    Fault("> in place of >=", "min_p", own.min_p(strict=True), "boundary-goes"),
+    Fault(
+        "min_keep is ignored",
+        "min_p",
+        own.min_p(keep=False),
+        "min-keep-ignored min-keep-only-if-sorted",
+    ),
+    Fault("log2 in place of log", "min_p", own.min_p(log2=True), "binary-logarithm"),
+    Fault("a tenth too strict", "min_p", own.min_p(share=1.1), ""),
+    Fault("a negative logit is divided", "penalties", own.penalties(divide=True), "always-divides"),
+    Fault("once per occurrence", "penalties", own.penalties(each=True), "per-occurrence"),
+    Fault(
+        "the first of the history", "penalties", own.penalties(first=True), "oldest-of-the-history"
+    ),
+    Fault(
+        "frequency and presence swapped",
+        "penalties",
+        own.penalties(swap=True),
+        "swaps-freq-and-present",
+    ),
+    Fault(
+        "presence per occurrence",
+        "penalties",
+        own.penalties(presence=True),
+        "present-per-occurrence",
+    ),
+    Fault("a window one too long", "penalties", own.penalties(longer=1), "window-one-more"),
+    Fault(
+        "the newest is left out", "penalties", own.penalties(late=1), "newest-left-out accepts-late"
+    ),
+    Fault(
+        "repeat 1 switches all off",
+        "penalties",
+        own.penalties(by_repeat=True),
+        "only-repeat-switches-on",
+    ),
+    Fault("the root of the penalty", "penalties", own.penalties(root=True), ""),
+    Fault("the window two too long", "penalties", own.penalties(longer=2), ""),
+    Fault("multiplies by the temperature", "temp", own.temp(times=True), ""),
+    Fault("a tenth too warm", "temp", own.temp(more=0.1), ""),
+)
+
+
+def quick_cases(sampler: str) -> list[Case]:
+    """The small ones of its suite that begin with it, without what follows in their chains."""
+    paths = find_suites([f"parity/{sampler}"])
+    cases = [case for path in paths for case in expand(path, "quick")]
+    small = [c for c in cases if c.samplers[:1] == [sampler] and c.cost <= LARGEST]
+    return [
+        case.model_copy(update={"chain": case.chain[:1], "expect": None})
+        for case in small
+        if case.kind == "stages" and case.relation is None and case.detail == "stages"
+    ]
+
+
+def named(fault: Fault) -> tuple[int, set[str]]:
+    """How many cases it fails, and the planted faults that are named for it."""
+    backend = InPlace(own.Worker(fault.sampler, fault.apply))
+    cases = {case.id: case for case in quick_cases(fault.sampler)}
+    judged = [execute(case, [backend]) for case in cases.values()]
+    names: set[str] = set()
+    for group, of_group in to_shrink(groups(info(), judged), cases):
+        if group.verdict == "diverged":
+            first = next(r for r in judged if r.id == group.cases[0]).backends[backend.name]
+            record = counterexample(of_group, backend, looks(first), {}, SECONDS)
+            names |= {known.split("/")[1] for known in _of(record, judged, cases)}
+    backend.close()
+    return sum(not r.ok for r in judged), names
+
+
+def _of(
+    record: CounterexampleResult, judged: list[CaseResult], cases: dict[str, Case]
+) -> list[str]:
+    if record.smaller is None or record.result is None:
+        return []
+    known = diagnose(case_of(record), record.result, *beside(record, judged, cases))
+    return [fault.name for fault in known]
+
+
+def verdict(fault: Fault, names: set[str]) -> str:
+    if not names:
+        return "silent" if fault.as_if else "right"
+    return "right" if names <= set(fault.as_if.split()) else "WRONG"
+
+
+def main() -> int:
+    scores: dict[bool, list[str]] = {True: [], False: []}
+    for fault in FAULTS:
+        failed, names = named(fault)
+        said = verdict(fault, names)
+        scores[bool(fault.as_if)].append(said)
+        print(f"{said:<6} {fault.sampler}: {fault.name} ({failed} fail): {', '.join(names) or '-'}")
+    for known, verdicts in scores.items():
+        words = (f"{verdicts.count(word)} {word}" for word in ("right", "silent", "WRONG"))
+        print(f"{'' if known else 'not '}in it: {len(verdicts)} faults, {', '.join(words)}")
+    return int("WRONG" in scores[True] + scores[False])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

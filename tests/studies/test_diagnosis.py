@@ -1,0 +1,76 @@
+"""A diagnosis names the planted fault that a sampler written anew has, and none for another."""
+
+from contextlib import closing
+
+import pytest
+
+from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.inputs.logits import Literals
+from sampler_parity.harness.mutants.diagnosis import MOST, diagnose
+from sampler_parity.harness.parity.execute import execute
+from sampler_parity.harness.suite.case import Case
+from studies import own_samplers as own
+from studies.diagnosis import FAULTS, verdict
+from studies.in_place import InPlace
+
+VALUES = [3.0, 2.0, 2.0, 1.0, 0.5, 0.25, -1.0]
+
+
+def top_k(k: int, n: int = 7) -> Case:
+    return Case(
+        id=f"k{k}-n{n}",
+        description="A case",
+        why="To be diagnosed.",
+        chain=[{"top_k": {"k": k}}],
+        logits=Literals(values=VALUES[:n]),
+    )
+
+
+def on(apply: own.Apply, case: Case) -> BackendResult:
+    with closing(InPlace(own.Worker("top_k", apply))) as backend:
+        return execute(case, [backend]).backends[backend.name]
+
+
+def named(apply: own.Apply, small: Case, *others: Case) -> list[tuple[str, int, int]]:
+    judged = [(case, on(apply, case)) for case in others]
+    on_small = on(apply, small)
+    failing = [(case, result) for case, result in judged if result.verdict == "diverged"]
+    passing = [(case, result) for case, result in judged if result.verdict == "identical"]
+    known = diagnose(small, on_small, failing, passing)
+    assert len(known) <= MOST
+    return [(fault.name, fault.explains, fault.tried) for fault in known]
+
+
+@pytest.mark.parametrize(
+    ("apply", "expected"),
+    [
+        (own.top_k(more=1), [("top_k/keeps-one-more", 3, 3)]),
+        (own.top_k(more=3), []),  # the small case alone would say one more
+        (own.top_k(lowest=True), []),
+    ],
+    ids=["one more", "three more", "the smallest"],
+)
+def test_a_fault_is_named_where_it_does_as_was_observed_on_more_than_the_small_case(
+    apply: own.Apply, expected: list[tuple[str, int, int]]
+) -> None:
+    others = [top_k(1), top_k(2), top_k(4), top_k(0), top_k(9)]
+    assert named(apply, top_k(1, n=2), *others) == expected
+
+
+def test_a_fault_that_fails_what_the_backend_passes_is_not_named() -> None:
+    small = top_k(1, n=2)
+    result = on(own.top_k(more=1), small)
+    passing = [(top_k(k), on(own.top_k(), top_k(k))) for k in (1, 4)]
+    assert [fault.name for fault in diagnose(small, result, [], [])] == ["top_k/keeps-one-more"]
+    assert diagnose(small, result, [], passing) == []
+
+
+def test_the_score_counts_silence_as_right_only_where_the_dictionary_lacks_the_fault() -> None:
+    known = next(fault for fault in FAULTS if fault.as_if)
+    unknown = next(fault for fault in FAULTS if not fault.as_if)
+    assert [verdict(known, names) for names in (set(), {"x"}, {known.as_if})] == [
+        "silent",
+        "WRONG",
+        "right",
+    ]
+    assert [verdict(unknown, names) for names in (set[str](), {"x"})] == ["right", "WRONG"]
