@@ -90,7 +90,8 @@ def next_command(done: Bundle, met: bool) -> str:
     """What one may want to do with the bundle of a run: see why its worst case fails; else see it
     all, or after a whole run of the full profile have it judged."""
     folder = str(done.folder)
-    failed = [group for group in groups(done.info, done.cases) if group.verdict != "skipped"]
+    failures = groups(done.info, done.cases, done.counterexamples)  # as they are told above
+    failed = [group for group in failures if group.verdict != "skipped"]
     if failed:
         return shlex.join(["sampler-parity", "explain", folder, failed[0].example.case])
     whole = met and done.info.profile == "full" and not done.info.only

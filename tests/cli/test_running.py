@@ -2,12 +2,14 @@
 
 import signal
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
 from sampler_parity.harness.cli.running import interrupted, next_command
 from sampler_parity.harness.run.pace import Pace, Work
 from tests.support.command_line import cli
@@ -38,6 +40,13 @@ def test_behind_a_failure_comes_the_command_that_explains_the_worst(tmp_path: Pa
     done = finished(tmp_path / "a b", cases, run_info("native"))
     said = next_command(done, met=False)
     assert said == f"sampler-parity explain '{tmp_path / 'a b'}' s/bad"
+
+
+def test_the_case_to_explain_is_the_one_that_was_made_small(tmp_path: Path) -> None:
+    cases = [case(name, {"native": diverged(values={"rank": 0})}) for name in ("s/a", "s/b")]
+    small = CounterexampleResult(id="s/b on native", case="s/b", backend="native", said="so")
+    done = replace(finished(tmp_path / "x", cases, run_info("native")), counterexamples=[small])
+    assert next_command(done, met=False).endswith(" s/b")
 
 
 def test_behind_a_run_without_failures_comes_its_report_or_the_gate(tmp_path: Path) -> None:
