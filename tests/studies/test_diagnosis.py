@@ -8,10 +8,11 @@ from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.mutants.diagnosis import MOST, diagnose
 from sampler_parity.harness.parity.execute import execute
+from sampler_parity.harness.parity.groups import groups
 from sampler_parity.harness.suite.case import Case
 from studies import own_samplers as own
-from studies.diagnosis import FAULTS, verdict
-from studies.in_place import InPlace
+from studies.diagnosis import FAULTS, quick_cases, verdict
+from studies.in_place import InPlace, info
 
 VALUES = [3.0, 2.0, 2.0, 1.0, 0.5, 0.25, -1.0]
 
@@ -74,3 +75,25 @@ def test_the_score_counts_silence_as_right_only_where_the_dictionary_lacks_the_f
         "right",
     ]
     assert [verdict(unknown, names) for names in (set[str](), {"x"})] == ["right", "WRONG"]
+
+
+@pytest.mark.parametrize(
+    ("apply", "first"),
+    [
+        (own.top_p(), ""),
+        (own.top_p(before=True), "at top_p: keeps one fewer than p allows"),
+        (own.top_p(more=1), "at top_p: keeps one more than p allows"),
+        (own.top_p(zero=False), "at top_p: keeps no token"),
+        (own.top_p(ties=True), "more than p allows"),
+    ],
+    ids=["right", "one fewer", "one more", "none at 0", "ties stay"],
+)
+def test_the_first_group_of_a_wrong_top_p_is_its_fault_and_a_right_one_passes_with_ties(
+    apply: own.Apply, first: str
+) -> None:
+    with closing(InPlace(own.Worker("top_p", apply))) as backend:
+        judged = [execute(case, [backend]) for case in quick_cases("top_p")[::8]]
+    accepted = [result.model_copy(update={"accept": "close"}) for result in judged]
+    texts = [group.text for group in groups(info(), accepted)]
+    assert texts[0].endswith(first) if first else texts == []
+    assert all("diverge" in text for text in texts[:1])
