@@ -35,7 +35,7 @@ def accepting_ties(of: Case, backend: BackendProcess) -> CaseResult:
 
 
 def of_small_rows() -> list[Case]:
-    return [case for case in CASES.values() if case.logits.n <= 1024]
+    return [case for case in CASES.values() if case.logits.n <= 256]
 
 
 @pytest.mark.slow

@@ -42,12 +42,6 @@ def run(folder: Path, *options: str | Path) -> Done:
     return cli("run", suite, "-b", f"mine=node {ADAPTER}", "-j", "1", "-o", folder / "b", *options)
 
 
-def test_a_tie_fails_by_itself(tmp_path: Path) -> None:
-    done = run(tmp_path)
-    assert done.returncode == 1
-    assert "1 tied" in done.stdout
-
-
 def test_a_tie_passes_where_it_is_accepted_and_the_bundle_says_so(tmp_path: Path) -> None:
     done = run(tmp_path, "--accept", "tied", "--json", tmp_path / "counts.json")
     assert done.returncode == 0, done.stdout
