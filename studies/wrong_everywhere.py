@@ -32,7 +32,7 @@ def seconds_of(kind: str, suites: list[str]) -> float:
     with tempfile.TemporaryDirectory() as folder:
         command = ["sampler-parity", "run", *suites, "-b", backend, "-q", "-o", f"{folder}/b"]
         start = time.monotonic()
-        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", check=False)
         seconds = time.monotonic() - start
     if done.returncode != (kind == "wrong"):
         raise SystemExit(f"the run on {kind} ended with {done.returncode}:\n{done.stdout}")

@@ -212,7 +212,9 @@ def test_the_toys_are_complete_and_in_every_list(tree: Path) -> None:
     assert asked.returncode == 0, asked.stderr
     assert json.loads(asked.stdout) == {
         "random chains": True,
-        "make engines": ["run", "toy", "-b", "toy", "-b", "reference", "--if-available"],
+        "make engines": [
+            *("run", "toy", "-b", "toy", "-b", "reference", "--if-available", "--require-all")
+        ],
         "mutants": ["keep_even/odd", "keep_even/all", "keep_even/half"],
         "lint": True,
     }
