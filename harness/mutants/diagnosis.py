@@ -16,7 +16,6 @@ from sampler_parity.harness.mutants.in_process import InProcess
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.suite.case import Case
 
-LOOKED_AT = 16  # cases of a group, and as many that pass, the cheapest first
 NEARLY_ALL = 0.8  # of them: two implementations of one fault differ at edges
 MOST = 2  # faults that are named; more say nothing
 _TIMEOUT_S = 2.0

@@ -7,12 +7,12 @@ come first, of each its cheapest case; what the time does not reach is said to h
 import math
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
-from sampler_parity.harness.mutants.diagnosis import LOOKED_AT, Judged, diagnose
 from sampler_parity.harness.parity.counterexample import (
     NO_TIME,
     Looks,
@@ -28,11 +28,15 @@ from sampler_parity.harness.run.seen import Seen
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.reference.chronology import NEWEST
 
+if TYPE_CHECKING:
+    from sampler_parity.harness.mutants.diagnosis import Judged
+
 # Seconds for a group and, of all of them together, as a share of what the cases took: a run that is
 # wrong takes at most twice the time of one that is right, of which judging what differs has a part.
 OF_A_GROUP = 3.0
 AT_LEAST = 5.0
 SHARE = 0.3
+LOOKED_AT = 16  # cases of a group, and as many that pass: what a fault is compared on
 AT_MOST = 20_000  # of the cost of a case that faults are tried on: milliseconds each
 
 
@@ -105,6 +109,10 @@ def with_known(
         s for s in small if s.result and s.result.verdict == "diverged" and s.backend not in old
     ]
     yield from (record for record in small if record not in asked)
+    if not asked:
+        return
+    from sampler_parity.harness.mutants.diagnosis import diagnose  # loads every fault
+
     calls = [(case_of(record), record.result, *beside(record, judged, cases)) for record in asked]
     for place, outcome in executor.each(diagnose, calls):
         known = [] if isinstance(outcome, Died) else outcome
@@ -119,7 +127,7 @@ def case_of(record: CounterexampleResult) -> Case:
 
 def beside(
     record: CounterexampleResult, judged: Sequence[CaseResult], cases: Mapping[str, Case]
-) -> tuple[Judged, Judged]:
+) -> "tuple[Judged, Judged]":
     """The cheapest cases that fail as it does, and the cheapest through its sampler that pass."""
     assert record.result is not None
     of, name = looks(record.result), record.backend
@@ -136,7 +144,7 @@ def beside(
     return _spread(failing), _spread(passing)
 
 
-def _spread(pairs: list[tuple[Case, BackendResult]]) -> Judged:
+def _spread(pairs: list[tuple[Case, BackendResult]]) -> "Judged":
     """As many as are looked at, small ones and large ones: what is alike on few tokens is not on
     many."""
     ordered = sorted(pairs, key=lambda pair: pair[0].cost)

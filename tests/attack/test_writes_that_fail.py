@@ -63,7 +63,7 @@ class InThisProcess(Pool):
             yield place, function(*arguments)
 
 
-def computed(one: Case, backends: object, artifacts: Path, releases: object) -> CaseResult:
+def computed(one: Case, backends: object, artifacts: Path, *others: object) -> CaseResult:
     """Differs from the reference, as its case allows, and has an artifact."""
     write_arrays(artifacts / stage_file(one.id, "null"), ids=np.arange(9), name=np.array(one.id))
     return case(one.id, {"null": diverged()}, required={"null": ["diverged"]})

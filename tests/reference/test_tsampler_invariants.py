@@ -210,7 +210,6 @@ def test_nan_counts_as_banned_in_both(tsampler: BackendProcess) -> None:
         ([{"top_p": {"p": 0.9, "min_keep": 2}}], "have no min_keep"),
         ([{"temp": {"temp": 0.0}}], "temperature 0 or below is greedy"),
         ([{"top_p": {"p": 0.9}}, {"top_k": {"k": 2}}], "must be first"),
-        ([{"dist": {"seed": 1}}], "no sampler dist"),
     ],
 )
 def test_adapter_says_what_the_api_lacks(
@@ -219,6 +218,10 @@ def test_adapter_says_what_the_api_lacks(
     got, detail = verdict(tsampler, case(chain))
     assert got == "unsupported"
     assert message in detail
+
+
+def test_a_sampler_that_the_api_does_not_have_is_skipped(tsampler: BackendProcess) -> None:
+    assert verdict(tsampler, case([{"dist": {"seed": 1}}])) == ("skipped", "no sampler dist")
 
 
 def test_the_published_package_says_that_it_is_not_installed() -> None:

@@ -6,9 +6,9 @@ import pytest
 
 from sampler_parity.harness.bundle.records.timing import TimingResult
 from sampler_parity.reports.write import write_report
-from tests.reports.test_pages import PAGES, history_page, report_pages
 from tests.support.axe import fetch, violations
 from tests.support.chromium import See, chromium
+from tests.support.every_page import PAGES, history_page, report_pages
 from tests.support.report_bundles import case, diverged, got, read_back, run_info
 from tests.support.several_bundles import cell_on
 

@@ -8,16 +8,15 @@ import pytest
 
 from sampler_parity.harness.bundle.bundle import Bundle, digest, read_finished
 from sampler_parity.harness.bundle.records.case import CaseResult
-from sampler_parity.harness.comparison import history
 from sampler_parity.reports.pages.compare.build import report_of
 from sampler_parity.reports.pages.compare.html import html
-from sampler_parity.reports.pages.history.page import HISTORY
 from sampler_parity.reports.pages.index.model import Index
 from sampler_parity.reports.pages.index.words import heat, heat_class
 from sampler_parity.reports.render.html import MARK
 from sampler_parity.reports.render.markdown import MOST_CHARACTERS
 from sampler_parity.reports.write import write_report
 from tests.support.chromium import See, Seen
+from tests.support.every_page import PAGES, history_page, report_pages
 from tests.support.html_page import Page, lost_links, problems
 from tests.support.report_bundles import (
     HOSTILE,
@@ -28,10 +27,8 @@ from tests.support.report_bundles import (
     run_info,
     write_bundle,
 )
-from tests.support.several_bundles import calibration_in, ten_bundles, two_that_differ
-from tests.support.skip_ratios import bundle_with, measured, named
+from tests.support.several_bundles import ten_bundles, two_that_differ
 
-PAGES = ("parity", "distribution", "calibration", "throughput", "skip-ratio", "compare", "index")
 TITLES = {
     "parity": "Parity report: FAILED",
     "distribution": "Distribution report: FAILED",
@@ -44,27 +41,9 @@ TITLES = {
 }
 
 
-def report_pages(folder: Path) -> dict[str, str]:
-    """Every HTML page of a report of four bundles, by its name."""
-    two_that_differ(folder)
-    skipped = bundle_with(folder / "skipped", named("x/a", measured()))
-    calibrated = calibration_in(folder / "calibrated")
-    bundles = [folder / "xeon", folder / "mac", skipped.folder, calibrated]
-    paths = write_report(bundles, folder / "report", ["html"])
-    return {path.name: path.read_text() for path in paths}
-
-
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     return report_pages(tmp_path_factory.mktemp("pages"))
-
-
-def history_page(folder: Path) -> str:
-    two_that_differ(folder)
-    history.add(folder / "h.sqlite", [folder / "xeon", folder / "mac"])
-    made = HISTORY.made(folder / "h.sqlite")
-    assert made is not None
-    return HISTORY.html(made.model)
 
 
 def overview(folder: Path, *bundles: Path) -> Index:

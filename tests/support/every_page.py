@@ -1,0 +1,29 @@
+"""Every page of the reports, of four bundles."""
+
+from pathlib import Path
+
+from sampler_parity.harness.comparison import history
+from sampler_parity.reports.pages.history.page import HISTORY
+from sampler_parity.reports.write import write_report
+from tests.support.several_bundles import calibration_in, two_that_differ
+from tests.support.skip_ratios import bundle_with, measured, named
+
+PAGES = ("parity", "distribution", "calibration", "throughput", "skip-ratio", "compare", "index")
+
+
+def report_pages(folder: Path) -> dict[str, str]:
+    """Every HTML page of a report of four bundles, by its name."""
+    two_that_differ(folder)
+    skipped = bundle_with(folder / "skipped", named("x/a", measured()))
+    calibrated = calibration_in(folder / "calibrated")
+    bundles = [folder / "xeon", folder / "mac", skipped.folder, calibrated]
+    paths = write_report(bundles, folder / "report", ["html"])
+    return {path.name: path.read_text() for path in paths}
+
+
+def history_page(folder: Path) -> str:
+    two_that_differ(folder)
+    history.add(folder / "h.sqlite", [folder / "xeon", folder / "mac"])
+    made = HISTORY.made(folder / "h.sqlite")
+    assert made is not None
+    return HISTORY.html(made.model)
