@@ -51,6 +51,7 @@ def test_capture_has_a_row_for_each_distinct_prefix(captured: Fixture) -> None:
     assert captured.facts["prompt_ids"] == ["line-1", "line-2"]
 
 
+@pytest.mark.slow
 def test_capture_has_the_logits_of_the_model(captured: Fixture) -> None:
     first = compute_logits([BOS, *b"hello there"])
     second = compute_logits([BOS, *b"hello you"])

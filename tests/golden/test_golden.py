@@ -108,6 +108,7 @@ def test_verify_refuses_a_flipped_bit(folder: Path, name: str, place: str) -> No
 
 
 @pytest.mark.parametrize("name", NAMES)
+@pytest.mark.slow
 def test_verify_refuses_a_truncated_file(folder: Path, name: str) -> None:
     path = folder / f"{name}.gguf"
     path.write_bytes(path.read_bytes()[:-1])

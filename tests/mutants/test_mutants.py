@@ -66,6 +66,7 @@ def test_mutant_is_caught_at_its_stage(in_process: InProcess) -> None:
 
 
 @pytest.mark.parametrize("in_process", ["top_p/crossing-token-dropped"], indirect=True)
+@pytest.mark.slow
 def test_mutant_in_this_process_gets_the_verdict_of_a_real_one(in_process: InProcess) -> None:
     name = in_process.worker.mutant.name
     command = [sys.executable, "-m", "sampler_parity.harness.backends.worker", "mutant", name]
@@ -165,6 +166,7 @@ def test_native_in_two_processes_gives_no_alarm(some_cases: list[Case]) -> None:
     assert selftest.false_alarms(cases, ("llama.cpp",)) == []
 
 
+@pytest.mark.slow
 def test_baseline_raises_an_alarm_for_a_wrong_reference() -> None:
     worker = ("mutant", "top_p/crossing-token-dropped")
     assert selftest.false_alarms([TOP_P], worker) == ["top_p/literal"]
@@ -192,6 +194,7 @@ def test_broken_adapter_costs_one_case_its_result(name: str) -> None:
     assert result.caught
 
 
+@pytest.mark.slow
 def test_right_adapter_is_not_taken_for_a_broken_one() -> None:
     right = ADAPTERS["adapter/dies"]
     lives = type(right)("rejects", "says it dies but refuses", right.act)

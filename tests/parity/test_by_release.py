@@ -106,6 +106,7 @@ def test_a_sampler_that_the_release_lacks_must_be_unsupported(old: BackendProces
     ]
 
 
+@pytest.mark.slow
 def test_a_case_whose_meaning_is_not_known_is_not_asked_and_not_met() -> None:
     """b6400: past the last release that sorts, before the first that does not; top_k is as ever."""
     process = registry.start("reference@b6400")

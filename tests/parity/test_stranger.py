@@ -103,6 +103,7 @@ def test_a_wrong_top_p_fails_with_its_fault_although_ties_are_accepted(fault: st
 
 
 @pytest.mark.parametrize("fault", WRONG_AT_TIES)
+@pytest.mark.slow
 def test_what_is_wrong_only_at_ties_is_right_elsewhere(fault: str) -> None:
     block = {
         "id": "a", "description": "No ties", "why": "To test.", "chain": [{"top_p": {"p": 0.8}}],

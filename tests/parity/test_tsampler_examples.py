@@ -30,6 +30,7 @@ def test_steering_leaves_no_decimals() -> None:
     assert free > 0, "nothing was there to be vetoed"
 
 
+@pytest.mark.slow
 def test_entropy_chooses_the_parameters() -> None:
     rows = [line.split()[:2] for line in said("tsampler_entropy.py")[1:25]]
     assert len(rows) == 24

@@ -256,6 +256,7 @@ print(json.dumps({
     ],
     ids=["the sampler", "rows", "files"],
 )
+@pytest.mark.slow
 def test_a_place_left_out_is_named(tree: Path, left_out: dict[str, str]) -> None:
     written = {path: (tree / path).read_text() for path in left_out}
     for path in left_out:

@@ -68,6 +68,7 @@ def test_a_link_to_a_place_that_is_not_there_is_found(pages: dict[str, str]) -> 
     assert len(lost_links(pages | {"index.html": index})) == 1
 
 
+@pytest.mark.slow
 def test_links_are_the_same_when_a_part_of_the_cases_runs_again(tmp_path: Path) -> None:
     cases = [
         case("a", {"llama.cpp": diverged()}),

@@ -114,6 +114,7 @@ def test_a_planted_fault_is_found_and_written_small_as_a_suite(
         backend.close()
 
 
+@pytest.mark.slow
 def test_a_campaign_that_was_killed_in_a_line_goes_on_with_that_chunk(
     in_process: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

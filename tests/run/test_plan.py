@@ -20,6 +20,7 @@ def plan(*suites: str, **options: object) -> Plan:
     return plan_of(Asked(list(suites), ["llama.cpp", "null"], **options))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_cells_and_timings_of_a_bundle_are_not_taken_from_the_cases_that_are_left() -> None:
     whole = plan(*MIXED)
     cells = {cell.id for _, cell in whole.cells}
