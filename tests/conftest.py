@@ -23,6 +23,9 @@ hypothesis.settings.register_profile("sampler-parity", deadline=None)
 hypothesis.settings.load_profile("sampler-parity")
 
 
+_LONGEST = ("test_lint.py", "test_installed_wheel.py")
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Of `-n 3`: what the runs of all tests fork is there before the first of them."""
     if "PYTEST_XDIST_WORKER" in os.environ and sys.platform == "linux":
@@ -31,9 +34,9 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Lint, then files with slow tests: at the end no process is left alone with a long one."""
+    """The longest files, then those with slow tests: at the end nobody is left alone with them."""
     slow = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: (item.path.name != "test_lint.py", item.path not in slow))
+    items.sort(key=lambda item: (item.path.name not in _LONGEST, item.path not in slow))
 
 
 @pytest.fixture(scope="session")

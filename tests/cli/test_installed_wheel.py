@@ -47,7 +47,9 @@ COMMANDS: list[tuple[str, int, str]] = [
     ("builds add here={libllama} --release v0.5.0", 0, "here  v0.5.0"),
     ("adapter check -- {python} -m sampler_parity.harness.backends.worker null", 0, "run greedy"),
 ]
-# What computes for seconds each: every night.
+OF_A_USER = ("init", "run", "explain", "report", "gate good --policy", "builds list", "adapter")
+SHORT = [command for command in COMMANDS if command[0].startswith(OF_A_USER)]
+# What computes for seconds each: every night, as all others are.
 LONG: list[tuple[str, int, str]] = [
     ("selftest top_p/crossing-token-dropped", 0, "1/1"),
     ("golden regenerate", 0, "equal"),
@@ -123,8 +125,8 @@ def test_every_command_is_tried() -> None:
 @pytest.mark.parametrize(
     "commands",
     [
-        pytest.param(COMMANDS, marks=pytest.mark.slow, id="short"),
-        pytest.param(LONG, marks=pytest.mark.nightly, id="long"),
+        pytest.param(SHORT, marks=pytest.mark.slow, id="what a user types"),
+        pytest.param(COMMANDS + LONG, marks=pytest.mark.nightly, id="all"),
     ],
 )
 def test_every_command_works_from_the_wheel_in_an_empty_folder(
