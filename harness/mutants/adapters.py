@@ -244,7 +244,7 @@ _LIST = [
         "lacks-a-sampler",
         "does not know top_k",
         _changed(samplers=["dist", "temp"]),
-        "unsupported",
+        "skipped",
         on_hello=True,
         starts=1,
     ),

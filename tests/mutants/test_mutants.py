@@ -180,7 +180,7 @@ OF_THE_NIGHT = (
 @pytest.mark.parametrize(
     "name",
     [
-        *("dies", "hangs", "truncates-scratch", "hello-dies"),
+        *("dies", "hangs", "truncates-scratch", "hello-dies", "lacks-a-sampler"),
         *(pytest.param(name, marks=pytest.mark.nightly) for name in OF_THE_NIGHT),
     ],
 )
