@@ -9,20 +9,24 @@ what was asked; where the dictionary lacks the fault, only silence is. Prints ea
 import sys
 from dataclasses import dataclass
 
+from sampler_parity.harness.bundle import machine
+from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
 from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
 from sampler_parity.harness.mutants.diagnosis import diagnose
 from sampler_parity.harness.parity.counterexample import counterexample, looks, to_shrink
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.parity.groups import groups
+from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.run.smaller import beside, case_of
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import expand, find_suites
 from studies import own_samplers as own
-from studies.in_place import InPlace, info
 
 LARGEST = 2_000  # of a case's cost: the small ones, in plain Python
 SECONDS = 1.0  # to make one small
+
+NAME = "own"
 
 
 @dataclass(frozen=True)
@@ -95,6 +99,14 @@ FAULTS = (
 )
 
 
+def info() -> RunInfo:
+    """A run of the samplers of this study."""
+    return RunInfo(
+        version="", started="", command=[], suites={}, profile="quick", seed=0,
+        backends={NAME: BackendInfo(command=[])}, machine=machine.describe(),
+    )  # fmt: skip
+
+
 def quick_cases(sampler: str) -> list[Case]:
     """The small ones of its suite that begin with it, without what follows in their chains."""
     paths = find_suites([f"parity/{sampler}"])
@@ -109,7 +121,7 @@ def quick_cases(sampler: str) -> list[Case]:
 
 def named(fault: Fault) -> tuple[int, set[str]]:
     """How many cases it fails, and the planted faults that are named for it."""
-    backend = InPlace(own.Worker(fault.sampler, fault.apply))
+    backend = InPlace(NAME, own.Worker(fault.sampler, fault.apply))
     cases = {case.id: case for case in quick_cases(fault.sampler)}
     judged = [execute(case, [backend]) for case in cases.values()]
     names: set[str] = set()

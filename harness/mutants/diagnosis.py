@@ -62,10 +62,10 @@ def _nearly(n: int, pairs: Judged) -> bool:
 
 
 def _as_observed(case: Case, result: BackendResult, backend: InProcess) -> bool:
-    return looks(execute(case, [backend]).backends[backend.name]) == looks(result)
+    return observed(execute(case, [backend]).backends[backend.name]) == observed(result)
 
 
-def looks(result: BackendResult) -> tuple[Any, ...]:
+def observed(result: BackendResult) -> tuple[Any, ...]:
     """Verdict, place, and both sides of the first difference; of other counts the counts alone, for
     equal ones among those that stay may stand in any order."""
     if result.verdict == "identical":

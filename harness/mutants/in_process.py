@@ -3,47 +3,31 @@
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-from pydantic import BaseModel
+from typing import Any
 
 from sampler_parity.harness.mutants.worker import Worker
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.handlers import answer
-from sampler_parity.harness.protocol.interface import BackendFailure, R
-from sampler_parity.harness.protocol.scratch import Scratch
+from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.harness.protocol.interface import BackendFailure
 
 
-class InProcess:
-    """Requests, scratch file and answers as of a process, without starting one.
+class InProcess(InPlace):
+    """What would end a worker is `crashed`, and what takes too long `timeout`, as in a process."""
 
-    What would end a worker is `crashed`, and what takes too long `timeout`, as there.
-    """
+    worker: Worker
 
     def __init__(self, mutant: str, timeout_s: float = 60.0) -> None:
-        self.name, self.timeout_s, self.scratch = f"mutant/{mutant}", timeout_s, Scratch()
-        self.worker = Worker(mutant)
+        super().__init__(f"mutant/{mutant}", Worker(mutant))
+        self.timeout_s = timeout_s
 
-    def hello(self) -> p.HelloReply:
-        return self.worker.hello()
-
-    def ask(self, request: BaseModel, reply: type[R], timeout_s: float | None = None) -> R:
+    def answer(self, request: Any, timeout_s: float | None) -> p.Reply | p.ErrorReply:
         try:
             with _time_limit(timeout_s or self.timeout_s):
-                answered = answer(self.worker, self.scratch, request)  # type: ignore[arg-type]
+                return super().answer(request, timeout_s)
         except TimeoutError as error:
             raise BackendFailure("timeout", str(error)) from None
         except Exception as error:
             raise BackendFailure("crashed", f"{type(error).__name__}: {error}") from error
-        if isinstance(answered, p.ErrorReply):
-            raise BackendFailure(answered.kind, answered.message)
-        assert isinstance(answered, reply)
-        return answered
-
-    def violation(self, message: str) -> BackendFailure:
-        return BackendFailure("crashed", message)
-
-    def close(self) -> None:
-        self.scratch.remove()
 
 
 @contextmanager

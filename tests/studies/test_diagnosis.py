@@ -9,10 +9,10 @@ from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.mutants.diagnosis import MOST, diagnose
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.parity.groups import groups
+from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.suite.case import Case
 from studies import own_samplers as own
-from studies.diagnosis import FAULTS, quick_cases, verdict
-from studies.in_place import InPlace, info
+from studies.diagnosis import FAULTS, NAME, info, quick_cases, verdict
 
 VALUES = [3.0, 2.0, 2.0, 1.0, 0.5, 0.25, -1.0]
 
@@ -28,7 +28,7 @@ def top_k(k: int, n: int = 7) -> Case:
 
 
 def on(apply: own.Apply, case: Case) -> BackendResult:
-    with closing(InPlace(own.Worker("top_k", apply))) as backend:
+    with closing(InPlace(NAME, own.Worker("top_k", apply))) as backend:
         return execute(case, [backend]).backends[backend.name]
 
 
@@ -91,7 +91,7 @@ def test_the_score_counts_silence_as_right_only_where_the_dictionary_lacks_the_f
 def test_the_first_group_of_a_wrong_top_p_is_its_fault_and_a_right_one_passes_with_ties(
     apply: own.Apply, first: str
 ) -> None:
-    with closing(InPlace(own.Worker("top_p", apply))) as backend:
+    with closing(InPlace(NAME, own.Worker("top_p", apply))) as backend:
         judged = [execute(case, [backend]) for case in quick_cases("top_p")[::8]]
     accepted = [result.model_copy(update={"accept": "close"}) for result in judged]
     texts = [group.text for group in groups(info(), accepted)]

@@ -7,15 +7,14 @@ from typing import Any
 from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.handlers import answer
-from sampler_parity.harness.protocol.interface import Backend, BackendFailure, R
-from sampler_parity.harness.protocol.scratch import Scratch
+from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.harness.protocol.interface import Backend, R
 from sampler_parity.harness.suite.case import Case
 
 HELLO = [317, *b"hello the world: hello"]
 
 
-class Inside:
+class Inside(InPlace):
     """A worker that answers in this process. edit: what is done to each reply."""
 
     def __init__(
@@ -24,26 +23,12 @@ class Inside:
         edit: Callable[[Any], Any] = lambda reply: reply,
         name: str = "llama.cpp",
     ) -> None:
-        self.name, self.scratch = name, Scratch()
-        self.worker, self.edit = worker, edit
-
-    def hello(self) -> p.HelloReply:
-        reply: p.HelloReply = self.worker.hello()
-        return reply
+        super().__init__(name, worker)
+        self.edit = edit
 
     def ask(self, request: Any, reply: type[R], timeout_s: float | None = None) -> R:
-        answered = answer(self.worker, self.scratch, request)
-        if isinstance(answered, p.ErrorReply):
-            raise BackendFailure(answered.kind, answered.message)
-        assert isinstance(answered, reply)
-        edited: R = self.edit(answered)
+        edited: R = self.edit(super().ask(request, reply, timeout_s))
         return edited
-
-    def violation(self, message: str) -> BackendFailure:
-        return BackendFailure("crashed", message)
-
-    def close(self) -> None:
-        self.scratch.remove()
 
 
 def case_of(model: Path, chain: p.ChainSpec, tokens: int = 24, **other: Any) -> Case:
