@@ -24,12 +24,14 @@ from sampler_parity.harness.protocol.interface import (
 from sampler_parity.harness.protocol.measured import Measured
 
 Row = NDArray[np.float32]
+Detail = Literal["stages", "token"]
 P = ParamSpec("P")
 T = TypeVar("T")
 
 # What a backend that does not claim a capability is said to do.
 _WITHOUT = {
     "run": "samples only while it decodes",
+    "batch": "takes no batch",
     "draws": "no draws",
     "time": "times nothing",
     "uniforms": "takes no uniforms",
@@ -111,7 +113,7 @@ def claim(backend: Backend, capability: str, chain: p.ChainSpec | None = None) -
     return hello
 
 
-def _asked_again(function: Callable[P, T]) -> Callable[P, T]:
+def asked_again(function: Callable[P, T]) -> Callable[P, T]:
     """From the start where the process broke before it took the request: rows may be lost."""
 
     @functools.wraps(function)
@@ -124,7 +126,7 @@ def _asked_again(function: Callable[P, T]) -> Callable[P, T]:
     return asked
 
 
-@_asked_again
+@asked_again
 def run(
     backend: Backend,
     setting: Setting,
@@ -132,13 +134,13 @@ def run(
     steps: list[p.Step],
     *,
     instances: int = 1,
-    detail: Literal["stages", "token"] = "stages",
+    detail: Detail = "stages",
     whole_chain: bool = True,
 ) -> Ran:
     """Take the steps. whole_chain: as one more stage, the chain as one object, where it is
     claimed."""
     hello = claim(backend, "run", setting.chain)
-    placed, out = _put(backend, rows, setting.n_vocab)
+    placed, out = put(backend, rows, setting.n_vocab)
     whole_chain = whole_chain and detail == "stages" and "whole_chain" in hello.capabilities
     whole_chain = whole_chain and "no_stages" not in hello.capabilities
     backend.scratch.ensure(out + 12 * placed.n * (len(setting.chain) + 1) * len(steps))
@@ -160,21 +162,24 @@ def run(
     ):
         raise backend.violation("the reply has another number of steps or stages")
     stages = reply.stages if expected else [[] for _ in steps]
+    return Ran(reply.tokens, shown(backend, stages, out, setting.n_vocab), reply.ns)
+
+
+def shown(backend: Backend, stages: list[p.Stages], out: int, n_vocab: int) -> list[list[Got]]:
+    """The candidates after each stage of each step, which a reply points at."""
     size = backend.scratch.size()
     for stage in (stage for each in stages for stage in each):
         if not _inside(size, stage):
             raise backend.violation("the reply points outside the scratch file")
         if stage.at < out:
             raise backend.violation(f"a stage lies at byte {stage.at}, before out, {out}")
-        if stage.n > setting.n_vocab:
-            problem = f"a stage has {stage.n} candidates, the vocabulary {setting.n_vocab} tokens"
+        if stage.n > n_vocab:
+            problem = f"a stage has {stage.n} candidates, the vocabulary {n_vocab} tokens"
             raise backend.violation(problem)
-    return Ran(
-        reply.tokens, [[_got(backend, stage) for stage in each] for each in stages], reply.ns
-    )
+    return [[_got(backend, stage) for stage in each] for each in stages]
 
 
-@_asked_again
+@asked_again
 def draws(
     backend: Backend,
     setting: Setting,
@@ -188,7 +193,7 @@ def draws(
     claim(backend, "draws", setting.chain)
     if uniforms is not None:
         claim(backend, "uniforms")
-    placed, end = _put(backend, [row], setting.n_vocab)
+    placed, end = put(backend, [row], setting.n_vocab)
     out = at = end + -end % 8
     if uniforms is not None:
         out = backend.scratch.write(at, uniforms)
@@ -205,11 +210,11 @@ def draws(
     return Drawn(_written(backend, out, n, np.int32), reply.ns)
 
 
-@_asked_again
+@asked_again
 def time(backend: Backend, setting: Setting, row: Row, repetitions: int) -> p.TimeReply:
     """Nanoseconds of each application of the chain to the row."""
     claim(backend, "time", setting.chain)
-    placed, _ = _put(backend, [row], setting.n_vocab)
+    placed, _ = put(backend, [row], setting.n_vocab)
     request = p.TimeRequest(**setting.fields(), rows=placed, repetitions=repetitions)
     reply = backend.ask(request, p.TimeReply)
     if len(reply.ns) != repetitions or min(reply.ns) < 0:
@@ -217,7 +222,7 @@ def time(backend: Backend, setting: Setting, row: Row, repetitions: int) -> p.Ti
     return reply
 
 
-@_asked_again
+@asked_again
 def decode(backend: Backend, model: str, n_vocab: int, tokens: list[int]) -> Row:
     """The logits after every token: float32[len(tokens), n_vocab]. rejected: one is missing."""
     claim(backend, "decode")
@@ -227,7 +232,7 @@ def decode(backend: Backend, model: str, n_vocab: int, tokens: list[int]) -> Row
     return _logits(backend, len(tokens), n_vocab, "after token")
 
 
-@_asked_again
+@asked_again
 def tokenize(backend: Backend, model: str, texts: list[str]) -> p.TokenizeReply:
     """The tokens of each text, and what the model says of itself."""
     claim(backend, "capture")
@@ -238,7 +243,7 @@ def tokenize(backend: Backend, model: str, texts: list[str]) -> p.TokenizeReply:
     return reply
 
 
-@_asked_again
+@asked_again
 def capture(backend: Backend, request: p.CaptureRequest) -> Row:
     """The logits at the positions asked for. NaN where the model gives it, or one is missing."""
     claim(backend, "capture")
@@ -249,14 +254,14 @@ def capture(backend: Backend, request: p.CaptureRequest) -> Row:
     return rows.reshape(n, request.n_vocab)
 
 
-@_asked_again
+@asked_again
 def devices(backend: Backend) -> list[p.Device]:
     """The devices of a build, and which of them run here."""
     claim(backend, "devices")
     return backend.ask(p.DevicesRequest(), p.DevicesReply).devices
 
 
-@_asked_again
+@asked_again
 def generate(backend: Backend, request: p.GenerateRequest) -> Generated:
     """The tokens, and the logits that they were sampled from. rejected: a row is missing."""
     hello = claim(backend, "generate", request.chain)
@@ -281,17 +286,22 @@ def generate(backend: Backend, request: p.GenerateRequest) -> Generated:
     return Generated(reply, _logits(backend, n, request.n_vocab, "of step"), handed_back)
 
 
-@_asked_again
+@asked_again
 def throughput(backend: Backend, request: p.ThroughputRequest) -> p.ThroughputReply:
     """Nanoseconds of decoding many sequences at once, step by step."""
     claim(backend, "throughput", request.chain)
     reply = backend.ask(request, p.ThroughputReply)
     if not len(reply.sample_ns) == len(reply.decode_ns) == request.n_tokens:
         raise backend.violation(f"{request.n_tokens} steps were asked for")
+    if (reply.tokens or backend.hello().protocol > 1) and [
+        len(tokens) for tokens in reply.tokens
+    ] != [request.sequences] * request.n_tokens:
+        problem = f"a token of each of {request.sequences} sequences a step was asked for"
+        raise backend.violation(problem)
     return reply
 
 
-@_asked_again
+@asked_again
 def skip_ratio(backend: Backend, request: p.SkipRatioRequest, timeout_s: float) -> Measured:
     """What a token trie saves. It takes more than one request's time, so the time is said."""
     claim(backend, "skip_ratio")
@@ -302,7 +312,7 @@ def skip_ratio(backend: Backend, request: p.SkipRatioRequest, timeout_s: float) 
     return measured
 
 
-def _put(backend: Backend, rows: Sequence[Row], n: int) -> tuple[p.Rows, int]:
+def put(backend: Backend, rows: Sequence[Row], n: int) -> tuple[p.Rows, int]:
     """The rows at the beginning of the scratch file, and the offset behind them."""
     end = 0
     for row in rows:

@@ -2,6 +2,8 @@
 scratch file, the clock."""
 
 import time
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +23,7 @@ from sampler_parity.harness.protocol.interface import (
     Throughput,
     Worker,
 )
+from sampler_parity.harness.protocol.live import Live
 from sampler_parity.harness.protocol.scratch import Scratch
 from sampler_parity.reference import ChainError, UndefinedInputError
 
@@ -37,10 +40,7 @@ def run(worker: Worker, scratch: Scratch, request: p.RunRequest) -> p.RunReply:
             instance.accept(past)
     tokens: list[int | None] = []
     stages: list[list[p.StageResult]] = []
-    at, ns = request.out, 0
-    all_stages: list[int | None] = (
-        [None] if request.detail == "token" else [*range(len(request.chain))]
-    )
+    sampling = _Sampling(worker, scratch, request.out, request.detail == "stages")
     for step in request.steps:
         for operation, index in step.before:
             if operation == "reset":
@@ -48,28 +48,86 @@ def run(worker: Worker, scratch: Scratch, request: p.RunRequest) -> p.RunReply:
             else:
                 instances.append(instances[index].clone())
         instance = instances[step.instance]
-        candidates = worker.candidates(rows[step.row])
-        results: list[p.StageResult] = []
-        for stage in all_stages:
-            start = time.perf_counter_ns()
-            instance.apply(stage, candidates)
-            ns += time.perf_counter_ns() - start
-            if request.detail == "stages":
-                result, at = _write(scratch, at, worker.result(candidates))
-                results.append(result)
+        token, results = sampling.sample(instance, len(request.chain), rows[step.row])
         if request.whole_chain and request.detail == "stages":
             whole = worker.candidates(rows[step.row])
             instance.apply(None, whole)
-            result, at = _write(scratch, at, worker.result(whole))
-            results.append(result)
-        ids, _, _, _, selected = worker.result(candidates)
-        token = int(ids[selected]) if 0 <= selected < len(ids) else None
+            results.append(sampling.write(worker.result(whole)))
         tokens.append(token)
         stages.append(results)
-        accepted = token if step.accept == "selected" else step.accept
-        if accepted is not None:
-            instance.accept(accepted)
-    return p.RunReply(tokens=tokens, stages=stages, ns=ns)
+        _accept(instance, step.accept, token)
+    return p.RunReply(tokens=tokens, stages=stages, ns=sampling.ns)
+
+
+@dataclass
+class _Sampling:
+    """Chains on rows of logits, for one request. at: where the next stage is written. ns: spent in
+    the backend's own code."""
+
+    worker: Worker
+    scratch: Scratch
+    at: int
+    shown: bool
+    ns: int = 0
+
+    def sample(
+        self, instance: Instance, stages: int, row: NDArray[np.float32]
+    ) -> tuple[int | None, list[p.StageResult]]:
+        """The selected token and, where they are shown, the candidates after each stage."""
+        candidates = self.worker.candidates(row)
+        results = []
+        for stage in range(stages) if self.shown else [None]:
+            start = time.perf_counter_ns()
+            instance.apply(stage, candidates)
+            self.ns += time.perf_counter_ns() - start
+            if self.shown:
+                results.append(self.write(self.worker.result(candidates)))
+        ids, _, _, _, selected = self.worker.result(candidates)
+        return int(ids[selected]) if 0 <= selected < len(ids) else None, results
+
+    def write(self, result: Result) -> p.StageResult:
+        stage, self.at = _write(self.scratch, self.at, result)
+        return stage
+
+
+def _accept(
+    instance: Instance, accept: int | Literal["selected"] | None, token: int | None
+) -> None:
+    accepted = token if accept == "selected" else accept
+    if accepted is not None:
+        instance.accept(accepted)
+
+
+def batch(worker: Worker, scratch: Scratch, request: p.BatchRequest) -> p.BatchReply:
+    """A chain for each live row; in a step all sample, then all accept."""
+    rows = scratch.view(request.rows.at, request.rows.count * request.rows.n, np.float32)
+    rows = rows.reshape(request.rows.count, request.rows.n)
+
+    def joined(s: int) -> tuple[Instance, int]:
+        sequence = request.sequences[s]
+        instance = worker.build(sequence.chain, request.n_vocab, request.vocab)
+        for past in (*sequence.prompt, *sequence.output):
+            instance.accept(past)
+        return instance, len(sequence.chain)
+
+    live = Live(joined, lambda row: (row[0].clone(), row[1]), lambda row: row[0].reset())
+    sampling = _Sampling(worker, scratch, request.out, request.detail == "stages")
+    tokens, stages = [], []
+    for step in request.steps:
+        live.do(step.before)
+        sampled = [sampling.sample(*live.rows[one.at], rows[one.row]) for one in step.sample]
+        for one, (token, _) in zip(step.sample, sampled, strict=True):
+            _accept(live.rows[one.at][0], one.accept, token)
+        tokens.append([token for token, _ in sampled])
+        stages.append([results for _, results in sampled])
+    return p.BatchReply(tokens=tokens, stages=stages, ns=sampling.ns)
+
+
+def in_version(hello: p.HelloReply, version: int) -> p.HelloReply:
+    """What a worker says of itself, in a version of the protocol: who runs chains runs batches."""
+    more = ["batch"] if version > 1 and "run" in hello.capabilities else []
+    capabilities = [*hello.capabilities, *more]
+    return hello.model_copy(update={"protocol": version, "capabilities": capabilities})
 
 
 def _write(scratch: Scratch, at: int, result: Result) -> tuple[p.StageResult, int]:
@@ -185,6 +243,8 @@ def answer(worker: Worker, scratch: Scratch, request: p.Request) -> p.Reply | p.
     try:
         if isinstance(request, p.RunRequest):
             return run(worker, scratch, request)
+        if isinstance(request, p.BatchRequest):
+            return batch(worker, scratch, request)
         if isinstance(request, p.DrawsRequest):
             return draws(worker, scratch, request)
         if isinstance(request, p.TimeRequest):

@@ -15,8 +15,7 @@ class InPlace:
         self.name, self.worker, self.scratch = name, worker, Scratch()
 
     def hello(self) -> p.HelloReply:
-        reply: p.HelloReply = self.worker.hello()
-        return reply
+        return handlers.in_version(self.worker.hello(), p.PROTOCOL_VERSION)
 
     def ask(self, request: Any, reply: type[R], timeout_s: float | None = None) -> R:
         answered = self.answer(request, timeout_s)

@@ -7,6 +7,7 @@ time than the request deserves.
 from pydantic import BaseModel
 
 from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.live import sequences_of
 
 MESSAGE = 1 << 18  # bytes of any reply: greetings, refusals, figures
 NUMBER = 32  # bytes of a number in a list, with its comma
@@ -24,6 +25,11 @@ def _lists(request: BaseModel) -> int:
     if isinstance(request, p.RunRequest):
         stages = len(request.chain) + request.whole_chain if request.detail == "stages" else 0
         return len(request.steps) * (NUMBER + stages * STAGE)
+    if isinstance(request, p.BatchRequest):
+        sampled = [s for step in sequences_of(request.steps) for s in step]
+        shown = request.sequences if request.detail == "stages" else []
+        stages = sum(len(shown[s].chain) for s in sampled) if shown else 0
+        return len(request.steps) * NUMBER + len(sampled) * 2 * NUMBER + stages * STAGE
     if isinstance(request, p.TimeRequest):
         return 2 * NUMBER * request.repetitions
     if isinstance(request, p.TokenizeRequest):  # a token is a byte at least, but for those added
@@ -31,5 +37,5 @@ def _lists(request: BaseModel) -> int:
     if isinstance(request, p.GenerateRequest):
         return request.n_tokens * (NUMBER + STAGE)
     if isinstance(request, p.ThroughputRequest):
-        return 2 * NUMBER * request.n_tokens
+        return (2 + request.sequences) * NUMBER * request.n_tokens
     return 0

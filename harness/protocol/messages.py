@@ -17,7 +17,8 @@ from pydantic import BaseModel, FailFast, Field
 from sampler_parity.harness.protocol.measured import OfTrie
 from sampler_parity.harness.strict import STRICT
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
+SPOKEN = (1, 2)  # what the harness and its workers understand
 
 
 class Message(BaseModel):
@@ -64,7 +65,7 @@ class HelloReply(Numbered):
             Literal[
                 "run", "draws", "time", "decode", "generate", "throughput", "skip_ratio",
                 "in_graph", "whole_chain", "uniforms", "devices", "capture", "no_stages",
-                "numbers",
+                "numbers", "batch",
             ]
         ],
         FailFast(),
@@ -135,6 +136,68 @@ class RunReply(Numbered):
     ok: Literal[True] = True
     tokens: Annotated[list[int | None], FailFast()]
     stages: Annotated[list[Stages], FailFast()] = []
+    ns: int = Field(default=0, description="nanoseconds inside the backend's own sampler calls")
+
+
+Place = Annotated[int, Field(ge=0)]
+Operation = (
+    tuple[Literal["join", "leave", "clone", "reset"], Place] | tuple[Literal["swap"], Place, Place]
+)
+
+
+class BatchSequence(Message):
+    """A chain and what it has accepted when it joins: the prompt, then the output so far."""
+
+    chain: ChainSpec
+    prompt: list[int] = []
+    output: list[int] = []
+
+
+class Sampled(Message):
+    """The live row at a place samples from a row of logits. accept: as of a step of `run`."""
+
+    at: Place
+    row: Place
+    accept: int | Literal["selected"] | None = "selected"
+
+
+class BatchStep(Message):
+    """Operations first, one after the other; then these live rows sample, and each accepts.
+
+    ["join", s] appends sequence s as a new row, ["leave", i] takes the row at place i out and those
+    behind it move up by one, ["clone", i] appends a copy of row i in its state, ["swap", i, j]
+    exchanges two rows, ["reset", i] resets the chain of row i as `run` does. Each place is the
+    one at that moment. No row samples twice in a step; rows that are not named do not sample.
+    """
+
+    before: list[Operation] = []
+    sample: list[Sampled] = []
+
+
+class BatchRequest(Numbered):
+    """Start with no live row and take the steps. detail, vocab, out: as in `run`."""
+
+    do: Literal["batch"] = "batch"
+    n_vocab: int
+    vocab: str | None = None
+    rows: Rows
+    sequences: list[BatchSequence]
+    steps: list[BatchStep]
+    detail: Literal["stages", "token"] = "stages"
+    out: int = Field(ge=0)
+
+
+RowTokens = Annotated[list[int | None], FailFast()]
+RowStages = Annotated[list[Stages], FailFast()]
+
+
+class BatchReply(Numbered):
+    """Of each step and each row that sampled in it, in the order of `sample`: the selected token or
+    null, and the candidates after each stage of its chain."""
+
+    ok: Literal[True] = True
+    tokens: Annotated[list[RowTokens], FailFast()]
+    stages: Annotated[list[RowStages], FailFast()] = []
     ns: int = Field(default=0, description="nanoseconds inside the backend's own sampler calls")
 
 
@@ -304,13 +367,15 @@ class ThroughputRequest(Numbered):
 class ThroughputReply(Numbered):
     """Nanoseconds. sample_ns, decode_ns: of each step, all sequences together.
 
-    in_graph: how many of the first stages ran in the model's graph.
+    tokens: of each step, of each sequence; version 1 may leave them out. in_graph: how many of the
+    first stages ran in the model's graph.
     """
 
     ok: Literal[True] = True
     prompt_ns: int
     sample_ns: Times
     decode_ns: Times
+    tokens: Annotated[list[Tokens], FailFast()] = []
     in_graph: int = 0
 
 
@@ -350,6 +415,7 @@ class ErrorReply(Numbered):
 Request = (
     HelloRequest
     | RunRequest
+    | BatchRequest
     | DrawsRequest
     | TimeRequest
     | DecodeRequest
@@ -364,6 +430,7 @@ Request = (
 Reply = (
     HelloReply
     | RunReply
+    | BatchReply
     | DrawsReply
     | TimeReply
     | DecodeReply

@@ -3,6 +3,7 @@
 Life of a connection, and which failure belongs to which step:
   start    the command is missing or ends at once               -> crashed
   hello    no reply in time, no JSON, another protocol version  -> timeout, crashed
+           it refuses version 2 and then version 1              -> unsupported, rejected
   request  the process dies, prints what is no reply, stays silent -> crashed, timeout
            it answers {"ok": false}                             -> unsupported, rejected
            its reply does not fit the request, or more follows  -> crashed
@@ -134,9 +135,24 @@ class BackendProcess:
         pipes.prepare(self._process.stdin)
         pipes.prepare(self._process.stdout)
         self._buffer.clear()
+        try:
+            self._hello = self._greeted(p.PROTOCOL_VERSION)
+        except BackendFailure as refused:
+            if refused.verdict not in ("unsupported", "rejected"):
+                raise
+            self._hello = self._greeted(1)  # who speaks that alone refuses another
+
+    def _greeted(self, version: int) -> p.HelloReply:
+        """The reply to being offered a version of the protocol, in that version or a lower one."""
         self._first = self.asked + 2  # behind the greeting: what comes after that is the next's
-        hello = p.HelloRequest(scratch=str(self.scratch.path))
-        self._hello = self._exchange(hello, p.HelloReply, self.start_timeout_s)
+        hello = p.HelloRequest(protocol=version, scratch=str(self.scratch.path))
+        reply = self._exchange(hello, p.HelloReply, self.start_timeout_s)
+        if reply.protocol > version:
+            said = f"it was offered protocol {version} and answers in protocol {reply.protocol}"
+            raise self.violation(said)
+        if reply.protocol < 2 and "batch" in reply.capabilities:
+            raise self.violation("it claims batch, which protocol 1 has not")
+        return reply
 
     def _started(self) -> Group:
         """Raises OSError."""

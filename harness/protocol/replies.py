@@ -24,7 +24,7 @@ def checked(answer: Any, reply: type[R]) -> R | p.ErrorReply:
         return p.ErrorReply.model_validate(answer)
     if reply is p.HelloReply:  # before the rest is read, which another version may word otherwise
         version = answer.get("protocol", 1) if isinstance(answer, dict) else 1
-        if version != p.PROTOCOL_VERSION:
-            spoken = p.PROTOCOL_VERSION
+        if version not in p.SPOKEN:
+            spoken = " and ".join(map(str, p.SPOKEN))
             raise OtherVersion(f"it speaks protocol {version!r}, the harness protocol {spoken}")
     return reply.model_validate(answer)

@@ -15,6 +15,8 @@ def protocol_schema() -> str:
         | p.HelloReply
         | p.RunRequest
         | p.RunReply
+        | p.BatchRequest
+        | p.BatchReply
         | p.DrawsRequest
         | p.DrawsReply
         | p.TimeRequest

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.handlers import answer
+from sampler_parity.harness.protocol.handlers import answer, in_version
 from sampler_parity.harness.protocol.interface import Worker
 from sampler_parity.harness.protocol.memory import limit_memory
 from sampler_parity.harness.protocol.scratch import Scratch
@@ -20,6 +20,7 @@ from sampler_parity.harness.protocol.scratch import Scratch
 
 def serve(worker: Worker, replies: Any) -> None:
     scratch: Scratch | None = None
+    spoken = p.PROTOCOL_VERSION
     for line in sys.stdin.buffer:  # UTF-8, whatever the system takes for text
         number = None
         try:
@@ -31,12 +32,13 @@ def serve(worker: Worker, replies: Any) -> None:
             if isinstance(request, p.ByeRequest):
                 return
             if isinstance(request, p.HelloRequest):
-                scratch = _scratch_of(request)
+                scratch, spoken = _scratch_of(request), request.protocol
             if scratch is None:
                 reply = p.ErrorReply(kind="rejected", message=_no_scratch(request))
             else:
                 reply = answer(worker, scratch, request)
         if isinstance(reply, p.HelloReply):
+            reply = in_version(reply, spoken)
             reply = reply.model_copy(update={"capabilities": [*reply.capabilities, "numbers"]})
         replies.write(p.to_line(reply.model_copy(update={"number": number})) + "\n")
         replies.flush()
@@ -44,12 +46,13 @@ def serve(worker: Worker, replies: Any) -> None:
 
 def _scratch_of(hello: p.HelloRequest) -> Scratch | None:
     """None for another version of the protocol, which may mean another file."""
-    return Scratch(Path(hello.scratch)) if hello.protocol == p.PROTOCOL_VERSION else None
+    return Scratch(Path(hello.scratch)) if hello.protocol in p.SPOKEN else None
 
 
 def _no_scratch(request: p.Request) -> str:
     if isinstance(request, p.HelloRequest):
-        return f"speaks protocol {p.PROTOCOL_VERSION}, was asked for {request.protocol}"
+        spoken = " and ".join(map(str, p.SPOKEN))
+        return f"speaks protocol {spoken}, was asked for {request.protocol}"
     return "say hello first"
 
 

@@ -147,6 +147,7 @@ OUTSIDE = "the reply points outside the scratch file"
         ("generate", rows, {"tokens": [1, 4]}, "token 4 is not in the vocabulary"),
         ("throughput", nothing, NS | {"sample_ns": [1]}, "2 steps were asked for"),
         ("throughput", nothing, NS | {"decode_ns": [1, 2, 3]}, "2 steps were asked for"),
+        ("throughput", nothing, NS | {"tokens": [[1, 2, 3], [1, 2]]}, "each of 3 sequences a step"),
     ],
 )
 def test_a_reply_that_does_not_fit_is_a_violation(
@@ -208,3 +209,11 @@ def test_a_stage_may_lie_right_behind_the_rows_and_hold_the_whole_vocabulary(can
 def test_a_run_of_tokens_only_has_no_stages(canned: Any) -> None:
     backend = canned(nothing, {"tokens": [3]})
     assert ask.run(backend, SETTING, [ROW], STEPS, detail="token").stages == [[]]
+
+
+def test_the_tokens_of_many_sequences_are_wanted_from_version_2_on(canned: Any) -> None:
+    assert ask.throughput(canned(nothing, NS), THROUGHPUT).tokens == []
+    with pytest.raises(BackendFailure, match="a token of each of 3 sequences a step"):
+        ask.throughput(canned(nothing, NS, protocol=2), THROUGHPUT)
+    said = NS | {"tokens": [[1, 2, 3], [4, 5, 6]]}
+    assert ask.throughput(canned(nothing, said, protocol=2), THROUGHPUT).tokens[1] == [4, 5, 6]

@@ -23,6 +23,19 @@ GENERATE = p.GenerateRequest(model="m", n_vocab=9, chain=[], prompt=[1], n_token
 THROUGHPUT = p.ThroughputRequest(
     model="m", n_vocab=9, chain=[], prompt=[1], n_tokens=500, sequences=2
 )
+_JOIN = [["join", 0]] * 4
+_LEAVE = [["leave", 0]] * 4
+_FOUR = [{"at": at, "row": 0} for at in range(4)]
+BATCH = p.BatchRequest.model_validate(
+    {
+        "n_vocab": 9,
+        "rows": {"at": 0, "count": 1, "n": 9},
+        "sequences": [{"chain": [{"top_k": {"k": 2}}, {"greedy": {}}]}],
+        "steps": [{"before": _JOIN, "sample": _FOUR}]
+        + [{"before": _LEAVE + _JOIN, "sample": _FOUR}] * 399,
+        "out": 0,
+    }
+)
 LONGEST: list[tuple[Any, dict[str, Any]]] = [
     (RUN, {"tokens": [-(10**17)] * 1000, "stages": [[STAGE] * 2] * 1000, "ns": 10**17}),
     (
@@ -34,7 +47,16 @@ LONGEST: list[tuple[Any, dict[str, Any]]] = [
         {"tokens": [[10**17] * 20_003, [10**17] * 5]},
     ),
     (GENERATE, {"tokens": [10**17] * 500, "handed_back": [STAGE] * 500}),
-    (THROUGHPUT, {"sample_ns": [10**17] * 500, "decode_ns": [10**17] * 500, "prompt_ns": 1}),
+    (
+        THROUGHPUT,
+        {
+            "sample_ns": [10**17] * 500,
+            "decode_ns": [10**17] * 500,
+            "prompt_ns": 1,
+            "tokens": [[10**17] * 2] * 500,
+        },
+    ),
+    (BATCH, {"tokens": [[-(10**17)] * 4] * 400, "stages": [[[STAGE] * 2] * 4] * 400}),
 ]
 
 

@@ -6,6 +6,8 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -142,14 +144,22 @@ def _wait_until_readable(process: BackendProcess) -> None:
     [
         ("Hi!", "not a reply: 'Hi!'"),
         (
-            GREETING.replace("}", ', "protocol": 2, "dialect": "new"}'),
-            "it speaks protocol 2, the harness protocol 1",
+            GREETING.replace("}", ', "protocol": 3, "dialect": "new"}'),
+            "it speaks protocol 3, the harness protocol 1 and 2",
         ),
         (GREETING.replace("}", ', "protocol": "one"}'), "it speaks protocol 'one', "),
         (GREETING.replace("}", ', "dialect": "mine"}'), "not a reply: "),
         (GREETING.replace('"run"', '"fly"'), "not a reply: "),
+        (GREETING.replace('"run"', '"batch"'), "it claims batch, which protocol 1 has not"),
     ],
-    ids=["garbage", "another-protocol", "no-number", "another-key", "unknown-capability"],
+    ids=[
+        "garbage",
+        "another-protocol",
+        "no-number",
+        "another-key",
+        "unknown-capability",
+        "batch-in-version-1",
+    ],
 )
 def test_bad_greeting_is_a_crash(greeting: str, message: str) -> None:
     with backend("pass", greeting) as process:
@@ -161,19 +171,55 @@ def test_bad_greeting_is_a_crash(greeting: str, message: str) -> None:
 @pytest.mark.parametrize("said", ["", ', "protocol": 1'], ids=["unsaid", "said"])
 def test_version_1_is_spoken_by_who_says_so_or_nothing(said: str) -> None:
     with backend(f"say('{REPLY}\\n')", GREETING.replace("}", said + "}")) as process:
+        assert process.hello().protocol == 1
         assert process.ask(REQUEST, p.TimeReply).ns == [7]
 
 
+REFUSES = json.dumps({"ok": False, "kind": "unsupported", "message": "speaks protocol 1"})
+
+
+def test_who_refuses_version_2_is_greeted_in_version_1() -> None:
+    act = f"""say('{GREETING}' if '"protocol":1' in line else '{REFUSES}'); say('\\n')"""
+    with backend(act, REFUSES) as process:
+        assert process.hello().protocol == 1
+        assert process.starts == 1
+
+
+def test_who_refuses_both_versions_is_told_of_in_one_line() -> None:
+    with backend(f"say('{REFUSES}\\n')", REFUSES) as process:
+        caught = failure(process)
+    assert (caught.verdict, caught.whole) == ("unsupported", "speaks protocol 1")
+
+
+def test_an_answer_in_a_version_above_the_one_offered_is_a_crash() -> None:
+    answer = GREETING.replace("}", ', "protocol": 2}')
+    with backend(f"say('{answer}\\n')", REFUSES) as process:
+        caught = failure(process)
+    assert str(caught) == "it was offered protocol 1 and answers in protocol 2"
+
+
+@pytest.mark.parametrize("version", p.SPOKEN)
+def test_a_worker_of_ours_has_batches_in_version_2_alone(version: int, tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.write_bytes(b"")
+    said = _said_by_a_worker(p.HelloRequest(protocol=version, scratch=str(scratch)))
+    assert said[0]["protocol"] == version
+    assert ("batch" in said[0]["capabilities"]) == (version == 2)
+
+
 def test_a_worker_of_ours_refuses_to_be_greeted_in_another_protocol() -> None:
-    command = [sys.executable, "-m", "sampler_parity.harness.backends.worker", "null"]
-    greeting = p.HelloRequest(protocol=2, scratch="/no/such/file")
-    asked = "\n".join(map(p.to_line, (greeting, REQUEST, p.ByeRequest()))) + "\n"
-    done = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=60)
-    said = [json.loads(line) for line in done.stdout.splitlines()]
+    said = _said_by_a_worker(p.HelloRequest(protocol=3, scratch="/no/such/file"), REQUEST)
     assert [(s["kind"], s["message"]) for s in said] == [
-        ("rejected", "speaks protocol 1, was asked for 2"),
+        ("rejected", "speaks protocol 1 and 2, was asked for 3"),
         ("rejected", "say hello first"),
     ]
+
+
+def _said_by_a_worker(*requests: p.Request) -> list[dict[str, Any]]:
+    command = [sys.executable, "-m", "sampler_parity.harness.backends.worker", "null"]
+    asked = "\n".join(map(p.to_line, (*requests, p.ByeRequest()))) + "\n"
+    done = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=60)
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
 def test_missing_greeting_is_a_timeout() -> None:

@@ -38,19 +38,21 @@ def _generate(
 ) -> ThroughputReply:
     prompt_ns = _decode(context, [request.prompt] * len(chains))
     last = len(request.prompt)
-    sample_ns, decode_ns = [], []
+    sample_ns, decode_ns, sampled = [], [], []
     for _ in range(request.n_tokens):
         start = time.perf_counter_ns()
         tokens = [
             chain.sample(context.pointer, (i + 1) * last - 1) for i, chain in enumerate(chains)
         ]
         sample_ns.append(time.perf_counter_ns() - start)
+        sampled.append(tokens)
         decode_ns.append(_decode(context, [[token] for token in tokens]))
         last = 1
     return ThroughputReply(
         prompt_ns=prompt_ns,
         sample_ns=sample_ns,
         decode_ns=decode_ns,
+        tokens=sampled,
         in_graph=chains[0].in_graph() if in_graph else 0,
     )
 

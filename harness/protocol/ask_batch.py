@@ -1,0 +1,161 @@
+"""Asking a backend for a batch; where it takes none, for its rows one after the other.
+
+As harness/protocol/ask.py, for the request `batch` alone. A backend without the capability is asked
+`run` for each row that joins, with the part of the script that is about that row and its clones:
+its tokens are then those of its chains, and say nothing of how it serves many at once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import numpy as np
+
+from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.ask import Got, Row, Setting, asked_again, claim
+from sampler_parity.harness.protocol.interface import Backend
+from sampler_parity.harness.protocol.live import Live, sequences_of
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Sequences and what is done with them. vocab: as of a Setting."""
+
+    sequences: list[p.BatchSequence]
+    steps: list[p.BatchStep]
+    n_vocab: int
+    vocab: str | None = None
+
+
+@dataclass(frozen=True)
+class BatchRan:
+    """Of each step and each row that sampled, in order: the token, and the candidates after each
+    stage. changed: rows of logits that are not as they were. apart: the rows were asked one after
+    the other."""
+
+    tokens: list[list[int | None]]
+    stages: list[list[list[Got]]]
+    ns: int = 0
+    changed: list[int] = field(default_factory=list)
+    apart: bool = False
+
+
+@asked_again
+def batch(
+    backend: Backend, asked: Batch, rows: Sequence[Row], detail: ask.Detail = "stages"
+) -> BatchRan:
+    """Take the steps of the script."""
+    hello = backend.hello()
+    if "batch" not in hello.capabilities:
+        return _one_by_one(backend, asked, rows, detail)
+    claim(backend, "batch", [stage for each in asked.sequences for stage in each.chain])
+    placed, out = ask.put(backend, rows, asked.n_vocab)
+    expected = _stages(asked, detail, whole="no_stages" in hello.capabilities)
+    backend.scratch.ensure(out + 12 * asked.n_vocab * sum(map(sum, expected)))
+    request = p.BatchRequest(
+        n_vocab=asked.n_vocab,
+        vocab=asked.vocab,
+        rows=placed,
+        sequences=asked.sequences,
+        steps=asked.steps,
+        detail=detail,
+        out=out,
+    )
+    reply = backend.ask(request, p.BatchReply)
+    stages = reply.stages if detail == "stages" else [[[] for _ in step] for step in expected]
+    if [len(step) for step in reply.tokens] != [len(step) for step in expected] or [
+        [len(each) for each in step] for step in stages
+    ] != expected:
+        raise backend.violation("the reply has another number of steps, rows or stages")
+    return BatchRan(
+        reply.tokens,
+        [ask.shown(backend, step, out, asked.n_vocab) for step in stages],
+        reply.ns,
+        _changed(backend, rows),
+    )
+
+
+def _stages(asked: Batch, detail: ask.Detail, whole: bool) -> list[list[int]]:
+    """How many stages each row shows that samples, step by step."""
+    if detail == "token":
+        return [[0] * len(step.sample) for step in asked.steps]
+    lengths = [len(each.chain) for each in asked.sequences]
+    return [
+        [min(1, lengths[s]) if whole else lengths[s] for s in sampled]
+        for sampled in sequences_of(asked.steps)
+    ]
+
+
+def _changed(backend: Backend, rows: Sequence[Row]) -> list[int]:
+    """The rows in the scratch file that the backend wrote into."""
+    ends = [0, *np.cumsum([row.nbytes for row in rows]).tolist()]
+    return [
+        i
+        for i, (start, end) in enumerate(pairwise(ends))
+        if backend.scratch.read(start, end - start, np.uint8).tobytes() != rows[i].tobytes()
+    ]
+
+
+@dataclass
+class Joined:
+    """A row that joined, with its clones: instances of one `run`. places: of each of its steps, the
+    step of the script and the place among those that sample in it. before: what was done since."""
+
+    sequence: int
+    steps: list[p.Step] = field(default_factory=list)
+    places: list[tuple[int, int]] = field(default_factory=list)
+    before: list[tuple[str, int]] = field(default_factory=list)
+    instances: int = 1
+
+    def clone(self, instance: int) -> int:
+        self.before.append(("clone", instance))
+        self.instances += 1
+        return self.instances - 1
+
+
+def one_by_one(steps: list[p.BatchStep]) -> list[Joined]:
+    """The script projected on each row that joins, in the order of joining."""
+    every: list[Joined] = []
+
+    def join(sequence: int) -> tuple[Joined, int]:
+        every.append(Joined(sequence))
+        return every[-1], 0
+
+    live = Live(
+        join,
+        clone=lambda row: (row[0], row[0].clone(row[1])),
+        reset=lambda row: row[0].before.append(("reset", row[1])),
+    )
+    for number, step in enumerate(steps):
+        live.do(step.before)
+        for place, one in enumerate(step.sample):
+            row, instance = live.rows[one.at]
+            taken = {"row": one.row, "instance": instance, "accept": one.accept}
+            row.steps.append(p.Step.model_validate(taken | {"before": row.before}))
+            row.places.append((number, place))
+            row.before = []
+    return [row for row in every if row.steps]
+
+
+def _one_by_one(
+    backend: Backend, asked: Batch, rows: Sequence[Row], detail: ask.Detail
+) -> BatchRan:
+    tokens: list[list[int | None]] = [[None] * len(step.sample) for step in asked.steps]
+    stages: list[list[list[Got]]] = [[[] for _ in step.sample] for step in asked.steps]
+    ns = 0
+    for row in one_by_one(asked.steps):
+        sequence = asked.sequences[row.sequence]
+        history = [*sequence.prompt, *sequence.output]
+        setting = Setting(sequence.chain, asked.n_vocab, asked.vocab, history)
+        ran = ask.run(backend, setting, rows, row.steps, detail=detail, whole_chain=False)
+        ns += ran.ns
+        for (step, place), token, shown in zip(row.places, ran.tokens, ran.stages, strict=True):
+            tokens[step][place] = token
+            stages[step][place] = [_copied(stage) for stage in shown]
+    return BatchRan(tokens, stages, ns, apart=True)
+
+
+def _copied(got: Got) -> Got:
+    """What holds beyond the next request."""
+    return replace(got, ids=got.ids.copy(), logits=got.logits.copy(), p=got.p.copy())

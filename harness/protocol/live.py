@@ -1,0 +1,66 @@
+"""The live batch: what the operations of a script do to its rows.
+
+A row is whatever its caller makes of it: a chain, the number of a sequence, the way that it came.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from sampler_parity.harness.protocol.messages import BatchStep, Operation
+
+T = TypeVar("T")
+
+
+@dataclass
+class Live(Generic[T]):
+    """The rows in their order. join: the row that a sequence becomes. clone: a copy of a row."""
+
+    join: Callable[[int], T]
+    clone: Callable[[T], T]
+    reset: Callable[[T], None]
+    rows: list[T] = field(default_factory=list)
+
+    def do(self, operations: Iterable[Operation]) -> None:
+        for name, at, *other in operations:
+            if name == "join":
+                self.rows.append(self.join(at))
+            elif name == "leave":
+                del self.rows[at]
+            elif name == "clone":
+                self.rows.append(self.clone(self.rows[at]))
+            elif name == "swap":
+                (second,) = other
+                self.rows[at], self.rows[second] = self.rows[second], self.rows[at]
+            else:
+                self.reset(self.rows[at])
+
+
+def sequences_of(steps: Iterable[BatchStep]) -> list[list[int]]:
+    """Of each step, the sequences of the rows that sample, in order; a clone is of its row's."""
+    live: Live[int] = Live(join=lambda s: s, clone=lambda s: s, reset=lambda s: None)
+    sampled = []
+    for step in steps:
+        live.do(step.before)
+        sampled.append([live.rows[one.at] for one in step.sample])
+    return sampled
+
+
+def check_script(steps: list[BatchStep], sequences: int, rows: int) -> None:
+    """Raises ValueError for an operation or a row that the script has no place for."""
+    n = 0
+    for number, step in enumerate(steps, 1):
+        for operation in step.before:
+            name, *places = operation
+            size = sequences if name == "join" else n
+            if max(places) >= size:
+                what = "sequences" if name == "join" else "live rows"
+                raise ValueError(f"step {number}: {list(operation)} where there are {size} {what}")
+            n += {"join": 1, "clone": 1, "leave": -1}.get(name, 0)
+        places = [one.at for one in step.sample]
+        if places and max(places) >= n:
+            raise ValueError(f"step {number}: row {max(places)} samples where {n} are live")
+        if len(set(places)) < len(places):
+            raise ValueError(f"step {number}: a row samples twice")
+        if max((one.row for one in step.sample), default=-1) >= rows:
+            raise ValueError(f"step {number}: there are {rows} rows of logits")
