@@ -36,6 +36,12 @@ class Chain:
         for sampler in self.samplers:
             sampler.accept(token)
 
+    def accept_prompt(self, token: int) -> None:
+        """Accept a token of the prompt. Samplers that do not tell it from the output have no
+        accept_prompt."""
+        for sampler in self.samplers:
+            getattr(sampler, "accept_prompt", sampler.accept)(token)
+
     def reset(self) -> None:
         for sampler in self.samplers:
             sampler.reset()

@@ -4,7 +4,7 @@ Who builds chains, draws parameters for them (random chains, the fuzzer), checks
 where a sampler cuts (lint, boundary) reads the row. CONTRIBUTING.md says how one is added.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, Self
 
@@ -350,3 +350,10 @@ ALL_ROWS = ROWS | ENGINE_ROWS
 SAMPLERS: dict[str, Callable[..., Sampler]] = {name: row.make for name, row in ROWS.items()}
 ENGINES: dict[str, Callable[..., Sampler]] = {n: row.make for n, row in ENGINE_ROWS.items()}
 ALL_SAMPLERS: dict[str, Callable[..., Sampler]] = SAMPLERS | ENGINES
+
+
+def tells_prompt(chain: Iterable[Iterable[str]]) -> bool:
+    """Whether a stage of a chain tells the prompt from the output."""
+    return any(
+        hasattr(ALL_SAMPLERS.get(name), "accept_prompt") for stage in chain for name in stage
+    )

@@ -39,6 +39,9 @@ class ReferenceInstance:
     def accept(self, token: int) -> None:
         self.chain.accept(token)
 
+    def accept_prompt(self, token: int) -> None:
+        self.chain.accept_prompt(token)
+
     def reset(self) -> None:
         self.chain.reset()
 
@@ -102,7 +105,7 @@ class Worker:
         return HelloReply(
             name="reference",
             version=self.version,
-            capabilities=["run", "draws", "time", "uniforms"],
+            capabilities=["run", "draws", "time", "uniforms", "origin"],
             samplers=sorted(self.samplers),
         )
 

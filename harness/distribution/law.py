@@ -52,7 +52,7 @@ def exact(ready: Prepared) -> NDArray[np.float64]:
 
 def _build(ready: Prepared, chain: ChainSpec) -> Chain:
     built = build_chain(chain, n_vocab=ready.case.logits.n, vocab=ready.vocab)
-    for token in ready.case.history:
+    for token in ready.case.past:
         built.accept(token)
     return built
 

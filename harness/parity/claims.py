@@ -36,6 +36,8 @@ def parted(
         try:
             for request in _REQUESTS[case.kind]:
                 ask.claim(backend, request, chain)
+            if case.tells_prompt:
+                ask.claim(backend, "origin")
             asked.append(backend)
         except Unclaimed as missing:
             if "unsupported" in case.required(backend.name) or backend.name in releases:

@@ -106,11 +106,13 @@ def _tokens(case: Case) -> Iterator[Case]:
 
 
 def _history(case: Case) -> Iterator[Case]:
-    n = len(case.history)
-    for cut in (n, n // 2, 1):
-        if 0 < cut <= n:
-            yield _with(case, history=case.history[cut:])
-            yield _with(case, history=case.history[: n - cut])
+    for name in ("history", "prompt", "output"):
+        tokens: list[int] = getattr(case, name)
+        n = len(tokens)
+        for cut in (n, n // 2, 1):
+            if 0 < cut <= n:
+                yield _with(case, **{name: tokens[cut:]})
+                yield _with(case, **{name: tokens[: n - cut]})
 
 
 def _numbers(case: Case) -> Iterator[Case]:

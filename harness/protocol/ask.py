@@ -35,6 +35,7 @@ _WITHOUT = {
     "draws": "no draws",
     "time": "times nothing",
     "uniforms": "takes no uniforms",
+    "origin": "does not tell the prompt from the output",
     "decode": "decodes no model",
     "generate": "decodes no model",
     "capture": "captures no logits",
@@ -47,16 +48,21 @@ _WITHOUT = {
 
 @dataclass(frozen=True)
 class Setting:
-    """A chain that has accepted a history. vocab: path of a GGUF file with the vocabulary."""
+    """A chain that has accepted a history. vocab: path of a GGUF file with the vocabulary.
+
+    n_prompt: how many of the history are the prompt's; 0 where no sampler of the chain tells it
+    from the output.
+    """
 
     chain: p.ChainSpec
     n_vocab: int
     vocab: str | None = None
     history: list[int] = field(default_factory=list)
+    n_prompt: int = 0
 
     def fields(self) -> dict[str, Any]:
         """As in the requests run, draws and time."""
-        return vars(self)
+        return {name: value for name, value in vars(self).items() if name != "n_prompt"}
 
 
 @dataclass(frozen=True)
@@ -140,12 +146,15 @@ def run(
     """Take the steps. whole_chain: as one more stage, the chain as one object, where it is
     claimed."""
     hello = claim(backend, "run", setting.chain)
+    if setting.n_prompt:
+        claim(backend, "origin")
     placed, out = put(backend, rows, setting.n_vocab)
     whole_chain = whole_chain and detail == "stages" and "whole_chain" in hello.capabilities
     whole_chain = whole_chain and "no_stages" not in hello.capabilities
     backend.scratch.ensure(out + 12 * placed.n * (len(setting.chain) + 1) * len(steps))
     request = p.RunRequest(
         **setting.fields(),
+        n_prompt=setting.n_prompt,
         rows=placed,
         steps=steps,
         instances=instances,

@@ -16,6 +16,7 @@ from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.ask import Got, Row, Setting, asked_again, claim
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.live import Live, sequences_of
+from sampler_parity.reference.registry import tells_prompt
 
 
 @dataclass(frozen=True)
@@ -147,7 +148,8 @@ def _one_by_one(
     for row in one_by_one(asked.steps):
         sequence = asked.sequences[row.sequence]
         history = [*sequence.prompt, *sequence.output]
-        setting = Setting(sequence.chain, asked.n_vocab, asked.vocab, history)
+        n_prompt = len(sequence.prompt) if tells_prompt(sequence.chain) else 0
+        setting = Setting(sequence.chain, asked.n_vocab, asked.vocab, history, n_prompt)
         ran = ask.run(backend, setting, rows, row.steps, detail=detail, whole_chain=False)
         ns += ran.ns
         for (step, place), token, shown in zip(row.places, ran.tokens, ran.stages, strict=True):

@@ -36,8 +36,7 @@ def run(worker: Worker, scratch: Scratch, request: p.RunRequest) -> p.RunReply:
         for _ in range(request.instances)
     ]
     for instance in instances:
-        for past in request.history:
-            instance.accept(past)
+        _accept_past(instance, request.history, request.n_prompt)
     tokens: list[int | None] = []
     stages: list[list[p.StageResult]] = []
     sampling = _Sampling(worker, scratch, request.out, request.detail == "stages")
@@ -106,8 +105,7 @@ def batch(worker: Worker, scratch: Scratch, request: p.BatchRequest) -> p.BatchR
     def joined(s: int) -> tuple[Instance, int]:
         sequence = request.sequences[s]
         instance = worker.build(sequence.chain, request.n_vocab, request.vocab)
-        for past in (*sequence.prompt, *sequence.output):
-            instance.accept(past)
+        _accept_past(instance, [*sequence.prompt, *sequence.output], len(sequence.prompt))
         return instance, len(sequence.chain)
 
     live = Live(joined, lambda row: (row[0].clone(), row[1]), lambda row: row[0].reset())
@@ -128,6 +126,15 @@ def in_version(hello: p.HelloReply, version: int) -> p.HelloReply:
     more = ["batch"] if version > 1 and "run" in hello.capabilities else []
     capabilities = [*hello.capabilities, *more]
     return hello.model_copy(update={"protocol": version, "capabilities": capabilities})
+
+
+def _accept_past(instance: Instance, history: list[int], n_prompt: int) -> None:
+    """The history, of which the first n_prompt are the prompt's."""
+    of_prompt = getattr(instance, "accept_prompt", instance.accept)
+    for token in history[:n_prompt]:
+        of_prompt(token)
+    for token in history[n_prompt:]:
+        instance.accept(token)
 
 
 def _write(scratch: Scratch, at: int, result: Result) -> tuple[p.StageResult, int]:

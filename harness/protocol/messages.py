@@ -65,7 +65,7 @@ class HelloReply(Numbered):
             Literal[
                 "run", "draws", "time", "decode", "generate", "throughput", "skip_ratio",
                 "in_graph", "whole_chain", "uniforms", "devices", "capture", "no_stages",
-                "numbers", "batch",
+                "numbers", "batch", "origin",
             ]
         ],
         FailFast(),
@@ -111,6 +111,9 @@ class RunRequest(Numbered):
     vocab: str | None = None
     rows: Rows
     history: list[int] = []
+    n_prompt: int = Field(
+        default=0, ge=0, description="how many of the history are the prompt's, for `origin`"
+    )
     steps: list[Step]
     instances: int = Field(default=1, ge=1)
     detail: Literal["stages", "token"] = "stages"
@@ -484,4 +487,6 @@ def to_line(message: BaseModel) -> str:
     data = message.model_dump()
     if data.get("number", 0) is None:  # older backends may know no such key
         del data["number"]
+    if data.get("n_prompt", 1) == 0:
+        del data["n_prompt"]
     return json.dumps(plain(data), allow_nan=False, separators=(",", ":"))

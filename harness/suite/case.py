@@ -12,7 +12,7 @@ from sampler_parity.harness.protocol.messages import ChainSpec, Step
 from sampler_parity.harness.strict import STRICT, Id, Seed, Steps, Tokens
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference.random import DEFAULT_SEED
-from sampler_parity.reference.registry import ROWS
+from sampler_parity.reference.registry import ROWS, tells_prompt
 
 SELECT = tuple(name for name, row in ROWS.items() if row.kind == "select")
 
@@ -57,7 +57,8 @@ class Relation(BaseModel):
 
 
 class Case(BaseModel):
-    """accept: the token of each row in place of the one that the chain selects."""
+    """prompt, output: in place of history, for samplers that tell them apart. accept: the token of
+    each row in place of the one that the chain selects."""
 
     model_config = STRICT
 
@@ -67,6 +68,8 @@ class Case(BaseModel):
     chain: ChainSpec
     logits: Logits
     history: Tokens = []
+    prompt: Tokens = []
+    output: Tokens = []
     accept: Tokens = []
     steps: Steps = 1
     script: Script = "plain"
@@ -85,11 +88,20 @@ class Case(BaseModel):
         return self
 
     @model_validator(mode="after")
+    def _has_one_past(self) -> "Case":
+        if self.history and (self.prompt or self.output):
+            raise ValueError("give history, or prompt and output")
+        if self.draws and self.prompt:
+            raise ValueError("prompt does not go with draws")
+        return self
+
+    @model_validator(mode="after")
     def _generates_plainly(self) -> "Case":
         if isinstance(self.logits, Decoded):
             self._refuse(
-                "decoded", "history", "accept", "script", "draws", "vocab", "expect", "relation"
-            )
+                "decoded", "history", "prompt", "output", "accept", "script", "draws", "vocab",
+                "expect", "relation",
+            )  # fmt: skip
             last = self.samplers[-1] if self.chain else "none"
             if last not in SELECT:
                 raise ValueError(f"the last stage must select a token, {last} does not")
@@ -146,6 +158,18 @@ class Case(BaseModel):
     def cost(self) -> int:
         """About how many values its chain goes through; a draw costs as much as 16 of them."""
         return max(self.draws * 16, self.logits.n * self.steps) * len(self.chain)
+
+    @property
+    def past(self) -> list[int]:
+        """All tokens accepted before the first step."""
+        return self.history or [*self.prompt, *self.output]
+
+    @property
+    def tells_prompt(self) -> bool:
+        """Whether there is a prompt and a sampler, of the related chain too, that tells it from
+        the output."""
+        related = self.relation.chain if self.relation else []
+        return bool(self.prompt) and tells_prompt([*self.chain, *related])
 
     @property
     def samplers(self) -> list[str]:

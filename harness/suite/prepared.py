@@ -33,14 +33,19 @@ class Prepared:
     @property
     def setting(self) -> Setting:
         """What a backend is asked about."""
-        return Setting(self.chain, self.case.logits.n, self.vocab_file, self.case.history)
+        n_prompt = len(self.case.prompt) if self.case.tells_prompt else 0
+        return Setting(
+            self.chain, self.case.logits.n, self.vocab_file, self.case.past, n_prompt=n_prompt
+        )
 
     def build(self) -> Chain:
-        """A chain that has accepted the history."""
+        """A chain that has accepted prompt and output, or the history."""
         chain = build_chain(
             self.chain, n_vocab=self.case.logits.n, vocab=self.vocab, samplers=self.samplers
         )
-        for token in self.case.history:
+        for token in self.case.prompt:
+            chain.accept_prompt(token)
+        for token in self.case.history or self.case.output:
             chain.accept(token)
         return chain
 

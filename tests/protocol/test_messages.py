@@ -1,5 +1,6 @@
 """harness/protocol/messages.py: a line is the request that its `do` names."""
 
+import json
 from typing import Any, get_args
 
 import pytest
@@ -28,3 +29,11 @@ def test_what_names_no_request_is_refused_with_those_that_there_are(data: Any) -
 def test_a_request_with_a_key_that_it_does_not_have_is_refused() -> None:
     with pytest.raises(ValueError, match="extra_forbidden"):
         p.request_of({"do": "bye", "now": True})
+
+
+def test_a_request_without_a_prompt_is_as_older_backends_know_it() -> None:
+    rows = p.Rows(at=0, count=1, n=1)
+    request = p.RunRequest(chain=[], n_vocab=1, rows=rows, steps=[], out=4, history=[0, 0])
+    assert "n_prompt" not in p.to_line(request)
+    told = p.to_line(request.model_copy(update={"n_prompt": 1}))
+    assert p.request_of(json.loads(told)).n_prompt == 1  # type: ignore[union-attr]

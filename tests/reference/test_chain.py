@@ -97,6 +97,31 @@ def test_build_chain_takes_other_samplers() -> None:
         build_chain([{"top_k": {"k": 1}}], samplers={"mine": SAMPLERS["greedy"]})
 
 
+class Told:
+    """Accepts, and says what it was told of the prompt."""
+
+    name = "told"
+
+    def __init__(self) -> None:
+        self.prompt: list[int] = []
+        self.output: list[int] = []
+
+    def accept(self, token: int) -> None:
+        self.output.append(token)
+
+    def accept_prompt(self, token: int) -> None:
+        self.prompt.append(token)
+
+
+def test_a_prompt_is_told_to_samplers_that_know_one_and_accepted_by_the_others() -> None:
+    told, penalties = Told(), build_chain([{"penalties": {"penalty_last_n": 9}}]).samplers[0]
+    chain = Chain([told, penalties])  # type: ignore[list-item]
+    chain.accept_prompt(3)
+    chain.accept(4)
+    assert (told.prompt, told.output) == ([3], [4])
+    assert list(penalties.history) == [3, 4]  # type: ignore[attr-defined]
+
+
 def test_an_empty_chain_leaves_the_candidates() -> None:
     cand = Candidates.from_logits([1.0, 2.0])
     chain = build_chain([])

@@ -6,6 +6,7 @@ import pytest
 
 from sampler_parity.harness.parity.execute import JUDGES
 from sampler_parity.harness.suite.case import Case, Kind
+from sampler_parity.harness.suite.prepared import prepare
 
 GREEDY: list[dict[str, Any]] = [{"greedy": {}}]
 DECODED = {"decoded": "small", "prompt": [1, 2]}
@@ -42,3 +43,23 @@ def test_every_kind_but_logits_alone_has_its_judge() -> None:
 def test_cost_is_values_through_stages_and_a_draw_costs_sixteen() -> None:
     assert case_of(GREEDY * 2, {"values": [1.0, 2.0]}, steps=3).cost == 2 * 3 * 2
     assert case_of([{"dist": {"seed": 1}}], {"values": [1.0]}, draws=5).cost == 80
+
+
+@pytest.mark.parametrize(
+    ("options", "problem"),
+    [
+        ({"history": [1], "prompt": [1]}, "give history, or prompt and output"),
+        ({"history": [1], "output": [1]}, "give history, or prompt and output"),
+        ({"prompt": [1], "draws": 5}, "prompt does not go with draws"),
+    ],
+)
+def test_a_case_has_one_past(options: dict[str, Any], problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        case_of(GREEDY, {"values": [1.0, 2.0]}, **options)
+
+
+def test_prompt_and_output_are_a_history_for_who_does_not_tell_them_apart() -> None:
+    case = case_of(GREEDY, {"values": [1.0, 2.0]}, prompt=[3, 1], output=[2])
+    setting = prepare(case).setting
+    assert (case.past, setting.history, setting.n_prompt) == ([3, 1, 2], [3, 1, 2], 0)
+    assert case_of(GREEDY, {"values": [1.0]}, history=[4]).past == [4]

@@ -35,6 +35,10 @@ class History(Block):
         return [int(token) for token in rng.integers(0, self.alphabet, self.length)]
 
 
+def _tokens(past: list[int] | History) -> list[int]:
+    return past.tokens() if isinstance(past, History) else past
+
+
 class Grid(BaseModel):
     """What matrix and pairs share. Logits: families x sizes x seeds, or logits by name, or rows of
     a golden fixture."""
@@ -54,6 +58,8 @@ class Grid(BaseModel):
     scripts: list[Script] = ["plain"]
     histories: dict[Id, Tokens | History] = {}
     history: Tokens | History = []
+    prompt: Tokens | History = []
+    output: Tokens | History = []
     vocab: str | None = None
     tags: list[str] = []
     quick: bool | Subset | list[Subset] = True
@@ -67,6 +73,8 @@ class Grid(BaseModel):
             raise ValueError("golden needs rows")
         if self.history and self.histories:
             raise ValueError("give either history or histories")
+        if (self.history or self.histories) and (self.prompt or self.output):
+            raise ValueError("give history or histories, or prompt and output")
         return self
 
     def source_axes(self) -> Axes:
@@ -93,8 +101,7 @@ class Grid(BaseModel):
         return self.logits[point["logits"]].n if self.logits else golden_size(self.golden or "")
 
     def history_of(self, point: Mapping[str, Any]) -> list[int]:
-        history = self.histories[point["histories"]] if self.histories else self.history
-        return history.tokens() if isinstance(history, History) else history
+        return _tokens(self.histories[point["histories"]] if self.histories else self.history)
 
     def shared_name(self, point: Mapping[str, Any]) -> list[str]:
         """Parts of the id: source, then script and history where there are several."""
@@ -116,6 +123,8 @@ class Grid(BaseModel):
             chain=chain,
             logits=self.logits_of(point),
             history=self.history_of(point),
+            prompt=_tokens(self.prompt),
+            output=_tokens(self.output),
             steps=self.steps,
             script=point["scripts"],
             vocab=self.vocab,
