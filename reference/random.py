@@ -28,6 +28,10 @@ class Mt19937:
         """Seeds as std::mt19937(seed), 0 <= seed < 2**32. DEFAULT_SEED takes a random one."""
         if seed == DEFAULT_SEED:
             seed = int.from_bytes(os.urandom(4), "little")
+        self.seed_exactly(seed)
+
+    def seed_exactly(self, seed: int) -> None:
+        """Any number, DEFAULT_SEED too."""
         self.seed_cur = seed
         self._bits._legacy_seeding(seed)
 

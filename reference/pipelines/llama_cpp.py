@@ -40,6 +40,11 @@ from sampler_parity.reference.pipelines.llama_cpp_chain import (
     samplers_from_chars,
     samplers_from_names,
 )
+from sampler_parity.reference.pipelines.llama_cpp_rejection import (
+    Proposal,
+    rejection_stream,
+    sample_and_accept_n_rejection,
+)
 from sampler_parity.reference.pipelines.reasoning_budget import ReasoningBudget, State
 from sampler_parity.reference.registry import Sampler
 from sampler_parity.reference.samplers.token_trie import BEFORE_TRIE, TokenTrie
@@ -112,6 +117,7 @@ class CommonSampler:
         spec = default_chain(params, n_vocab, suppress=suppress)
         self.chain = build_chain(spec, n_vocab=n_vocab, vocab=vocab)
         self.budget = _reasoning_budget(params, vocab)
+        self.rng = rejection_stream(self.chain)
         self.prev: deque[int] = deque(maxlen=max(SHORTEST_PREV, params.n_prev))
         self._cand: Candidates | None = None
         self.trie: TokenTrie | None = None
@@ -143,7 +149,7 @@ class CommonSampler:
         """
         if output.token is not None:
             return self._take(output, output.token)
-        constrain = self._grammar_applies()
+        constrain = self.grammar_applies()
         token = self._pass(output, constrain and grammar_first)
         if grammar_first or not constrain or self._fits(token):
             return token
@@ -179,7 +185,7 @@ class CommonSampler:
         self.grammar.apply(alone)
         return bool(alone.logits[0] != -np.inf)
 
-    def _grammar_applies(self) -> bool:
+    def grammar_applies(self) -> bool:
         """A lazy grammar rests inside a reasoning block."""
         if self.grammar is None:
             return False
@@ -190,7 +196,7 @@ class CommonSampler:
     def accept(self, token: int, is_generated: bool) -> None:
         """A token of the prompt (is_generated False) or an answer's. A lazy grammar that rested is
         told the end sequence of the reasoning block, which may hold its trigger."""
-        applies = self._grammar_applies()
+        applies = self.grammar_applies()
         if is_generated and self.budget is not None:
             self.budget.accept(token)
             if self.grammar is not None and not applies and self.budget.state == State.DONE:
@@ -221,6 +227,16 @@ class CommonSampler:
             if i < len(draft) and (token != draft[i] or (token in eog and i + 1 < len(draft))):
                 break
         return tokens
+
+    def sample_and_accept_n_rejection(
+        self,
+        outputs: Sequence[Output],
+        draft: Sequence[int],
+        draft_q: Sequence[Proposal],
+        grammar_first: bool = False,
+    ) -> list[int]:
+        """As llama_cpp_rejection says: in newer releases alone."""
+        return sample_and_accept_n_rejection(self, outputs, draft, draft_q, grammar_first)
 
     def force_reasoning_end(self) -> bool:
         """`common_sampler_reasoning_budget_force`: True if a reasoning block now ends."""
@@ -259,7 +275,8 @@ class CommonSampler:
         return b"".join(self.vocab.piece(token, special=True) for token in tokens)
 
     def reset(self) -> None:
-        """History and chain; neither the grammar nor the reasoning budget."""
+        """History and chain; neither the grammar, nor the reasoning budget, nor the stream of
+        rejection sampling."""
         self.prev.clear()
         self.chain.reset()
 
@@ -267,7 +284,7 @@ class CommonSampler:
         """An independent sampler in the same state, without candidates."""
         twin = CommonSampler.__new__(CommonSampler)
         twin.params, twin.vocab, twin._cand = self.params, self.vocab, None
-        twin.chain, twin.prev = self.chain.clone(), self.prev.copy()
+        twin.chain, twin.prev, twin.rng = self.chain.clone(), self.prev.copy(), self.rng.clone()
         tries = [s for s in twin.chain.samplers if isinstance(s, TokenTrie)]
         twin.trie = tries[0] if tries else None
         twin.grammar = None if self.grammar is None else self.grammar.clone()

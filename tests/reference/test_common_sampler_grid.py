@@ -274,7 +274,7 @@ def test_what_llama_cpp_does_not_know_is_refused(
 
 FAULTS: dict[str, tuple[str, Callable[..., Any], Callable[[Driver], None]]] = {
     "a lazy grammar that does not rest": (
-        "_grammar_applies",
+        "grammar_applies",
         lambda sampler: sampler.grammar is not None,
         lambda driver: test_thinking_and_a_grammar_go_together_as_natively(driver, 1, True),
     ),

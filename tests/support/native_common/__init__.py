@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.pipelines.llama_cpp import Output, SamplingParams
+from sampler_parity.reference.pipelines.llama_cpp_rejection import Proposal
 
 HERE = Path(__file__).parent
 DRIVER = "common_sampler_driver"
@@ -176,6 +177,19 @@ class Driver:
     ) -> list[int]:
         self.outputs(outputs)
         return [int(word) for word in self.ask("sample_n", sampler, list(draft), grammar_first)[1:]]
+
+    def sample_and_accept_n_rejection(
+        self,
+        sampler: int,
+        outputs: Sequence[Output],
+        draft: Sequence[int],
+        draft_q: Sequence[Proposal],
+        grammar_first: bool = False,
+    ) -> list[int]:
+        self.outputs(outputs)
+        rows = [[Word(f"{token} {float(p).hex()}") for token, p in row] for row in draft_q]
+        words = self.ask("sample_n_rejection", sampler, list(draft), rows, grammar_first)
+        return [int(word) for word in words[1:]]
 
     def candidates(self, sampler: int, do_sort: bool) -> Candidates:
         return _candidates(self.ask("candidates", sampler, do_sort))

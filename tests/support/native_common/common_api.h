@@ -76,6 +76,11 @@ llama_sampler * common_sampler_get(const common_sampler *);
 llama_token common_sampler_sample(common_sampler *, llama_context *, int, bool grammar_first);
 std::vector<llama_token> common_sampler_sample_and_accept_n(
     common_sampler *, llama_context *, const Tokens & draft, bool grammar_first);
+// Only newer releases have it: a null pointer in the others.
+std::vector<llama_token> common_sampler_sample_and_accept_n_rejection(
+    common_sampler *, llama_context *, const std::vector<int> & outputs, const Tokens & draft,
+    const std::vector<std::vector<llama_token_data>> & draft_q, bool grammar_first)
+    __attribute__((weak));
 bool common_sampler_reasoning_budget_force(common_sampler *);
 llama_token_data_array * common_sampler_get_candidates(common_sampler *, bool do_sort);
 llama_token common_sampler_last(const common_sampler *);

@@ -138,6 +138,7 @@ struct Reader {
     void read(float & value) { value = std::strtof(word().c_str(), nullptr); }
     void read(common_sampler_type & value) { value = (common_sampler_type) number(); }
     void read(llama_logit_bias & value) { read(value.token); read(value.bias); }
+    void read(llama_token_data & value) { read(value.id); value.logit = 0; read(value.p); }
     void read(common_grammar_trigger & value) { read(value.type); read(value.value); read(value.token); }
     void read(std::string & value) {
         const std::string hex = word();
@@ -268,6 +269,18 @@ static void run(const std::string & command, Reader & in) {
         auto * s = sampler();
         const Tokens draft = in.get<Tokens>();
         say(common_sampler_sample_and_accept_n(s, context, draft, in.number()));
+    }
+    else if (command == "sample_n_rejection") {
+        auto * s = sampler();
+        const Tokens draft = in.get<Tokens>();
+        const auto draft_q = in.get<std::vector<std::vector<llama_token_data>>>();
+        std::vector<int> all;
+        while (all.size() < outputs.size()) { all.push_back(all.size()); }
+        if (!common_sampler_sample_and_accept_n_rejection) {
+            throw std::runtime_error("no rejection sampling in this release");
+        }
+        say(common_sampler_sample_and_accept_n_rejection(
+            s, context, all, draft, draft_q, in.number()));
     }
     else if (command == "accept") {
         auto * s = sampler();
