@@ -25,6 +25,7 @@ Verdict = Literal[
 Accept = Literal["identical", "tied", "close"]
 
 ORDER: tuple[Verdict, ...] = get_args(Verdict)
+BY_ANY_SORT: tuple[Verdict, ...] = ("identical", "reordered", "tied")  # as right as the reference
 
 
 def worst(verdicts: list[Verdict]) -> Verdict:

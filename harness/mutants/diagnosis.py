@@ -2,7 +2,8 @@
 
 A fault is named where it gives the same result on a case made small, on nearly all cases that were
 looked at of the group, and lets pass what the backend passes. Where several that do are left,
-nothing that was asked tells them apart; where they are many, nothing is said.
+nothing that was asked tells them apart; where they are many, nothing is said. A backend that orders
+equal logits otherwise is compared with the faults under its sort.
 """
 
 import threading
@@ -13,8 +14,11 @@ from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.bundle.records.counterexample import Known
 from sampler_parity.harness.mutants import MUTANTS, Mutant
 from sampler_parity.harness.mutants.in_process import InProcess
+from sampler_parity.harness.mutants.sorts import FirstOfEquals, LastOfEquals
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.verdicts import BY_ANY_SORT
+from sampler_parity.reference import Candidates
 
 NEARLY_ALL = 0.8  # of them: two implementations of one fault differ at edges
 MOST = 2  # faults that are named; more say nothing
@@ -31,20 +35,39 @@ def diagnose(small: Case, on_small: BackendResult, failing: Judged, passing: Jud
     """
     if threading.current_thread() is not threading.main_thread():
         return []  # a fault that does not end could not be ended
-    known = []
-    for mutant in _of_stage(on_small.stage):
-        backend = InProcess(mutant.name, _TIMEOUT_S)
+    known = [
+        _known(mutant, explains, len(failing))
+        for mutant in _of_stage(on_small.stage)
+        if (explains := _explains(mutant, small, on_small, failing, passing)) is not None
+    ]
+    most = max((fault.explains for fault in known), default=0)
+    best = [fault for fault in known if fault.explains == most]
+    return best if len(best) <= MOST else []
+
+
+def _explains(
+    mutant: Mutant, small: Case, on_small: BackendResult, failing: Judged, passing: Judged
+) -> int | None:
+    """How many of those that fail it explains, under the sort that explains most; None where it
+    does not do as the backend did."""
+    explained = []
+    for kind in _sorts([*failing, *passing]):
+        backend = InProcess(mutant.name, _TIMEOUT_S, kind)
         try:
             if _as_observed(small, on_small, backend):
                 explains = sum(_as_observed(*pair, backend) for pair in failing)
                 lets_pass = sum(_as_observed(*pair, backend) for pair in passing)
                 if _nearly(explains, failing) and _nearly(lets_pass, passing):
-                    known.append(_known(mutant, explains, len(failing)))
+                    explained.append(explains)
         finally:
             backend.close()
-    most = max((fault.explains for fault in known), default=0)
-    best = [fault for fault in known if fault.explains == most]
-    return best if len(best) <= MOST else []
+    return max(explained, default=None)
+
+
+def _sorts(judged: Judged) -> tuple[type[Candidates], ...]:
+    """llama.cpp's; where the backend was seen to have another, those that others have, too."""
+    others = any(result.ties or result.verdict in ("reordered", "tied") for _, result in judged)
+    return (Candidates, FirstOfEquals, LastOfEquals) if others else (Candidates,)
 
 
 def _of_stage(stage: str) -> Iterator[Mutant]:
@@ -68,8 +91,8 @@ def _as_observed(case: Case, result: BackendResult, backend: InProcess) -> bool:
 def observed(result: BackendResult) -> tuple[Any, ...]:
     """Verdict, place, and both sides of the first difference; of other counts the counts alone, for
     equal ones among those that stay may stand in any order."""
-    if result.verdict == "identical":
-        return ("identical",)
+    if result.verdict in BY_ANY_SORT:
+        return ("right",)
     place = result.verdict, result.step, result.stage, result.stage_index
     counts = result.values.get("survivors", {})
     if counts and counts.get("got") != counts.get("expected"):

@@ -9,6 +9,7 @@ from sampler_parity.harness.mutants.worker import Worker
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.protocol.interface import BackendFailure
+from sampler_parity.reference import Candidates
 
 
 class InProcess(InPlace):
@@ -16,8 +17,10 @@ class InProcess(InPlace):
 
     worker: Worker
 
-    def __init__(self, mutant: str, timeout_s: float = 60.0) -> None:
-        super().__init__(f"mutant/{mutant}", Worker(mutant))
+    def __init__(
+        self, mutant: str, timeout_s: float = 60.0, kind: type[Candidates] = Candidates
+    ) -> None:
+        super().__init__(f"mutant/{mutant}", Worker(mutant, kind))
         self.timeout_s = timeout_s
 
     def answer(self, request: Any, timeout_s: float | None) -> p.Reply | p.ErrorReply:

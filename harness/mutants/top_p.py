@@ -41,6 +41,20 @@ class MassInHalf(TopP):
         return int(enough.argmax()) + 1 if enough.any() else None
 
 
+class MassInBfloat16(TopP):
+    """The running sum is bfloat16: it counts in steps of 1/256 above a half."""
+
+    def _cut(self, p: floats.FloatArray) -> int | None:
+        mass = np.float32(0)
+        for n, share in enumerate(p, start=1):
+            bits = np.float32(mass + share).view(np.uint32)
+            bits = (bits + 0x7FFF + (bits >> 16 & 1)) & np.uint32(0xFFFF0000)  # to nearest even
+            mass = bits.view(np.float32)
+            if mass >= self.p and n >= self.min_keep:
+                return n
+        return None
+
+
 class AscendingMass(TopP):
     """Tokens go from the small end while their sum is at most 1 - p."""
 
@@ -216,6 +230,7 @@ MUTANTS = [
     Mutant("top_p/survivors-reversed", SurvivorsReversed),
     Mutant("top_p/mass-in-double", MassInDouble),
     Mutant("top_p/mass-in-half", MassInHalf, "bug zoo 70"),
+    Mutant("top_p/mass-in-bfloat16", MassInBfloat16, "bug zoo 70, tt-metal #41635"),
     Mutant("top_p/ascending-mass", AscendingMass, "bug zoo 5, MX #388"),
     Mutant(
         "top_p/min-keep-ignored", MinKeepIgnored, "bug zoo 44", case="top_p/min-keep-two-of-p-zero"

@@ -1,10 +1,13 @@
 """A mutant as a backend: `python -m sampler_parity.harness.backends.worker mutant NAME`."""
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sampler_parity.harness.backends import reference
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.mutants import MUTANTS
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
-from sampler_parity.reference import ALL_SAMPLERS
+from sampler_parity.reference import ALL_SAMPLERS, Candidates
 
 
 class MutantInstance(reference.ReferenceInstance):
@@ -20,9 +23,11 @@ class MutantInstance(reference.ReferenceInstance):
 
 
 class Worker(reference.Worker):
-    """The reference with one sampler, or the chain, replaced. Raises InputError for a bad name."""
+    """The reference with one sampler, or the chain, replaced. kind: candidates in another order of
+    equal ones. Raises InputError for a bad name."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, kind: type[Candidates] = Candidates) -> None:
+        self.kind = kind
         if name not in MUTANTS:
             raise InputError(f"mutant {name!r}", "unknown", "`sampler-parity selftest` lists them")
         self.mutant = MUTANTS[name]
@@ -37,3 +42,6 @@ class Worker(reference.Worker):
         if self.mutant.sampler == "chain":
             built = self.mutant.make(built.samplers)
         return MutantInstance(built)
+
+    def candidates(self, logits: NDArray[np.float32]) -> Candidates:
+        return self.kind.from_logits(logits)

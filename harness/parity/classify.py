@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.parity.boundary import margin_within_rounding
-from sampler_parity.harness.parity.ties import chosen, tied
+from sampler_parity.harness.parity.ties import chosen, chosen_otherwise, tied
 from sampler_parity.harness.protocol.ask import Got
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference import Candidates
@@ -101,7 +101,8 @@ def classify(
         left = Candidates(got.ids, got.logits, got.p, flag, got.selected)
         margin = margin_within_rounding(want, left, before, sampler)
         if margin is not None:
-            return Difference("boundary", what, values | {"margin": margin})
+            ties = chosen_otherwise(want, got, before)
+            return Difference("boundary", what, values | {"margin": margin}, ties)
     return Difference("diverged", what, values)
 
 

@@ -92,7 +92,8 @@ def words(kind: Kind, stage: str, results: Sequence[BackendResult]) -> str:
     if kind == LACKS:
         return _lacks(results)
     if kind.name in ("more", "fewer"):
-        return f"keeps {_how_many(results)} {kind.name} {_than(stage)}{_later(results)}"
+        than = f"{_than(stage)}{_how_near(results)}"
+        return f"keeps {_how_many(results)} {kind.name} {than}{_later(results)}"
     return _WORDS.get(kind.name, f"differs in {kind.name}") + _later(results)
 
 
@@ -116,6 +117,15 @@ def _how_many(results: Sequence[BackendResult]) -> str:
 def _than(stage: str) -> str:
     threshold = _THRESHOLDS.get(stage)
     return f"than {threshold} allows" if threshold else "than the reference"
+
+
+def _how_near(results: Sequence[BackendResult]) -> str:
+    """Of what falls within rounding, how near to the cut."""
+    margins = [result.values["margin"] for result in results if "margin" in result.values]
+    numbers = [margin for margin in margins if isinstance(margin, int | float)]
+    if not numbers or len(numbers) < len(results):
+        return ""
+    return f", up to {max(numbers):.1g} from the cut" if any(numbers) else ", exactly at the cut"
 
 
 def _later(results: Sequence[BackendResult]) -> str:

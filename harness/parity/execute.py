@@ -32,7 +32,7 @@ from sampler_parity.harness.protocol.ask import Got, Ran
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.suite.case import Case, Kind
 from sampler_parity.harness.suite.prepared import Prepared, Trace, prepare, state_before
-from sampler_parity.harness.verdicts import Verdict, worst
+from sampler_parity.harness.verdicts import BY_ANY_SORT, Verdict, worst
 from sampler_parity.reference import Candidates
 
 Releases = Mapping[str, str]
@@ -164,7 +164,7 @@ def _run_on(
             result = again if followed.places else result
     if result.stage == "chain":
         return by_prefixes(ready, trace, backend, result)
-    if result.verdict in ("identical", "reordered", "tied") and ready.case.relation is not None:
+    if result.verdict in BY_ANY_SORT and ready.case.relation is not None:
         return check_relation(ready, followed.trace or trace, ready.case.relation, backend, result)
     return result
 

@@ -48,8 +48,10 @@ class Followed:
 
     @property
     def first(self) -> Place:
-        """The first that has the verdict of the whole."""
-        return next(p for p in self.places if p.difference.verdict == self.verdict)
+        """The first that has the verdict of the whole; before it a boundary, which the reference
+        does not follow."""
+        of = (self.verdict, "boundary")
+        return next(place for place in self.places if place.difference.verdict in of)
 
 
 def follow(ready: Prepared, trace: Trace, ran: Ran, followed: Followed) -> None:
@@ -107,7 +109,7 @@ def _choose(cand: Candidates, got: Got, before: Candidates, difference: Differen
     """What the reference left becomes what it would have left with the backend's choices."""
     if difference.verdict in ("reordered", "tied"):  # each with its own values, to the bit
         cand.ids, cand.logits, cand.p = got.ids.copy(), got.logits.copy(), got.p.copy()
-    elif difference.ties:
+    elif difference.ties and difference.verdict == "close":
         p = np.zeros(1 + max(before.ids.max(), got.ids.max()), cand.p.dtype)
         p[got.ids], logits = got.p, np.zeros_like(p)
         p[cand.ids], logits[before.ids] = cand.p, before.logits

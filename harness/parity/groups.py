@@ -172,6 +172,7 @@ def _group(
     record = smaller.get((cases[0].id, backend))
     place = _PLACES.get(stage, f" at {stage}" if stage else "")
     text = f"{len(cases):,} {_DO[verdict][len(cases) > 1]}{place}"
+    known = record.known if record else []
     said = words(kind, stage, [case.backends[backend] for case in cases])
     return Group(
         anchor=anchor(backend, verdict, stage, kind),
@@ -179,11 +180,17 @@ def _group(
         verdict=verdict,
         stage=stage,
         what=kind.name,
-        text=f"{text}: {said}",
+        text=f"{text}: {said}{_as_if(known)}",
         cases=[case.id for case in cases],
         example=_example(info, backend, cases[0], record),
-        known=record.known if record else [],
+        known=known,
     )
+
+
+def _as_if(known: list[Known]) -> str:
+    """The faults that do the same, in words; nobody reads on to the fourth line."""
+    faults = ", or: ".join(fault.fault for fault in known)
+    return f"; as if: {faults}" if faults else ""
 
 
 def _size(

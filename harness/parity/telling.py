@@ -134,10 +134,10 @@ def differing_lines(at: Example | Small) -> Iterator[str]:
 
 
 def known_lines(group: Group) -> Iterator[str]:
-    """The planted faults that give the same: "as if: k + 1 candidates stay (in 12 of 12 cases)"."""
+    """The planted faults that give the same, whose words the text has: by name, and how often."""
     for known in group.known:
         said = f"{known.explains:,} of {known.tried:,} cases" if known.tried else "the small case"
-        yield f"as if: {one_line(known.fault)} (exactly so in {said}; {known.name})"
+        yield f"as if {one_line(known.name)}: exactly so in {said}"
 
 
 def _listed(ids: list[int]) -> str:

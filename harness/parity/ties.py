@@ -51,6 +51,15 @@ def tied(
     )
 
 
+def chosen_otherwise(want: Candidates, got: Got, before: Candidates) -> bool:
+    """Whether a token stays in the place of its equal, whatever else stays."""
+    missing = np.setdiff1d(want.ids, got.ids, assume_unique=True)
+    others = np.setdiff1d(got.ids, want.ids, assume_unique=True)
+    return bool(
+        np.isin(before.logits[_at(before, others)], before.logits[_at(before, missing)]).any()
+    )
+
+
 def _at(before: Candidates, ids: NDArray[np.int32]) -> NDArray[np.intp]:
     """Where these stand, which are all among the candidates."""
     order = np.argsort(before.ids, kind="stable")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
-from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
+from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
 from sampler_parity.harness.parity.counterexample import (
     NO_TIME,
     Looks,
@@ -26,6 +26,7 @@ from sampler_parity.harness.run.cases import backend
 from sampler_parity.harness.run.cluster import Cluster
 from sampler_parity.harness.run.seen import Seen
 from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.verdicts import BY_ANY_SORT, Verdict
 from sampler_parity.reference.chronology import NEWEST
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ OF_A_GROUP = 3.0
 AT_LEAST = 5.0
 SHARE = 0.3
 LOOKED_AT = 16  # cases of a group, and as many that pass: what a fault is compared on
+WRONG: tuple[Verdict, ...] = ("diverged", "boundary")  # what a fault is looked for behind
 AT_MOST = 20_000  # of the cost of a case that faults are tried on: milliseconds each
 
 
@@ -105,18 +107,30 @@ def with_known(
     """The same, of what diverges with the planted faults that do the same. Not of what is judged by
     an old release: the faults are in the newest."""
     old = {registry.command_of(name)[0] for name, r in names.items() if r not in (None, NEWEST)}
-    asked = [
-        s for s in small if s.result and s.result.verdict == "diverged" and s.backend not in old
-    ]
+    asked = [s for s in small if s.result and s.result.verdict in WRONG and s.backend not in old]
     yield from (record for record in small if record not in asked)
     if not asked:
         return
     from sampler_parity.harness.mutants.diagnosis import diagnose  # loads every fault
 
     calls = [(case_of(record), record.result, *beside(record, judged, cases)) for record in asked]
+    known_of: dict[str, list[Known]] = {}
     for place, outcome in executor.each(diagnose, calls):
-        known = [] if isinstance(outcome, Died) else outcome
-        yield asked[place].model_copy(update={"known": known})
+        known_of[asked[place].id] = [] if isinstance(outcome, Died) else outcome
+    yield from settled([s.model_copy(update={"known": known_of[s.id]}) for s in asked])
+
+
+def settled(records: Sequence[CounterexampleResult]) -> Iterator[CounterexampleResult]:
+    """The same, where of several faults the one is left that explains another group alone: what
+    little a small group shows, more than one fault does."""
+    alone = {_fault(record, record.known[0]) for record in records if len(record.known) == 1}
+    for record in records:
+        best = [known for known in record.known if _fault(record, known) in alone]
+        yield record.model_copy(update={"known": best or record.known})
+
+
+def _fault(record: CounterexampleResult, known: Known) -> tuple[str, str]:
+    return record.backend, known.name
 
 
 def case_of(record: CounterexampleResult) -> Case:
@@ -137,7 +151,7 @@ def beside(
         got = result.backends.get(name)
         if got is None or record.result.stage not in result.samplers:
             continue
-        if got.verdict == "identical":
+        if got.verdict in BY_ANY_SORT:
             passing.append((cases[result.id], got))
         elif looks(got) == of:
             failing.append((cases[result.id], got))

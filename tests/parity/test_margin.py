@@ -41,6 +41,44 @@ def test_a_mass_that_equals_p_has_no_margin() -> None:
     assert (said.verdict, said.values["margin"]) == ("boundary", 0)
 
 
+def of_four_equal(p: float, ids: list[int], logit: float = 2.0, mass: float = 0.25) -> Difference:
+    """Four equal logits, of which the backend keeps these."""
+    before = Candidates.from_logits([2.0] * 4)
+    want = before.copy()
+    TopP(p).apply(want)
+    assert want.ids.tolist() == [1, 3]
+    logits = np.full(len(ids), logit, np.float32)
+    share = np.full(len(ids), mass, np.float32)
+    return classify(want, Got(np.array(ids, np.int32), logits, share, True, -1), before, TopP(p))
+
+
+@pytest.mark.parametrize("ids", [[0, 1, 2], [3, 2, 0], [1, 3, 0]])
+def test_one_too_many_where_p_is_reached_exactly_is_a_boundary_whichever_equal_ones_stay(
+    ids: list[int],
+) -> None:
+    said = of_four_equal(0.5, ids)
+    assert (said.verdict, said.values["margin"]) == ("boundary", 0)
+    assert said.ties == (not {1, 3} <= {*ids})
+
+
+@pytest.mark.parametrize(
+    ("p", "ids", "changes"),
+    [
+        (0.5, [0, 1, 2, 3], {}),
+        (0.5, [0, 1, 1], {}),
+        (0.5, [0, 1, 4], {}),
+        (0.5, [0, 1, 2], {"logit": 1.0}),
+        (0.5, [0, 1, 2], {"mass": 0.3}),
+        (0.4, [0, 1, 2], {}),
+    ],
+    ids=["two too many", "one twice", "no candidate", "another logit", "another p", "not near"],
+)
+def test_equal_ones_excuse_nothing_else_at_a_boundary(
+    p: float, ids: list[int], changes: dict[str, float]
+) -> None:
+    assert of_four_equal(p, ids, **changes).verdict == "diverged"
+
+
 def test_of_a_filter_by_value_it_is_the_distance_of_the_ratio() -> None:
     p = float(np.float32(0.1))
     before = Candidates.from_logits(np.log([1.0, p * (1 + 3e-6)]).astype(np.float32))

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
+from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.parity.counterexample import NO_TIME
@@ -15,7 +15,13 @@ from sampler_parity.harness.processes.pool import Died, Pool
 from sampler_parity.harness.run import smaller
 from sampler_parity.harness.run.cases import run_cases
 from sampler_parity.harness.run.seen import unseen
-from sampler_parity.harness.run.smaller import AT_LEAST, OF_A_GROUP, make_small, seconds_for
+from sampler_parity.harness.run.smaller import (
+    AT_LEAST,
+    OF_A_GROUP,
+    make_small,
+    seconds_for,
+    settled,
+)
 from sampler_parity.harness.suite.case import Case
 from tests.support.report_bundles import case, diverged, got, run_info
 
@@ -93,6 +99,19 @@ def test_a_process_that_dies_of_it_is_said() -> None:
     _, records = made(60.0)
     (dead,) = (record for record in records if record.case.startswith("temp"))
     assert (dead.smaller, dead.said) == (None, "its process died: signal SIGBUS")
+
+
+def known_in(case: str, *faults: str) -> CounterexampleResult:
+    known = [Known(name=name, fault=name, explains=1, tried=1) for name in faults]
+    return CounterexampleResult(id=f"{case} on a", case=case, backend="a", known=known)
+
+
+def test_of_faults_that_a_small_group_cannot_tell_apart_the_one_of_a_larger_is_named() -> None:
+    records = [known_in("x", "half"), known_in("y", "double", "half"), known_in("z", "a", "b")]
+    names = [[known.name for known in record.known] for record in settled(records)]
+    assert names == [["half"], ["half"], ["a", "b"]]
+    other = known_in("y", "double", "half").model_copy(update={"backend": "b"})
+    assert [*settled([records[0], other])] == [records[0], other]
 
 
 def test_the_time_is_a_share_of_what_the_cases_took_and_never_less_than_some() -> None:

@@ -10,6 +10,13 @@ const fault = process.argv[2] ?? "";
 const f32 = Math.fround;
 let scratch = -1; // an open file
 
+/** The nearest number of eight significant bits, an even one if two are as near. */
+function bf16(x) {
+  const bits = new Uint32Array(new Float32Array([x]).buffer);
+  bits[0] = (bits[0] + 0x7fff + ((bits[0] >>> 16) & 1)) & 0xffff0000;
+  return new Float32Array(bits.buffer)[0];
+}
+
 /** glibc's expf, whose last digit is not always that of the exact value: 2^(k/32) and a polynomial. */
 function expf(x) {
   if (x < -104) return 0;
@@ -29,7 +36,7 @@ const CUTS = {
   "exceeds-instead-of-reaches": (rows, p, minKeep) => crossing(rows, p, minKeep, (mass) => mass > p),
   "keeps-one-more": (rows, p, minKeep) => crossing(rows, p, minKeep) + 1,
   "ignores-min-keep": (rows, p) => crossing(rows, p, 0),
-  "sums-by-eight-bits": (rows, p, minKeep) => crossing(rows, p, minKeep, undefined, (x) => Math.round(x * 256) / 256),
+  "sums-in-bfloat16": (rows, p, minKeep) => crossing(rows, p, minKeep, undefined, bf16),
   // wrong at ties alone
   "keeps-all-that-equal-the-last": (rows, p, minKeep) => {
     let n = crossing(rows, p, minKeep);
