@@ -1,44 +1,123 @@
-"""Every command of the README and of docs/ can be pasted: it parses, and its suites exist."""
+"""Every command of the README and of docs/ runs, with the exit status that its page tells of."""
 
-import re
 import shlex
 from pathlib import Path
 
 import pytest
 
 from tests.support.command_line import check_command
+from tests.support.doc_commands import PAGES, ROOT, Command, blocks, commands_in, commands_of
+from tests.support.doc_folder import BETWEEN, prepare
+from tests.support.doc_homes import Home, home_of, stale, table
+from tests.support.doc_runs import merged, run_inside, run_pasted, selected
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
-# A line of a block of code; what has dots, brackets or SEED in it is no command, but tells of one.
-LINE = re.compile(r"^(?:    )(?:\$ )?sampler-parity (?P<words>[^\n]*)$", re.MULTILINE)
-FENCED = re.compile(r"^```[a-z]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
-TELLS = re.compile(r"\.\.\.|\[-|\|\s*$| SEED\b")
-
-
-def commands(text: str) -> list[str]:
-    """Those of a page, joined where they go on in the next line."""
-    indented = FENCED.sub(lambda block: re.sub("^", "    ", block[1], flags=re.MULTILINE), text)
-    joined = re.sub(r"\\\n\s*", " ", indented)
-    lines = [match["words"] for match in LINE.finditer(joined)]
-    return [line for line in lines if not TELLS.search(line)]
+ALL = [command for page in PAGES for command in commands_of(page)]
+BY_PAGE = {page.name: [c for c in ALL if c.page == page.name] for page in PAGES}
+HOMES = {command: home_of(command) for command in ALL}
 
 
-ALL = [(path.name, line) for path in PAGES for line in commands(path.read_text(encoding="utf-8"))]
+def pages_with(kind: str) -> list[str]:
+    return [page for page, all_of in BY_PAGE.items() if any(HOMES[c].kind == kind for c in all_of)]
 
 
 def test_pages_have_commands() -> None:
-    assert {"README.md", "running.md", "drift.md"} <= {name for name, _ in ALL}
-    assert len(ALL) > 50
+    assert {"README.md", "running.md", "drift.md"} <= {command.page for command in ALL}
+    assert len(ALL) > 200
 
 
-@pytest.mark.parametrize(("page", "line"), ALL)
-def test_every_command_of_the_docs_is_one(page: str, line: str) -> None:
-    words = shlex.split(line, comments=True)
-    check_command([word for word in words if not word.endswith("findings.toml")])  # not yet there
+def test_every_line_of_the_table_counts_for_a_command() -> None:
+    assert stale(ALL, table()) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", pages_with("commit"))
+def test_the_commands_of_a_page_run(page: str, tmp_path: Path) -> None:
+    prepare(tmp_path, page)
+    homes = [HOMES[command] for command in BY_PAGE[page]]
+    for home in merged(home for home in homes if home.kind == "commit"):
+        if home.run in BETWEEN:
+            BETWEEN[home.run](tmp_path)
+        status, said = run_inside(home.run, tmp_path)
+        assert status == home.status, f"{home.run}: exit status {status}\n{said}"
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("page", pages_with("night"))
+def test_the_long_commands_of_a_page_run_as_they_are_pasted(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepare(tmp_path, page)
+    for home in dict.fromkeys(HOMES[command] for command in BY_PAGE[page]):
+        if home.kind in ("commit", "night"):
+            if home.run in BETWEEN:
+                BETWEEN[home.run](tmp_path)
+            status, said = run_pasted(home.run, tmp_path)
+            assert status == home.status, f"{home.run}: exit status {status}\n{said}"
+
+
+@pytest.mark.parametrize("command", [c for c in ALL if HOMES[c].kind == "tests"], ids=str)
+def test_every_selection_of_our_own_tests_has_some(command: Command) -> None:
+    assert selected(command.text)
+
+
+def test_what_runs_elsewhere_stands_there() -> None:
+    for pattern, (file, line) in table()["elsewhere"].items():
+        assert line in (ROOT / file).read_text(encoding="utf-8"), f"{pattern}: {file} has no {line}"
+
+
+@pytest.mark.parametrize(
+    "command",
+    [c for c in ALL if HOMES[c].kind != "commit" and c.text.startswith("sampler-parity ")],
+    ids=lambda command: command.text,
+)
+def test_every_command_that_does_not_run_is_one(command: Command) -> None:
+    words = shlex.split(command.text.replace("SEED", "0"))[1:]
+    if "BUNDLE" not in words:
+        check_command([word for word in words if not word.endswith("findings.toml")])
 
 
 def test_a_command_that_there_is_not_is_noticed() -> None:
-    (line,) = commands("    sampler-parity run parity/nothing -b mine  # a comment\n")
     with pytest.raises(Exception, match="no such suite"):
-        check_command(shlex.split(line, comments=True))
+        check_command(shlex.split("run parity/nothing -b mine"))
+    assert run_inside("sampler-parity list nothing", ROOT)[0] == 2
+
+
+def test_a_line_that_nobody_would_run_is_noticed() -> None:
+    with pytest.raises(ValueError, match="begins with a program that is not known: ls -l"):
+        list(commands_in(["ls -l"]))
+    with pytest.raises(ValueError, match="stands among commands and is none: what it prints"):
+        list(commands_in(["make test", "what it prints"]))
+
+
+def test_a_line_of_the_table_that_is_needed_no_more_is_noticed() -> None:
+    lists: dict[str, dict[str, str]] = {kind: {} for kind in table()}
+    lists["night"] = {"make *": "", "make t*": "", "ls": ""}
+    assert stale([Command("README.md", "make test")], lists) == ["make *", "ls"]
+
+
+def test_a_command_with_no_home_is_one_of_every_commit() -> None:
+    assert home_of(Command("new.md", "npm publish")).kind == "commit"
+    with pytest.raises(AssertionError, match="needs a shell"):
+        run_inside("npm publish", ROOT)
+
+
+def test_commands_that_differ_in_their_cases_alone_are_one_run() -> None:
+    runs = ["run a --case x", "run a --case y", "run b", "run a --case z -o c", "run b"]
+    homes = [Home("commit", run, 0) for run in runs]
+    assert [home.run for home in merged(homes)] == [
+        "run a --case x --case y", "run b", "run a --case z -o c"
+    ]  # fmt: skip
+
+
+def test_a_command_reads_as_a_shell_would_read_it() -> None:
+    block = ["B=llama.cpp", "sampler-parity run a \\", "    -b $B  # all of it", "make  test"]
+    assert list(commands_in(block)) == [
+        "B=llama.cpp; sampler-parity run a -b $B", "B=llama.cpp; make test"
+    ]  # fmt: skip
+    assert list(commands_in(["$ make test", "ok"])) == ["make test"]
+    assert list(commands_in(["parity   1/1 identical"])) == []
+
+
+def test_a_block_with_a_language_holds_no_command() -> None:
+    text = "a\n\n    make a\n\n```toml\nmake b\n```\n```\nmake c\n```\n1. x\n\n       make d\n"
+    assert list(blocks(text)) == [["make a"], ["make c"], ["make d"]]

@@ -24,12 +24,12 @@ class Done(NamedTuple):
     stderr: str
 
 
-def cli(*arguments: str | Path) -> Done:
-    """`sampler-parity` in the root of the repository, without the start of another process."""
+def cli(*arguments: str | Path, folder: Path = ROOT) -> Done:
+    """`sampler-parity`, in the root of the repository, without the start of another process."""
     out, err = io.StringIO(), io.StringIO()
     status: object = 0
     with (
-        contextlib.chdir(ROOT),
+        contextlib.chdir(folder),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
         mock.patch.object(sys, "argv", ["sampler-parity", *map(str, arguments)]),

@@ -1,0 +1,80 @@
+"""The commands of README.md, CONTRIBUTING.md, SECURITY.md and docs/: what is to be pasted.
+
+A command is a line of a block of code without a language whose first word is a program. A block
+that begins with one holds commands alone, a line each (after `\\` it goes on in the next); of one
+that begins with `$ ` only such lines are commands. Every other block is what a program prints.
+"""
+
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
+_BEGINS = re.compile(
+    r"(sampler-parity|make|pytest|python|\.venv/bin/python|pip|dask|docker|cd|[A-Z]+=\S+)( |$)"
+)
+_SETS = re.compile(r"[A-Z]+=\S+$")
+_FENCE = re.compile(r"^ *```(\w*)$")
+
+
+@dataclass(frozen=True)
+class Command:
+    """text: without its comment, with one blank between words."""
+
+    page: str
+    text: str
+
+
+def commands_of(page: Path) -> list[Command]:
+    return [
+        Command(page.name, text)
+        for block in blocks(page.read_text(encoding="utf-8"))
+        for text in commands_in(block)
+    ]
+
+
+def commands_in(block: list[str]) -> Iterator[str]:
+    """Those of a block of code. Raises ValueError for a line that is neither command nor output."""
+    lines = re.sub(r"\\\n\s*", "", "\n".join(block)).split("\n")
+    shown = [line[2:] for line in lines if line.startswith("$ ")]
+    if not shown and not _BEGINS.match(lines[0]):
+        if shutil.which(lines[0].split()[0]):
+            raise ValueError(f"begins with a program that is not known: {lines[0]}")
+        return
+    sets = ""
+    for line in shown or lines:
+        if not _BEGINS.match(line):
+            raise ValueError(f"stands among commands and is none: {line}")
+        command = " ".join(without_comment(line).split())
+        if _SETS.match(command):
+            sets += f"{command}; "
+        else:
+            yield sets + command
+
+
+def without_comment(line: str) -> str:
+    return re.sub(r"\s+#.*$", "", line)
+
+
+def blocks(text: str) -> Iterator[list[str]]:
+    """Blocks of code without a language, each of lines without a blank one between."""
+    block: list[str] = []
+    language: str | None = None
+    before = ""
+    for line in [*text.split("\n"), ""]:
+        fence = _FENCE.match(line)
+        if fence:
+            language = fence[1] if language is None else None
+        indented = language is None and line.startswith("    ") and (block or not before.strip())
+        if not fence and line.strip() and (language == "" or indented):
+            block.append(line.strip() if indented else line)
+        elif block:
+            yield block
+            block = []
+        before = line

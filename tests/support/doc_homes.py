@@ -1,0 +1,59 @@
+"""Where each command of the docs runs: tests/project/commands_of_docs.toml."""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from tests.support.doc_commands import Command
+
+TABLE = Path(__file__).resolve().parent.parent / "project" / "commands_of_docs.toml"
+OWN_TESTS = "pytest tests/"
+HOMES = ("night", "elsewhere", "nowhere")
+
+
+@cache
+def table() -> dict[str, dict[str, Any]]:
+    return tomllib.loads(TABLE.read_text(encoding="utf-8"))
+
+
+def fits(pattern: str, text: str) -> bool:
+    """* is anything; no other sign is special, as all of them stand in commands."""
+    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text) is not None
+
+
+def entry(lines: Mapping[str, Any], text: str) -> str | None:
+    """The pattern that counts for a command: the longest that fits."""
+    return max((p for p in lines if fits(p, text)), key=len, default=None)
+
+
+@dataclass(frozen=True)
+class Home:
+    """kind: commit, tests or one of HOMES. run: what is run, and ends with status."""
+
+    kind: str
+    run: str
+    status: int
+
+
+def home_of(command: Command, lists: Mapping[str, Mapping[str, Any]] | None = None) -> Home:
+    lists = lists or table()
+    text = command.text
+    named = {p: kind for kind in HOMES for p in lists[kind]}
+    pattern = entry(named, text)
+    kind = named[pattern] if pattern else "tests" if text.startswith(OWN_TESTS) else "commit"
+    less = entry(lists["shorter"], text)
+    fails = entry(lists["fails"], text) is not None
+    return Home(kind, lists["shorter"][less] if less else text, int(fails))
+
+
+def stale(commands: Iterable[Command], lists: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Lines of the table that count for no command."""
+    texts = {command.text for command in commands}
+    homes = {p: None for kind in HOMES for p in lists[kind]}
+    counting = {entry(homes, text) for text in texts}
+    counting |= {entry(lists[kind], text) for kind in ("fails", "shorter") for text in texts}
+    return [p for lines in lists.values() for p in lines if p not in counting]

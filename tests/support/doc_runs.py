@@ -1,0 +1,83 @@
+"""Commands of the docs, run: in this process with every commit, at night as they are pasted."""
+
+import glob
+import os
+import re
+import shlex
+import subprocess
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from tests.support.command_line import cli
+from tests.support.doc_commands import ROOT
+from tests.support.doc_homes import Home
+
+
+def merged(homes: Iterable[Home]) -> Iterator[Home]:
+    """Each once; those that differ in nothing but their --case as one run with all of the cases: it
+    refuses a case that there is not, and its status is 0 only where each alone would have it."""
+    once = {home.run: home for home in homes}
+    cases: dict[str, list[str]] = {}
+    for run in once:
+        cases.setdefault(_without_case(run), []).extend(_CASE.findall(run))
+    done = set()
+    for run, home in once.items():
+        rest = _without_case(run)
+        if rest == run:
+            yield home
+        elif rest not in done:
+            done.add(rest)
+            yield Home(home.kind, rest + "".join(cases[rest]), home.status)
+
+
+_CASE = re.compile(r" --case \S+")
+
+
+def _without_case(run: str) -> str:
+    return run if " -o " in run else _CASE.sub("", run)
+
+
+def run_inside(run: str, folder: Path) -> tuple[int, str]:
+    """The status of the last of these `sampler-parity`, in this process, and what all said."""
+    status, said = 0, ""
+    for part in run.split("; "):
+        program, *words = shlex.split(part)
+        assert program == "sampler-parity", f"needs a shell, let it run at night: {part}"
+        done = cli(*_expanded(words, folder), folder=folder)
+        status, said = done.returncode, said + done.stdout + done.stderr
+    return status, said
+
+
+def _expanded(words: list[str], folder: Path) -> list[str]:
+    """Names with * as a shell leaves them; one that fits nothing stays."""
+    names = {word: sorted(glob.glob(word, root_dir=folder)) for word in words if "*" in word}
+    return [name for word in words for name in names.get(word) or [word]]
+
+
+def run_pasted(run: str, folder: Path) -> tuple[int, str]:
+    """In a shell, with the programs of this environment first."""
+    path = f"{ROOT / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-c", run],
+        cwd=folder,
+        env=os.environ | {"PATH": path},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        check=False,
+    )
+    return done.returncode, done.stdout
+
+
+def selected(run: str) -> list[str]:
+    """The tests that a `pytest tests/... -k ...` selects, by their names in the files."""
+    _, *words = shlex.split(run)
+    wanted = words[words.index("-k") + 1] if "-k" in words else ""
+    files = [path for word in words if word.endswith(".py") for path in sorted(ROOT.glob(word))]
+    names = [
+        f"{path.name}::{name}"
+        for path in files
+        for name in re.findall(r"^def (test_\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    return [name for name in names if any(word in name for word in wanted.split(" or "))]
