@@ -32,6 +32,7 @@ ROOMS = (
     "harness.suite",
     "harness.parity",
     "harness.distribution",
+    "harness.speculative",
     "harness.timing",
     "harness.golden",
     "harness.comparison",

@@ -1,31 +1,15 @@
-"""What is no sampler and has no stage, wrong in one way: the cache of tries, common_sampler."""
+"""What is no sampler and has no stage, wrong in one way: the cache of tries, common_sampler, and
+speculative sampling."""
 
-import inspect
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from sampler_parity.harness.mutants import speculative, speculative_drafts
+from sampler_parity.harness.mutants.part import Part
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.pipelines.llama_cpp import CommonSampler, Output, SamplingParams
 from sampler_parity.reference.trie import TrieCache, cache_key
-
-
-@dataclass(frozen=True)
-class Part:
-    """make: the faulty class in the place of `right`; its docstring says what is wrong. check: says
-    what is wrong with a class, or ""; of `right` it must say nothing, of `make` something."""
-
-    name: str
-    make: type[Any]
-    right: type[Any]
-    check: Callable[[Any], str]
-
-    @property
-    def fault(self) -> str:
-        return inspect.getdoc(self.make) or ""
 
 
 class KeyWithoutModel(TrieCache[str]):
@@ -99,5 +83,7 @@ PARTS = {
         Part("token_trie/key-without-model", KeyWithoutModel, TrieCache, check_models),
         Part("grammar/resampled-without-it", ResampledWithoutGrammar, CommonSampler, check_grammar),
         Part("grammar/refused-token-kept", RefusedTokenKept, CommonSampler, check_grammar),
+        *speculative.PARTS,
+        *speculative_drafts.PARTS,
     )
 }

@@ -28,7 +28,8 @@ from sampler_parity.harness.foreign.near import did_you_mean
 from sampler_parity.harness.mutants import MUTANTS, Mutant
 from sampler_parity.harness.mutants.adapters import ADAPTERS, TRIGGER, Adapter, trial_cases
 from sampler_parity.harness.mutants.in_process import InProcess
-from sampler_parity.harness.mutants.parts import PARTS, Part
+from sampler_parity.harness.mutants.part import Part
+from sampler_parity.harness.mutants.parts import PARTS
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.parity.late import Charges
 from sampler_parity.harness.processes.pool import Died, Pool
@@ -83,16 +84,18 @@ class AdapterResult(_Record):
 
 
 class PartResult(_Record):
-    """seen: what the check said of the fault. alarm: what it said of the part that is right."""
+    """seen: what the check said of the fault, which must begin with the cause. alarm: what it said
+    of the part that is right."""
 
     name: str
     fault: str
     seen: str
     alarm: str
+    cause: str = ""
 
     @property
     def caught(self) -> bool:
-        return bool(self.seen) and not self.alarm
+        return bool(self.seen) and self.seen.startswith(self.cause) and not self.alarm
 
 
 class BaselineResult(_Record):
@@ -336,7 +339,7 @@ def _run_mutants(
 
 def try_part(part: Part) -> PartResult:
     seen, alarm = part.check(part.make), part.check(part.right)
-    return PartResult(name=part.name, fault=part.fault, seen=seen, alarm=alarm)
+    return PartResult(name=part.name, fault=part.fault, seen=seen, alarm=alarm, cause=part.cause)
 
 
 def chosen(names: list[str]) -> tuple[list[str], list[str], list[str]]:

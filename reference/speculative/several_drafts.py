@@ -11,7 +11,7 @@ k_seq (SpecTr): the k tokens are drawn from q independently. In turn: accept wit
 one_coin (SGLang, target only): the tokens are any, all different; q is not asked. One number u is
     compared with p(x_1), then with p(x_1) + p(x_2), ...; if all fail, draw from p without them.
 
-Each returns a token with the target's law, whatever q is.
+Each returns a token with the target's law, whatever q is, and whether it is an accepted draft.
 
 Sources: Miao et al. 2024 (arXiv 2305.09781), Algorithm 2; Yang et al. 2024 (arXiv 2401.06706) and
     Chen et al. 2024, Sequoia (arXiv 2402.12374); Sun et al. 2023 (arXiv 2310.15141), Algorithm 2;
@@ -49,40 +49,42 @@ def without(q: Row, token: int) -> Row:
     return left / total if total > 0 else left
 
 
-def with_replacement(chance: Chance, tokens: Sequence[int], p: Row, q: Row) -> int:
+def with_replacement(chance: Chance, tokens: Sequence[int], p: Row, q: Row) -> tuple[int, bool]:
     for token in tokens:
         if accepts(chance, p, q, token):
-            return token
+            return token, True
         p = residual(p, q)
-    return draw(chance, p)
+    return draw(chance, p), False
 
 
-def without_replacement(chance: Chance, tokens: Sequence[int], p: Row, q: Row) -> int:
+def without_replacement(chance: Chance, tokens: Sequence[int], p: Row, q: Row) -> tuple[int, bool]:
     for token in tokens:
         if accepts(chance, p, q, token):
-            return token
+            return token, True
         p, q = residual(p, q), without(q, token)
-    return draw(chance, p)
+    return draw(chance, p), False
 
 
-def k_seq(chance: Chance, tokens: Sequence[int], p: Row, q: Row, rho: Any = None) -> int:
+def k_seq(
+    chance: Chance, tokens: Sequence[int], p: Row, q: Row, rho: Any = None
+) -> tuple[int, bool]:
     """rho: the number of tokens by default."""
     k = len(tokens)
     rho = k if rho is None else rho
     for token in tokens:
         if accepts(chance, p / rho, q, token):
-            return token
+            return token, True
     shared = np.minimum(q, p / rho)
     beta = shared.sum()
     rest = np.maximum(p - shared * (1 - (1 - beta) ** k) / beta, 0) if beta > 0 else p
-    return draw(chance, rest)
+    return draw(chance, rest), False
 
 
-def one_coin(chance: Chance, tokens: Sequence[int], p: Row, q: Row) -> int:
+def one_coin(chance: Chance, tokens: Sequence[int], p: Row, q: Row) -> tuple[int, bool]:
     coin, reached, rest = chance.uniform(), 0, p.copy()
     for token in tokens:
         reached = reached + p[token]
         if chance.below(coin, reached):
-            return token
+            return token, True
         rest[token] = rest[token] * 0
-    return draw(chance, rest)
+    return draw(chance, rest), False

@@ -1,0 +1,23 @@
+"""What is no sampler and has no stage of a chain, wrong in one way."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Part:
+    """make: what is faulty, in the place of `right`; its docstring says what is wrong. check: says
+    what is wrong with one, or ""; of `right` it must say nothing, of `make` something that begins
+    with the cause."""
+
+    name: str
+    make: Any
+    right: Any
+    check: Callable[[Any], str]
+    cause: str = ""
+
+    @property
+    def fault(self) -> str:
+        return inspect.getdoc(self.make) or ""

@@ -1,0 +1,1 @@
+"""Speculative sampling judged: what a round does, taken apart, against what it must do."""

@@ -1,0 +1,72 @@
+"""Where a round of speculative sampling goes wrong: its law, taken apart into stages.
+
+An outcome is a draft and the tokens that came of it. What was accepted is all but the last token,
+which was recovered, or is the bonus behind a whole draft. The stages, in the order in which they
+are compared:
+
+    shape      the accepted tokens are not the draft's, or there are too many or none
+    bonus      no round ends with a bonus though some must: named before what it makes look wrong
+    draft i    the drafted token, given those before
+    accept i   whether it is accepted, given the draft so far
+    recover i  the token that takes the place of a rejected one, given the draft so far
+    bonus      the token behind a whole draft, given the draft
+
+`first_difference` names the first stage whose law is another than the right one's: the cause, for
+what follows is conditioned on it.
+"""
+
+from collections import defaultdict
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+Tokens = tuple[int, ...]
+Law = Mapping[tuple[Tokens, Tokens], Any]  # of (draft, tokens)
+Stage = tuple[str, Tokens]  # its name, and the draft so far that it is given
+
+CLOSE = 1e-9  # of float64 laws: their rounding is 1e-15 a comparison
+
+
+def first_difference(law: Law, right: Law) -> str:
+    """One line, beginning with the stage; "" where the laws are the same."""
+    gamma = max(len(draft) for draft, _ in right)
+    for draft, tokens in law:
+        if not 0 < len(tokens) <= gamma + 1 or tokens[:-1] != draft[: len(tokens) - 1]:
+            return f"shape: of the draft {draft} come {tokens}"
+    if not any(len(tokens) == gamma + 1 for _, tokens in law):
+        return f"bonus: no round has {gamma + 1} tokens"
+    parts, wanted = taken_apart(law), taken_apart(right)
+    for stage in sorted(wanted.keys() & parts.keys(), key=_order):
+        got, want = _normed(parts[stage]), _normed(wanted[stage])
+        worst = max(got.keys() | want.keys(), key=lambda v: abs(got.get(v, 0) - want.get(v, 0)))
+        off = got.get(worst, 0), want.get(worst, 0)
+        if abs(off[0] - off[1]) > CLOSE:
+            name, given = stage
+            behind = f" behind {given}" if given else ""
+            return f"{name}: {worst}{behind} has {float(off[0]):.6g}, not {float(off[1]):.6g}"
+    return ""
+
+
+def taken_apart(law: Law) -> dict[Stage, dict[Hashable, Any]]:
+    """The law of each stage, not normalised: what happened, and how much of the whole law it is."""
+    parts: dict[Stage, dict[Hashable, Any]] = defaultdict(lambda: defaultdict(int))
+    for (draft, tokens), p in law.items():
+        accepted = len(tokens) - 1
+        for i, token in enumerate(draft):
+            parts[f"draft {i}", draft[:i]][token] += p
+        for i in range(min(accepted + 1, len(draft))):
+            parts[f"accept {i}", draft[: i + 1]]["accepted" if i < accepted else "rejected"] += p
+        last = "bonus" if accepted == len(draft) else f"recover {accepted}"
+        parts[last, draft[: accepted + 1]][tokens[-1]] += p
+    return parts
+
+
+def _normed(part: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
+    total = sum(part.values())
+    return {value: p / total for value, p in part.items()}
+
+
+def _order(stage: Stage) -> tuple[int, int, Tokens]:
+    """Position by position; the bonus last."""
+    name, given = stage
+    kind, _, position = name.partition(" ")
+    return int(position or 1 << 30), ("draft", "accept", "recover", "bonus").index(kind), given
