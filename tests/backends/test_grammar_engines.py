@@ -244,7 +244,7 @@ def test_rules_are_items_of_three_kinds() -> None:
     assert named["b"] == [[Class(((120, 122),), False)], []]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_masks_are_timed_where_they_are_right_and_nowhere_else() -> None:
     case = case_of("JSON", "bpe")
     backends = [start(name) for name in ("llama.cpp", "llguidance/rules", "null")]

@@ -111,7 +111,7 @@ def test_a_replay_keeps_the_folder_of_an_adapter(tmp_path: Path) -> None:
 def test_two_builds_run_side_by_side_under_names_of_ones_own(tmp_path: Path) -> None:
     build = f"llama.cpp@{default_folder()}"
     backends = ("-b", f"previous={build}", "-b", f"candidate={build}", "--reference", "own")
-    output = ("--case", "top_k/*", "-j", "1", "-o", str(tmp_path / "bundle"))
+    output = ("--case", "top_k/k-*", "-j", "1", "-o", str(tmp_path / "bundle"))
     done = CliRunner().invoke(app, ["run", "parity/top_k", *output, *backends])
     assert done.exit_code == 0, done.output
     bundle = read_finished(tmp_path / "bundle")

@@ -180,7 +180,7 @@ def test_modules_of_a_project_that_have_our_names_are_not_loaded(
     assert "suite    parity/top_p: stages 363" in done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_script_and_pytest_plugin_are_those_of_the_wheel(
     installed: Installed, project: Path
 ) -> None:
@@ -229,7 +229,7 @@ def test_wheel_carries_data_and_no_tests(installed: Installed) -> None:
     not (ROOT / TSAMPLER / "dist").is_dir() or shutil.which("node") is None,
     reason="tsampler is not compiled (make tsampler), or there is no Node.js",
 )
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_tsampler_runs_from_the_wheel(installed: Installed, tmp_path: Path) -> None:
     adapter = installed.packages / "sampler_parity" / TSAMPLER / "adapter.mjs"
     done = installed.run(

@@ -36,6 +36,6 @@ def test_a_faulty_engine_is_different(suite: str, cell: str, mutant: str) -> Non
     assert decision(suite, cell, mutant) == "different"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_fault_that_leaves_the_law_alone_is_equivalent() -> None:
     assert decision("tsampler", "filtered", "tsampler_sample/not-reset") == "equivalent"

@@ -187,7 +187,7 @@ def test_the_toys_are_where_contributing_says() -> None:
         assert f"`{path.replace('keep_even', 'NAME').replace('toy', 'NAME')}`" in text
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_toys_run_and_a_fault_is_caught(tree: Path) -> None:
     fault = "mutant/keep_even/odd"
     backends = ("-b", "reference", "-b", "toy", "-b", fault)

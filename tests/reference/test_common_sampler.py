@@ -18,7 +18,7 @@ from sampler_parity.reference.pipelines.llama_cpp import (
 )
 from sampler_parity.reference.pipelines.reasoning_budget import State
 from tests.support.applied import SEED, UNIFORM_DOUBLES, logs
-from tests.support.native_common import Driver, compile_driver
+from tests.support.native_common import Driver, compile_driver, kept_programs
 from tests.support.native_common.allow_list import AllowList
 
 BPE, SPM = vocab_path("bpe"), vocab_path("spm")
@@ -29,8 +29,8 @@ DRAW = SamplingParams(seed=SEED, samplers=())
 
 
 @pytest.fixture
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
-    driver = Driver(compile_driver(tmp_path_factory.getbasetemp()))
+def driver() -> Iterator[Driver]:
+    driver = Driver(compile_driver(kept_programs()))
     yield driver
     driver.close()
 

@@ -18,7 +18,7 @@ from sampler_parity.reference.pipelines.llama_cpp import (
     SamplingParams,
     prefill_tokens,
 )
-from tests.support.native_common import Driver, NativeError, compile_driver, same
+from tests.support.native_common import Driver, NativeError, compile_driver, kept_programs, same
 from tests.support.native_common.allow_list import AllowList
 
 BPE = vocab_path("bpe")
@@ -28,8 +28,8 @@ THINK, ENDED = 1, 2  # tokens that begin and end a reasoning block
 
 
 @pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
-    driver = Driver(compile_driver(tmp_path_factory.getbasetemp()))
+def driver() -> Iterator[Driver]:
+    driver = Driver(compile_driver(kept_programs()))
     driver.start(BPE)
     yield driver
     driver.close()
@@ -259,13 +259,11 @@ def test_there_is_no_last_token_before_the_first(driver: Driver) -> None:
 @pytest.mark.parametrize(
     "change", [{"mirostat": 3}, {"samplers": ("tail_free",)}], ids=["mirostat", "sampler"]
 )
-def test_what_llama_cpp_does_not_know_is_refused(
-    tmp_path_factory: pytest.TempPathFactory, change: dict[str, Any]
-) -> None:
+def test_what_llama_cpp_does_not_know_is_refused(change: dict[str, Any]) -> None:
     params = SamplingParams(**change)
     with pytest.raises(ChainError):
         CommonSampler(params, N_VOCAB)
-    driver = Driver(compile_driver(tmp_path_factory.getbasetemp()))
+    driver = Driver(compile_driver(kept_programs()))
     driver.start(BPE)
     with pytest.raises(NativeError, match=r"unknown (mirostat version|sampler type)"):
         driver.init(0, params)

@@ -41,6 +41,7 @@ from tests.support.native_common import (
     NativeError,
     compile_driver,
     compile_driver_of_build,
+    kept_programs,
     same,
 )
 from tests.support.native_common.allow_list import AllowList
@@ -63,18 +64,17 @@ def chain_of_b11549(params: SamplingParams, *rest: Any, **named: Any) -> ChainSp
 @pytest.fixture(params=["v0.5.0", "b11549"])
 def driver(
     request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Driver]:
     """libllama-common as it is installed, and a second witness: a later build in other hands."""
-    folder = tmp_path_factory.getbasetemp()
     if request.param == "v0.5.0":
-        program = compile_driver(folder)
+        program = compile_driver(kept_programs())
     else:
         build = recorded.find(request.param)
         if build is None:
             pytest.skip("`sampler-parity builds add xllamacpp@2026.10.11549` fetches it")
-        program = compile_driver_of_build(folder, Path(build.folder))
+        library = Path(build.folder) / "libllama.so"
+        program = compile_driver_of_build(kept_programs(library), library.parent)
         monkeypatch.setattr(llama_cpp, "default_chain", chain_of_b11549)
     driver = Driver(program)
     yield driver

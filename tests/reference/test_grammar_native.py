@@ -115,7 +115,7 @@ def test_grammar_that_crashes_llama_cpp_is_refused_by_the_reference(
         build_chain(_grammar(text), vocab=VOCAB)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_limits_the_wrong_way_round_take_all_memory(mortal: BackendProcess) -> None:
     with pytest.raises(BackendFailure, match="bad_alloc") as refused:
         ask(mortal, _grammar('root ::= "a"{2,1}'), BPE, 303)

@@ -129,7 +129,7 @@ def ten(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 
 
 @pytest.mark.parametrize("name", ["html", "json"])
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_ten_bundles_make_a_report_of_less_than_5_mb(ten: Comparison, name: str) -> None:
     text = Made(COMPARE, [], ten).text(name)
     assert text is not None
@@ -137,7 +137,7 @@ def test_ten_bundles_make_a_report_of_less_than_5_mb(ten: Comparison, name: str)
     assert "machine-9" in text
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_ten_bundles_lose_no_difference_to_the_bound(ten: Comparison) -> None:
     parted = {name for row in ten.verdicts for name in row.cases}
     assert len(parted) == 1500 // 7 + 1

@@ -103,7 +103,7 @@ def artifacts(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (folder / "artifacts").iterdir()}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_fuzz_campaign_runs_on_a_cluster(tmp_path: Path, address: str) -> None:
     """Its chunks are those that any executor makes of the seed."""
     seconds, folder = ["--for", "0.1s"], tmp_path / "c"

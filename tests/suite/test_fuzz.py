@@ -54,7 +54,7 @@ def digests(folder: Path, constants: str) -> list[str]:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_fuzz_cases_depend_on_the_seed_and_not_on_what_is_loaded(tmp_path: Path) -> None:
     """Without what keeps them so, they would not."""
     alone, seen = digests(tmp_path, "without")

@@ -3,8 +3,10 @@
 libllama-common is installed with llama-cpp-python, beside a second libllama and libllama's header.
 """
 
+import hashlib
 import os
 import subprocess
+import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,7 @@ from sampler_parity.reference.pipelines.llama_cpp import Output, SamplingParams
 from sampler_parity.reference.pipelines.llama_cpp_rejection import Proposal
 
 HERE = Path(__file__).parent
+ROOT = HERE.parent.parent.parent
 DRIVER = "common_sampler_driver"
 # common_sampler_type, and what the fields of SamplingParams are called there
 TYPES = {
@@ -41,6 +44,18 @@ class Budget:
     end_match: tuple[int, ...] | None
 
 
+def kept_programs(library: Path | None = None) -> Path:
+    """The folder of what was compiled of these sources for this library (libllama-common): it takes
+    seconds, and every process of every run of the tests wants it. Another for any other bytes."""
+    library = library or default_folder().parent.parent / "lib" / "libllama-common.so"
+    digest = hashlib.sha256(str(library).encode())
+    for path in [*sorted(path for path in HERE.iterdir() if path.is_file()), library]:
+        digest.update(path.read_bytes())
+    folder = ROOT / "build" / "tests" / digest.hexdigest()[:16]
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
 def compile_driver(folder: Path, instead: Sequence[str | Path] = ()) -> Path:
     """The program, once per folder; instead: sources, objects and options of functions that stand
     before the library's. Raises CalledProcessError where libllama-common is missing."""
@@ -48,9 +63,10 @@ def compile_driver(folder: Path, instead: Sequence[str | Path] = ()) -> Path:
     program, libraries = folder / DRIVER, packages / "lib"
     if program.exists():
         return program
+    part = program.with_suffix(f".{os.getpid()}")  # others may compile it, too
     subprocess.run(
         [
-            "g++", "-std=c++17", "-o", program, HERE / "driver.cpp", *instead,
+            "g++", "-std=c++17", "-o", part, HERE / "driver.cpp", *instead,
             "-I", packages / "include", "-L", libraries,
             "-lllama-common", "-lllama", "-lggml-base",
             # the old kind of path is also searched for what libllama-common needs
@@ -58,7 +74,7 @@ def compile_driver(folder: Path, instead: Sequence[str | Path] = ()) -> Path:
         ],
         check=True,
     )  # fmt: skip
-    return program
+    return part.replace(program)
 
 
 def compile_driver_of_build(folder: Path, build: Path) -> Path:
@@ -72,20 +88,22 @@ def compile_driver_of_build(folder: Path, build: Path) -> Path:
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     names = [line.split()[-1] for line in asked.stdout.splitlines()]
-    stub = folder / "libpython_stub.so"
-    stub.with_suffix(".c").write_text(
-        "".join(f"void *{name}[64];\n" for name in names if name.startswith(("Py", "_Py")))
-    )
-    subprocess.run(["gcc", "-shared", "-fPIC", "-o", stub, stub.with_suffix(".c")], check=True)
+    stubs = "".join(f"void *{name}[64];\n" for name in names if name.startswith(("Py", "_Py")))
+    made = Path(tempfile.mkdtemp(dir=folder))  # others may make them, too
+    (made / "stub.c").write_text(stubs)
+    stub = made / "libpython_stub.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", stub, made / "stub.c"], check=True)
+    stub = stub.replace(folder / stub.name)
     subprocess.run(
         [
-            "g++", "-std=c++17", "-D_GLIBCXX_USE_CXX11_ABI=0", "-o", program, HERE / "driver.cpp",
+            "g++", "-std=c++17", "-D_GLIBCXX_USE_CXX11_ABI=0",
+            "-o", made / DRIVER, HERE / "driver.cpp",
             "-I", default_folder().parent.parent / "include", "-L", build, "-lllama",
             "-L", folder, "-lpython_stub", f"-Wl,-rpath,{build}:{folder}",
         ],
         check=True,
     )  # fmt: skip
-    return program
+    return (made / DRIVER).replace(program)
 
 
 class Driver:
