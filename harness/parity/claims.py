@@ -20,6 +20,7 @@ _REQUESTS: dict[Kind, tuple[str, ...]] = {
     "stages": ("run",),
     "draws": ("draws",),
     "unseeded": ("run",),
+    "batch": ("run",),
     "generation": ("generate",),
     "on_device": ("decode", "run"),
 }
@@ -32,6 +33,8 @@ def parted(
     asked: list[Backend] = []
     unasked: dict[str, BackendResult] = {}
     chain = [*case.chain, *(case.relation.chain if case.relation else [])]
+    for sequence in case.batch.sequences if case.batch else []:
+        chain += sequence.chain
     for backend in backends:
         try:
             for request in _REQUESTS[case.kind]:

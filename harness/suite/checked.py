@@ -30,6 +30,11 @@ class Checked:
         chains: Named = [("chain", case.chain)]
         if case.relation is not None and case.relation.kind != "permuted":
             chains.append(("relation.chain", case.relation.chain))
+        if case.batch is not None:
+            chains += [
+                (f"batch.sequences.{i}.chain", each.chain)
+                for i, each in enumerate(case.batch.sequences)
+            ]
         self._fits(place, case.logits.n, case.vocab)
         self._on_logits(place, case.logits, case.vocab, chains)
 
