@@ -11,6 +11,7 @@ from pydantic import BaseModel, Field, model_validator
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.models import n_vocab_of
+from sampler_parity.harness.protocol.sequences import SequencesStep, Text, check_script
 from sampler_parity.harness.strict import STRICT, Seed, Size, Tokens
 from sampler_parity.reference import floats
 
@@ -124,17 +125,6 @@ class Generated(_Source):
         return _generate(self.family, self.n, self.seed, step)
 
 
-class Mixed(_Source):
-    """Each row of the next family, in turn: the rows of a batch, one masked, one flat."""
-
-    families: list[Family] = Field(min_length=1)
-    n: Size
-    seed: Seed = 0
-
-    def row(self, step: int) -> Row:
-        return _generate(self.families[step % len(self.families)], self.n, self.seed, step)
-
-
 class LogOfId(_Source):
     """logit = log(id): the queue vectors of llama.cpp's tests/test-sampling.cpp."""
 
@@ -215,8 +205,39 @@ class Computed(_Source):
         raise ValueError(f"the logits of step {step} come from the backend that decodes")
 
 
+class Together(_Source):
+    """What a backend decodes of many sequences in one context: harness/protocol/sequences.py says
+    what the texts and the steps are. threads: how many sample at once. alone: each text is also
+    decoded alone, and its logits are compared."""
+
+    together: str
+    slots: Size
+    texts: dict[str, Text] = Field(min_length=1)
+    script: list[SequencesStep] = Field(min_length=1)
+    threads: Size = 1
+    alone: bool = False
+
+    @model_validator(mode="after")
+    def _can_be_followed(self) -> "Together":
+        check_script(self.slots, len(self.texts), self.script)
+        return self
+
+    @property
+    def n(self) -> int:
+        return n_vocab_of(self.together)
+
+    @property
+    def samplers(self) -> list[str]:
+        """Of all chains, each once."""
+        chains = (text.chain for text in self.texts.values())
+        return list(dict.fromkeys(name for chain in chains for stage in chain for name in stage))
+
+    def row(self, step: int) -> Row:
+        raise ValueError(f"the logits of step {step} come from the backend that decodes")
+
+
 Logits = Annotated[
-    Literals | LiteralRows | Generated | Mixed | LogOfId | Rungs | Golden | Decoded | Computed,
+    Literals | LiteralRows | Generated | LogOfId | Rungs | Golden | Decoded | Computed | Together,
     Field(union_mode="smart"),
 ]
 

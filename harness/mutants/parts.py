@@ -1,11 +1,11 @@
-"""What is no sampler and has no stage, wrong in one way: the cache of tries, common_sampler, and
-speculative sampling."""
+"""What is no sampler and has no stage, wrong in one way: the cache of tries, common_sampler,
+speculative sampling, and the slots of sequences."""
 
 import json
 
 import numpy as np
 
-from sampler_parity.harness.mutants import speculative, speculative_drafts
+from sampler_parity.harness.mutants import sequences, speculative, speculative_drafts
 from sampler_parity.harness.mutants.part import Part
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.pipelines.llama_cpp import CommonSampler, Output, SamplingParams
@@ -85,5 +85,6 @@ PARTS = {
         Part("grammar/refused-token-kept", RefusedTokenKept, CommonSampler, check_grammar),
         *speculative.PARTS,
         *speculative_drafts.PARTS,
+        *sequences.PARTS,
     )
 }

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure, R, Unclaimed
-from sampler_parity.harness.protocol.messages import HelloReply
+from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 from sampler_parity.harness.protocol.scratch import Scratch
 from sampler_parity.harness.suite.case import Case, Kind
 
@@ -20,8 +20,8 @@ _REQUESTS: dict[Kind, tuple[str, ...]] = {
     "stages": ("run",),
     "draws": ("draws",),
     "unseeded": ("run",),
-    "batch": ("run",),
     "generation": ("generate",),
+    "sequences": ("sequences",),
     "on_device": ("decode", "run"),
 }
 
@@ -32,9 +32,8 @@ def parted(
     """The backends to ask, and by name the results of those that the case is skipped on."""
     asked: list[Backend] = []
     unasked: dict[str, BackendResult] = {}
-    chain = [*case.chain, *(case.relation.chain if case.relation else [])]
-    for sequence in case.batch.sequences if case.batch else []:
-        chain += sequence.chain
+    chain: ChainSpec = [{name: {}} for name in case.samplers]
+    chain += case.relation.chain if case.relation else []
     for backend in backends:
         try:
             for request in _REQUESTS[case.kind]:

@@ -19,10 +19,12 @@ from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import Decoded
 from sampler_parity.harness.inputs.models import model_path
 from sampler_parity.harness.inputs.vocabularies import read_vocab
+from sampler_parity.harness.parity.events import Event, Sampled
 from sampler_parity.harness.parity.graph import compare_in_graph
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
+from sampler_parity.harness.protocol.sequences import Text
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.reference import Candidates, UndefinedInputError, build_chain
 
@@ -118,27 +120,43 @@ def compare_tokens(
     request: p.GenerateRequest, reply: p.GenerateReply, rows: NDArray[np.float32]
 ) -> tuple[BackendResult, int]:
     """The verdict on a generation, and how many of its tokens were compared."""
-    chain = build_chain(
-        request.chain, n_vocab=request.n_vocab, vocab=read_vocab(Path(request.model))
-    )
-    for token in request.prompt:
+    text = Text(chain=request.chain, prompt=request.prompt)
+    events = [Sampled(i, *pair) for i, pair in enumerate(zip(rows, reply.tokens, strict=True))]
+    result, compared = compare_events(request.model, request.n_vocab, text, events)
+    return result.model_copy(update={"ns": reply.ns}), compared
+
+
+def compare_events(
+    model: str, n_vocab: int, text: Text, events: Sequence[Event]
+) -> tuple[BackendResult, int]:
+    """The verdict on what happened to a text, and how many of its tokens were compared."""
+    chain = build_chain(text.chain, n_vocab=n_vocab, vocab=read_vocab(Path(model)))
+    for token in text.prompt:
         chain.accept(token)
-    for step, (row, got) in enumerate(zip(rows, reply.tokens, strict=True)):
-        cand = Candidates.from_logits(row)
-        try:
-            chain.apply(cand)
-        except UndefinedInputError as error:
-            detail = f"the reference refuses the logits of step {step}: {error}"
-            return BackendResult(verdict="rejected", ns=reply.ns, detail=detail), step
-        if cand.token != got:
-            return _diverged(step, row, got, cand, reply.ns), step + 1
-        chain.accept(got)
-    return BackendResult(verdict="identical", ns=reply.ns), len(rows)
+    compared = 0
+    for event in events:
+        if event == "reset":
+            chain.reset()
+            continue
+        if event == "cloned":
+            chain = chain.clone()
+            continue
+        if not event.forced:
+            cand = Candidates.from_logits(event.row)
+            try:
+                chain.apply(cand)
+            except UndefinedInputError as error:
+                detail = f"the reference refuses the logits of step {event.step}: {error}"
+                return BackendResult(verdict="rejected", detail=detail), compared
+            compared += 1
+            if cand.token != event.token:
+                return _diverged(event, cand), compared
+        chain.accept(event.token)
+    return BackendResult(verdict="identical"), compared
 
 
-def _diverged(
-    step: int, row: NDArray[np.float32], got: int, cand: Candidates, ns: int
-) -> BackendResult:
+def _diverged(event: Sampled, cand: Candidates) -> BackendResult:
+    got, row = event.token, event.row
     expected = -1 if cand.token is None else cand.token
     at = np.flatnonzero(cand.ids == got)
     values = {
@@ -151,8 +169,7 @@ def _diverged(
     }
     return BackendResult(
         verdict="diverged",
-        ns=ns,
-        step=step,
+        step=event.step,
         stage="token",
         what="token",
         values=p.plain(values),

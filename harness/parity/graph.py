@@ -6,6 +6,7 @@ specification, reference/pipelines/llama_graph.py, must account for every token 
 """
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -15,19 +16,21 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.inputs.vocabularies import read_vocab
+from sampler_parity.harness.parity.events import Event, Sampled
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.ask import Got
+from sampler_parity.harness.protocol.sequences import Text
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference import Candidates, UndefinedInputError, build_chain
 from sampler_parity.reference.pipelines.llama_graph import (
     WIDTH,
     GraphChain,
-    Sampled,
     last_largest,
     may_select,
     select,
     soft_max,
 )
+from sampler_parity.reference.pipelines.llama_graph import Sampled as OfGraph
 
 # Why the CPU selects another token. position: greedy gives a candidate's position. outside: the
 # graph's token was cut. candidates: others were kept. probabilities: the same were, with other p.
@@ -60,39 +63,58 @@ def compare_in_graph(
     rows: NDArray[np.float32],
     handed_back: list[Got],
 ) -> tuple[BackendResult, int]:
-    """The verdict on a generation, and how many of its tokens were compared.
+    """The verdict on a generation, and how many of its tokens were compared."""
+    text = Text(chain=request.chain, prompt=request.prompt)
+    drawn = zip(rows, reply.tokens, handed_back, strict=True)
+    events = [Sampled(i, *one) for i, one in enumerate(drawn)]
+    result, n = events_in_graph(request.model, request.n_vocab, text, events, reply.in_graph)
+    return result.model_copy(update={"ns": reply.ns}), n
+
+
+def events_in_graph(
+    model: str, n_vocab: int, text: Text, events: Sequence[Event], in_graph: int
+) -> tuple[BackendResult, int]:
+    """The verdict on what happened to a text, and how many of its tokens were compared.
 
     identical: every token is the CPU chain's. boundary: some are not, all by rounding. explained:
     some are not for another reason, and the specification predicts them. diverged: it does not.
     """
-    vocab = read_vocab(Path(request.model))
-    cpu, twin = (build_chain(request.chain, n_vocab=request.n_vocab, vocab=vocab) for _ in range(2))
-    graph = GraphChain(twin, reply.in_graph)
-    for token in request.prompt:
+    vocab = read_vocab(Path(model))
+    cpu, twin = (build_chain(text.chain, n_vocab=n_vocab, vocab=vocab) for _ in range(2))
+    graph = GraphChain(twin, in_graph)
+    for token in text.prompt:
         cpu.accept(token)
         graph.accept(token)
     causes: list[Cause] = []
     told: list[Explanation] = []
     first: dict[str, Any] = {}
-    for step, (row, token) in enumerate(zip(rows, reply.tokens, strict=True)):
-        want = Candidates.from_logits(row)
+    for event in events:
+        if event == "reset":
+            cpu.reset()
+            twin.reset()
+            continue
+        if event == "cloned":
+            cpu, twin = cpu.clone(), twin.clone()
+            graph = GraphChain(twin, in_graph)
+            continue
+        step, token = event.step, event.token
+        want = Candidates.from_logits(event.row)
         try:
             cpu.apply(want)
-            data = graph.apply(row)
-            rest, explanation = explain(graph, data, handed_back[step], token)
+            data = graph.apply(event.row)
+            rest, explanation = explain(graph, data, event.in_graph, token)
         except UndefinedInputError as error:
             detail = f"the reference refuses the logits of step {step}: {error}"
-            return BackendResult(verdict="rejected", ns=reply.ns, detail=detail), step
+            return BackendResult(verdict="rejected", detail=detail), len(told)
         except UnexplainedError as difference:
             result = BackendResult(
                 verdict="diverged",
-                ns=reply.ns,
                 step=step,
                 stage="graph",
                 what=difference.what,
                 values=p.plain(difference.values),
             )
-            return result, step + 1
+            return result, len(told) + 1
         told.append(explanation)
         if want.token != token:
             causes.append(cause_of(want, data, rest, token))
@@ -100,11 +122,10 @@ def compare_in_graph(
             first = first or {"step": step, "stage": "token", "what": causes[0], "values": values}
         cpu.accept(token)
         graph.accept(token)
-    return _result(reply, graph, causes, told, first), len(rows)
+    return _result(graph, causes, told, first), len(told)
 
 
 def _result(
-    reply: p.GenerateReply,
     graph: GraphChain,
     causes: list[Cause],
     told: list[Explanation],
@@ -117,19 +138,19 @@ def _result(
         "in_graph": [sampler.name for sampler in graph.in_graph],
         "on_cpu": [sampler.name for sampler in graph.on_cpu],
         "other_tokens": dict(Counter(causes)),
-        "largest_logit_difference": max(e.logit for e in told),
-        "largest_p_difference": max(e.p for e in told),
+        "largest_logit_difference": max((e.logit for e in told), default=0.0),
+        "largest_p_difference": max((e.p for e in told), default=0.0),
         "by_rounding": sum(e.rounding for e in told),
         "in_other_order": sum(e.other_order for e in told),
     }
-    n = len(reply.tokens)
+    n = len(told)
     detail = f"{n}/{n} tokens as the graph's specification predicts, {len(causes)} not the CPU's"
     place = first | {"values": p.plain(values)}
-    return BackendResult(verdict=verdict, ns=reply.ns, detail=detail, **place)
+    return BackendResult(verdict=verdict, detail=detail, **place)
 
 
 def explain(
-    graph: GraphChain, data: Sampled, got: Got, token: int
+    graph: GraphChain, data: OfGraph, got: Got, token: int
 ) -> tuple[Candidates | None, Explanation]:
     """How the graph came to what it handed back and to its token; and the last candidates of the
     samplers on the CPU, if they selected it. data: what the specification makes of the same logits.
@@ -157,7 +178,7 @@ def explain(
     return rest, Explanation(logit, p_error, bool(rounding), other_order)
 
 
-def _check_candidates(data: Sampled, got: Got) -> tuple[float, float, bool]:
+def _check_candidates(data: OfGraph, got: Got) -> tuple[float, float, bool]:
     """The largest difference of a logit and of a p, and whether another cut is due to rounding."""
     if len(data.ids) != len(got.ids):
         raise UnexplainedError("candidates", len(got.ids), len(data.ids))
@@ -177,7 +198,7 @@ def _check_candidates(data: Sampled, got: Got) -> tuple[float, float, bool]:
     return logit, float(error.max(initial=0)), cut
 
 
-def _check_cut(data: Sampled, got: Got) -> bool:
+def _check_cut(data: OfGraph, got: Got) -> bool:
     """Whether other candidates were kept, which must have been close to the cut."""
     survivors, mine = got.ids[got.logits > -np.inf], data.kept
     others = np.setxor1d(survivors, mine, assume_unique=True)
@@ -194,7 +215,7 @@ def _refuse(error: NDArray[Any], what: str, got: NDArray[Any], expected: NDArray
         raise UnexplainedError(what, float(got[worst]), float(expected[worst]))
 
 
-def cause_of(want: Candidates, data: Sampled, rest: Candidates | None, token: int) -> Cause:
+def cause_of(want: Candidates, data: OfGraph, rest: Candidates | None, token: int) -> Cause:
     """want: the CPU chain's last candidates. rest: the last of the samplers that did run there."""
     if rest is None:
         if data.uniform is None and not np.array_equal(data.ids, np.arange(len(data.ids))):
@@ -219,5 +240,5 @@ def _by_id(ids: NDArray[np.int32], values: NDArray[np.float32]) -> NDArray[np.fl
     return values[np.argsort(ids)]
 
 
-def _uniform(data: Sampled) -> float | None:
+def _uniform(data: OfGraph) -> float | None:
     return None if data.uniform is None else float(data.uniform)

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.inputs.logits import Decoded, LiteralRows
-from sampler_parity.harness.parity import shrink_batch
+from sampler_parity.harness.inputs.logits import Decoded, LiteralRows, Together
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.checked import Checked
 from sampler_parity.reference import ChainError
@@ -32,7 +31,7 @@ def shrink(case: Case, fails: Fails, seconds: float = 5.0) -> Case:
     smaller = True
     while smaller and time.monotonic() < deadline:
         smaller = False
-        for simplify in _BATCHED if case.batch else _PLAIN:
+        for simplify in (_steps, _stages, _literal, _tokens, _history, _numbers, _parameters):
             for candidate in simplify(case):
                 if time.monotonic() > deadline:
                     return case
@@ -40,18 +39,6 @@ def shrink(case: Case, fails: Fails, seconds: float = 5.0) -> Case:
                     case, smaller = candidate, True
                     break
     return case
-
-
-def _batch(case: Case) -> Iterator[Case]:
-    assert case.batch is not None
-    for batch in shrink_batch.simpler(case.batch):
-        yield _with(case, batch=batch)
-    if isinstance(case.logits, LiteralRows):
-        few = shrink_batch.without_unused_logits(case.batch)
-        if few is not None:
-            batch, rows = few
-            of_rows = [case.logits.row(i).tolist() for i in rows]
-            yield _with(case, batch=batch, logits={"rows": of_rows})
 
 
 def short(value: Any) -> Any:
@@ -76,6 +63,9 @@ def _with(case: Case, **changes: Any) -> Case:
 
 
 def _steps(case: Case) -> Iterator[Case]:
+    if isinstance(case.logits, Together):
+        yield from _script(case, case.logits)
+        return
     for steps in (1, case.steps // 2, case.steps - 1):
         if 0 < steps < case.steps:
             yield _with(case, steps=steps)
@@ -89,6 +79,17 @@ def _steps(case: Case) -> Iterator[Case]:
             yield _with(case, logits={"rows": [case.logits.rows[i]]})
 
 
+def _script(case: Case, logits: Together) -> Iterator[Case]:
+    """The first steps: each sequence goes its way alike, however long it is followed."""
+    for steps in (1, case.steps // 2, case.steps - 1):
+        if 0 < steps < case.steps:
+            yield _with(
+                case,
+                steps=steps,
+                logits=logits.model_copy(update={"script": logits.script[:steps]}),
+            )
+
+
 def _stages(case: Case) -> Iterator[Case]:
     decoded = case.kind == "generation"  # whose last stage must select a token
     for i in range(len(case.chain) - decoded):
@@ -97,10 +98,11 @@ def _stages(case: Case) -> Iterator[Case]:
 
 
 def _literal(case: Case) -> Iterator[Case]:
-    many = case.batch.rows if case.batch else case.steps
-    if isinstance(case.logits, LiteralRows | Decoded) or case.logits.n * many > _MOST_TOKENS:
+    if isinstance(case.logits, LiteralRows | Decoded | Together):
         return
-    yield _with_rows(case, [case.logits.row(i) for i in range(many)])
+    if case.logits.n * case.steps > _MOST_TOKENS:
+        return
+    yield _with_rows(case, [case.logits.row(i) for i in range(case.steps)])
 
 
 def _with_rows(case: Case, rows: list[Any]) -> Case:
@@ -145,10 +147,6 @@ def _parameters(case: Case) -> Iterator[Case]:
             for simple in _simpler(value):
                 changed = {name: parameters | {key: simple}}
                 yield _with(case, chain=[*case.chain[:i], changed, *case.chain[i + 1 :]])
-
-
-_PLAIN = (_steps, _stages, _literal, _tokens, _history, _numbers, _parameters)
-_BATCHED = (_batch, _literal, _tokens, _numbers)
 
 
 def _simpler(value: Any) -> list[Any]:

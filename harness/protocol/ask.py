@@ -41,6 +41,7 @@ _WITHOUT = {
     "capture": "captures no logits",
     "devices": "asks no devices",
     "throughput": "decodes no sequences for timing",
+    "sequences": "decodes no sequences that join and leave",
     "skip_ratio": "has no native chain to put a trie into: use llama.cpp, llama.cpp@BUILD or "
     "llama.cpp@BUILD:DEVICE",
 }
@@ -235,10 +236,10 @@ def time(backend: Backend, setting: Setting, row: Row, repetitions: int) -> p.Ti
 def decode(backend: Backend, model: str, n_vocab: int, tokens: list[int]) -> Row:
     """The logits after every token: float32[len(tokens), n_vocab]. rejected: one is missing."""
     claim(backend, "decode")
-    _blank(backend, len(tokens) * n_vocab)
+    blank(backend, len(tokens) * n_vocab)
     request = p.DecodeRequest(model=model, n_vocab=n_vocab, tokens=tokens, out=0)
     backend.ask(request, p.DecodeReply)
-    return _logits(backend, len(tokens), n_vocab, "after token")
+    return written_logits(backend, len(tokens), n_vocab, "after token")
 
 
 @asked_again
@@ -257,7 +258,7 @@ def capture(backend: Backend, request: p.CaptureRequest) -> Row:
     """The logits at the positions asked for. NaN where the model gives it, or one is missing."""
     claim(backend, "capture")
     n = len(request.positions)
-    _blank(backend, n * request.n_vocab)
+    blank(backend, n * request.n_vocab)
     backend.ask(request.model_copy(update={"out": 0}), p.CaptureReply)
     rows: Row = _written(backend, 0, n * request.n_vocab, np.float32)
     return rows.reshape(n, request.n_vocab)
@@ -275,24 +276,35 @@ def generate(backend: Backend, request: p.GenerateRequest) -> Generated:
     """The tokens, and the logits that they were sampled from. rejected: a row is missing."""
     hello = claim(backend, "generate", request.chain)
     n = request.n_tokens
-    _blank(backend, n * request.n_vocab)
+    blank(backend, n * request.n_vocab)
     if "in_graph" in hello.capabilities:
         backend.scratch.ensure((4 + 12) * n * request.n_vocab)
     request = request.model_copy(update={"out": 0})
     reply = backend.ask(request, p.GenerateReply)
+    handed_back = generated(backend, hello, request.n_vocab, n, reply)
+    return Generated(reply, written_logits(backend, n, request.n_vocab, "of step"), handed_back)
+
+
+def generated(
+    backend: Backend,
+    hello: p.HelloReply,
+    n_vocab: int,
+    n: int,
+    reply: p.GenerateReply | p.SequencesReply,
+) -> list[Got] | None:
+    """What the graph handed back of each of n tokens, if it samples there; the tokens fit."""
     if len(reply.tokens) != n:
         raise backend.violation(f"{len(reply.tokens)} tokens in the reply, asked for {n}")
-    foreign = [token for token in reply.tokens if not 0 <= token < request.n_vocab]
+    foreign = [token for token in reply.tokens if not 0 <= token < n_vocab]
     if foreign:
         raise backend.violation(f"token {foreign[0]} is not in the vocabulary")
-    handed_back = None
-    if "in_graph" in hello.capabilities:
-        stages, size = reply.handed_back, backend.scratch.size()
-        fit = (1 <= s.n <= request.n_vocab and _inside(size, s) for s in stages)
-        if len(stages) != n or not all(fit):
-            raise backend.violation("what the graph handed back is not there for every token")
-        handed_back = [_got(backend, stage) for stage in stages]
-    return Generated(reply, _logits(backend, n, request.n_vocab, "of step"), handed_back)
+    if "in_graph" not in hello.capabilities:
+        return None
+    stages, size = reply.handed_back, backend.scratch.size()
+    fit = (1 <= s.n <= n_vocab and _inside(size, s) for s in stages)
+    if len(stages) != n or not all(fit):
+        raise backend.violation("what the graph handed back is not there for every token")
+    return [_got(backend, stage) for stage in stages]
 
 
 @asked_again
@@ -329,12 +341,12 @@ def put(backend: Backend, rows: Sequence[Row], n: int) -> tuple[p.Rows, int]:
     return p.Rows(at=0, count=len(rows), n=n), end
 
 
-def _blank(backend: Backend, n: int) -> None:
+def blank(backend: Backend, n: int) -> None:
     """Room for n logits that are not there yet: what is not written must not pass for a row."""
     backend.scratch.write(0, np.full(n, np.nan, np.float32))
 
 
-def _logits(backend: Backend, count: int, n_vocab: int, place: str) -> Row:
+def written_logits(backend: Backend, count: int, n_vocab: int, place: str) -> Row:
     rows: Row = _written(backend, 0, count * n_vocab, np.float32).reshape(count, n_vocab)
     bad = np.flatnonzero(np.isnan(rows).any(axis=1))
     if len(bad):

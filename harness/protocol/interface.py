@@ -148,6 +148,17 @@ class Throughput(Protocol):
 
 
 @runtime_checkable
+class Sequences(Protocol):
+    """A backend that decodes many sequences at once, which join, leave and are copied."""
+
+    def sequences(
+        self, request: p.SequencesRequest, rows: NDArray[np.float32]
+    ) -> tuple[p.SequencesReply, "list[Result]"]:
+        """rows: [request.n_tokens, n_vocab], to be filled. The results: of each token, what the
+        stages in the graph left; none where none ran there. Raises InputError, Unsupported."""
+
+
+@runtime_checkable
 class SkipRatios(Protocol):
     """A backend into whose chain a token trie can be put."""
 

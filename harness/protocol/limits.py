@@ -36,6 +36,8 @@ def _lists(request: BaseModel) -> int:
         return NUMBER * sum(len(text.encode()) + 16 for text in request.texts)
     if isinstance(request, p.GenerateRequest):
         return request.n_tokens * (NUMBER + STAGE)
+    if isinstance(request, p.SequencesRequest):
+        return request.n_tokens * (NUMBER + STAGE) + NUMBER * len(request.texts)
     if isinstance(request, p.ThroughputRequest):
         return (2 + request.sequences) * NUMBER * request.n_tokens
     return 0

@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import BaseModel, FailFast, Field
 
 from sampler_parity.harness.protocol.measured import OfTrie
+from sampler_parity.harness.protocol.sequences import SequencesRequest as SequencesRequest
 from sampler_parity.harness.strict import STRICT
 
 PROTOCOL_VERSION = 2
@@ -65,7 +66,7 @@ class HelloReply(Numbered):
             Literal[
                 "run", "draws", "time", "decode", "generate", "throughput", "skip_ratio",
                 "in_graph", "whole_chain", "uniforms", "devices", "capture", "no_stages",
-                "numbers", "batch", "origin",
+                "numbers", "batch", "origin", "sequences",
             ]
         ],
         FailFast(),
@@ -382,6 +383,20 @@ class ThroughputReply(Numbered):
     in_graph: int = 0
 
 
+class SequencesReply(Numbered):
+    """tokens: in the order in which they were sampled; those forced, too.
+
+    in_graph: of each text, how many of its first stages ran in the graph. handed_back: of each
+    token, what these left.
+    """
+
+    ok: Literal[True] = True
+    tokens: Tokens
+    ns: int = Field(default=0, description="nanoseconds inside the backend's own sampler calls")
+    in_graph: Annotated[list[int], FailFast()] = []
+    handed_back: Stages = []
+
+
 class SkipRatioRequest(Numbered):
     """Generate one of the leaves after each prompt, held to them by a token trie and by a grammar.
 
@@ -427,6 +442,7 @@ Request = (
     | DevicesRequest
     | GenerateRequest
     | ThroughputRequest
+    | SequencesRequest
     | SkipRatioRequest
     | ByeRequest
 )
@@ -442,6 +458,7 @@ Reply = (
     | DevicesReply
     | GenerateReply
     | ThroughputReply
+    | SequencesReply
     | SkipRatioReply
 )
 

@@ -33,6 +33,8 @@ def protocol_schema() -> str:
         | p.GenerateReply
         | p.ThroughputRequest
         | p.ThroughputReply
+        | p.SequencesRequest
+        | p.SequencesReply
         | p.SkipRatioRequest
         | p.SkipRatioReply
         | p.ByeRequest

@@ -7,10 +7,9 @@ from pydantic import BaseModel, Field, model_validator
 
 from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.foreign import limits
-from sampler_parity.harness.inputs.logits import Computed, Decoded, Logits
+from sampler_parity.harness.inputs.logits import Computed, Decoded, Logits, Together
 from sampler_parity.harness.protocol.messages import ChainSpec, Step
 from sampler_parity.harness.strict import STRICT, Id, Seed, Steps, Tokens
-from sampler_parity.harness.suite.batched import Batched
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference.random import DEFAULT_SEED
 from sampler_parity.reference.registry import ROWS, tells_prompt
@@ -19,7 +18,9 @@ SELECT = tuple(name for name, row in ROWS.items() if row.kind == "select")
 
 _CLONED = (0, 0, 2)  # in turn, when it has gone on: the first, the first again, and its clone
 
-Kind = Literal["stages", "draws", "unseeded", "batch", "generation", "on_device", "logits"]
+Kind = Literal[
+    "stages", "draws", "unseeded", "generation", "sequences", "on_device", "logits"
+]  # fmt: skip
 Script = Literal["plain", "reset", "clone", "interleaved", "turns"]
 
 
@@ -59,14 +60,14 @@ class Relation(BaseModel):
 
 class Case(BaseModel):
     """prompt, output: in place of history, for samplers that tell them apart. accept: the token of
-    each row in place of the one that the chain selects. batch: in place of a chain and steps."""
+    each row in place of the one that the chain selects."""
 
     model_config = STRICT
 
     id: Id = Field(pattern=r"^[A-Za-z0-9_.+/=,:\-]+$")
     description: str = Field(max_length=70)
     why: str
-    chain: ChainSpec = []
+    chain: ChainSpec
     logits: Logits
     history: Tokens = []
     prompt: Tokens = []
@@ -79,7 +80,6 @@ class Case(BaseModel):
     vocab: str | None = None
     expect: Expect | None = None
     relation: Relation | None = None
-    batch: Batched | None = None
     requires: dict[str, list[Verdict]] = {}
     tags: list[str] = []
 
@@ -107,32 +107,20 @@ class Case(BaseModel):
             last = self.samplers[-1] if self.chain else "none"
             if last not in SELECT:
                 raise ValueError(f"the last stage must select a token, {last} does not")
+        if isinstance(self.logits, Together):
+            self._refuse(
+                "together", "chain", "history", "accept", "script", "draws", "vocab", "expect",
+                "relation",
+            )  # fmt: skip
         if isinstance(self.logits, Computed):
             self._refuse("computed", "script", "draws", "expect", "relation")
             if self.steps > len(self.logits.prompt):
                 raise ValueError("steps are more than the prompt has tokens")
-        if self.batch is not None:
-            self._refuse(
-                "batched",
-                *(
-                    "chain",
-                    "history",
-                    "prompt",
-                    "output",
-                    "accept",
-                    "steps",
-                    "script",
-                    "draws",
-                    "expect",
-                    "relation",
-                ),
-            )
-            if isinstance(self.logits, Decoded | Computed):
-                raise ValueError("a batch has logits that are known before")
         return self
 
     def _refuse(self, logits: str, *fields: str) -> None:
-        named = sorted(k for k in fields if getattr(self, k) != type(self).model_fields[k].default)
+        allowed = {k: type(self).model_fields[k].default for k in fields} | {"chain": []}
+        named = sorted(k for k in fields if getattr(self, k) != allowed[k])
         if named:
             raise ValueError(f"{named[0]} does not go with {logits} logits")
 
@@ -141,17 +129,16 @@ class Case(BaseModel):
         """What is done with the case: JUDGES of harness/parity/execute.py has what judges it.
 
         stages: every stage of every step is compared; draws: many tokens from one state; unseeded:
-        a stage draws a seed for itself, so that no two chains are alike; batch: many sequences at
-        once, each row of each step is compared;
-        generation: a backend decodes and samples; on_device: the chain on logits that each backend
-        computes; logits: these logits themselves, which nobody judges.
+        a stage draws a seed for itself, so that no two chains are alike;
+        generation: a backend decodes and samples; sequences: many at once; on_device: the chain on
+        logits that each backend computes; logits: these logits themselves, which nobody judges.
         """
         if isinstance(self.logits, Decoded):
             return "generation"
+        if isinstance(self.logits, Together):
+            return "sequences"
         if isinstance(self.logits, Computed):
             return "on_device" if self.chain else "logits"
-        if self.batch is not None:
-            return "batch"
         if self.unseeded:
             return "unseeded"
         return "draws" if self.draws else "stages"
@@ -163,8 +150,7 @@ class Case(BaseModel):
         return next(unseeded, "")
 
     def _stages(self) -> list[tuple[str, dict[str, Any]]]:
-        chains = [each.chain for each in self.batch.sequences] if self.batch else [self.chain]
-        return [pair for chain in chains for stage in chain for pair in stage.items()]
+        return [pair for stage in self.chain for pair in stage.items()]
 
     @property
     def decoded(self) -> Decoded:
@@ -179,11 +165,16 @@ class Case(BaseModel):
         return self.logits
 
     @property
+    def together(self) -> Together:
+        """The logits of many sequences."""
+        assert isinstance(self.logits, Together)
+        return self.logits
+
+    @property
     def cost(self) -> int:
         """About how many values its chain goes through; a draw costs as much as 16 of them."""
-        if self.batch is not None:
-            stages = len(self._stages()) / len(self.batch.sequences)
-            return int(self.logits.n * self.batch.samples * stages)
+        if isinstance(self.logits, Together):
+            return self.logits.n * sum(len(step.sample) for step in self.logits.script) * 4
         return max(self.draws * 16, self.logits.n * self.steps) * len(self.chain)
 
     @property
@@ -195,16 +186,14 @@ class Case(BaseModel):
     def tells_prompt(self) -> bool:
         """Whether there is a prompt and a sampler, of the related chain too, that tells it from
         the output."""
-        if self.batch is not None:
-            return any(each.prompt and tells_prompt(each.chain) for each in self.batch.sequences)
         related = self.relation.chain if self.relation else []
         return bool(self.prompt) and tells_prompt([*self.chain, *related])
 
     @property
     def samplers(self) -> list[str]:
-        """Those of the chain in their order; those of a batch, each once."""
-        names = [name for name, _ in self._stages()]
-        return list(dict.fromkeys(names)) if self.batch else names
+        if isinstance(self.logits, Together):
+            return self.logits.samplers
+        return [name for name, _ in self._stages()]
 
     def required(self, backend: str) -> list[Verdict]:
         """The verdicts that pass for a backend; `identical` where nothing else is named."""

@@ -6,14 +6,14 @@ So a bad parameter is found before anything runs, and who runs a chain takes it 
 from pathlib import Path
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.inputs.logits import Computed, Decoded, Logits
+from sampler_parity.harness.inputs.logits import Computed, Decoded, Logits, Together
 from sampler_parity.harness.inputs.models import model_path, n_vocab_of
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.suite.blocks.distribution import Cell
 from sampler_parity.harness.suite.blocks.throughput import Width
 from sampler_parity.harness.suite.blocks.timing import TimedChain
-from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.suite.case import SELECT, Case
 from sampler_parity.reference import ChainError, Vocab, build_chain
 
 Named = list[tuple[str, ChainSpec]]  # chains by the field that they stand in
@@ -30,13 +30,23 @@ class Checked:
         chains: Named = [("chain", case.chain)]
         if case.relation is not None and case.relation.kind != "permuted":
             chains.append(("relation.chain", case.relation.chain))
-        if case.batch is not None:
-            chains += [
-                (f"batch.sequences.{i}.chain", each.chain)
-                for i, each in enumerate(case.batch.sequences)
-            ]
+        if isinstance(case.logits, Together):
+            self._texts(place, case.logits)
+            return
         self._fits(place, case.logits.n, case.vocab)
         self._on_logits(place, case.logits, case.vocab, chains)
+
+    def _texts(self, place: str, together: Together) -> None:
+        vocab = read_vocab(model_path(together.together))
+        for name, text in together.texts.items():
+            self._prompt(place, text.prompt + text.forced, together.n)
+            key = str(text.chain)
+            if key not in self._built:
+                self._build(place, [(f"text {name!r}", text.chain)], together.n, vocab)
+                self._built.add(key)
+            if not text.chain or next(iter(text.chain[-1])) not in SELECT:
+                problem = f"{place}: text {name!r}: the last stage selects no token"
+                raise InputError(self._path, problem, "end its chain with one that does")
 
     def cell(self, place: str, cell: Cell) -> None:
         self._fits(place, cell.logits.n, cell.vocab)

@@ -191,11 +191,11 @@ def _all_cases(
         *(("fuzz", block, drawn) for block in suite.fuzz),
         *(("decode", block, {}) for block in suite.decode),
         *(("generate", block, {"shared": suite.chains}) for block in suite.generate),
+        *(("sequences", block, {"shared": suite.chains}) for block in suite.sequences),
         *(("grammar", block, {}) for block in suite.grammar),
         *(("random_grammars", block, drawn) for block in suite.random_grammars),
         *(("random_tries", block, drawn) for block in suite.random_tries),
         *(("random_breakers", block, drawn) for block in suite.random_breakers),
-        *(("batch", block, {}) for block in suite.batch),
     ]
     for kind, block, options in blocks:
         place = f"{kind} {block.id!r}"

@@ -7,7 +7,6 @@ from pydantic import BaseModel, Discriminator, Tag, ValidationError
 
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.strict import ABOUT_KEYS, STRICT, Mistake, Size, mistake
-from sampler_parity.harness.suite.blocks.batch import Batches
 from sampler_parity.harness.suite.blocks.decode import Decodings
 from sampler_parity.harness.suite.blocks.distribution import (
     Coupled,
@@ -23,6 +22,7 @@ from sampler_parity.harness.suite.blocks.ladder import Ladder
 from sampler_parity.harness.suite.blocks.matrix import Matrix, Pairs
 from sampler_parity.harness.suite.blocks.random_breakers import RandomBreakers
 from sampler_parity.harness.suite.blocks.random_chains import RandomChains
+from sampler_parity.harness.suite.blocks.sequences import Sequences
 from sampler_parity.harness.suite.blocks.skip_ratio import SkipRatios
 from sampler_parity.harness.suite.blocks.throughput import WidthGrid
 from sampler_parity.harness.suite.blocks.timing import TimedChain, TimedGrid
@@ -72,6 +72,7 @@ class Suite(BaseModel):
     fuzz: list[Fuzz] = []
     decode: list[Decodings] = []
     generate: list[Generations] = []
+    sequences: list[Sequences] = []
     frequency: list[Frequency] = []
     coupled: list[Coupled] = []
     tail: list[Tail] = []
@@ -81,7 +82,6 @@ class Suite(BaseModel):
     random_grammars: list[RandomGrammars] = []
     random_tries: list[RandomTries] = []
     random_breakers: list[RandomBreakers] = []
-    batch: list[Batches] = []
     skip_ratio: list[SkipRatios] = []
     chain: list[TimedChain] = []
     grid: list[_Grid] = []

@@ -6,7 +6,7 @@ from sampler_parity.harness.bundle.artifacts import stage_file
 from sampler_parity.harness.bundle.bundle import Bundle, read
 from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.inputs.logits import Computed, Decoded
+from sampler_parity.harness.inputs.logits import Computed, Decoded, Together
 from sampler_parity.harness.parity.explain import arrays_of, record_of
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import expand, find_suites, read_suite
@@ -20,10 +20,8 @@ def case_plot(folder: Path, name: str) -> str:
     bundle = read(folder)
     record = record_of(bundle, name)
     case = _of_suite(bundle, record)
-    if isinstance(case.logits, Decoded | Computed):
+    if isinstance(case.logits, Decoded | Computed | Together):
         raise InputError(name, "its logits come from a backend", "plot a case of another suite")
-    if case.batch is not None:
-        raise InputError(name, "it is a batch of many rows", "plot a case of another suite")
     backend, step, at = _first_difference(record)
     try:
         stages = changes(case, step)

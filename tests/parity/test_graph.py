@@ -178,7 +178,6 @@ def test_every_chain_is_predicted_on_the_cpu_with_its_own_order_and_without_tole
         ("meaning/temp_ext_after_top_p", "probabilities"),
     ],
 )
-@pytest.mark.slow
 def test_the_cause_of_another_token_is_named(
     chain: str, cause: str, inside: Callable[..., Inside]
 ) -> None:
@@ -335,7 +334,8 @@ def test_top_k_without_the_swap_does_not_explain_the_order(
 
 
 def test_the_graph_samples_only_while_it_decodes(worker: Any, inside: Any) -> None:
-    assert set(worker.hello().capabilities) == {"decode", "generate", "in_graph", "throughput"}
+    can = {"decode", "generate", "in_graph", "sequences", "throughput"}
+    assert set(worker.hello().capabilities) == can
     with pytest.raises(Unsupported, match="only while it decodes"):
         worker.build([DIST], 8, None)
     request = p.RunRequest(

@@ -12,19 +12,22 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.backends.llama_cpp import worker
 from sampler_parity.harness.backends.llama_cpp.decode import Context
+from sampler_parity.harness.backends.llama_cpp.handed_back import handed_back
+from sampler_parity.harness.backends.llama_cpp.sequences import follow
 from sampler_parity.harness.backends.llama_cpp.throughput import measure
 from sampler_parity.harness.errors import Unsupported
+from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import (
     ChainSpec,
     DecodeRequest,
     GenerateReply,
     GenerateRequest,
     HelloReply,
+    SequencesReply,
+    SequencesRequest,
     ThroughputReply,
     ThroughputRequest,
 )
-
-Result = tuple[NDArray[np.int32], NDArray[np.float32], NDArray[np.float32], bool | None, int]
 
 
 class Worker:
@@ -35,7 +38,7 @@ class Worker:
 
     def hello(self) -> HelloReply:
         hello = self.native.hello()
-        can = ["decode", "generate", "throughput", "in_graph"]
+        can = ["decode", "generate", "throughput", "sequences", "in_graph"]
         can = can if "generate" in hello.capabilities else []
         return hello.model_copy(update={"name": "llama.cpp/graph", "capabilities": can})
 
@@ -48,6 +51,11 @@ class Worker:
 
     def throughput(self, request: ThroughputRequest) -> ThroughputReply:
         return measure(self.native, request, in_graph=True)
+
+    def sequences(
+        self, request: SequencesRequest, rows: NDArray[np.float32]
+    ) -> tuple[SequencesReply, list[Result]]:
+        return follow(self.native, request, rows, in_graph=True)
 
     def generate_in_graph(
         self, request: GenerateRequest, rows: NDArray[np.float32]
@@ -65,7 +73,7 @@ class Worker:
             for row in rows:
                 row[:] = plain.decode(further)
                 graph.decode(further)
-                results.append(_handed_back(graph))
+                results.append(handed_back(graph))
                 start = time.perf_counter_ns()
                 tokens.append(chain.sample(graph.pointer))
                 ns += time.perf_counter_ns() - start
@@ -75,21 +83,3 @@ class Worker:
             plain.close()
             graph.close()
         return reply, results
-
-
-def _handed_back(context: Context) -> Result:
-    """Copies of the last output's candidates; p is 0 where the graph computes none."""
-    library, pointer = context.library, context.pointer
-
-    def taken(what: str) -> NDArray[Any] | None:
-        n = getattr(library, f"llama_get_sampled_{what}_count_ith")(pointer, -1)
-        if n == 0:
-            return None
-        values = getattr(library, f"llama_get_sampled_{what}_ith")(pointer, -1)
-        return np.ctypeslib.as_array(values, (n,)).copy()
-
-    logits = taken("logits")
-    assert logits is not None  # build_sampling always hands back logits
-    ids, p = taken("candidates"), taken("probs")
-    ids = np.arange(len(logits), dtype=np.int32) if ids is None else ids
-    return ids, logits, np.zeros_like(logits) if p is None else p, None, -1

@@ -170,6 +170,8 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "llama_model_n_ctx_train": (c_int32, [c_void_p]),
     "llama_get_memory": (c_void_p, [c_void_p]),
     "llama_memory_seq_rm": (c_bool, [c_void_p, c_int32, c_int32, c_int32]),
+    "llama_memory_seq_cp": (None, [c_void_p, c_int32, c_int32, c_int32, c_int32]),
+    "llama_set_sampler": (c_bool, [c_void_p, c_int32, c_void_p]),
     "llama_sampler_init": (c_void_p, [c_void_p, c_void_p]),
     "llama_sampler_chain_n": (c_int32, [c_void_p]),
     "llama_sampler_chain_remove": (c_void_p, [c_void_p, c_int32]),

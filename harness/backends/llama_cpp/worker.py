@@ -17,6 +17,7 @@ from sampler_parity.harness.backends.llama_cpp.libllama import (
     default_folder,
 )
 from sampler_parity.harness.backends.llama_cpp.recorded import unchanged
+from sampler_parity.harness.backends.llama_cpp.sequences import follow
 from sampler_parity.harness.backends.llama_cpp.signatures import (
     LAZY_BY_WORDS,
     SIGNATURES,
@@ -26,6 +27,7 @@ from sampler_parity.harness.backends.llama_cpp.throughput import measure
 from sampler_parity.harness.backends.llama_cpp.words import Listener
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.vocabularies import vocab_path
+from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.memory import lift_memory_limit
 from sampler_parity.harness.protocol.messages import (
     CaptureRequest,
@@ -34,6 +36,8 @@ from sampler_parity.harness.protocol.messages import (
     GenerateReply,
     GenerateRequest,
     HelloReply,
+    SequencesReply,
+    SequencesRequest,
     ThroughputReply,
     ThroughputRequest,
     TokenizeReply,
@@ -151,10 +155,14 @@ class Worker:
         devices = self.library.devices.describe()
         return f"{devices} | {self.library.llama_print_system_info().decode()}"
 
-    def _decodes(self) -> list[Literal["decode", "generate", "throughput", "capture"]]:
+    def _decodes(
+        self,
+    ) -> list[Literal["decode", "generate", "throughput", "sequences", "capture"]]:
         """Contexts are made as v0.5.0 makes them; other releases lay out their parameters apart."""
         newest = self.library.release == NEWEST
-        return ["decode", "generate", "throughput", "capture"] if newest else []
+        if not newest:
+            return []
+        return ["decode", "generate", "throughput", "sequences", "capture"]
 
     def _why_not(self) -> dict[str, str]:
         """The samplers that the build has and nobody knows how to call, each with the reason."""
@@ -218,6 +226,19 @@ class Worker:
 
     def throughput(self, request: ThroughputRequest) -> ThroughputReply:
         return measure(self, request, in_graph=False)
+
+    def sequences(
+        self, request: SequencesRequest, rows: NDArray[np.float32]
+    ) -> tuple[SequencesReply, list[Result]]:
+        return follow(self, request, rows)
+
+    def model_of_sequences(self, request: SequencesRequest) -> Model:
+        """The model of a request, which fits it. Raises InputError, Unsupported."""
+        model = self._load(request.model)
+        for text in request.texts:
+            further = max(0, len(request.steps) - len(text.forced))
+            model.check(request.n_vocab, text.prompt + text.forced, further)
+        return model
 
     def model(self, request: GenerateRequest | ThroughputRequest) -> Model:
         """The model of a request, which fits it. Raises InputError, Unsupported."""

@@ -1,0 +1,30 @@
+"""What happens to one sequence in order: tokens are sampled, its chain is reset, or replaced by a
+clone of itself."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.protocol.ask import Got
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """A token, and the logits that it was sampled from. handed_back: what the stages in the graph
+    left, where some ran there. forced: given, not sampled."""
+
+    step: int
+    row: NDArray[np.float32]
+    token: int
+    handed_back: Got | None = None
+    forced: bool = False
+
+    @property
+    def in_graph(self) -> Got:
+        assert self.handed_back is not None
+        return self.handed_back
+
+
+Event = Sampled | Literal["reset", "cloned"]
