@@ -12,7 +12,7 @@ TSAMPLER_SOURCES := $(wildcard $(TSAMPLER)/*.json $(TSAMPLER)/src/*/*.ts)
 # assertion again: 8 of 19 seconds before its first test.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: setup tsampler wheel parity parity-full drift witness distribution engines fuzz types lint \
+.PHONY: setup tsampler wheel docs parity parity-full drift witness distribution engines fuzz types lint \
 	check test pytest nightly attack fuzz-inputs selftest coverage native-mutants clean
 
 setup: .venv/ready
@@ -35,6 +35,16 @@ $(TSAMPLER)/dist/ready: $(TSAMPLER_SOURCES)
 # The wheel, in dist/, with tsampler's JavaScript in it.
 wheel: tsampler
 	$(PYTHON) scripts/wheel.py
+
+# The pages as a site, in site/, which any host serves. Of an environment of its own: nothing is
+# compiled for it. A link that leads nowhere ends it.
+SITE ?= site
+
+docs:
+	test -d .venv-docs || $(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python scripts/install.py docs
+	rm -rf $(SITE)
+	.venv-docs/bin/sphinx-build -q -W --keep-going -d .venv-docs/doctrees -c docs . $(SITE)
 
 parity: setup
 	rm -rf $(BUNDLE)
@@ -143,4 +153,4 @@ native-mutants: setup
 	$(BIN)/python -m studies.native.mutants
 
 clean:
-	rm -rf .venv bundles report build dist *.egg-info $(TSAMPLER)/dist $(TSAMPLER)/node_modules
+	rm -rf .venv .venv-docs site bundles report build dist *.egg-info $(TSAMPLER)/dist $(TSAMPLER)/node_modules

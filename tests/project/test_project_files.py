@@ -8,15 +8,29 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = ROOT / "docs"
-PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", DOCS / "README.md", DOCS / "architecture.md"]
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.glob("*.md"))]
 
 pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="not in a checkout")
 
 
+FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+
+
+def targets(page: Path) -> list[tuple[str, str]]:
+    """What a page links to on this disk: a file ("" is the page itself), and a place on it."""
+    named = re.findall(r"\]\(([^)\s]+)\)", FENCED.sub("", page.read_text(encoding="utf-8")))
+    split = [target.partition("#") for target in named if not target.startswith("http")]
+    return [(file, place) for file, _, place in split]
+
+
 def links(page: Path) -> list[str]:
-    """What a page links to on this disk, without the place on the page."""
-    targets = re.findall(r"\]\(([^)\s]+)\)", page.read_text())
-    return [t.partition("#")[0] for t in targets if not t.startswith(("http", "#"))]
+    return [file for file, _ in targets(page) if file]
+
+
+def places(text: str) -> set[str]:
+    """The anchors that GitHub gives to headings."""
+    headings = re.findall(r"^#+ (.*)$", FENCED.sub("", text), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def test_every_hook_is_a_program_that_setup_installed() -> None:
@@ -35,6 +49,20 @@ def test_every_page_is_in_the_index() -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_every_link_leads_to_a_file(page: Path) -> None:
     assert [link for link in links(page) if not (page.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_every_link_to_a_place_on_a_page_leads_there(page: Path) -> None:
+    lost = [
+        f"{file}#{place}"
+        for file, place in targets(page)
+        if place and place not in places((page.parent / file if file else page).read_text())
+    ]
+    assert lost == []
+
+
+def test_a_heading_has_the_place_that_github_gives_it() -> None:
+    assert places("# 20. `[^...]` isn't Top-P\n```\n# a comment\n```\n") == {"20--isnt-top-p"}
 
 
 def test_every_room_is_in_the_picture() -> None:

@@ -142,6 +142,11 @@ def test_our_tests_run_on_every_python_that_we_support() -> None:
     assert [step["run"] for step in job["steps"] if "run" in step] == [allow, "make test"]
 
 
+def test_every_commit_makes_the_pages_a_site() -> None:
+    steps = read("tests.yml")["jobs"]["docs"]["steps"]
+    assert [step["run"] for step in steps if "run" in step] == ["make docs"]
+
+
 def test_every_night_the_extras_run() -> None:
     nightly = read("nightly.yml")
     assert [len(entry["cron"].split()) for entry in nightly[True]["schedule"]] == [5]
@@ -178,14 +183,14 @@ def test_every_job_ends_in_time_and_checks_out_without_credentials() -> None:
     jobs = [job for path in FILES for job in yaml.safe_load(path.read_text())["jobs"].values()]
     assert all(0 < job["timeout-minutes"] <= 60 for job in jobs if "steps" in job)
     outs = [step for step in steps() if step.get("uses", "").startswith("actions/checkout@")]
-    assert len(outs) == 7
+    assert len(outs) == 8
     assert all(step["with"]["persist-credentials"] is False for step in outs)
 
 
 def test_bundles_and_report_are_uploaded_after_failures_too() -> None:
     uploads = [s for s in steps() if s.get("uses", "").startswith("actions/upload-artifact@")]
     paths = [step["with"]["path"] for step in uploads]
-    assert paths == ["bundles/", "bundles/fuzzed/", "bundles/fuzz-*/", "report/"]
+    assert paths == ["bundles/", "bundles/fuzzed/", "bundles/fuzz-*/", "report/", "site/"]
     assert {step["if"] for step in uploads} == {"${{ !cancelled() }}"}
     assert read("parity.yml")["jobs"]["report"]["if"] == "${{ !cancelled() }}"
 

@@ -6,12 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
+from sampler_parity.harness.inputs.vocabularies import cache_folder
 from tests.support.doc_commands import ROOT
 from tests.support.gate_bundles import finished
 from tests.support.report_bundles import case, got, run_info
 from tests.support.several_bundles import bundle_on, two_that_differ
 
 MADE = ("bundles", "report", "build", "dist", "out")  # by commands, in the folder itself
+CACHE = ".cache"
 TEMPLATE = ROOT / "harness" / "cli" / "templates" / "adapter.mjs"
 POLICY = "schema_version = 1\n\n[[parity]]\nbackend = '*'\n"
 
@@ -22,8 +24,19 @@ def prepare(folder: Path, page: str) -> None:
         if path.name not in MADE and path.name != ".git":
             (folder / path.name).symlink_to(path)
     shutil.copy(TEMPLATE, folder / "my-adapter.js")
+    _cache(folder / CACHE)
     if page in BEFORE:
         BEFORE[page](folder)
+
+
+def _cache(folder: Path) -> None:
+    """The user's, by links, so that what is made is used and what is registered is forgotten."""
+    builds = folder / "sampler-parity" / "builds"
+    builds.mkdir(parents=True)
+    own = cache_folder()
+    for path in (*own.iterdir(), *own.glob("builds/*")):
+        if path != own / "builds":
+            (folder / "sampler-parity" / path.relative_to(own)).symlink_to(path)
 
 
 def _tour(folder: Path) -> None:

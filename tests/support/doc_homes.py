@@ -13,6 +13,7 @@ from tests.support.doc_commands import Command
 TABLE = Path(__file__).resolve().parent.parent / "project" / "commands_of_docs.toml"
 OWN_TESTS = "pytest tests/"
 HOMES = ("night", "elsewhere", "nowhere")
+BESIDE = ("fails", "shorter", "needs")
 
 
 @cache
@@ -32,11 +33,15 @@ def entry(lines: Mapping[str, Any], text: str) -> str | None:
 
 @dataclass(frozen=True)
 class Home:
-    """kind: commit, tests or one of HOMES. run: what is run, and ends with status."""
+    """kind: commit, tests or one of HOMES. run: what is run, and ends with status.
+
+    needs: a module, without which it cannot.
+    """
 
     kind: str
     run: str
-    status: int
+    status: int = 0
+    needs: str | None = None
 
 
 def home_of(command: Command, lists: Mapping[str, Mapping[str, Any]] | None = None) -> Home:
@@ -45,9 +50,13 @@ def home_of(command: Command, lists: Mapping[str, Mapping[str, Any]] | None = No
     named = {p: kind for kind in HOMES for p in lists[kind]}
     pattern = entry(named, text)
     kind = named[pattern] if pattern else "tests" if text.startswith(OWN_TESTS) else "commit"
-    less = entry(lists["shorter"], text)
-    fails = entry(lists["fails"], text) is not None
-    return Home(kind, lists["shorter"][less] if less else text, int(fails))
+    less, module = (entry(lists[key], text) for key in ("shorter", "needs"))
+    return Home(
+        kind,
+        run=lists["shorter"][less] if less else text,
+        status=int(entry(lists["fails"], text) is not None),
+        needs=lists["needs"][module] if module else None,
+    )
 
 
 def stale(commands: Iterable[Command], lists: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -55,5 +64,5 @@ def stale(commands: Iterable[Command], lists: Mapping[str, Mapping[str, Any]]) -
     texts = {command.text for command in commands}
     homes = {p: None for kind in HOMES for p in lists[kind]}
     counting = {entry(homes, text) for text in texts}
-    counting |= {entry(lists[kind], text) for kind in ("fails", "shorter") for text in texts}
+    counting |= {entry(lists[kind], text) for kind in BESIDE for text in texts}
     return [p for lines in lists.values() for p in lines if p not in counting]

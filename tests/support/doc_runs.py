@@ -6,10 +6,12 @@ import re
 import shlex
 import subprocess
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from tests.support.command_line import cli
 from tests.support.doc_commands import ROOT
+from tests.support.doc_folder import CACHE
 from tests.support.doc_homes import Home
 
 
@@ -27,7 +29,7 @@ def merged(homes: Iterable[Home]) -> Iterator[Home]:
             yield home
         elif rest not in done:
             done.add(rest)
-            yield Home(home.kind, rest + "".join(cases[rest]), home.status)
+            yield replace(home, run=rest + "".join(cases[rest]))
 
 
 _CASE = re.compile(r" --case \S+")
@@ -60,7 +62,7 @@ def run_pasted(run: str, folder: Path) -> tuple[int, str]:
     done = subprocess.run(
         ["bash", "-c", run],
         cwd=folder,
-        env=os.environ | {"PATH": path},
+        env=os.environ | {"PATH": path, "XDG_CACHE_HOME": str(folder / CACHE)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
