@@ -50,3 +50,20 @@ def bias(name: str, value: Any) -> np.float32:
     if np.isnan(number):
         raise ChainError(f"{name} must not be NaN")
     return number
+
+
+def token_ids(name: str, value: Any, n_vocab: int) -> list[int]:
+    """Ids of a vocabulary of so many tokens."""
+    if not isinstance(value, list | tuple):
+        raise ChainError(f"{name} must be a list of token ids, got {value!r}")
+    return [integer(name, token, 0, n_vocab - 1) for token in value]
+
+
+def token_sequences(name: str, value: Any, n_vocab: int) -> list[list[int]]:
+    """Lists of one or more ids of a vocabulary of so many tokens."""
+    if not isinstance(value, list | tuple):
+        raise ChainError(f"{name} must be a list of lists of token ids, got {value!r}")
+    sequences = [token_ids(name, sequence, n_vocab) for sequence in value]
+    if not all(sequences):
+        raise ChainError(f"{name} has a list without a token")
+    return sequences

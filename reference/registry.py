@@ -11,8 +11,23 @@ from typing import Any, Literal, Protocol, Self
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.pipelines.akunu import Akunu
 from sampler_parity.reference.pipelines.akunu_gumbel import AkunuGumbel
+from sampler_parity.reference.pipelines.ignore_eos import IgnoreEos
+from sampler_parity.reference.pipelines.openai import OpenaiPenalties
 from sampler_parity.reference.pipelines.power_law import PowerLaw
+from sampler_parity.reference.pipelines.transformers import (
+    TransformersMinLength,
+    TransformersMinNewTokens,
+    TransformersNoBadWords,
+    TransformersRepetitionPenalty,
+    TransformersSequenceBias,
+)
 from sampler_parity.reference.pipelines.tsampler import STAGES as TSAMPLER
+from sampler_parity.reference.pipelines.vllm import (
+    VllmAllowedTokenIds,
+    VllmBadWords,
+    VllmMinTokens,
+    VllmPenalties,
+)
 from sampler_parity.reference.ranges import Biases, Floats, Integers, OneOf, Range, Size
 from sampler_parity.reference.samplers.adaptive_p import AdaptiveP
 from sampler_parity.reference.samplers.dist import Dist
@@ -323,6 +338,8 @@ _TRIE = '{"modelId":"m","descriptors":[{"path":"a","leaves":[{"name":"A","tokens
 ENGINE_ROWS: dict[str, Row] = {
     "akunu": Row(Akunu, {"seed": 1}),
     "akunu_gumbel": Row(AkunuGumbel, {"seed_offset": 1}),
+    "ignore_eos": Row(IgnoreEos, {}, vocab=True),
+    "openai_penalties": Row(OpenaiPenalties, {"frequency_penalty": 0.5}),
     "power_law": Row(
         PowerLaw,
         {
@@ -334,6 +351,13 @@ ENGINE_ROWS: dict[str, Row] = {
         },
     ),
     "token_trie": Row(TokenTrie, {"trie_descriptor_json": _TRIE}),
+    "transformers_min_length": Row(TransformersMinLength, {"min_length": 2, "eos_token_id": [1]}),
+    "transformers_min_new_tokens": Row(
+        TransformersMinNewTokens, {"min_new_tokens": 2, "eos_token_id": [1]}
+    ),
+    "transformers_no_bad_words": Row(TransformersNoBadWords, {"bad_words_ids": [[1]]}),
+    "transformers_repetition_penalty": Row(TransformersRepetitionPenalty, {"penalty": 1.1}),
+    "transformers_sequence_bias": Row(TransformersSequenceBias, {"sequence_bias": [[[1], -1.0]]}),
     "tsampler": Row(TSAMPLER["tsampler"], {"seed": 1}),
     "tsampler_penalties": Row(TSAMPLER["tsampler_penalties"], {"penalty_last_n": 4}),
     "tsampler_top_k": Row(TSAMPLER["tsampler_top_k"], {"k": 2}),
@@ -344,6 +368,10 @@ ENGINE_ROWS: dict[str, Row] = {
     "tsampler_temp": Row(TSAMPLER["tsampler_temp"], {"temp": 0.8}),
     "tsampler_greedy": Row(TSAMPLER["tsampler_greedy"], {}),
     "tsampler_sample": Row(TSAMPLER["tsampler_sample"], {"seed": 1}),
+    "vllm_allowed_token_ids": Row(VllmAllowedTokenIds, {"allowed_token_ids": [1]}),
+    "vllm_bad_words": Row(VllmBadWords, {"bad_words_token_ids": [[1]]}),
+    "vllm_min_tokens": Row(VllmMinTokens, {"min_tokens": 2, "stop_token_ids": [1]}),
+    "vllm_penalties": Row(VllmPenalties, {"repetition_penalty": 1.1}),
 }
 ALL_ROWS = ROWS | ENGINE_ROWS
 

@@ -62,7 +62,7 @@ _ROWS = (
         "reference",
         "the reference in a process of its own",
         module="reference",
-        suites=("parity", "distribution"),
+        suites=("parity", "distribution", "origin"),
     ),
     Engine(
         "akunu/cpu",
@@ -117,7 +117,7 @@ _ROWS = (
         "Hugging Face's logits processors",
         module="transformers",
         needs="the extra transformers",
-        suites=("transformers",),
+        suites=("transformers", "origin/transformers"),
         draws=("draws/transformers",),
         in_make_engines=True,
     ),

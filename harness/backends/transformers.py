@@ -4,10 +4,13 @@ A stage is the processor that `generate` makes of the same parameters, called on
 whole vocabulary; dist and greedy are the multinomial and the argmax that `generate` ends with.
 docs/transformers.md maps the parameters and lists what has no counterpart.
 
-Readings: a score of -inf is a removed candidate. A mask has no order, so candidates are listed as
-llama.cpp leaves them: by id, behind top_k and top_p the largest first, behind typical_p the nearest
-to the entropy first, equal ones by id. p is that of the last softmax before a cut, or 0, as
-llama.cpp keeps it.
+The stages transformers_* are processors under their own names and parameters, which know the prompt
+(reference/pipelines/transformers); they list the whole vocabulary, banned tokens too.
+
+Readings: elsewhere a score of -inf is a removed candidate. A mask has no order, so candidates are
+listed as llama.cpp leaves them: by id, behind top_k and top_p the largest first, behind typical_p
+the nearest to the entropy first, equal ones by id. p is that of the last softmax before a cut, or
+0, as llama.cpp keeps it.
 """
 
 import importlib
@@ -24,6 +27,14 @@ Processor = tuple[str, dict[str, Any]]
 
 SAMPLERS = ["greedy", "dist", "top_k", "top_p", "min_p", "typical_p", "temp", "penalties"]
 SAMPLERS += ["logit_bias"]
+
+OWN = {
+    "transformers_min_length": "MinLengthLogitsProcessor",
+    "transformers_min_new_tokens": "MinNewTokensLengthLogitsProcessor",
+    "transformers_no_bad_words": "NoBadWordsLogitsProcessor",
+    "transformers_repetition_penalty": "RepetitionPenaltyLogitsProcessor",
+    "transformers_sequence_bias": "SequenceBiasLogitsProcessor",
+}
 
 
 def processor_of(name: str, parameters: dict[str, Any]) -> Processor | None:
@@ -59,6 +70,21 @@ def processor_of(name: str, parameters: dict[str, Any]) -> Processor | None:
     raise Unsupported(f"transformers has no {name}")
 
 
+def own_processor(name: str, parameters: dict[str, Any], n_prompt: int) -> Processor | None:
+    """As processor_of, of a stage under the processor's own name."""
+    arguments = {key: value for key, value in parameters.items() if key != "n_vocab"}
+    if parameters.get("penalty", 0.0) == 1:
+        return None
+    if "penalty" in arguments:
+        arguments["penalty"] = float(arguments["penalty"])
+    if "sequence_bias" in arguments:
+        pairs = arguments["sequence_bias"]
+        arguments["sequence_bias"] = [[sequence, float(bias)] for sequence, bias in pairs]
+    if "min_new_tokens" in arguments:
+        arguments["prompt_length_to_skip"] = n_prompt
+    return OWN[name], arguments
+
+
 @cache
 def _libraries() -> tuple[Any, Any]:
     """torch and transformers. Raises Unsupported where they are not installed."""
@@ -73,7 +99,8 @@ def _libraries() -> tuple[Any, Any]:
 
 
 class Row:
-    """scores: [1, n_vocab]. order: what the candidates are listed by, ascending; None: by id."""
+    """scores: [1, n_vocab]. order: what the candidates are listed by, ascending; None: by id.
+    whole: banned tokens are listed, too."""
 
     def __init__(self, logits: NDArray[np.float32]) -> None:
         torch, _ = _libraries()
@@ -81,9 +108,12 @@ class Row:
         self.p = torch.zeros_like(self.scores)
         self.order: Any = None
         self.token = -1
+        self.whole = False
 
     def ids(self) -> Any:
         torch, _ = _libraries()
+        if self.whole:
+            return torch.arange(self.scores.shape[1])
         survivors = torch.nonzero(self.scores[0] != -torch.inf)[:, 0]
         return (
             survivors
@@ -97,14 +127,19 @@ class Stage:
         self.name, self.parameters = name, parameters
         self.processor: Any = None
         self.generator: Any = None
-        wanted = processor_of(name, parameters)
+        wanted = (
+            own_processor(name, parameters, 0) if name in OWN else processor_of(name, parameters)
+        )
+        self.make(wanted)
+        self.reset()
+
+    def make(self, wanted: Processor | None) -> None:
         if wanted is not None:
             of_class, arguments = wanted
             try:
                 self.processor = getattr(_libraries()[1], of_class)(**arguments)
             except ValueError as error:
                 raise InputError(of_class, str(error)) from None
-        self.reset()
 
     def reset(self) -> None:
         if self.name == "dist":
@@ -112,8 +147,11 @@ class Stage:
             self.generator = _libraries()[0].Generator()
             self.generator.manual_seed(seed) if seed != 0xFFFFFFFF else self.generator.seed()
 
-    def apply(self, row: Row, history: list[int]) -> None:
+    def apply(self, row: Row, history: list[int], n_prompt: int) -> None:
+        row.whole = row.whole or self.name in OWN
         try:
+            if self.name == "transformers_min_new_tokens":
+                self.make(own_processor(self.name, self.parameters, n_prompt))
             if self.name == "greedy":
                 row.token = int(row.scores.argmax(-1))
             elif self.name == "dist":
@@ -147,22 +185,28 @@ class Instance:
             Stage(name, parameters) for stage in chain for name, parameters in stage.items()
         ]
         self.history: list[int] = []
+        self.n_prompt = 0
 
     def apply(self, stage: int | None, row: Row) -> None:
         for chosen in self.stages if stage is None else [self.stages[stage]]:
-            chosen.apply(row, self.history)
+            chosen.apply(row, self.history, self.n_prompt)
 
     def accept(self, token: int) -> None:
         self.history.append(token)
 
+    def accept_prompt(self, token: int) -> None:
+        self.history.append(token)
+        self.n_prompt += 1
+
     def reset(self) -> None:
         self.history.clear()
+        self.n_prompt = 0
         for stage in self.stages:
             stage.reset()
 
     def clone(self) -> "Instance":
         twin = Instance(self.chain)
-        twin.history = list(self.history)
+        twin.history, twin.n_prompt = list(self.history), self.n_prompt
         for stage, other in zip(self.stages, twin.stages, strict=True):
             if stage.generator is not None:
                 other.generator.set_state(stage.generator.get_state())
@@ -184,8 +228,8 @@ class Worker:
         return HelloReply(
             name="transformers",
             version=f"transformers {transformers.__version__}, torch {torch.__version__}",
-            capabilities=["run", "draws", "time"],
-            samplers=SAMPLERS,
+            capabilities=["run", "draws", "time", "origin"],
+            samplers=[*SAMPLERS, *OWN],
         )
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Instance:

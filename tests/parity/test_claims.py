@@ -23,6 +23,13 @@ class OnlyTopP(reference.Worker):
         return super().hello().model_copy(update=update)
 
 
+class NoOrigin(reference.Worker):
+    """The reference, which does not tell the prompt from the output."""
+
+    def hello(self) -> HelloReply:
+        return super().hello().model_copy(update={"capabilities": ["run"]})
+
+
 def case(*samplers: str, **fields: Any) -> Case:
     settings = {"top_p": {"p": 0.9}, "dist": {"seed": 1}, "temp": {"temp": 0.5}}
     block = {
@@ -63,6 +70,32 @@ def test_a_case_with_something_unclaimed_is_skipped_whole(of: Case, why: str) ->
     assert not got.met("mine")
     assert not got.failed("mine")
     assert got.steps == 0  # nor is the reference asked
+
+
+OPENAI = [{"openai_penalties": {"presence_penalty": 1.0}}]
+
+
+@pytest.mark.parametrize(
+    ("fields", "verdict"),
+    [
+        ({"chain": OPENAI, "prompt": [0], "output": [1]}, "skipped"),
+        ({"chain": OPENAI, "output": [1]}, "identical"),
+        ({"chain": [{"temp": {"temp": 0.5}}], "prompt": [0]}, "identical"),
+        ({"prompt": [0], "relation": {"kind": "differs_from", "chain": OPENAI}}, "skipped"),
+    ],
+    ids=["prompt", "output alone", "a sampler that does not tell", "of the relation"],
+)
+def test_a_prompt_is_for_who_tells_it_from_the_output_where_a_sampler_does(
+    fields: dict[str, Any], verdict: str
+) -> None:
+    of = case("temp", **fields)
+    got = result(of, NoOrigin()).backends["mine"]
+    assert (got.verdict, got.detail) == (
+        verdict,
+        "does not tell the prompt from the output" if verdict == "skipped" else "",
+    )
+    if fields.get("chain") == OPENAI:
+        assert result(of, reference.Worker()).ok
 
 
 def test_a_backend_that_claims_the_case_is_judged_beside_one_that_does_not() -> None:

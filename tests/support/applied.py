@@ -56,12 +56,15 @@ def applied(
     parameters: dict[str, Any],
     logits: ArrayLike,
     *,
+    prompt: Sequence[int] = (),
     history: Sequence[int] = (),
     vocab: Vocab | None = None,
 ) -> Candidates:
-    """The candidates after one sampler, which has accepted the history before."""
+    """The candidates after one sampler, which has accepted prompt and history before."""
     cand = Candidates.from_logits(logits)
     chain = chain_of((name, parameters), n_vocab=len(cand), vocab=vocab)
+    for token in prompt:
+        chain.accept_prompt(token)
     for token in history:
         chain.accept(token)
     chain.apply(cand)
