@@ -8,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends.llama_cpp.signatures import has
+from sampler_parity.harness.backends.reference_speculative import speculate
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.inputs.vocabularies import read_vocab
+from sampler_parity.harness.protocol.interface import Rounds
 from sampler_parity.harness.protocol.memory import keep_freed_memory
-from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
+from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply, SpeculativeRequest
 from sampler_parity.reference import (
     ALL_SAMPLERS,
     Candidates,
@@ -105,7 +107,7 @@ class Worker:
         return HelloReply(
             name="reference",
             version=self.version,
-            capabilities=["run", "draws", "time", "uniforms", "origin"],
+            capabilities=["run", "draws", "time", "uniforms", "origin", "speculative"],
             samplers=sorted(self.samplers),
         )
 
@@ -115,6 +117,12 @@ class Worker:
         return ReferenceInstance(
             build_chain(chain, n_vocab=n_vocab, vocab=words, samplers=self.samplers)
         )
+
+    def speculate(self, request: SpeculativeRequest, rounds: Rounds) -> NDArray[np.int32]:
+        def fresh() -> Chain:
+            return self.build(request.chain, request.n_vocab, request.vocab).chain
+
+        return speculate(fresh, request, rounds)
 
     def candidates(self, logits: NDArray[np.float32]) -> Candidates:
         return Candidates.from_logits(logits)

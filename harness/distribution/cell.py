@@ -7,6 +7,7 @@ Every kind draws in portions, at the looks of its plan, and stops as soon as it 
 docs/statistics.md says why stopping early costs no error.
 """
 
+import itertools
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from sampler_parity.harness.bundle.records.distribution import (
     Decision,
     DistributionResult,
 )
-from sampler_parity.harness.distribution import law
+from sampler_parity.harness.distribution import law, round_source, rounds
 from sampler_parity.harness.distribution.draws import Source
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.parity.late import Watched
@@ -29,6 +30,7 @@ from sampler_parity.harness.statistics import bins, coupled, fit, look, tail
 from sampler_parity.harness.statistics import independence as repeats
 from sampler_parity.harness.statistics.look import Look
 from sampler_parity.harness.statistics.plan import (
+    LOOKS,
     Errors,
     coupled_caught,
     coupled_draws,
@@ -43,6 +45,7 @@ from sampler_parity.harness.suite.blocks.distribution import (
     Frequency,
     Independence,
     Injected,
+    Speculative,
     Tail,
 )
 from sampler_parity.harness.suite.prepared import Prepared, prepare
@@ -74,7 +77,7 @@ def execute_cell(
 ) -> DistributionResult:
     """Plan a cell and test every backend. Never raises for what a backend does. require_all: what
     one does not claim is `unsupported`, as where the cell requires that, and not skipped."""
-    ready = prepare(cell.case())
+    ready = rounds.prepared(cell) if isinstance(cell, Speculative) else prepare(cell.case())
     blank = blank_result(cell, ready, [b.name for b in backends], errors)
     try:
         planned = plan_cell(cell, ready, errors)
@@ -113,6 +116,11 @@ def blank_result(
 
 def plan_cell(cell: Cell, ready: Prepared, errors: Errors) -> Planned:
     """Raises Unsupported where the chain has no fixed law, or rounding alone reaches the margin."""
+    if isinstance(cell, Speculative):
+        p = rounds.Outcomes(cell, ready).p
+        n = min(cell.max_draws, draws_for(cell.margin, p, errors))
+        caught = max(cell.margin, smallest_caught(n, p, errors))
+        return Planned(cell, ready, errors, p, n, bins.by_token(p), caught)
     judge = cell.case().model_copy(update={"chain": cell.law or cell.chain})
     p = law.exact(prepare(judge))
     by_token = bins.by_token(p)
@@ -148,9 +156,7 @@ def plan_cell(cell: Cell, ready: Prepared, errors: Errors) -> Planned:
 def _timed(planned: Planned, backend: Backend, seed: int, require_all: bool) -> CellOnBackend:
     start, watched = time.perf_counter(), Watched(backend)
     try:
-        source = Source(planned.ready, backend, seed, int((planned.p > 0).sum()))
-        result = TESTS[type(planned.cell)](planned, source)
-        result = result.model_copy(update={"ns": source.ns})
+        result = _tested(planned, backend, seed)
     except BackendFailure as failure:
         stays = require_all or "unsupported" in planned.cell.required(backend.name)
         skipped = isinstance(failure, Unclaimed) and not stays
@@ -159,6 +165,16 @@ def _timed(planned: Planned, backend: Backend, seed: int, require_all: bool) -> 
     if problem := watched.problem():
         result = CellOnBackend(decision="crashed", detail=problem)
     return result.model_copy(update={"wall_s": time.perf_counter() - start})
+
+
+def _tested(planned: Planned, backend: Backend, seed: int) -> CellOnBackend:
+    """Raises BackendFailure."""
+    if isinstance(planned.cell, Speculative):
+        of_rounds = round_source.RoundSource(planned.cell, planned.ready, backend, seed)
+        return speculative_rounds(planned, of_rounds).model_copy(update={"ns": of_rounds.ns})
+    source = Source(planned.ready, backend, seed, int((planned.p > 0).sum()))
+    result = TESTS[type(planned.cell)](planned, source)
+    return result.model_copy(update={"ns": source.ns})
 
 
 def cell_result(planned: Planned, look: Look, n: int) -> CellOnBackend:
@@ -200,6 +216,35 @@ def frequencies(planned: Planned, source: Source) -> CellOnBackend:
             shown = {f"scipy {name}": v for name, v in fit.scipy_p_values(counts, p).items()}
             return result.model_copy(update={"tests": result.tests | shown})
     raise AssertionError("a plan has a last look")
+
+
+def speculative_rounds(planned: Planned, source: round_source.RoundSource) -> CellOnBackend:
+    """Counts of what rounds come to, until they decide."""
+    p = planned.bins.p
+    counts = np.zeros(len(p), np.int64)
+    at = looks(planned.draws)
+    for so_far, n in itertools.pairwise([0, *at]):
+        places = source.draw(n - so_far)
+        if source.impossible:
+            detail = f"{_cause(planned, source, n) or 'impossible'}: {source.impossible}"
+            return CellOnBackend(decision="different", draws=n, p_value=0.0, detail=detail)
+        counts += np.bincount(places, minlength=len(p))
+        last = n == at[-1]
+        result = cell_result(planned, look.frequencies(counts, p, planned.errors, last), n)
+        if result.decision != "undecided" or last:
+            wrong = result.decision == "different"
+            cause = _cause(planned, source, n) if wrong else ""
+            detail = "; ".join(filter(None, [cause, source.said()]))
+            return result.model_copy(update={"detail": detail})
+    raise AssertionError("a plan has a last look")
+
+
+def _cause(planned: Planned, source: round_source.RoundSource, n: int) -> str:
+    """The stage that is wrong in rounds that are. It takes more of them to see where than that."""
+    while not (cause := source.cause(planned.errors.alpha / LOOKS)) and n < planned.draws:
+        source.draw(min(n, planned.draws - n))
+        n = min(2 * n, planned.draws)
+    return cause
 
 
 def coupled_disagreements(planned: Planned, source: Source) -> CellOnBackend:

@@ -40,6 +40,7 @@ _WITHOUT = {
     "generate": "decodes no model",
     "capture": "captures no logits",
     "devices": "asks no devices",
+    "speculative": "verifies no drafts",
     "throughput": "decodes no sequences for timing",
     "sequences": "decodes no sequences that join and leave",
     "skip_ratio": "has no native chain to put a trie into: use llama.cpp, llama.cpp@BUILD or "

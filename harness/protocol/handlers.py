@@ -19,8 +19,10 @@ from sampler_parity.harness.protocol.interface import (
     GraphGenerator,
     Instance,
     Result,
+    Rounds,
     Sequences,
     SkipRatios,
+    Speculator,
     Throughput,
     Worker,
 )
@@ -254,6 +256,27 @@ def _write_all(scratch: Scratch, at: int, results: list[Result]) -> list[p.Stage
     return stages
 
 
+def speculative(
+    worker: Worker, scratch: Scratch, request: p.SpeculativeRequest
+) -> p.SpeculativeReply:
+    if not isinstance(worker, Speculator):
+        raise Unsupported("verifies no drafts")
+    count, n_vocab, n = request.drafted, request.n_vocab, request.n
+    logits = scratch.view(request.rows.at, (count + 1) * n_vocab, np.float32)
+    draft_rows = scratch.view(request.draft_rows, count * n_vocab, np.float32)
+    rounds = Rounds(
+        logits.reshape(count + 1, n_vocab),
+        draft_rows.reshape(count, n_vocab),
+        scratch.view(request.drafts, n * count, np.int32).reshape(n, count),
+        scratch.view(request.seeds, n, np.uint32),
+    )
+    start = time.perf_counter_ns()
+    tokens = worker.speculate(request, rounds)
+    ns = time.perf_counter_ns() - start
+    scratch.write(request.out, tokens.astype(np.int32))
+    return p.SpeculativeReply(ns=ns)
+
+
 def _logits(scratch: Scratch, at: int, count: int, n: int) -> NDArray[np.float32]:
     """Room for count rows of n logits."""
     scratch.ensure(at + 4 * count * n)
@@ -290,6 +313,8 @@ def answer(worker: Worker, scratch: Scratch, request: p.Request) -> p.Reply | p.
             if not isinstance(worker, SkipRatios):
                 raise Unsupported("has no chain to put a trie into")
             return worker.skip_ratio(request)
+        if isinstance(request, p.SpeculativeRequest):
+            return speculative(worker, scratch, request)
         return worker.hello()
     except Unsupported as error:
         return p.ErrorReply(kind="unsupported", message=str(error))

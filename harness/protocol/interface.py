@@ -4,6 +4,7 @@ harness/protocol/ask.py asks a Backend; harness/protocol/handlers.py answers wit
 process (harness/protocol/process.py) is a Backend whose worker is elsewhere, in any language.
 """
 
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -164,6 +165,26 @@ class SkipRatios(Protocol):
 
     def skip_ratio(self, request: p.SkipRatioRequest) -> p.SkipRatioReply:
         """Raises InputError for leaves that do not fit the model, Unsupported."""
+
+
+@dataclass(frozen=True)
+class Rounds:
+    """What lies in the scratch file for rounds of speculative sampling. logits: float32[drafted +
+    1, n_vocab], draft_rows: float32[drafted, n_vocab], drafts: int32[n, drafted], seeds: uint32[n].
+    """
+
+    logits: NDArray[np.float32]
+    draft_rows: NDArray[np.float32]
+    drafts: NDArray[np.int32]
+    seeds: NDArray[np.uint32]
+
+
+@runtime_checkable
+class Speculator(Protocol):
+    """A backend that verifies drafts."""
+
+    def speculate(self, request: p.SpeculativeRequest, rounds: Rounds) -> NDArray[np.int32]:
+        """int32[n, drafted + 1]: the tokens of each round, -1 behind the last."""
 
 
 Result = tuple[Any, Any, Any, bool | None, int]

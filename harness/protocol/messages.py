@@ -66,7 +66,7 @@ class HelloReply(Numbered):
             Literal[
                 "run", "draws", "time", "decode", "generate", "throughput", "skip_ratio",
                 "in_graph", "whole_chain", "uniforms", "devices", "capture", "no_stages",
-                "numbers", "batch", "origin", "sequences",
+                "numbers", "batch", "origin", "sequences", "speculative",
             ]
         ],
         FailFast(),
@@ -418,6 +418,37 @@ class SkipRatioReply(Numbered):
     measured: OfTrie
 
 
+class SpeculativeRequest(Numbered):
+    """n rounds of speculative sampling on the same rows, each with drafts and a seed of its own.
+
+    rows: drafted + 1 rows of the target's logits. In each round a fresh chain accepts the history;
+    every seed of it is the round's. The chain is applied to a row, and knows the tokens accepted
+    before. rule: `rejection` of the drafted tokens, or `matching` them with what is sampled.
+    draft_rows: byte offset of float32[drafted, n_vocab], what the drafts were drawn from. drafts:
+    of int32[n, drafted]; seeds: of uint32[n]; out: of int32[n, drafted + 1], the tokens of each
+    round, -1 behind the last.
+    """
+
+    do: Literal["speculative"] = "speculative"
+    rule: Literal["rejection", "matching"]
+    chain: ChainSpec
+    n_vocab: int
+    vocab: str | None = None
+    history: list[int] = []
+    rows: Rows
+    drafted: int = Field(gt=0)
+    draft_rows: int = Field(ge=0)
+    n: int = Field(gt=0)
+    drafts: int = Field(ge=0)
+    seeds: int = Field(ge=0)
+    out: int = Field(ge=0)
+
+
+class SpeculativeReply(Numbered):
+    ok: Literal[True] = True
+    ns: int = 0
+
+
 class ByeRequest(Numbered):
     do: Literal["bye"] = "bye"
 
@@ -444,6 +475,7 @@ Request = (
     | ThroughputRequest
     | SequencesRequest
     | SkipRatioRequest
+    | SpeculativeRequest
     | ByeRequest
 )
 Reply = (
@@ -460,6 +492,7 @@ Reply = (
     | ThroughputReply
     | SequencesReply
     | SkipRatioReply
+    | SpeculativeReply
 )
 
 _REQUESTS: dict[str, type[Request]] = {

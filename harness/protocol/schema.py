@@ -37,6 +37,8 @@ def protocol_schema() -> str:
         | p.SequencesReply
         | p.SkipRatioRequest
         | p.SkipRatioReply
+        | p.SpeculativeRequest
+        | p.SpeculativeReply
         | p.ByeRequest
         | p.ErrorReply
     )

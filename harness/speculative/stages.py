@@ -29,13 +29,12 @@ CLOSE = 1e-9  # of float64 laws: their rounding is 1e-15 a comparison
 def first_difference(law: Law, right: Law) -> str:
     """One line, beginning with the stage; "" where the laws are the same."""
     gamma = max(len(draft) for draft, _ in right)
-    for draft, tokens in law:
-        if not 0 < len(tokens) <= gamma + 1 or tokens[:-1] != draft[: len(tokens) - 1]:
-            return f"shape: of the draft {draft} come {tokens}"
+    if said := misshapen(law):
+        return said
     if not any(len(tokens) == gamma + 1 for _, tokens in law):
         return f"bonus: no round has {gamma + 1} tokens"
     parts, wanted = taken_apart(law), taken_apart(right)
-    for stage in sorted(wanted.keys() & parts.keys(), key=_order):
+    for stage in sorted(wanted.keys() & parts.keys(), key=order):
         got, want = _normed(parts[stage]), _normed(wanted[stage])
         worst = max(got.keys() | want.keys(), key=lambda v: abs(got.get(v, 0) - want.get(v, 0)))
         off = got.get(worst, 0), want.get(worst, 0)
@@ -43,6 +42,14 @@ def first_difference(law: Law, right: Law) -> str:
             name, given = stage
             behind = f" behind {given}" if given else ""
             return f"{name}: {worst}{behind} has {float(off[0]):.6g}, not {float(off[1]):.6g}"
+    return ""
+
+
+def misshapen(law: Law) -> str:
+    """A line about a round whose accepted tokens are not the draft's, or that has too many."""
+    for draft, tokens in law:
+        if not 0 < len(tokens) <= len(draft) + 1 or tokens[:-1] != draft[: len(tokens) - 1]:
+            return f"shape: of the draft {draft} come {tokens}"
     return ""
 
 
@@ -65,7 +72,7 @@ def _normed(part: Mapping[Hashable, Any]) -> dict[Hashable, Any]:
     return {value: p / total for value, p in part.items()}
 
 
-def _order(stage: Stage) -> tuple[int, int, Tokens]:
+def order(stage: Stage) -> tuple[int, int, Tokens]:
     """Position by position; the bonus last."""
     name, given = stage
     kind, _, position = name.partition(" ")

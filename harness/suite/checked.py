@@ -10,7 +10,7 @@ from sampler_parity.harness.inputs.logits import Computed, Decoded, Logits, Toge
 from sampler_parity.harness.inputs.models import model_path, n_vocab_of
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol.messages import ChainSpec
-from sampler_parity.harness.suite.blocks.distribution import Cell
+from sampler_parity.harness.suite.blocks.distribution import Cell, Speculative
 from sampler_parity.harness.suite.blocks.throughput import Width
 from sampler_parity.harness.suite.blocks.timing import TimedChain
 from sampler_parity.harness.suite.case import SELECT, Case
@@ -51,6 +51,11 @@ class Checked:
     def cell(self, place: str, cell: Cell) -> None:
         self._fits(place, cell.logits.n, cell.vocab)
         law: Named = [("law", cell.law)] if cell.law else []
+        if isinstance(cell, Speculative):
+            law.append(("draft_chain", cell.draft_chain))
+            if cell.draft.n != cell.logits.n:
+                problem = f"{place}: draft: {cell.draft.n} tokens, the target has {cell.logits.n}"
+                raise InputError(self._path, problem, "give both the same vocabulary")
         self._on_logits(place, cell.logits, cell.vocab, [("chain", cell.chain), *law])
 
     def timed(self, place: str, timed: TimedChain) -> None:

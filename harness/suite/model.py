@@ -13,6 +13,7 @@ from sampler_parity.harness.suite.blocks.distribution import (
     Frequency,
     Independence,
     Injected,
+    Speculative,
     Tail,
 )
 from sampler_parity.harness.suite.blocks.fuzz import Fuzz
@@ -78,6 +79,7 @@ class Suite(BaseModel):
     tail: list[Tail] = []
     independence: list[Independence] = []
     injected: list[Injected] = []
+    speculative: list[Speculative] = []
     grammar: list[Grammars] = []
     random_grammars: list[RandomGrammars] = []
     random_tries: list[RandomTries] = []

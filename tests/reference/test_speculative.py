@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sampler_parity.reference.speculative import matching, one_draft, rounds
 from sampler_parity.reference.speculative.chance import Drawn, Row, enumerate_outcomes
 from sampler_parity.reference.speculative.rounds import Model, Verify
+from sampler_parity.reference.speculative.rules import RULES
 from tests.support.examples import examples
 from tests.support.speculative import P, Q, marginal, model, row, rows
 
@@ -122,3 +123,23 @@ def test_equal_rows_leave_nothing_to_recover_from() -> None:
         one_draft.residual(P, P)
     law = law_of_round(one_draft.verify, [P], [P, P])
     assert {len(tokens) for tokens in law} == {2}
+
+
+@pytest.mark.parametrize("name", RULES)
+@settings(max_examples=examples(40), deadline=None)
+@given(p=rows(3), q=rows(3))
+def test_the_closed_forms_are_what_is_enumerated(name: str, p: Row, q: Row) -> None:
+    rule = RULES[name]
+    law = law_of_round(rule.verify, [q], [p, p])
+    accepted, replaced = rule.split(p, q)
+    assert (accepted + replaced).tolist() == p.tolist()
+    for token in range(3):
+        ends = sum(share for tokens, share in law.items() if tokens == (token,))
+        begins = sum(share for (first, *rest), share in law.items() if rest and first == token)
+        assert (begins, ends) == (accepted[token], replaced[token])
+    for token in np.flatnonzero(q > 0).tolist():
+        chance, instead = rule.given(p, q, token)
+        of_token = enumerate_outcomes(lambda c, x=token: rule.verify(c, [x], [q], [p, p]))  # type: ignore[misc]
+        assert chance == sum(share for tokens, share in of_token.items() if len(tokens) == 2)
+        for other in range(3):
+            assert of_token.get((other,), 0) == (1 - chance) * instead[other]

@@ -16,7 +16,7 @@ Decision = Literal[
     "crashed",
     "timeout",
 ]
-Kind = Literal["frequency", "coupled", "tail", "independence", "injected"]
+Kind = Literal["frequency", "coupled", "tail", "independence", "injected", "speculative"]
 
 
 class _Record(BaseModel):

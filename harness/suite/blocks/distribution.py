@@ -99,5 +99,26 @@ class Injected(_Cell):
     uniforms: list[float] = [0.0, -0.0, 2.0**-32, 2.0**-24, 0.5, 1 - 2.0**-24, 1 - 2.0**-53, 1.0]
 
 
-Cell = Frequency | Coupled | Tail | Independence | Injected
-KINDS: tuple[Kind, ...] = ("frequency", "coupled", "tail", "independence", "injected")
+class Speculative(_Cell):
+    """Rounds of speculative sampling: the tokens that come of them, and how many.
+
+    chain: of the target; logits: its rows, one a position. draft: the rows that the drafts are
+    drawn from, through draft_chain, which does not look at the history. bins = 0: every round that
+    can come out; else of each length so many bins of its last token, by rank, for chains that do
+    not look at the history. margin: of the total variation over the bins.
+    """
+
+    kind: Literal["speculative"] = "speculative"
+    rule: Literal["rejection", "matching"]
+    draft: Logits
+    draft_chain: ChainSpec = Field(min_length=1)
+    drafted: int = Field(ge=1, le=8)
+    margin: float = Field(gt=0, lt=1)
+    bins: int = Field(default=0, ge=0, le=limits.VOCAB)
+    max_draws: int = Field(default=1 << 32, gt=0, le=limits.DRAWS)
+
+
+Cell = Frequency | Coupled | Tail | Independence | Injected | Speculative
+KINDS: tuple[Kind, ...] = (
+    "frequency", "coupled", "tail", "independence", "injected", "speculative"
+)  # fmt: skip
