@@ -23,6 +23,7 @@ NAVIGATION = {
         "docs/devices",
         "docs/drift",
         "docs/generate",
+        "docs/sequences",
         "docs/fuzz",
         "docs/compare",
         "docs/cluster",

@@ -30,13 +30,12 @@ def prepare(folder: Path, page: str) -> None:
 
 
 def _cache(folder: Path) -> None:
-    """The user's, by links, so that what is made is used and what is registered is forgotten."""
-    builds = folder / "sampler-parity" / "builds"
-    builds.mkdir(parents=True)
-    own = cache_folder()
-    for path in (*own.iterdir(), *own.glob("builds/*")):
-        if path != own / "builds":
-            (folder / "sampler-parity" / path.relative_to(own)).symlink_to(path)
+    """The user's, by links, but without builds: those that a page registers are forgotten."""
+    own = folder / "sampler-parity"
+    own.mkdir(parents=True)
+    for path in cache_folder().iterdir():
+        if path.name != "builds":
+            (own / path.name).symlink_to(path)
 
 
 def _tour(folder: Path) -> None:
