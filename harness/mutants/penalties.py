@@ -161,6 +161,23 @@ class OutputIgnored(Steps):
             super().accept(token)
 
 
+class CutAtThePrompt(Steps):
+    """With the first token generated the window begins anew, without the prompt."""
+
+    at_border = False
+    behind = False
+
+    def apply(self, cand: Candidates) -> None:
+        self.at_border = not self.behind
+        super().apply(cand)
+
+    def accept(self, token: int) -> None:
+        if self.at_border:
+            self.history.clear()
+            self.at_border, self.behind = False, True
+        super().accept(token)
+
+
 class FlagStaysSorted(Steps):
     """The flag that says `sorted` stays true although logits changed."""
 
@@ -271,6 +288,9 @@ MUTANTS = [
     Mutant("penalties/newest-left-out", NewestLeftOut, "bug zoo 43, SG #1001"),
     Mutant("penalties/prompt-ignored", PromptIgnored, "bug zoo 34, VL #1424; 35, LC #8971"),
     Mutant("penalties/output-ignored", OutputIgnored, "bug zoo 43, SG #1001"),
+    Mutant(
+        "penalties/cut-at-the-prompt", CutAtThePrompt, case="origin/window-moves-out-of-the-prompt"
+    ),
     Mutant(
         "penalties/flag-stays-sorted",
         FlagStaysSorted,

@@ -236,11 +236,15 @@ class RemovesOthers(VllmAllowedTokenIds):
 
 MUTANTS = [
     Mutant(
-        "vllm_penalties/prompt-counts", PromptCounts, case="vllm/penalties-frequency-over-output"
+        "vllm_penalties/prompt-counts",
+        PromptCounts,
+        "TensorRT-LLM #5623, vmlx-swift #295",
+        case="vllm/penalties-frequency-over-output",
     ),
     Mutant(
         "vllm_penalties/repeats-output-only",
         RepeatsOutputOnly,
+        "vLLM #1424, vllm-metal #69",
         case="vllm/penalties-repetition-over-both",
     ),
     Mutant(

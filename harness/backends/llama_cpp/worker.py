@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sampler_parity.harness.backends.llama_cpp.build_files import compiler_of
 from sampler_parity.harness.backends.llama_cpp.capture import capture, tokenize
 from sampler_parity.harness.backends.llama_cpp.decode import Model, decode, generate
+from sampler_parity.harness.backends.llama_cpp.ends import bans_of_ends
 from sampler_parity.harness.backends.llama_cpp.libllama import (
     TOKEN_DATA,
     Libllama,
@@ -146,7 +147,10 @@ class Worker:
             build=", ".join(filter(None, [path.name, compiler_of(path)])),
             device=self._device(),
             capabilities=["run", "draws", "time", "whole_chain", *self._decodes()],
-            samplers=sorted(s for s in SIGNATURES if self.library.has(s) and s not in why_not),
+            samplers=[
+                *sorted(s for s in SIGNATURES if self.library.has(s) and s not in why_not),
+                *(["ignore_eos"] if self.library.release == NEWEST else []),
+            ],
             uncallable=why_not,
         )
 
@@ -183,6 +187,10 @@ class Worker:
         return NativeChain(library, stages, native)
 
     def _init(self, stage: dict[str, dict[str, Any]], n_vocab: int, vocab: str | None) -> int:
+        if "ignore_eos" in stage:
+            if not vocab:
+                raise InputError("ignore_eos", "needs a vocabulary")
+            stage = bans_of_ends(self.library, self._vocab(vocab))
         ((name, parameters),) = stage.items()
         by_words = LAZY_BY_WORDS if parameters.get("trigger_words") else None
         taken, initialize = self.library.initializer(name, by_words)
