@@ -147,13 +147,14 @@ class SuiteTests(pytest.File):
 
     def collect(self) -> Iterator[pytest.Item]:
         from sampler_parity.harness.errors import InputError
+        from sampler_parity.harness.suite.case import MEASURED
         from sampler_parity.harness.suite.file import expand, expand_cells, read_suite
 
         try:
             suite = read_suite(self.path)
             profile = self.config.getoption("sampler_profile")
             cases, cells = expand(suite, profile), expand_cells(suite, profile)
-            cases = [case for case in cases if case.kind != "logits"]  # of which none is judged
+            cases = [case for case in cases if case.kind not in MEASURED]
         except InputError as error:
             raise self.CollectError(str(error)) from None
         for name in self.config.stash[_BACKENDS]:

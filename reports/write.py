@@ -16,6 +16,7 @@ from sampler_parity.reports.pages.compare.page import COMPARE
 from sampler_parity.reports.pages.distribution.page import DISTRIBUTION
 from sampler_parity.reports.pages.index.build import Overview
 from sampler_parity.reports.pages.index.page import INDEX
+from sampler_parity.reports.pages.invariance.page import INVARIANCE
 from sampler_parity.reports.pages.parity.page import PARITY
 from sampler_parity.reports.pages.skip_ratio.page import SKIP_RATIO
 from sampler_parity.reports.pages.throughput.page import THROUGHPUT
@@ -24,7 +25,7 @@ from sampler_parity.reports.render.html import linked
 
 FORMATS = ("json", "md", "html", "junit")
 PAGES: tuple[Page[list[Bundle], Any], ...] = (
-    *(PARITY, DISTRIBUTION, CALIBRATION, THROUGHPUT, SKIP_RATIO, COMPARE),
+    *(PARITY, INVARIANCE, DISTRIBUTION, CALIBRATION, THROUGHPUT, SKIP_RATIO, COMPARE),
 )
 
 

@@ -27,6 +27,7 @@ from sampler_parity.harness.bundle.records.counterexample import CounterexampleR
 from sampler_parity.harness.bundle.records.decode import DecodeResult
 from sampler_parity.harness.bundle.records.distribution import DistributionResult
 from sampler_parity.harness.bundle.records.ends import Footer, Header
+from sampler_parity.harness.bundle.records.invariance import InvarianceResult
 from sampler_parity.harness.bundle.records.skip_ratio import SkipRatioResult
 from sampler_parity.harness.bundle.records.throughput import ThroughputResult
 from sampler_parity.harness.bundle.records.timing import TimingResult
@@ -42,6 +43,7 @@ Result = (
     | TimingResult
     | ChangeResult
     | DecodeResult
+    | InvarianceResult
     | DistributionResult
     | CalibrationResult
     | SkipRatioResult
@@ -50,7 +52,14 @@ Result = (
     | CounterexampleResult
 )
 Record = Header | Result | Footer
-Suited = DistributionResult | DecodeResult | TimingResult | ThroughputResult | SkipRatioResult
+Suited = (
+    DistributionResult
+    | DecodeResult
+    | InvarianceResult
+    | TimingResult
+    | ThroughputResult
+    | SkipRatioResult
+)
 _FRAME = ("header", "footer")
 _AGAIN = "make the bundle again"
 _RECORDS: dict[str, type[Record]] = {
@@ -78,6 +87,7 @@ class Bundle:
     throughputs: list[ThroughputResult] = field(default_factory=list)
     timing_checks: list[TimingCheckResult] = field(default_factory=list)
     counterexamples: list[CounterexampleResult] = field(default_factory=list)
+    invariances: list[InvarianceResult] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
 
     def backend(self, name: str) -> BackendInfo:
@@ -97,6 +107,7 @@ class Bundle:
         return [
             *self.cells,
             *self.decodings,
+            *self.invariances,
             *self.timings,
             *self.throughputs,
             *self.skip_ratios,
@@ -120,7 +131,7 @@ def read(folder: Path) -> Bundle:
     by_kind: dict[str, list[Any]] = defaultdict(list)
     for _, record in records_of(folder / "results.jsonl", torn_ok=False):
         by_kind[record.kind].append(record)
-    for kind in ("case", "decode", "distribution"):
+    for kind in ("case", "decode", "invariance", "distribution"):
         by_kind[kind].sort(key=lambda result: (result.suite, result.id))
     return Bundle(
         folder=folder,
@@ -135,6 +146,7 @@ def read(folder: Path) -> Bundle:
         throughputs=by_kind["throughput"],
         timing_checks=by_kind["timing_check"],
         counterexamples=by_kind["counterexample"],
+        invariances=by_kind["invariance"],
         footer=by_kind["footer"][-1] if by_kind["footer"] else None,
         counts={
             kind: len(by_kind[kind]) for kind in by_kind if by_kind[kind] and kind not in _FRAME

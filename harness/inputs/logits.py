@@ -236,8 +236,38 @@ class Together(_Source):
         raise ValueError(f"the logits of step {step} come from the backend that decodes")
 
 
+class Crowded(_Source):
+    """What a backend decodes of texts alone and so many at once. texts: equally long, all given."""
+
+    crowded: str
+    texts: list[list[Annotated[int, Field(ge=0)]]] = Field(min_length=1)
+    widths: list[Size] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _same_length(self) -> "Crowded":
+        if len({len(text) for text in self.texts}) != 1 or not self.texts[0]:
+            raise ValueError("texts must be equally long and not empty")
+        return self
+
+    @property
+    def n(self) -> int:
+        return n_vocab_of(self.crowded)
+
+    def row(self, step: int) -> Row:
+        raise ValueError(f"the logits of step {step} come from the backend that decodes")
+
+
 Logits = Annotated[
-    Literals | LiteralRows | Generated | LogOfId | Rungs | Golden | Decoded | Computed | Together,
+    Literals
+    | LiteralRows
+    | Generated
+    | LogOfId
+    | Rungs
+    | Golden
+    | Decoded
+    | Computed
+    | Together
+    | Crowded,
     Field(union_mode="smart"),
 ]
 

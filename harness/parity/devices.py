@@ -86,7 +86,7 @@ def decode_result(case: Case, figures_by_backend: dict[str, LogitsFigures]) -> D
     logits = case.computed
     return DecodeResult(
         id=case.id,
-        model_sha256=_model_digest(model_path(logits.computed)),
+        model_sha256=model_digest(model_path(logits.computed)),
         prompt_sha256=hashlib.sha256(np.array(logits.prompt, np.int32).tobytes()).hexdigest(),
         rows=len(logits.prompt),
         first=next(iter(figures_by_backend)),
@@ -96,7 +96,7 @@ def decode_result(case: Case, figures_by_backend: dict[str, LogitsFigures]) -> D
 
 
 @functools.cache
-def _model_digest(path: Path) -> str:
+def model_digest(path: Path) -> str:
     return sha256_of(path)
 
 

@@ -6,12 +6,16 @@ from typing import TypeVar
 
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.records.decode import DecodeResult, LogitsFigures
+from sampler_parity.harness.bundle.records.invariance import (
+    InvarianceOnBackend,
+    InvarianceResult,
+)
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.process import BackendProcess
 
 SILENCE_S = 0.005  # after the last case; of those before, the next request finds it out
 
-Result = TypeVar("Result", bound=CaseResult | DecodeResult)
+Result = TypeVar("Result", bound=CaseResult | DecodeResult | InvarianceResult)
 
 
 class Charges:
@@ -61,5 +65,8 @@ def _charged(result: Result, name: str, problem: str) -> Result:
     if isinstance(result, DecodeResult):
         figures = LogitsFigures(failed=f"crashed: {problem}")
         return result.model_copy(update={"backends": result.backends | {name: figures}})
+    if isinstance(result, InvarianceResult):
+        failed = InvarianceOnBackend(failed=f"crashed: {problem}")
+        return result.model_copy(update={"backends": result.backends | {name: failed}})
     crashed = BackendResult(verdict="crashed", detail=problem, wall_s=result.backends[name].wall_s)
     return result.model_copy(update={"backends": result.backends | {name: crashed}})

@@ -22,16 +22,22 @@ from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.records.change import ChangeResult
 from sampler_parity.harness.bundle.records.decode import DecodeResult, LogitsFigures
+from sampler_parity.harness.bundle.records.invariance import (
+    InvarianceOnBackend,
+    InvarianceResult,
+)
 from sampler_parity.harness.bundle.writer import BundleWriter
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.parity.devices import decode_result, measure
 from sampler_parity.harness.parity.execute import execute
+from sampler_parity.harness.parity.invariance import invariance_result
+from sampler_parity.harness.parity.invariance import measure as measure_invariance
 from sampler_parity.harness.parity.late import Charges
 from sampler_parity.harness.parity.releases import drift
 from sampler_parity.harness.parity.repeat import repeated
 from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.protocol.process import BackendProcess
-from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.suite.case import MEASURED, Case
 from sampler_parity.harness.verdicts import Accept
 from sampler_parity.reference import ChainError
 from sampler_parity.reference.chronology import NEWEST
@@ -39,7 +45,7 @@ from sampler_parity.reference.chronology import NEWEST
 _CHUNK_CASES = 50
 _CHUNK_VALUES = 4_000_000
 
-Result = CaseResult | DecodeResult
+Result = CaseResult | DecodeResult | InvarianceResult
 
 
 @dataclass(frozen=True)
@@ -83,8 +89,8 @@ def run_chunk(
     results: list[Result] = []
     charges = Charges(backends)
     for suite, case in cases:
-        if case.kind == "logits":
-            measured = measure(case, backends, artifacts)
+        if case.kind in MEASURED:
+            measured = _measured(case, backends, artifacts)
             results.append(measured.model_copy(update={"suite": suite}))
             charges.case_ended()
             continue
@@ -100,6 +106,14 @@ def run_chunk(
         results.append(result.model_copy(update={"suite": suite}))
         charges.case_ended()
     return charges.put_on(results)
+
+
+def _measured(
+    case: Case, backends: list[BackendProcess], artifacts: Path | None
+) -> DecodeResult | InvarianceResult:
+    if case.kind == "logits":
+        return measure(case, backends, artifacts)
+    return measure_invariance(case, backends)
 
 
 def _asked(
@@ -212,6 +226,9 @@ def ended_its_process(suite: str, case: Case, names: list[str], how: str) -> Res
     if case.kind == "logits":
         failed = {name: LogitsFigures(failed=f"crashed: {problem}") for name in shorts}
         return decode_result(case, failed).model_copy(update={"suite": suite})
+    if case.kind == "invariance":
+        ended = {name: InvarianceOnBackend(failed=f"crashed: {problem}") for name in shorts}
+        return invariance_result(case, ended).model_copy(update={"suite": suite})
     return CaseResult(
         id=case.id,
         suite=suite,

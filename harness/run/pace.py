@@ -19,6 +19,7 @@ from sampler_parity.harness.timing.rounds import rule_chains
 WHAT = {
     "case": "cases",
     "decode": "cases",
+    "invariance": "cases",
     "distribution": "distribution tests",
     "skip_ratio": "skip ratios",
     "timing": "timed chains",

@@ -35,6 +35,7 @@ SECONDS: dict[str, float] = {
     "sequences": 1.0,
     "on_device": 0.1,
     "logits": 0.5,
+    "invariance": 10.0,
     "distribution tests": 1.0,
     "skip ratios": 3.0,
     "timed chains": 0.2,

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.foreign import limits
-from sampler_parity.harness.inputs.logits import Computed, Decoded, Logits, Together
+from sampler_parity.harness.inputs.logits import Computed, Crowded, Decoded, Logits, Together
 from sampler_parity.harness.protocol.messages import ChainSpec, Step
 from sampler_parity.harness.strict import STRICT, Id, Seed, Steps, Tokens
 from sampler_parity.harness.verdicts import Verdict
@@ -19,8 +19,9 @@ SELECT = tuple(name for name, row in ROWS.items() if row.kind == "select")
 _CLONED = (0, 0, 2)  # in turn, when it has gone on: the first, the first again, and its clone
 
 Kind = Literal[
-    "stages", "draws", "unseeded", "generation", "sequences", "on_device", "logits"
+    "stages", "draws", "unseeded", "generation", "sequences", "on_device", "logits", "invariance"
 ]  # fmt: skip
+MEASURED: tuple[Kind, ...] = ("logits", "invariance")  # of which none is judged
 Script = Literal["plain", "reset", "clone", "interleaved", "turns"]
 
 
@@ -107,9 +108,9 @@ class Case(BaseModel):
             last = self.samplers[-1] if self.chain else "none"
             if last not in SELECT:
                 raise ValueError(f"the last stage must select a token, {last} does not")
-        if isinstance(self.logits, Together):
+        if isinstance(self.logits, Together | Crowded):
             self._refuse(
-                "together", "chain", "history", "accept", "script", "draws", "vocab", "expect",
+                self.kind, "chain", "history", "accept", "script", "draws", "vocab", "expect",
                 "relation",
             )  # fmt: skip
         if isinstance(self.logits, Computed):
@@ -131,12 +132,15 @@ class Case(BaseModel):
         stages: every stage of every step is compared; draws: many tokens from one state; unseeded:
         a stage draws a seed for itself, so that no two chains are alike;
         generation: a backend decodes and samples; sequences: many at once; on_device: the chain on
-        logits that each backend computes; logits: these logits themselves, which nobody judges.
+        logits that each backend computes; logits: these logits themselves, and invariance: how they
+        depend on what is decoded beside them, which nobody judges.
         """
         if isinstance(self.logits, Decoded):
             return "generation"
         if isinstance(self.logits, Together):
             return "sequences"
+        if isinstance(self.logits, Crowded):
+            return "invariance"
         if isinstance(self.logits, Computed):
             return "on_device" if self.chain else "logits"
         if self.unseeded:
@@ -168,6 +172,12 @@ class Case(BaseModel):
     def together(self) -> Together:
         """The logits of many sequences."""
         assert isinstance(self.logits, Together)
+        return self.logits
+
+    @property
+    def crowded(self) -> Crowded:
+        """The logits of texts at several widths."""
+        assert isinstance(self.logits, Crowded)
         return self.logits
 
     @property

@@ -6,7 +6,7 @@ So a bad parameter is found before anything runs, and who runs a chain takes it 
 from pathlib import Path
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.inputs.logits import Computed, Decoded, Logits, Together
+from sampler_parity.harness.inputs.logits import Computed, Crowded, Decoded, Logits, Together
 from sampler_parity.harness.inputs.models import model_path, n_vocab_of
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol.messages import ChainSpec
@@ -30,6 +30,10 @@ class Checked:
         chains: Named = [("chain", case.chain)]
         if case.relation is not None and case.relation.kind != "permuted":
             chains.append(("relation.chain", case.relation.chain))
+        if isinstance(case.logits, Crowded):
+            for text in case.logits.texts:
+                self._prompt(place, text, case.logits.n)
+            return
         if isinstance(case.logits, Together):
             self._texts(place, case.logits)
             return

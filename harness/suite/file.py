@@ -192,6 +192,7 @@ def _all_cases(
         *(("decode", block, {}) for block in suite.decode),
         *(("generate", block, {"shared": suite.chains}) for block in suite.generate),
         *(("sequences", block, {"shared": suite.chains}) for block in suite.sequences),
+        *(("invariance", block, {}) for block in suite.invariance),
         *(("grammar", block, {}) for block in suite.grammar),
         *(("random_grammars", block, drawn) for block in suite.random_grammars),
         *(("random_tries", block, drawn) for block in suite.random_tries),

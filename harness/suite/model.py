@@ -19,6 +19,7 @@ from sampler_parity.harness.suite.blocks.distribution import (
 from sampler_parity.harness.suite.blocks.fuzz import Fuzz
 from sampler_parity.harness.suite.blocks.generate import Generations
 from sampler_parity.harness.suite.blocks.grammar import Grammars, RandomGrammars
+from sampler_parity.harness.suite.blocks.invariance import Invariances
 from sampler_parity.harness.suite.blocks.ladder import Ladder
 from sampler_parity.harness.suite.blocks.matrix import Matrix, Pairs
 from sampler_parity.harness.suite.blocks.random_breakers import RandomBreakers
@@ -74,6 +75,7 @@ class Suite(BaseModel):
     decode: list[Decodings] = []
     generate: list[Generations] = []
     sequences: list[Sequences] = []
+    invariance: list[Invariances] = []
     frequency: list[Frequency] = []
     coupled: list[Coupled] = []
     tail: list[Tail] = []

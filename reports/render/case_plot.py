@@ -6,7 +6,7 @@ from sampler_parity.harness.bundle.artifacts import stage_file
 from sampler_parity.harness.bundle.bundle import Bundle, read
 from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.inputs.logits import Computed, Decoded, Together
+from sampler_parity.harness.inputs.logits import Computed, Crowded, Decoded, Together
 from sampler_parity.harness.parity.explain import arrays_of, record_of
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import expand, find_suites, read_suite
@@ -20,7 +20,7 @@ def case_plot(folder: Path, name: str) -> str:
     bundle = read(folder)
     record = record_of(bundle, name)
     case = _of_suite(bundle, record)
-    if isinstance(case.logits, Decoded | Computed | Together):
+    if isinstance(case.logits, Decoded | Computed | Together | Crowded):
         raise InputError(name, "its logits come from a backend", "plot a case of another suite")
     backend, step, at = _first_difference(record)
     try:

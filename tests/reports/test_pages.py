@@ -31,6 +31,7 @@ from tests.support.several_bundles import ten_bundles, two_that_differ
 
 TITLES = {
     "parity": "Parity report: FAILED",
+    "invariance": "Invariance of decoding",
     "distribution": "Distribution report: FAILED",
     "calibration": "Calibration: ok",
     "throughput": "Throughput report",

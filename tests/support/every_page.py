@@ -1,22 +1,32 @@
-"""Every page of the reports, of four bundles."""
+"""Every page of the reports, of five bundles."""
 
 from pathlib import Path
 
 from sampler_parity.harness.comparison import history
 from sampler_parity.reports.pages.history.page import HISTORY
 from sampler_parity.reports.write import write_report
-from tests.support.several_bundles import calibration_in, two_that_differ
+from tests.support.several_bundles import calibration_in, invariance_in, two_that_differ
 from tests.support.skip_ratios import bundle_with, measured, named
 
-PAGES = ("parity", "distribution", "calibration", "throughput", "skip-ratio", "compare", "index")
+PAGES = (
+    "parity",
+    "invariance",
+    "distribution",
+    "calibration",
+    "throughput",
+    "skip-ratio",
+    "compare",
+    "index",
+)
 
 
 def report_pages(folder: Path) -> dict[str, str]:
-    """Every HTML page of a report of four bundles, by its name."""
+    """Every HTML page of a report of five bundles, by its name."""
     two_that_differ(folder)
     skipped = bundle_with(folder / "skipped", named("x/a", measured()))
     calibrated = calibration_in(folder / "calibrated")
-    bundles = [folder / "xeon", folder / "mac", skipped.folder, calibrated]
+    invariance = invariance_in(folder / "invariance")
+    bundles = [folder / "xeon", folder / "mac", skipped.folder, calibrated, invariance]
     paths = write_report(bundles, folder / "report", ["html"])
     return {path.name: path.read_text() for path in paths}
 

@@ -17,6 +17,7 @@ from sampler_parity.harness.bundle.records.distribution import (
     Decision,
     DistributionResult,
 )
+from sampler_parity.harness.bundle.records.invariance import InvarianceResult
 from sampler_parity.harness.bundle.records.timing import TimingResult
 from sampler_parity.harness.parity.devices import Rows, figures
 from sampler_parity.harness.verdicts import Verdict
@@ -134,6 +135,28 @@ def calibration_in(folder: Path) -> Path:
         }
     )
     return read_back(folder, run_info("reference"), [], [result]).folder
+
+
+def invariance_in(folder: Path) -> Path:
+    """A bundle of three backends: one decodes a batch as each text alone, one differs, one died."""
+    same = {"rows": 8, "equal": 8, "difference": 0.0, "kl_max": 0.0, "kl_mean": 0.0, "top1": 8}
+    apart = same | {"equal": 1, "difference": 0.25, "kl_max": 2e-4, "kl_mean": 1e-5, "top1": 7}
+    result = InvarianceResult.model_validate(
+        {
+            "id": "invariance/small",
+            "suite": "devices/invariance",
+            "model_sha256": "0" * 64,
+            "texts_sha256": "1" * 64,
+            "texts": 2,
+            "tokens": 4,
+            "backends": {
+                "x": {"widths": [{"width": w} | same for w in (1, 2, 4)]},
+                "y": {"widths": [{"width": 1} | same, {"width": 4} | apart]},
+                "z": {"failed": "crashed: no more"},
+            },
+        }
+    )
+    return read_back(folder, run_info("x", "y", "z"), [], [result]).folder
 
 
 def ten_bundles(folder: Path, cases: int) -> list[Bundle]:

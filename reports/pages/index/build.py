@@ -89,6 +89,7 @@ def _others(bundle: Bundle) -> dict[str, int]:
     """Results that are no cases, by what they are."""
     return {
         "prompt": len(bundle.decodings),
+        "invariance": len(bundle.invariances),
         "distribution test": len(bundle.cells),
         "timing": len(bundle.timings),
         "width": len(bundle.throughputs),

@@ -1,0 +1,43 @@
+"""From bundles to what the invariance page says."""
+
+from collections.abc import Iterator
+
+from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.replay import replay
+from sampler_parity.harness.foreign.printable import visible
+from sampler_parity.reports.pages.invariance.model import InvarianceReport, Row
+
+
+def report_of(bundles: list[Bundle]) -> InvarianceReport | None:
+    """A row for each backend, also for those that do not run; None where nothing was measured."""
+    rows = [row for bundle in bundles for row in _rows(bundle)]
+    return InvarianceReport(rows=rows) if rows else None
+
+
+def _rows(bundle: Bundle) -> Iterator[Row]:
+    for result in bundle.invariances:
+        for backend, info in bundle.info.backends.items():
+            measured = result.backends.get(backend)
+            failed = measured.failed if measured else f"unavailable: {info.unavailable}"
+            yield Row(
+                bundle=visible(bundle.folder.resolve().name),
+                case=visible(result.id),
+                backend=visible(backend),
+                device=visible(info.device),
+                machine=visible(bundle.info.machine.cpu),
+                texts=result.texts,
+                tokens=result.tokens,
+                failed=visible(failed),
+                widths=measured.widths if measured else [],
+                replay=visible(replay(bundle.info, result.suite, result.id, [backend])),
+            )
+
+
+def headlines(report: InvarianceReport) -> list[str]:
+    measured = [row for row in report.rows if row.widths]
+    same = sum(row.equal == row.rows for row in measured)
+    largest = max((row.largest for row in measured), default=0.0)
+    return [
+        f"{same:,}/{len(measured):,} configurations decode a batch as each text alone, to the bit",
+        f"largest difference of two logits {largest:.3g}",
+    ]

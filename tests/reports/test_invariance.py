@@ -1,0 +1,61 @@
+"""The invariance page: a row for each backend, a chart where logits differ."""
+
+from pathlib import Path
+
+import pytest
+
+from sampler_parity.harness.bundle.bundle import read
+from sampler_parity.reports.pages.invariance.build import headlines, report_of
+from sampler_parity.reports.pages.invariance.html import html
+from sampler_parity.reports.pages.invariance.markdown import markdown
+from sampler_parity.reports.pages.invariance.model import InvarianceReport
+from sampler_parity.reports.pages.invariance.terminal import terminal_lines
+from tests.support.html_page import problems
+from tests.support.several_bundles import invariance_in
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> InvarianceReport:
+    folder = invariance_in(tmp_path_factory.mktemp("invariance") / "here")
+    made = report_of([read(folder)])
+    assert made is not None
+    return made
+
+
+def test_the_terminal_says_at_which_widths_logits_differ(report: InvarianceReport) -> None:
+    assert terminal_lines(report) == [
+        "width    x   24/24 rows as alone to the bit",
+        "width    y   9/16 rows as alone to the bit, not at 4; logits differ by up to 0.25",
+        "width    z   crashed: no more",
+    ]
+
+
+def test_headlines_count_the_configurations_that_are_invariant(report: InvarianceReport) -> None:
+    assert headlines(report) == [
+        "1/2 configurations decode a batch as each text alone, to the bit",
+        "largest difference of two logits 0.25",
+    ]
+
+
+def test_markdown_has_a_row_for_each_width(report: InvarianceReport) -> None:
+    rows = [line for line in markdown(report).splitlines() if line.startswith("| <code>")]
+    assert len(rows) == 3 + 2 + 1
+    assert (
+        rows[4] == "| <code>y</code> of <code>here</code> | 4 | 1/8 | 0.25 | 0.0002 | 1e-05 | 7/8 |"
+    )
+
+
+def test_the_chart_is_drawn_where_logits_differ(report: InvarianceReport) -> None:
+    text = html(report)
+    assert "<svg" in text
+    assert problems(text) == []
+    same = InvarianceReport(rows=[row for row in report.rows if row.backend == "x"])
+    assert "<svg" not in html(same)
+
+
+def test_a_bundle_without_such_a_measurement_has_no_page(tmp_path: Path) -> None:
+    folder = invariance_in(tmp_path / "b")
+    bundle = read(folder)
+    assert report_of([bundle]) is not None
+    bundle.invariances.clear()
+    assert report_of([bundle]) is None
