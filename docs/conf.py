@@ -12,61 +12,40 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 
 NAVIGATION = {
-    "Tutorial": ["docs/first-sampler", "docs/tour"],
+    "Tutorial": ["first-sampler", "tour"],
     "How to": [
-        "docs/running",
-        "docs/ci",
-        "docs/gate",
-        "docs/pytest",
-        "docs/suites",
-        "docs/builds",
-        "docs/devices",
-        "docs/drift",
-        "docs/generate",
-        "docs/sequences",
-        "docs/fuzz",
-        "docs/compare",
-        "docs/cluster",
-        "docs/golden",
-        "docs/releasing",
+        "running",
+        "ci",
+        "gate",
+        "pytest",
+        "suites",
+        "builds",
+        "devices",
+        "drift",
+        "generate",
+        "sequences",
+        "fuzz",
+        "compare",
+        "cluster",
+        "golden",
+        "releasing",
     ],
-    "Reference": [
-        "docs/README",
-        "docs/adapter-protocol",
-        "docs/verdicts",
-        "docs/reports",
-        "docs/bundles",
-        "docs/limits",
-        "docs/statistics",
-        "docs/timing",
-        "docs/self-test",
-        "docs/native",
-        "docs/graph",
-        "docs/common-sampler",
-        "docs/grammar",
-        "docs/grammar-engines",
-        "docs/token-trie",
-        "docs/tsampler",
-        "docs/akunu",
-        "docs/power-law",
-        "docs/transformers",
-        "SECURITY",
-    ],
-    "Findings": [
-        "docs/findings",
-        "docs/findings-tsampler",
-        "docs/findings-akunu",
-        "docs/findings-power-law",
-        "docs/findings-token-trie",
-    ],
-    "Architecture": ["docs/architecture", "CONTRIBUTING", "CHANGELOG"],
+    "Reference": ["README", "adapter-protocol", "verdicts", "reports", "bundles", "limits"],
+    "Findings": ["findings"],
+    "Architecture": ["architecture", "../CONTRIBUTING", "../SECURITY", "../CHANGELOG"],
 }
+# What is named nowhere there: findings-* with the findings, all else is reference.
+NAMED = {page for pages in NAVIGATION.values() for page in pages}
+for path in sorted((ROOT / "docs").glob("*.md")):
+    if path.stem not in NAMED:
+        part = "Findings" if path.stem.startswith("findings-") else "Reference"
+        NAVIGATION[part].append(path.stem)
 
 project = "sampler-parity"
 author = "sampler-parity maintainers"
 extensions = ["myst_parser"]
 root_doc = "README"
-include_patterns = ["README.md", *(f"{page}.md" for pages in NAVIGATION.values() for page in pages)]
+include_patterns = ["*.md", "docs/*.md"]
 exclude_patterns = [".*", "**/node_modules", "bundles", "build", "dist", "report", "site", "tests"]
 myst_heading_anchors = 4  # as GitHub makes them
 highlight_language = "none"
@@ -92,14 +71,16 @@ def on_read(app: Any, page: str, source: list[str]) -> None:
 
 
 def menu(name: str, pages: list[str]) -> str:
-    """A part of the menu, each page under what its heading says before a colon."""
-    lines = [f"{short_title(page)} <{page}>" for page in pages]
+    paths = [(ROOT / "docs" / f"{page}.md").resolve().relative_to(ROOT) for page in pages]
+    lines = [f"{short_title(path)} <{path.with_suffix('').as_posix()}>" for path in paths]
     return "\n".join(["```{toctree}", ":hidden:", f":caption: {name}", "", *lines, "```", ""])
 
 
-def short_title(page: str) -> str:
-    heading = (ROOT / f"{page}.md").read_text(encoding="utf-8").split("\n", 1)[0]
-    return heading.removeprefix("# ").partition(":")[0]
+def short_title(path: Path) -> str:
+    """What the heading says before a colon, or what of."""
+    heading = (ROOT / path).read_text(encoding="utf-8").split("\n", 1)[0].removeprefix("# ")
+    before, _, behind = heading.partition(": ")
+    return behind if before == "Findings" else before
 
 
 def on_end(app: Any, error: Exception | None) -> None:

@@ -65,6 +65,12 @@ def test_a_heading_has_the_place_that_github_gives_it() -> None:
     assert places("# 20. `[^...]` isn't Top-P\n```\n# a comment\n```\n") == {"20--isnt-top-p"}
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_power_is_code_and_not_bold_text(page: Path) -> None:
+    prose = re.sub(r"`[^`]*`|^    .*$", "", FENCED.sub("", page.read_text()), flags=re.MULTILINE)
+    assert re.findall(r".*\d\*\*-?\d.*", prose) == []
+
+
 def test_every_room_is_in_the_picture() -> None:
     picture = (DOCS / "architecture.md").read_text()
     rooms = {path.parent.name for path in (ROOT / "harness").glob("*/__init__.py")}
