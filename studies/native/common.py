@@ -18,6 +18,7 @@ TESTS = (
     "test_common_sampler_grid",
     "test_common_sampler_native",
     "test_reasoning_budget",
+    "test_speculative_native",
 )
 
 

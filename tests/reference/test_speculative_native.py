@@ -16,6 +16,7 @@ from tests.support.native_common import (
     NativeError,
     compile_driver,
     compile_driver_of_build,
+    kept_programs,
 )
 from tests.support.native_common.allow_list import AllowList
 
@@ -33,12 +34,12 @@ PARAMS = {
 
 
 @pytest.fixture(scope="module")
-def driver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Driver]:
+def driver() -> Iterator[Driver]:
     build = recorded.find("b11549")
     if build is None:
         pytest.skip("`sampler-parity builds add xllamacpp@2026.10.11549` fetches it")
-    folder = tmp_path_factory.getbasetemp()
-    driver = Driver(compile_driver_of_build(folder, Path(build.folder)))
+    library = Path(build.folder) / "libllama.so"
+    driver = Driver(compile_driver_of_build(kept_programs(library), library.parent))
     driver.start(BPE)
     yield driver
     driver.close()
@@ -164,8 +165,8 @@ def test_the_end_of_the_generation_ends_matching_and_not_rejection(driver: Drive
 
 
 @pytest.mark.slow
-def test_v0_5_0_has_no_rejection_sampling(tmp_path_factory: pytest.TempPathFactory) -> None:
-    driver = Driver(compile_driver(tmp_path_factory.getbasetemp()))
+def test_v0_5_0_has_no_rejection_sampling() -> None:
+    driver = Driver(compile_driver(kept_programs()))
     driver.start(BPE)
     driver.init(0, PLAIN)
     logits = np.zeros(N_VOCAB, np.float32)
