@@ -164,6 +164,7 @@ MUTANTS = [
     Mutant(
         f"{_REPETITION}/padding-penalized",
         PaddingPenalized,
+        "text-generation-inference #1765",
         case="transformers/repetition-padding-on-the-left",
     ),
     Mutant(f"{_LENGTH}/output-only", LengthOfOutput, case="transformers/min_length-counts"),

@@ -269,7 +269,10 @@ MUTANTS = [
         "vllm_penalties/repetition-last", RepetitionLast, case="vllm/penalties-repetition-first"
     ),
     Mutant(
-        "vllm_penalties/padding-penalized", PaddingPenalized, case="vllm/penalties-short-prompt"
+        "vllm_penalties/padding-penalized",
+        PaddingPenalized,
+        "text-generation-inference #1765",
+        case="vllm/penalties-short-prompt",
     ),
     Mutant(
         "vllm_penalties/in-one-subtraction",

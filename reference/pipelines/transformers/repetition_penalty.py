@@ -6,9 +6,9 @@ For every token that is in (prompt + output)[prompt_ignore_length:], however oft
 
 Parameters:
     penalty               float32 > 0, factor; default 1 (off).
-    prompt_ignore_length  integer >= 0: so many of the first tokens do not count. `generate` gives
-                          the row's padding on the left (since 5.23 or a little before: then a
-                          padding token is not penalized in a batch); default 0.
+    prompt_ignore_length  integer >= 0: so many of the first tokens do not count; default 0.
+                          `generate` gives the row's padding on the left, so that no padding token
+                          of a batch is penalized.
 Ties: none to break; candidates keep their order.
 Edges: -inf stays -inf, 0 and NaN take the division. Ids from the vocabulary's size on have no
     effect, negative ones are refused. prompt_ignore_length beyond the prompt passes over output.
