@@ -80,6 +80,7 @@ def test_a_planted_fault_is_told(
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+@pytest.mark.slow
 def test_the_long_run_tells_seed_and_number_and_keeps_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

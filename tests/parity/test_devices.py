@@ -130,6 +130,7 @@ def test_the_list_says_which_variants_run_here(
 @pytest.mark.parametrize(
     ("constructor", "says"), [("abort()", "signal SIGABRT"), ("sleep(60)", "no reply within 3 s")]
 )
+@pytest.mark.slow
 def test_a_library_that_aborts_or_hangs_is_listed_and_ends_no_list(
     constructor: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

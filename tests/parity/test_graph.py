@@ -178,6 +178,7 @@ def test_every_chain_is_predicted_on_the_cpu_with_its_own_order_and_without_tole
         ("meaning/temp_ext_after_top_p", "probabilities"),
     ],
 )
+@pytest.mark.slow
 def test_the_cause_of_another_token_is_named(
     chain: str, cause: str, inside: Callable[..., Inside]
 ) -> None:

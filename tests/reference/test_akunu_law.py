@@ -75,6 +75,7 @@ def _sampled(logits: NDArray[np.float32], temperature: float, positions: int) ->
     return counts
 
 
+@pytest.mark.slow
 def test_gumbel_law_is_what_comes_out() -> None:
     """At 1000 float16 has steps of 1/2: the first of two equal tokens wins far more often."""
     logits = np.array([1000.0, 1000.0, 999.0], np.float32)

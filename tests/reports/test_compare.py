@@ -186,6 +186,7 @@ def test_command_refuses_what_it_cannot_judge(tmp_path: Path) -> None:
         assert message in str(error)
 
 
+@pytest.mark.slow
 def test_report_of_several_bundles_has_the_comparison_as_a_page(tmp_path: Path) -> None:
     two_that_differ(tmp_path)
     both = [tmp_path / "xeon", tmp_path / "mac"]

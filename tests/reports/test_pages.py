@@ -53,6 +53,7 @@ def overview(folder: Path, *bundles: Path) -> Index:
     return Index.model_validate_json((out / "index.json").read_text())
 
 
+@pytest.mark.slow
 def test_pages_have_no_problem_and_link_to_each_other(pages: dict[str, str]) -> None:
     assert set(pages) == {f"{name}.html" for name in PAGES}
     for name, text in pages.items():

@@ -149,6 +149,7 @@ def test_tokens_a_second_and_the_share_of_sampling(bundle: Bundle) -> None:
     assert graph.compared.ratio == pytest.approx(0.8)
 
 
+@pytest.mark.slow
 def test_a_share_below_nothing_is_noise_and_is_said_so(bundle: Bundle, page: str) -> None:
     for text in ("\n".join(summary_lines(bundle)), page, markdown(report(bundle))):
         assert "less than the noise" in text

@@ -72,6 +72,7 @@ def test_e_value_against_a_rate_has_a_mean_of_at_most_one(rate: float) -> None:
     assert mean == pytest.approx(1.0) if rate == 0.1 else mean < 1
 
 
+@pytest.mark.slow
 def test_looking_after_every_draw_keeps_the_level() -> None:
     rng = np.random.default_rng(2)
     p = np.array([0.5, 0.3, 0.2])

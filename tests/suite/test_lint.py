@@ -167,5 +167,6 @@ def test_lint_notices_a_stale_schema(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "protocol.schema.json: not what the models make" in problem
 
 
+@pytest.mark.slow
 def test_the_repository_is_clean() -> None:
     assert lint(suites_folder()) == []

@@ -83,6 +83,7 @@ def test_mistake_in_a_suite_is_named(tmp_path: Path, old: str, new: str, problem
         chains(write(tmp_path, GRID.replace(old, new)), "quick")
 
 
+@pytest.mark.slow
 def test_committed_suites_expand_and_quick_is_part_of_full() -> None:
     for path in (suites_folder() / "timing").glob("*.toml"):
         quick, full = ({c.id for c in chains(path, p)} for p in PROFILES)
