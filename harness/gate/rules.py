@@ -145,6 +145,8 @@ def _placed(got: BackendResult, case: CaseResult) -> str:
         if got.stage_index is not None and got.stage_index < len(case.samplers):
             where = f"{got.stage_index + 1} of {len(case.samplers)} ({got.stage})"
         said.append(f"at stage {where}")
+    if got.row is not None:
+        said.append(f"in row {got.row.at + 1} of {got.row.of}")
     text = " ".join(said)
     detail = got.what or got.detail
     return f"{text}: {detail}" if detail else text

@@ -125,6 +125,17 @@ class Generated(_Source):
         return _generate(self.family, self.n, self.seed, step)
 
 
+class Mixed(_Source):
+    """Each row of the next family, in turn: the rows of a batch, one masked, one flat."""
+
+    families: list[Family] = Field(min_length=1)
+    n: Size
+    seed: Seed = 0
+
+    def row(self, step: int) -> Row:
+        return _generate(self.families[step % len(self.families)], self.n, self.seed, step)
+
+
 class LogOfId(_Source):
     """logit = log(id): the queue vectors of llama.cpp's tests/test-sampling.cpp."""
 
@@ -261,6 +272,7 @@ Logits = Annotated[
     Literals
     | LiteralRows
     | Generated
+    | Mixed
     | LogOfId
     | Rungs
     | Golden

@@ -16,7 +16,7 @@ from sampler_parity.harness.mutants import MUTANTS, Mutant
 from sampler_parity.harness.mutants.in_process import InProcess
 from sampler_parity.harness.mutants.sorts import FirstOfEquals, LastOfEquals
 from sampler_parity.harness.parity.execute import execute
-from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.suite.case import Case, Kind
 from sampler_parity.harness.verdicts import BY_ANY_SORT
 from sampler_parity.reference import Candidates
 
@@ -37,7 +37,7 @@ def diagnose(small: Case, on_small: BackendResult, failing: Judged, passing: Jud
         return []  # a fault that does not end could not be ended
     known = [
         _known(mutant, explains, len(failing))
-        for mutant in _of_stage(on_small.stage)
+        for mutant in _of_stage(on_small.stage, small.kind)
         if (explains := _explains(mutant, small, on_small, failing, passing)) is not None
     ]
     most = max((fault.explains for fault in known), default=0)
@@ -70,9 +70,10 @@ def _sorts(judged: Judged) -> tuple[type[Candidates], ...]:
     return (Candidates, FirstOfEquals, LastOfEquals) if others else (Candidates,)
 
 
-def _of_stage(stage: str) -> Iterator[Mutant]:
-    """Those that show at a stage; not what would end this process."""
-    return (mutant for mutant in MUTANTS.values() if mutant.stage == stage)
+def _of_stage(stage: str, kind: Kind) -> Iterator[Mutant]:
+    """Those that show at a stage; not what would end this process. Of a batch in one alone."""
+    of_stage = (mutant for mutant in MUTANTS.values() if mutant.stage == stage)
+    return (mutant for mutant in of_stage if kind == "batch" or mutant.sampler != "batch")
 
 
 def _known(mutant: Mutant, explains: int, tried: int) -> Known:

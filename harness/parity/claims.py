@@ -20,6 +20,7 @@ _REQUESTS: dict[Kind, tuple[str, ...]] = {
     "stages": ("run",),
     "draws": ("draws",),
     "unseeded": ("run",),
+    "batch": ("run",),
     "generation": ("generate",),
     "sequences": ("sequences",),
     "on_device": ("decode", "run"),

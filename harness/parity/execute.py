@@ -5,7 +5,6 @@ before still count; the backend is not asked for the rest, where anything could 
 """
 
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -14,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from sampler_parity.harness.bundle.artifacts import stage_file, write_arrays
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.parity.arrays import room, save
+from sampler_parity.harness.parity.batch import execute_batch
 from sampler_parity.harness.parity.claims import parted, with_skipped
 from sampler_parity.harness.parity.classify import Difference, classify, identical
 from sampler_parity.harness.parity.devices import merged, on_rows, rows_of
@@ -29,16 +29,13 @@ from sampler_parity.harness.parity.sequences import execute_sequences
 from sampler_parity.harness.parity.unseeded import execute_unseeded
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.ask import Got, Ran
+from sampler_parity.harness.protocol.ask import Ran
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.suite.case import Case, Kind
 from sampler_parity.harness.suite.prepared import Prepared, Trace, prepare, state_before
 from sampler_parity.harness.verdicts import BY_ANY_SORT, Verdict, worst
-from sampler_parity.reference import Candidates
 
 Releases = Mapping[str, str]
-MOST_ARRAYS = 20  # of a stage on a backend, in each process of a run
-_saved: Counter[tuple[Path, str, str]] = Counter()
 Judge = Callable[[Case, Sequence[Backend], Path | None, Releases], CaseResult]
 
 
@@ -125,6 +122,7 @@ JUDGES: dict[Kind, Judge] = {
     "stages": _on_given_logits,
     "draws": _on_given_logits,
     "unseeded": execute_unseeded,
+    "batch": execute_batch,
     "generation": execute_generate,
     "sequences": execute_sequences,
     "on_device": _on_own_logits,
@@ -199,8 +197,8 @@ def _compare_run(
             if not first:
                 at = len(want_stages) if whole else j
                 first = _place(i, "chain" if whole else sampler.name, at, difference)
-                if artifacts is not None and _room(artifacts, backend, first["stage"]):
-                    _save(artifacts, ready.case.id, backend, want, got)
+                if artifacts is not None and room(artifacts, backend, first["stage"]):
+                    save(artifacts, ready.case.id, backend, want, got)
             if difference.verdict == "diverged":
                 return _result("diverged", ran, first)
         if token != want_stages[-1].token and verdicts == ["identical"]:
@@ -215,35 +213,15 @@ def _result_of(
 ) -> BackendResult:
     """The result of a run that was judged from what the backend kept."""
     place, verdict = followed.first, followed.verdict
-    folder = artifacts if artifacts and _room(artifacts, backend, place.stage) else None
+    folder = artifacts if artifacts and room(artifacts, backend, place.stage) else None
     if folder is not None and place.want is not None and place.got is not None:
-        _save(folder, ready.case.id, backend, place.want, place.got)
+        save(folder, ready.case.id, backend, place.want, place.got)
     first = _place(place.step, place.stage, place.index, place.difference)
     if place.difference.verdict != followed.places[0].difference.verdict:
         tie = followed.places[0]
         where = f"at step {tie.step + 1}, {tie.stage}"
         first["detail"] = f"judged from what it kept of equal ones {where}"
     return _result(verdict, ran, first | {"ties": followed.ties and verdict != "tied"})
-
-
-def _room(folder: Path, backend: str, stage: str) -> bool:
-    """Whether the arrays of one more are kept: what is wrong everywhere would spend more time on
-    them than on being judged."""
-    _saved[folder, backend, stage] += 1
-    return _saved[folder, backend, stage] <= MOST_ARRAYS
-
-
-def _save(folder: Path, case: str, backend: str, want: Candidates, got: Got) -> None:
-    """The arrays of a stage that differs, as artifacts/CASE.BACKEND.npz."""
-    write_arrays(
-        folder / stage_file(case, backend),
-        ids=want.ids,
-        logits=want.logits,
-        p=want.p,
-        got_ids=got.ids,
-        got_logits=got.logits,
-        got_p=got.p,
-    )
 
 
 def _place(step: int, stage: str, index: int, difference: Difference) -> dict[str, Any]:

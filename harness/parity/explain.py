@@ -19,7 +19,7 @@ from sampler_parity.harness.files import open_file
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.foreign.near import did_you_mean
 from sampler_parity.harness.parity.groups import FOLDED, groups
-from sampler_parity.harness.parity.telling import lines, margin
+from sampler_parity.harness.parity.telling import lines, margin, row_of, stage_of_row
 
 ROWS_AROUND = 4
 _ARRAYS = ("ids", "logits", "p", "got_ids", "got_logits", "got_p")
@@ -113,6 +113,8 @@ def difference_lines(
         place = f", step {result.step + 1} of {case.steps}"
         if result.stage_index is not None:
             place += f", stage {result.stage_index + 1} of {len(case.samplers)} ({result.stage})"
+        if result.row is not None:
+            place += f", {row_of(result.row)}, {stage_of_row(result.stage)}"
     yield f"{result.verdict.upper()} {case.id}   {backend} {version} vs reference{place}"
     yield from (f"  {line}" for line in result.detail.splitlines())
     if result.what:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult, LiveRow
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.parity.differing import LACKS, Kind, kind_of, words
@@ -76,6 +76,7 @@ class Small(Strict):
     stage_index: int | None
     what: str
     values: dict[str, Any]
+    row: LiveRow | None
     got: list[int]
     expected: list[int]
 
@@ -94,6 +95,7 @@ class Example(Strict):
     stage_index: int | None
     what: str
     values: dict[str, Any]
+    row: LiveRow | None
     detail: str
     why: str
     required: list[Verdict]
@@ -221,6 +223,7 @@ def _example(
         stage_index=result.stage_index,
         what=result.what,
         values=result.values,
+        row=result.row,
         detail=result.detail,
         why=case.why,
         required=case.passing(backend),
@@ -255,6 +258,7 @@ def _small(data: dict[str, Any] | None, record: CounterexampleResult | None) -> 
         stage_index=result.stage_index,
         what=result.what,
         values=result.values,
+        row=result.row,
         got=record.got if record else [],
         expected=record.expected if record else [],
     )

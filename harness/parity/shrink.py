@@ -12,6 +12,7 @@ import numpy as np
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import Decoded, LiteralRows, Together
+from sampler_parity.harness.parity import shrink_batch
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.checked import Checked
 from sampler_parity.reference import ChainError
@@ -31,7 +32,7 @@ def shrink(case: Case, fails: Fails, seconds: float = 5.0) -> Case:
     smaller = True
     while smaller and time.monotonic() < deadline:
         smaller = False
-        for simplify in (_steps, _stages, _literal, _tokens, _history, _numbers, _parameters):
+        for simplify in _BATCHED if case.batch else _PLAIN:
             for candidate in simplify(case):
                 if time.monotonic() > deadline:
                     return case
@@ -39,6 +40,18 @@ def shrink(case: Case, fails: Fails, seconds: float = 5.0) -> Case:
                     case, smaller = candidate, True
                     break
     return case
+
+
+def _batch(case: Case) -> Iterator[Case]:
+    assert case.batch is not None
+    for batch in shrink_batch.simpler(case.batch):
+        yield _with(case, batch=batch)
+    if isinstance(case.logits, LiteralRows):
+        few = shrink_batch.without_unused_logits(case.batch)
+        if few is not None:
+            batch, rows = few
+            of_rows = [case.logits.row(i).tolist() for i in rows]
+            yield _with(case, batch=batch, logits={"rows": of_rows})
 
 
 def short(value: Any) -> Any:
@@ -98,11 +111,12 @@ def _stages(case: Case) -> Iterator[Case]:
 
 
 def _literal(case: Case) -> Iterator[Case]:
+    many = case.batch.rows if case.batch else case.steps
     if isinstance(case.logits, LiteralRows | Decoded | Together):
         return
-    if case.logits.n * case.steps > _MOST_TOKENS:
+    if case.logits.n * many > _MOST_TOKENS:
         return
-    yield _with_rows(case, [case.logits.row(i) for i in range(case.steps)])
+    yield _with_rows(case, [case.logits.row(i) for i in range(many)])
 
 
 def _with_rows(case: Case, rows: list[Any]) -> Case:
@@ -147,6 +161,10 @@ def _parameters(case: Case) -> Iterator[Case]:
             for simple in _simpler(value):
                 changed = {name: parameters | {key: simple}}
                 yield _with(case, chain=[*case.chain[:i], changed, *case.chain[i + 1 :]])
+
+
+_PLAIN = (_steps, _stages, _literal, _tokens, _history, _numbers, _parameters)
+_BATCHED = (_batch, _literal, _tokens, _numbers)
 
 
 def _simpler(value: Any) -> list[Any]:

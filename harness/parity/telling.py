@@ -4,10 +4,12 @@ import json
 from collections.abc import Iterator
 from typing import Any, Protocol
 
+from sampler_parity.harness.bundle.records.case import LiveRow
 from sampler_parity.harness.foreign.printable import one_line
 from sampler_parity.harness.parity.groups import Example, Group, Small
 
 SHOWN = 120  # characters: what is said so far in the text of a group is not said again
+_HISTORIES = ("prompt", "output")
 _LONGEST_ROW = 24  # logits that are shown of a row: what was made small has no more
 
 
@@ -30,10 +32,16 @@ class Placed(Protocol):
     def what(self) -> str: ...
     @property
     def values(self) -> dict[str, Any]: ...
+    @property
+    def row(self) -> LiveRow | None: ...
 
 
 def place(at: Placed) -> str:
-    """Where the first difference is, counted from 1: "stage 3 of 5 (top_p), step 1 of 2"."""
+    """Where the first difference is, counted from 1: "stage 3 of 5 (top_p), step 1 of 2"; in a
+    batch "step 3 of 8, row 5 of 17, stage top_p"."""
+    if at.row is not None and at.step is not None:
+        of_row = f"step {at.step + 1:,} of {at.steps:,}, {row_of(at.row)}"
+        return f"{of_row}, {stage_of_row(at.stage)}"
     parts = []
     index, stages = at.stage_index, len(at.samplers)
     if index is not None and index < stages and at.stage not in ("chain", "token"):
@@ -44,6 +52,14 @@ def place(at: Placed) -> str:
         unit, total = ("draw", at.draws) if at.draws else ("step", at.steps)
         parts.append(f"{unit} {at.step + 1:,} of {total:,}")
     return ", ".join(parts)
+
+
+def row_of(row: LiveRow) -> str:
+    return f"row {row.at + 1} of {row.of}"
+
+
+def stage_of_row(stage: str) -> str:
+    return stage if stage in ("token", "relation") else f"stage {stage}"
 
 
 def side_by_side(at: Placed) -> list[tuple[str, str, str]]:
@@ -123,7 +139,9 @@ def lines(group: Group, backend: str) -> Iterator[str]:
 
 
 def differing_lines(at: Example | Small) -> Iterator[str]:
-    """Both sides of what differs, and of few tokens which are left."""
+    """Both sides of what differs, and of few tokens which are left; of a batch, in which row."""
+    if at.row is not None:
+        yield f"at {place(at)}"
     for what, got, expected in side_by_side(at):
         if got != expected:
             yield f"{what}: got {one_line(got)}, expected {one_line(expected)}"
@@ -146,11 +164,40 @@ def _listed(ids: list[int]) -> str:
 
 def in_one_line(case: dict[str, Any]) -> str:
     """A counterexample: "min_p p=0.5 on [2, 1.5, 1], history [1, 1]"."""
-    chain = ", ".join(_stage(stage) for stage in case.get("chain", []) if isinstance(stage, dict))
-    parts = [f"{chain or 'no sampler'} on {_logits(case.get('logits'))}"]
-    told = ("description", "why", "tags", "id", "chain", "logits", "requires")
+    batch = case.get("batch")
+    said = _sequences(batch) if isinstance(batch, dict) else _chain(case)
+    parts = [f"{said} on {_logits(case.get('logits'))}"]
+    told = ("description", "why", "tags", "id", "chain", "logits", "requires", "batch")
     parts += [f"{key} {number(value)}" for key, value in case.items() if key not in told]
     return ", ".join(parts)
+
+
+def _chain(holder: dict[str, Any]) -> str:
+    return ", ".join(map(_stage, _tables(holder.get("chain")))) or "no sampler"
+
+
+def _sequences(batch: dict[str, Any]) -> str:
+    """Of a batch: "sequence 0: greedy; sequence 1: temp temp=0.5, output [1]; join 0, join 1, row 1
+    samples"."""
+    said = []
+    for i, sequence in enumerate(_tables(batch.get("sequences"))):
+        histories = [
+            f"{name} {number(sequence[name])}" for name in _HISTORIES if sequence.get(name)
+        ]
+        said.append(", ".join([f"sequence {i}: {_chain(sequence)}", *histories]))
+    for step in _tables(batch.get("steps")):
+        before = step.get("before")
+        done = [
+            " ".join(map(str, operation)) if isinstance(operation, list) else str(operation)
+            for operation in (before if isinstance(before, list) else [])
+        ]
+        done += [f"row {number(one.get('at'))} samples" for one in _tables(step.get("sample"))]
+        said.append(", ".join(done))
+    return "; ".join(said)
+
+
+def _tables(value: Any) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _stage(stage: dict[str, Any]) -> str:

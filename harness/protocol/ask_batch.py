@@ -51,6 +51,8 @@ def batch(
     if "batch" not in hello.capabilities:
         return _one_by_one(backend, asked, rows, detail)
     claim(backend, "batch", [stage for each in asked.sequences for stage in each.chain])
+    if any(each.prompt and tells_prompt(each.chain) for each in asked.sequences):
+        claim(backend, "origin")
     placed, out = ask.put(backend, rows, asked.n_vocab)
     expected = _stages(asked, detail, whole="no_stages" in hello.capabilities)
     backend.scratch.ensure(out + 12 * asked.n_vocab * sum(map(sum, expected)))

@@ -2,8 +2,6 @@
 scratch file, the clock."""
 
 import time
-from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +24,9 @@ from sampler_parity.harness.protocol.interface import (
     Throughput,
     Worker,
 )
-from sampler_parity.harness.protocol.live import Live
+from sampler_parity.harness.protocol.sampling import Sampling, accept, accept_past, write
 from sampler_parity.harness.protocol.scratch import Scratch
+from sampler_parity.harness.protocol.serving import Serving
 from sampler_parity.reference import ChainError, UndefinedInputError
 
 
@@ -39,10 +38,10 @@ def run(worker: Worker, scratch: Scratch, request: p.RunRequest) -> p.RunReply:
         for _ in range(request.instances)
     ]
     for instance in instances:
-        _accept_past(instance, request.history, request.n_prompt)
+        accept_past(instance, request.history, request.n_prompt)
     tokens: list[int | None] = []
     stages: list[list[p.StageResult]] = []
-    sampling = _Sampling(worker, scratch, request.out, request.detail == "stages")
+    sampling = Sampling(worker, scratch, request.out, request.detail == "stages")
     for step in request.steps:
         for operation, index in step.before:
             if operation == "reset":
@@ -57,71 +56,8 @@ def run(worker: Worker, scratch: Scratch, request: p.RunRequest) -> p.RunReply:
             results.append(sampling.write(worker.result(whole)))
         tokens.append(token)
         stages.append(results)
-        _accept(instance, step.accept, token)
+        accept(instance, step.accept, token)
     return p.RunReply(tokens=tokens, stages=stages, ns=sampling.ns)
-
-
-@dataclass
-class _Sampling:
-    """Chains on rows of logits, for one request. at: where the next stage is written. ns: spent in
-    the backend's own code."""
-
-    worker: Worker
-    scratch: Scratch
-    at: int
-    shown: bool
-    ns: int = 0
-
-    def sample(
-        self, instance: Instance, stages: int, row: NDArray[np.float32]
-    ) -> tuple[int | None, list[p.StageResult]]:
-        """The selected token and, where they are shown, the candidates after each stage."""
-        candidates = self.worker.candidates(row)
-        results = []
-        for stage in range(stages) if self.shown else [None]:
-            start = time.perf_counter_ns()
-            instance.apply(stage, candidates)
-            self.ns += time.perf_counter_ns() - start
-            if self.shown:
-                results.append(self.write(self.worker.result(candidates)))
-        ids, _, _, _, selected = self.worker.result(candidates)
-        return int(ids[selected]) if 0 <= selected < len(ids) else None, results
-
-    def write(self, result: Result) -> p.StageResult:
-        stage, self.at = _write(self.scratch, self.at, result)
-        return stage
-
-
-def _accept(
-    instance: Instance, accept: int | Literal["selected"] | None, token: int | None
-) -> None:
-    accepted = token if accept == "selected" else accept
-    if accepted is not None:
-        instance.accept(accepted)
-
-
-def batch(worker: Worker, scratch: Scratch, request: p.BatchRequest) -> p.BatchReply:
-    """A chain for each live row; in a step all sample, then all accept."""
-    rows = scratch.view(request.rows.at, request.rows.count * request.rows.n, np.float32)
-    rows = rows.reshape(request.rows.count, request.rows.n)
-
-    def joined(s: int) -> tuple[Instance, int]:
-        sequence = request.sequences[s]
-        instance = worker.build(sequence.chain, request.n_vocab, request.vocab)
-        _accept_past(instance, [*sequence.prompt, *sequence.output], len(sequence.prompt))
-        return instance, len(sequence.chain)
-
-    live = Live(joined, lambda row: (row[0].clone(), row[1]), lambda row: row[0].reset())
-    sampling = _Sampling(worker, scratch, request.out, request.detail == "stages")
-    tokens, stages = [], []
-    for step in request.steps:
-        live.do(step.before)
-        sampled = [sampling.sample(*live.rows[one.at], rows[one.row]) for one in step.sample]
-        for one, (token, _) in zip(step.sample, sampled, strict=True):
-            _accept(live.rows[one.at][0], one.accept, token)
-        tokens.append([token for token, _ in sampled])
-        stages.append([results for _, results in sampled])
-    return p.BatchReply(tokens=tokens, stages=stages, ns=sampling.ns)
 
 
 def in_version(hello: p.HelloReply, version: int) -> p.HelloReply:
@@ -129,25 +65,6 @@ def in_version(hello: p.HelloReply, version: int) -> p.HelloReply:
     more = ["batch"] if version > 1 and "run" in hello.capabilities else []
     capabilities = [*hello.capabilities, *more]
     return hello.model_copy(update={"protocol": version, "capabilities": capabilities})
-
-
-def _accept_past(instance: Instance, history: list[int], n_prompt: int) -> None:
-    """The history, of which the first n_prompt are the prompt's."""
-    of_prompt = getattr(instance, "accept_prompt", instance.accept)
-    for token in history[:n_prompt]:
-        of_prompt(token)
-    for token in history[n_prompt:]:
-        instance.accept(token)
-
-
-def _write(scratch: Scratch, at: int, result: Result) -> tuple[p.StageResult, int]:
-    ids, logits, probs, is_sorted, selected = result
-    n = len(ids)
-    scratch.ensure(at + 12 * n)
-    scratch.view(at, n, np.int32)[:] = ids
-    scratch.view(at + 4 * n, n, np.float32)[:] = logits
-    scratch.view(at + 8 * n, n, np.float32)[:] = probs
-    return p.StageResult(at=at, n=n, sorted=is_sorted, selected=selected), at + 12 * n
 
 
 def draws(worker: Worker, scratch: Scratch, request: p.DrawsRequest) -> p.DrawsReply:
@@ -251,7 +168,7 @@ def sequences(worker: Worker, scratch: Scratch, request: p.SequencesRequest) -> 
 def _write_all(scratch: Scratch, at: int, results: list[Result]) -> list[p.StageResult]:
     stages = []
     for result in results:
-        stage, at = _write(scratch, at, result)
+        stage, at = write(scratch, at, result)
         stages.append(stage)
     return stages
 
@@ -288,7 +205,8 @@ def answer(worker: Worker, scratch: Scratch, request: p.Request) -> p.Reply | p.
         if isinstance(request, p.RunRequest):
             return run(worker, scratch, request)
         if isinstance(request, p.BatchRequest):
-            return batch(worker, scratch, request)
+            serving = getattr(worker, "serving", Serving)
+            return serving(worker, scratch, request).answer()
         if isinstance(request, p.DrawsRequest):
             return draws(worker, scratch, request)
         if isinstance(request, p.TimeRequest):

@@ -31,6 +31,7 @@ SECONDS: dict[str, float] = {
     "stages": 0.01,
     "draws": 0.01,
     "unseeded": 0.01,
+    "batch": 0.1,
     "generation": 1.0,
     "sequences": 1.0,
     "on_device": 0.1,

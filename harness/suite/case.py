@@ -10,6 +10,7 @@ from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs.logits import Computed, Crowded, Decoded, Logits, Together
 from sampler_parity.harness.protocol.messages import ChainSpec, Step
 from sampler_parity.harness.strict import STRICT, Id, Seed, Steps, Tokens
+from sampler_parity.harness.suite.batched import Batched
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference.random import DEFAULT_SEED
 from sampler_parity.reference.registry import ROWS, tells_prompt
@@ -19,7 +20,8 @@ SELECT = tuple(name for name, row in ROWS.items() if row.kind == "select")
 _CLONED = (0, 0, 2)  # in turn, when it has gone on: the first, the first again, and its clone
 
 Kind = Literal[
-    "stages", "draws", "unseeded", "generation", "sequences", "on_device", "logits", "invariance"
+    "stages", "draws", "unseeded", "batch", "generation", "sequences", "on_device",
+    "logits", "invariance",
 ]  # fmt: skip
 MEASURED: tuple[Kind, ...] = ("logits", "invariance")  # of which none is judged
 Script = Literal["plain", "reset", "clone", "interleaved", "turns"]
@@ -61,14 +63,14 @@ class Relation(BaseModel):
 
 class Case(BaseModel):
     """prompt, output: in place of history, for samplers that tell them apart. accept: the token of
-    each row in place of the one that the chain selects."""
+    each row in place of the one that the chain selects. batch: in place of a chain and steps."""
 
     model_config = STRICT
 
     id: Id = Field(pattern=r"^[A-Za-z0-9_.+/=,:\-]+$")
     description: str = Field(max_length=70)
     why: str
-    chain: ChainSpec
+    chain: ChainSpec = []
     logits: Logits
     history: Tokens = []
     prompt: Tokens = []
@@ -81,6 +83,7 @@ class Case(BaseModel):
     vocab: str | None = None
     expect: Expect | None = None
     relation: Relation | None = None
+    batch: Batched | None = None
     requires: dict[str, list[Verdict]] = {}
     tags: list[str] = []
 
@@ -117,6 +120,24 @@ class Case(BaseModel):
             self._refuse("computed", "script", "draws", "expect", "relation")
             if self.steps > len(self.logits.prompt):
                 raise ValueError("steps are more than the prompt has tokens")
+        if self.batch is not None:
+            self._refuse(
+                "batched",
+                *(
+                    "chain",
+                    "history",
+                    "prompt",
+                    "output",
+                    "accept",
+                    "steps",
+                    "script",
+                    "draws",
+                    "expect",
+                    "relation",
+                ),
+            )
+            if isinstance(self.logits, Decoded | Computed | Together):
+                raise ValueError("a batch has logits that are known before")
         return self
 
     def _refuse(self, logits: str, *fields: str) -> None:
@@ -130,7 +151,8 @@ class Case(BaseModel):
         """What is done with the case: JUDGES of harness/parity/execute.py has what judges it.
 
         stages: every stage of every step is compared; draws: many tokens from one state; unseeded:
-        a stage draws a seed for itself, so that no two chains are alike;
+        a stage draws a seed for itself, so that no two chains are alike; batch: many rows at once,
+        each of which is compared;
         generation: a backend decodes and samples; sequences: many at once; on_device: the chain on
         logits that each backend computes; logits: these logits themselves, and invariance: how they
         depend on what is decoded beside them, which nobody judges.
@@ -143,6 +165,8 @@ class Case(BaseModel):
             return "invariance"
         if isinstance(self.logits, Computed):
             return "on_device" if self.chain else "logits"
+        if self.batch is not None:
+            return "batch"
         if self.unseeded:
             return "unseeded"
         return "draws" if self.draws else "stages"
@@ -154,7 +178,8 @@ class Case(BaseModel):
         return next(unseeded, "")
 
     def _stages(self) -> list[tuple[str, dict[str, Any]]]:
-        return [pair for stage in self.chain for pair in stage.items()]
+        chains = [each.chain for each in self.batch.sequences] if self.batch else [self.chain]
+        return [pair for chain in chains for stage in chain for pair in stage.items()]
 
     @property
     def decoded(self) -> Decoded:
@@ -185,6 +210,9 @@ class Case(BaseModel):
         """About how many values its chain goes through; a draw costs as much as 16 of them."""
         if isinstance(self.logits, Together):
             return self.logits.n * sum(len(step.sample) for step in self.logits.script) * 4
+        if self.batch is not None:
+            stages = len(self._stages()) / len(self.batch.sequences)
+            return int(self.logits.n * self.batch.samples * stages)
         return max(self.draws * 16, self.logits.n * self.steps) * len(self.chain)
 
     @property
@@ -196,14 +224,18 @@ class Case(BaseModel):
     def tells_prompt(self) -> bool:
         """Whether there is a prompt and a sampler, of the related chain too, that tells it from
         the output."""
+        if self.batch is not None:
+            return any(each.prompt and tells_prompt(each.chain) for each in self.batch.sequences)
         related = self.relation.chain if self.relation else []
         return bool(self.prompt) and tells_prompt([*self.chain, *related])
 
     @property
     def samplers(self) -> list[str]:
+        """Those of the chain in their order; those of many sequences each once."""
         if isinstance(self.logits, Together):
             return self.logits.samplers
-        return [name for name, _ in self._stages()]
+        names = [name for name, _ in self._stages()]
+        return list(dict.fromkeys(names)) if self.batch else names
 
     def required(self, backend: str) -> list[Verdict]:
         """The verdicts that pass for a backend; `identical` where nothing else is named."""

@@ -37,6 +37,11 @@ class Checked:
         if isinstance(case.logits, Together):
             self._texts(place, case.logits)
             return
+        if case.batch is not None:
+            chains += [
+                (f"batch.sequences.{i}.chain", each.chain)
+                for i, each in enumerate(case.batch.sequences)
+            ]
         self._fits(place, case.logits.n, case.vocab)
         self._on_logits(place, case.logits, case.vocab, chains)
 

@@ -197,6 +197,7 @@ def _all_cases(
         *(("random_grammars", block, drawn) for block in suite.random_grammars),
         *(("random_tries", block, drawn) for block in suite.random_tries),
         *(("random_breakers", block, drawn) for block in suite.random_breakers),
+        *(("batch", block, {}) for block in suite.batch),
     ]
     for kind, block, options in blocks:
         place = f"{kind} {block.id!r}"

@@ -7,6 +7,7 @@ from pydantic import BaseModel, Discriminator, Tag, ValidationError
 
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.strict import ABOUT_KEYS, STRICT, Mistake, Size, mistake
+from sampler_parity.harness.suite.blocks.batch import Batches
 from sampler_parity.harness.suite.blocks.decode import Decodings
 from sampler_parity.harness.suite.blocks.distribution import (
     Coupled,
@@ -86,6 +87,7 @@ class Suite(BaseModel):
     random_grammars: list[RandomGrammars] = []
     random_tries: list[RandomTries] = []
     random_breakers: list[RandomBreakers] = []
+    batch: list[Batches] = []
     skip_ratio: list[SkipRatios] = []
     chain: list[TimedChain] = []
     grid: list[_Grid] = []

@@ -22,6 +22,8 @@ def case_plot(folder: Path, name: str) -> str:
     case = _of_suite(bundle, record)
     if isinstance(case.logits, Decoded | Computed | Together | Crowded):
         raise InputError(name, "its logits come from a backend", "plot a case of another suite")
+    if case.batch is not None:
+        raise InputError(name, "it is a batch of many rows", "plot a case of another suite")
     backend, step, at = _first_difference(record)
     try:
         stages = changes(case, step)

@@ -92,7 +92,8 @@ def of_counterexample(data: Mapping[str, Any] | None, salt: str, left: Left | No
         case = Case.model_validate(data)
         literal = isinstance(case.logits, LiteralRows | Literals) and not case.vocab
         sizes = (case.logits.n, max(case.steps, case.draws), len(case.chain))
-        if not literal or any(n > most for n, most in zip(sizes, _SMALL, strict=True)):
+        large = any(n > most for n, most in zip(sizes, _SMALL, strict=True))
+        if large or not literal or case.batch:
             return ""
         Checked(Path("counterexample")).case(case.id, case)
         stages = changes(case, left.step if left else 0)

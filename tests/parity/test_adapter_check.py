@@ -7,7 +7,7 @@ import pytest
 
 from sampler_parity.harness.backends.reference import Worker
 from sampler_parity.harness.parity.adapter_check import Check, check, check_adapter
-from sampler_parity.harness.protocol import handlers
+from sampler_parity.harness.protocol import sampling
 from sampler_parity.harness.protocol.messages import HelloReply, StageResult
 from sampler_parity.harness.protocol.schema import protocol_schema
 from tests.support.inside import Inside
@@ -82,13 +82,13 @@ def test_an_adapter_that_nothing_could_be_tried_on_fails() -> None:
 def test_an_adapter_that_places_a_stage_where_none_may_lie_is_told(
     edit: dict[str, int], says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = handlers._write
+    write = sampling.write
 
     def misplaced(*arguments: Any) -> tuple[StageResult, int]:
         stage, end = write(*arguments)
         return stage.model_copy(update=edit), end
 
-    monkeypatch.setattr(handlers, "_write", misplaced)
+    monkeypatch.setattr(sampling, "write", misplaced)
     made = checks_of(Claims(["top_k"]))["run top_k"]
     assert made == Check("run top_k", False, f"crashed: {says}")
 

@@ -8,6 +8,7 @@ from sampler_parity.harness.backends.engines import WORKER_COMMAND
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
 from sampler_parity.harness.inputs.logits import Generated
 from sampler_parity.harness.mutants.in_process import InProcess
+from sampler_parity.harness.parity.arrays import MOST_ARRAYS
 from sampler_parity.harness.parity.counterexample import (
     BY_CHANCE,
     TRIED,
@@ -15,7 +16,7 @@ from sampler_parity.harness.parity.counterexample import (
     looks,
     to_shrink,
 )
-from sampler_parity.harness.parity.execute import MOST_ARRAYS, execute
+from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.parity.groups import groups
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.case import Case

@@ -31,8 +31,16 @@ class Parted(_Record):
     difference: float | None
 
 
+class LiveRow(_Record):
+    """A row of a batch, by its place in that step, and how many were live."""
+
+    at: int
+    of: int
+
+
 class BackendResult(_Record):
-    """A case on one backend. step, stage, what and values place the first difference.
+    """A case on one backend. step, stage, what and values place the first difference; row: that of
+    a batch.
 
     changes: where the backend was judged by its own release, the old meanings that the reference
     needs to be identical to it (harness/parity/releases/drift.py); None where it was not, or is not
@@ -56,6 +64,7 @@ class BackendResult(_Record):
     parted: Parted | None = None
     asked: dict[Verdict, int] = {}
     ties: bool = False
+    row: LiveRow | None = None
 
     def among(self, verdicts: Sequence[Verdict]) -> bool:
         """Whether it passes where these do; with ties beside what its verdict says, both must."""

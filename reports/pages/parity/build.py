@@ -234,6 +234,7 @@ def _difference(info: RunInfo, case: CaseResult, name: str, result: BackendResul
         stage_index=result.stage_index,
         what=result.what,
         values=result.values,
+        row=result.row,
         detail=result.detail,
         replay=replay(info, case.suite, case.id, [name]),
     )

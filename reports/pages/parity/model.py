@@ -7,7 +7,7 @@ strings "inf", "-inf" and "nan". reports/schemas/parity.schema.json is made from
 from typing import Any, Literal
 
 from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.bundle.records.case import BackendResult, LiveRow
 from sampler_parity.harness.parity.groups import FOLDED, Group
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import Verdict
@@ -77,6 +77,7 @@ class Difference(Strict):
     stage_index: int | None
     what: str
     values: dict[str, Any]
+    row: LiveRow | None
     detail: str
     replay: str
 

@@ -1,0 +1,31 @@
+"""The arrays of a stage that differs, kept beside the records of a run."""
+
+from collections import Counter
+from pathlib import Path
+
+from sampler_parity.harness.bundle.artifacts import stage_file, write_arrays
+from sampler_parity.harness.protocol.ask import Got
+from sampler_parity.reference import Candidates
+
+MOST_ARRAYS = 20  # of a stage on a backend, in each process of a run
+_saved: Counter[tuple[Path, str, str]] = Counter()
+
+
+def room(folder: Path, backend: str, stage: str) -> bool:
+    """Whether the arrays of one more are kept: what is wrong everywhere would spend more time on
+    them than on being judged."""
+    _saved[folder, backend, stage] += 1
+    return _saved[folder, backend, stage] <= MOST_ARRAYS
+
+
+def save(folder: Path, case: str, backend: str, want: Candidates, got: Got) -> None:
+    """The arrays of a stage that differs, as artifacts/CASE.BACKEND.npz."""
+    write_arrays(
+        folder / stage_file(case, backend),
+        ids=want.ids,
+        logits=want.logits,
+        p=want.p,
+        got_ids=got.ids,
+        got_logits=got.logits,
+        got_p=got.p,
+    )

@@ -1,0 +1,69 @@
+"""A chain of a worker in Python on rows of logits: what it selects, and what each stage leaves."""
+
+import time
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.interface import Instance, Result, Worker
+from sampler_parity.harness.protocol.scratch import Scratch
+
+
+@dataclass
+class Sampling:
+    """Chains on rows of logits, for one request. at: where the next stage is written. ns: spent in
+    the backend's own code."""
+
+    worker: Worker
+    scratch: Scratch
+    at: int
+    shown: bool
+    ns: int = 0
+
+    def sample(
+        self, instance: Instance, stages: int, row: NDArray[np.float32]
+    ) -> tuple[int | None, list[p.StageResult]]:
+        """The selected token and, where they are shown, the candidates after each stage."""
+        candidates = self.worker.candidates(row)
+        results = []
+        for stage in range(stages) if self.shown else [None]:
+            start = time.perf_counter_ns()
+            instance.apply(stage, candidates)
+            self.ns += time.perf_counter_ns() - start
+            if self.shown:
+                results.append(self.write(self.worker.result(candidates)))
+        ids, _, _, _, selected = self.worker.result(candidates)
+        return int(ids[selected]) if 0 <= selected < len(ids) else None, results
+
+    def write(self, result: Result) -> p.StageResult:
+        stage, self.at = write(self.scratch, self.at, result)
+        return stage
+
+
+def accept(instance: Instance, wanted: int | Literal["selected"] | None, token: int | None) -> None:
+    """wanted: as of a step; token: what the chain selected."""
+    accepted = token if wanted == "selected" else wanted
+    if accepted is not None:
+        instance.accept(accepted)
+
+
+def accept_past(instance: Instance, history: list[int], n_prompt: int) -> None:
+    """The history, of which the first n_prompt are the prompt's."""
+    of_prompt = getattr(instance, "accept_prompt", instance.accept)
+    for token in history[:n_prompt]:
+        of_prompt(token)
+    for token in history[n_prompt:]:
+        instance.accept(token)
+
+
+def write(scratch: Scratch, at: int, result: Result) -> tuple[p.StageResult, int]:
+    ids, logits, probs, is_sorted, selected = result
+    n = len(ids)
+    scratch.ensure(at + 12 * n)
+    scratch.view(at, n, np.int32)[:] = ids
+    scratch.view(at + 4 * n, n, np.float32)[:] = logits
+    scratch.view(at + 8 * n, n, np.float32)[:] = probs
+    return p.StageResult(at=at, n=n, sorted=is_sorted, selected=selected), at + 12 * n

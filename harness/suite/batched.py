@@ -1,0 +1,45 @@
+"""What a case of a batch holds: sequences, the script of what is done with them, what is judged."""
+
+from pydantic import BaseModel, Field, model_validator
+
+from sampler_parity.harness.protocol.live import check_script
+from sampler_parity.harness.protocol.messages import BatchSequence, BatchStep
+from sampler_parity.harness.strict import STRICT
+from sampler_parity.reference.random import DEFAULT_SEED
+
+_MOST = 4_096  # sequences and steps of a case: the request is one line
+
+
+class Batched(BaseModel):
+    """alone: how many of the rows are asked by themselves, too; None for all. reference: whether
+    the reference says what each row must be, beside the relations, which need none."""
+
+    model_config = STRICT
+
+    sequences: list[BatchSequence] = Field(min_length=1, max_length=_MOST)
+    steps: list[BatchStep] = Field(min_length=1, max_length=_MOST)
+    alone: int | None = Field(default=None, ge=0)
+    reference: bool = True
+
+    @model_validator(mode="after")
+    def _fits(self) -> "Batched":
+        check_script(self.steps, len(self.sequences), self.rows)
+        if not any(step.sample for step in self.steps):
+            raise ValueError("no row samples in any step")
+        return self
+
+    @property
+    def rows(self) -> int:
+        """How many rows of logits the script names."""
+        return 1 + max((one.row for step in self.steps for one in step.sample), default=-1)
+
+    @property
+    def samples(self) -> int:
+        """How many rows sample, in all steps together."""
+        return sum(len(step.sample) for step in self.steps)
+
+
+def seeded(sequence: BatchSequence) -> bool:
+    """Whether its tokens can be foretold: no sampler draws a seed for itself."""
+    parameters = (given for stage in sequence.chain for given in stage.values())
+    return all(given.get("seed") != DEFAULT_SEED for given in parameters)
