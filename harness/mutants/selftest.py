@@ -46,7 +46,7 @@ BASELINE_CHUNK = 400
 # of grammar/ two: the others only repeat them
 SUITES = [
     *("parity", "origin", "akunu", "power_law", "tsampler", "trie"),
-    *("grammar/grammar", "grammar/grammar_lazy_patterns"),
+    *("grammar/grammar", "grammar/grammar_lazy_patterns", "batch"),
 ]
 
 
@@ -161,18 +161,22 @@ def cases_for(mutant: Mutant) -> Iterator[Case]:
     """
     sampler = mutant.sampler if mutant.sampler != "chain" else mutant.stage
     near = {mutant.sampler, mutant.case.partition("/")[0]}
+    of_batch = mutant.sampler == "batch"
+
+    def fits(case: Case) -> bool:
+        return case.kind == "batch" if of_batch else sampler in case.samplers
 
     def rank(case: Case) -> tuple[bool, bool, int]:
         named = bool(mutant.case) and case.id.startswith(mutant.case)
         own = case.id.startswith(f"{mutant.sampler}/")
         work = max(case.logits.n, 1024) * case.steps * len(case.chain) + 16 * case.draws
-        return not named, not own, work
+        return not named, not own, work or case.cost
 
     paths = find_suites(SUITES)
     first = [path for path in paths if path.stem in near]
     for group in [first, *([path] for path in paths if path not in first)]:
         cases = [case for path in group for case in _cases_of(path)]
-        yield from sorted((case for case in cases if sampler in case.samplers), key=rank)
+        yield from sorted(filter(fits, cases), key=rank)
 
 
 def caught_by(

@@ -31,7 +31,9 @@ class Worker(reference.Worker):
         if name not in MUTANTS:
             raise InputError(f"mutant {name!r}", "unknown", "`sampler-parity selftest` lists them")
         self.mutant = MUTANTS[name]
-        if self.mutant.sampler != "chain":
+        if self.mutant.sampler == "batch":
+            self.serving = self.mutant.make
+        elif self.mutant.sampler != "chain":
             self.samplers = {**ALL_SAMPLERS, self.mutant.sampler: self.mutant.make}
 
     def hello(self) -> HelloReply:

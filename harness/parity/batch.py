@@ -165,6 +165,9 @@ def _on_backend(
     asked = replace(ready.asked, steps=ready.asked.steps[: len(wanted.tokens)])
     ran = batch(backend, asked, ready.rows, ready.case.detail)
     assert ready.case.batch is not None
+    changed = relations.changed(ran)
+    if changed is not None:
+        return changed
     places = list(_differences(ready, wanted, ran)) if ready.case.batch.reference else []
     if not places:
         if ran.apart:

@@ -31,6 +31,17 @@ def first_broken(
     broken = next(_relations(asked, rows, ran, backend, alone), None)
     if broken is None:
         return None
+    return _result(broken, ran)
+
+
+def changed(ran: BatchRan) -> BackendResult | None:
+    """What a request leaves of its rows of logits is the first to be looked at: whatever else is
+    wrong may come of it."""
+    broken = next(_changed(ran), None)
+    return _result(broken, ran) if broken else None
+
+
+def _result(broken: Broken, ran: BatchRan) -> BackendResult:
     where = broken.where
     return BackendResult(
         verdict="diverged",
@@ -47,7 +58,6 @@ def _relations(
 ) -> Iterator[Broken]:
     live = paths(asked.steps)
     judged = [path for path in live if seeded(asked.sequences[path.sequence])]
-    yield from _changed(ran)
     again = batch(backend, asked, rows, "token")
     yield from _changed(again)
     yield from _same(judged, ran, again.tokens, "asked again")

@@ -38,10 +38,10 @@ class Checked:
             self._texts(place, case.logits)
             return
         if case.batch is not None:
-            chains += [
-                (f"batch.sequences.{i}.chain", each.chain)
+            chains += {
+                _without_seeds(each.chain): (f"batch.sequences.{i}.chain", each.chain)
                 for i, each in enumerate(case.batch.sequences)
-            ]
+            }.values()
         self._fits(place, case.logits.n, case.vocab)
         self._on_logits(place, case.logits, case.vocab, chains)
 
@@ -107,3 +107,14 @@ class Checked:
                 build_chain(chain, n_vocab=n, vocab=vocab)
             except ChainError as error:
                 raise InputError(self._path, f"{place}: {field}: {error}") from None
+
+
+def _without_seeds(chain: ChainSpec) -> str:
+    """What many sequences have in common: of chains that differ in their seeds one is built."""
+    return str(
+        [
+            {name: {key: value for key, value in given.items() if key != "seed"}}
+            for stage in chain
+            for name, given in stage.items()
+        ]
+    )

@@ -205,6 +205,8 @@ def _all_cases(
             need("fuzz", f"{file.path}: {place}")
         if few_random and options is drawn:
             block = block.model_copy(update={"quick": min(block.count, _FEW)})
+        if few_random and kind == "batch":
+            block = block.model_copy(update={"seeds": block.seeds[:1]})
         if few_random and kind == "grammar":
             block = block.model_copy(update={"walks": min(block.walks, 1)})
         with _placed(file.path, place):
