@@ -12,11 +12,8 @@ from sampler_parity.harness.parity.differing import kind_of
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.case import Case
-from sampler_parity.harness.suite.file import expand, find_suites
 from tests.support.command_line import cli
-
-ADAPTER = Path(__file__).parent.parent / "support" / "top_p_adapter.mjs"
-CASES = {case.id: case for case in expand(find_suites(["parity/top_p"])[0], "quick")}
+from tests.support.top_p import ADAPTER, CASES, SHOW
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
 
@@ -62,13 +59,6 @@ def test_the_whole_suite_passes_by_the_command_line_and_not_without_the_option(
     assert strict.returncode == 1
     assert "0 diverged" in strict.stdout
 
-
-SHOW = [  # of each kind of row a few, with and without ties at the cut
-    "top_p/crossing-token-is-kept", "top_p/mass-equal-to-p-is-enough", "top_p/half-of-two",
-    "top_p/min-keep-two-of-p-zero", "top_p/p-one-is-off", "top_p/boundary/four-p0.25-min_keep0",
-    "top_p/boundary/four-p-1.0-min_keep2", "top_p/boundary/banned-p-1.0-min_keep2",
-    "top_p/matrix/normal-V1024-p0.95-min_keep0", "top_p/matrix/ties-V1024-p0.95-min_keep0",
-]  # fmt: skip
 
 # What is wrong, and what is said of it: the number kept, the numbers themselves, or which.
 WRONG = {

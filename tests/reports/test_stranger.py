@@ -12,9 +12,9 @@ import pytest
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
 from sampler_parity.harness.parity.explain import overview
 from sampler_parity.reports.write import summary_lines, write_report
-from tests.parity.test_stranger import ADAPTER, CASES, SHOW
 from tests.support.command_line import cli
 from tests.support.judged import judged
+from tests.support.top_p import ADAPTER, CASES, SHOW
 
 pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
 
