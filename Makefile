@@ -13,7 +13,7 @@ TSAMPLER_SOURCES := $(wildcard $(TSAMPLER)/*.json $(TSAMPLER)/src/*/*.ts)
 export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: setup tsampler wheel docs parity parity-full drift witness distribution engines fuzz types lint \
-	check test pytest nightly attack fuzz-inputs selftest coverage native-mutants clean
+	check test pytest nightly commands attack fuzz-inputs selftest coverage native-mutants clean
 
 setup: .venv/ready
 	@$(MAKE) --no-print-directory tsampler || \
@@ -120,8 +120,15 @@ pytest: setup
 nightly: setup
 	$(BIN)/python scripts/install.py transformers xgrammar llguidance dask docker
 	SAMPLER_PARITY_NIGHTLY=1 $(PYTEST) tests/backends tests/reference
-	$(PYTEST) -m nightly
+	$(PYTEST) -m nightly --ignore $(COMMANDS)
 	$(MAKE) --no-print-directory engines selftest witness
+
+# The commands of the docs that take too long for every commit, as they are pasted.
+COMMANDS := tests/project/test_commands_of_docs.py
+
+commands: setup
+	$(BIN)/python scripts/install.py transformers xgrammar llguidance dask
+	$(PYTEST) -m nightly $(COMMANDS)
 
 # Random chains, state scripts and hostile logits on llama.cpp; started again with another seed, others.
 FUZZ_FOR ?= 45m

@@ -152,6 +152,8 @@ def test_every_night_the_extras_run() -> None:
     assert [len(entry["cron"].split()) for entry in nightly[True]["schedule"]] == [5]
     steps = nightly["jobs"]["extras"]["steps"]
     assert [step["run"] for step in steps if "run" in step] == ["make nightly"]
+    steps = nightly["jobs"]["commands"]["steps"]
+    assert [step["run"] for step in steps if "run" in step] == ["make commands"]
 
 
 def test_every_target_of_make_that_a_workflow_names_is_one() -> None:
@@ -183,7 +185,7 @@ def test_every_job_ends_in_time_and_checks_out_without_credentials() -> None:
     jobs = [job for path in FILES for job in yaml.safe_load(path.read_text())["jobs"].values()]
     assert all(0 < job["timeout-minutes"] <= 60 for job in jobs if "steps" in job)
     outs = [step for step in steps() if step.get("uses", "").startswith("actions/checkout@")]
-    assert len(outs) == 8
+    assert len(outs) == 9
     assert all(step["with"]["persist-credentials"] is False for step in outs)
 
 
