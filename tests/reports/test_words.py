@@ -24,6 +24,7 @@ def difference(**fields: object) -> Difference:
         "draws": 0,
         "stage": "top_p",
         "stage_index": 2,
+        "row": None,
         "what": "p",
         "values": {},
         "detail": "",
