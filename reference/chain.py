@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from sampler_parity.reference.candidates import Candidates
-from sampler_parity.reference.errors import ChainError
+from sampler_parity.reference.errors import ChainError, UndefinedInputError
+from sampler_parity.reference.random import DEFAULT_SEED
 from sampler_parity.reference.registry import ALL_SAMPLERS, Sampler
 from sampler_parity.reference.vocab import Vocab
 
@@ -23,24 +24,32 @@ class Stage:
 
 @dataclass
 class Chain:
-    """Samplers applied one after the other; itself a sampler."""
+    """Samplers applied one after the other; itself a sampler.
+
+    accepted: how many tokens since the counters were set to 0, n_sample of llama_perf_sampler: a
+    reset of the chain leaves it, a clone begins at 0, a copy takes it over.
+    """
 
     samplers: list[Sampler]
     name: str = "chain"
+    accepted: int = 0
 
     def apply(self, cand: Candidates) -> None:
         for sampler in self.samplers:
-            sampler.apply(cand)
+            if getattr(sampler, "applies", True):
+                sampler.apply(cand)
 
     def accept(self, token: int) -> None:
         for sampler in self.samplers:
             sampler.accept(token)
+        self.accepted += 1
 
     def accept_prompt(self, token: int) -> None:
         """Accept a token of the prompt. Samplers that do not tell it from the output have no
         accept_prompt."""
         for sampler in self.samplers:
             getattr(sampler, "accept_prompt", sampler.accept)(token)
+        self.accepted += 1
 
     def reset(self) -> None:
         for sampler in self.samplers:
@@ -49,11 +58,51 @@ class Chain:
     def clone(self) -> "Chain":
         return Chain([sampler.clone() for sampler in self.samplers])
 
+    def add(self, sampler: Sampler) -> None:
+        """llama_sampler_chain_add: behind the others, in whatever state it is."""
+        self.samplers.append(sampler)
+
+    def get(self, index: int) -> "Sampler | Chain | None":
+        """llama_sampler_chain_get: -1 is the chain itself, None what is not there."""
+        if index == -1:
+            return self
+        return self.samplers[index] if 0 <= index < len(self.samplers) else None
+
+    def remove(self, index: int) -> Sampler | None:
+        """llama_sampler_chain_remove: the sampler in its state; None what is not there."""
+        return self.samplers.pop(index) if 0 <= index < len(self.samplers) else None
+
+    def copy_from(self, other: "Chain") -> None:
+        """llama_sampler_copy: every sampler takes the state of the other's in its place. Raises
+        UndefinedInputError where the chains are not alike: llama.cpp aborts."""
+        kinds = [[type(sampler) for sampler in chain.samplers] for chain in (self, other)]
+        if kinds[0] != kinds[1]:
+            raise UndefinedInputError("llama.cpp aborts: a copy between chains that are not alike")
+        for mine, theirs in zip(self.samplers, other.samplers, strict=True):
+            if mine is not theirs:
+                vars(mine).update(vars(theirs.clone()))
+        self.accepted = other.accepted
+
+    @property
+    def seed(self) -> int:
+        """llama_sampler_get_seed: of the last sampler that tells its own, which xtc and adaptive_p
+        do not; DEFAULT_SEED where none does."""
+        seeds = (_seed(sampler) for sampler in reversed(self.samplers))
+        return next((seed for seed in seeds if seed != DEFAULT_SEED), DEFAULT_SEED)
+
     def trace(self, cand: Candidates) -> Iterator[Stage]:
         """As apply, and yields the candidates after each stage."""
         for index, sampler in enumerate(self.samplers):
-            sampler.apply(cand)
+            if getattr(sampler, "applies", True):
+                sampler.apply(cand)
             yield Stage(index, sampler.name, cand.copy())
+
+
+def _seed(sampler: Any) -> int:
+    if isinstance(sampler, Chain):
+        return sampler.seed
+    tells = sampler.name in ("dist", "mirostat", "mirostat_v2")
+    return int(sampler.rng.seed_cur) if tells else DEFAULT_SEED
 
 
 def build_chain(

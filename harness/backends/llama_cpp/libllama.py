@@ -106,6 +106,12 @@ class ContextParams(Structure):
     )
 
 
+class Counters(Structure):
+    """llama_perf_sampler_data: of a chain that was made with no_perf = false."""
+
+    _fields_ = (("t_sample_ms", ctypes.c_double), ("n_sample", c_int32))
+
+
 class SequenceSampler(Structure):
     """llama_sampler_seq_config: the chain that is put into the graph for a sequence."""
 
@@ -179,6 +185,10 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "llama_sampler_chain_remove": (c_void_p, [c_void_p, c_int32]),
     "llama_sampler_reset": (None, [c_void_p]),
     "llama_sampler_clone": (c_void_p, [c_void_p]),
+    "llama_sampler_copy": (None, [c_void_p, c_void_p]),
+    "llama_sampler_get_seed": (c_uint32, [c_void_p]),
+    "llama_perf_sampler": (Counters, [c_void_p]),
+    "llama_perf_sampler_reset": (None, [c_void_p]),
     "llama_sampler_free": (None, [c_void_p]),
 }
 
