@@ -3,6 +3,7 @@
 //     npx tsc --module nodenext --target es2023 examples/adapter.mts    (writes examples/adapter.mjs)
 //     sampler-parity adapter check -- node examples/adapter.mjs
 //     sampler-parity run parity/temp parity/greedy -b "mine=node examples/adapter.mjs"
+//     sampler-parity run batch/relations -b "mine=node examples/adapter.mjs"
 //
 // docs/adapter-protocol.md specifies what is said here. dist draws other tokens than llama.cpp for the
 // same seed, so it is judged by its frequencies (request `draws`).
@@ -88,30 +89,46 @@ function fresh(rows: { at: number; n: number }, index: number): Candidates {
   return { ids: Array.from(row.keys()), logits: Array.from(row), p: Array(rows.n).fill(0), selected: -1 };
 }
 
-function run({ chain, rows, steps, instances: count, detail, out }: any): object {
-  const instances = Array.from({ length: count }, () => build(chain));
-  const tokens: Array<number | null> = [];
-  const stages: object[][] = [];
-  let at: number = out;
-  for (const step of steps) {
-    for (const [operation, i] of step.before) {
-      if (operation === "reset") instances[i].forEach((sampler) => sampler.reset());
-      else instances.push(instances[i].map((sampler) => sampler.clone()));
+/** The token, and where the candidates after each stage were written, if they are asked for. */
+function sample(ask: any, chain: Sampler[], row: number): [number | null, object[]] {
+  const c = fresh(ask.rows, row);
+  const results: object[] = [];
+  for (const sampler of chain) {
+    sampler.apply(c);
+    if (ask.detail !== "stages") continue;
+    results.push({ at: ask.out, n: c.ids.length, sorted: null, selected: c.selected });
+    for (const values of [Int32Array.from(c.ids), Float32Array.from(c.logits), Float32Array.from(c.p)]) {
+      ask.out += writeSync(scratch, values, 0, values.byteLength, ask.out);
     }
-    const c = fresh(rows, step.row);
-    const results: object[] = [];
-    for (const sampler of instances[step.instance]) { // none of these accepts anything
-      sampler.apply(c);
-      if (detail !== "stages") continue;
-      results.push({ at, n: c.ids.length, sorted: null, selected: c.selected });
-      for (const values of [Int32Array.from(c.ids), Float32Array.from(c.logits), Float32Array.from(c.p)]) {
-        at += writeSync(scratch, values, 0, values.byteLength, at);
-      }
-    }
-    tokens.push(c.selected < 0 ? null : c.ids[c.selected]);
-    stages.push(results);
   }
-  return { ok: true, tokens, stages };
+  return [c.selected < 0 ? null : c.ids[c.selected], results];
+}
+
+function change(rows: Sampler[][], ask: any, [operation, i, j]: [string, number, number]): void {
+  if (operation === "join") rows.push(build(ask.sequences[i].chain));
+  else if (operation === "clone") rows.push(rows[i].map((sampler) => sampler.clone()));
+  else if (operation === "leave") rows.splice(i, 1);
+  else if (operation === "swap") [rows[i], rows[j]] = [rows[j], rows[i]];
+  else rows[i].forEach((sampler) => sampler.reset());
+}
+
+function run(ask: any): object {
+  const instances = Array.from({ length: ask.instances }, () => build(ask.chain));
+  const sampled = ask.steps.map((step: any) => { // none of these samplers accepts anything
+    for (const operation of step.before) change(instances, ask, operation);
+    return sample(ask, instances[step.instance], step.row);
+  });
+  return { ok: true, tokens: sampled.map((s: any) => s[0]), stages: sampled.map((s: any) => s[1]) };
+}
+
+function batch(ask: any): object {
+  const rows: Sampler[][] = [];
+  const sampled = ask.steps.map((step: any) => {
+    for (const operation of step.before) change(rows, ask, operation);
+    return step.sample.map((one: any) => sample(ask, rows[one.at], one.row));
+  });
+  const part = (i: number) => sampled.map((step: any) => step.map((row: any) => row[i]));
+  return { ok: true, tokens: part(0), stages: part(1) };
 }
 
 function draws({ chain, rows, n, out }: any): object {
@@ -126,12 +143,12 @@ function draws({ chain, rows, n, out }: any): object {
 }
 
 function hello(request: any): object {
-  scratch = request.protocol === 1 ? openSync(request.scratch, "r+") : refuse();
-  const said = { protocol: 1, name: "example in TypeScript", version: "1", capabilities: ["run", "draws"] };
-  return { ok: true, ...said, samplers: Object.keys(SAMPLERS) };
+  scratch = request.protocol === 2 ? openSync(request.scratch, "r+") : refuse();
+  const said = { protocol: 2, name: "example in TypeScript", version: "1" };
+  return { ok: true, ...said, capabilities: ["run", "batch", "draws"], samplers: Object.keys(SAMPLERS) };
 }
 
-const ANSWERS: Record<string, (request: any) => object> = { hello, run, draws };
+const ANSWERS: Record<string, (request: any) => object> = { hello, run, batch, draws };
 
 function answer(request: any): object {
   try {

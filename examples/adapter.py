@@ -2,6 +2,7 @@
 
     sampler-parity adapter check -- python examples/adapter.py
     sampler-parity run parity/temp parity/greedy -b "mine=python examples/adapter.py"
+    sampler-parity run batch/relations -b "mine=python examples/adapter.py"
 
 docs/adapter-protocol.md specifies what is said here. `f32` rounds where llama.cpp holds a float, so
 temp and greedy are identical to the bit. Of equal logits top_k takes the lower ids (llama.cpp what
@@ -105,25 +106,51 @@ def write(scratch: BinaryIO, at: int, c: Candidates) -> int:
     return scratch.tell()
 
 
+def sample(scratch: BinaryIO, ask: dict[str, Any], chain: list[Any], row: int) -> tuple[Any, Any]:
+    """The token, and where the candidates after each stage were written, if they are asked for."""
+    c, results = read_row(scratch, ask["rows"], row), []
+    for sampler in chain:
+        sampler.apply(c)
+        if ask["detail"] == "stages":
+            stage = {"at": ask["out"], "n": len(c.ids), "sorted": None, "selected": c.selected}
+            results.append(stage)
+            ask["out"] = write(scratch, ask["out"], c)
+    return (c.ids[c.selected] if c.selected >= 0 else None), results
+
+
+def change(rows: list[Any], ask: dict[str, Any], operation: str, i: int, j: int = 0) -> None:
+    if operation == "join":
+        rows.append(build(ask["sequences"][i]["chain"]))
+    elif operation == "clone":
+        rows.append(copy.deepcopy(rows[i]))
+    elif operation == "leave":
+        del rows[i]
+    elif operation == "swap":
+        rows[i], rows[j] = rows[j], rows[i]
+    else:
+        for sampler in rows[i]:
+            if isinstance(sampler, Dist):
+                sampler.reset()
+
+
 def run(scratch: BinaryIO, ask: dict[str, Any]) -> dict[str, Any]:
-    instances = [build(ask["chain"]) for _ in range(ask["instances"])]
-    at, tokens, stages = ask["out"], [], []
+    instances, sampled = [build(ask["chain"]) for _ in range(ask["instances"])], []
+    for step in ask["steps"]:  # none of these samplers accepts anything
+        for operation in step["before"]:
+            change(instances, ask, *operation)
+        sampled.append(sample(scratch, ask, instances[step["instance"]], step["row"]))
+    return {"ok": True, "tokens": [t for t, _ in sampled], "stages": [s for _, s in sampled]}
+
+
+def batch(scratch: BinaryIO, ask: dict[str, Any]) -> dict[str, Any]:
+    rows: list[Any] = []
+    tokens, stages = [], []
     for step in ask["steps"]:
-        for operation, index in step["before"]:
-            if operation == "clone":
-                instances.append(copy.deepcopy(instances[index]))
-                continue
-            for sampler in instances[index]:
-                if isinstance(sampler, Dist):
-                    sampler.reset()
-        c, results = read_row(scratch, ask["rows"], step["row"]), []
-        for sampler in instances[step["instance"]]:  # none of these accepts anything
-            sampler.apply(c)
-            if ask["detail"] == "stages":
-                results.append({"at": at, "n": len(c.ids), "sorted": None, "selected": c.selected})
-                at = write(scratch, at, c)
-        tokens.append(c.ids[c.selected] if c.selected >= 0 else None)
-        stages.append(results)
+        for operation in step["before"]:
+            change(rows, ask, *operation)
+        sampled = [sample(scratch, ask, rows[one["at"]], one["row"]) for one in step["sample"]]
+        tokens.append([token for token, _ in sampled])
+        stages.append([results for _, results in sampled])
     return {"ok": True, "tokens": tokens, "stages": stages}
 
 
@@ -132,12 +159,12 @@ def main() -> None:
         if ask["do"] == "bye":
             return
         try:
-            if ask["do"] == "hello" and ask["protocol"] == 1:
+            if ask["do"] == "hello" and ask["protocol"] == 2:
                 scratch = open(ask["scratch"], "r+b", buffering=0)  # noqa: SIM115
-                reply = {"ok": True, "protocol": 1, "name": "example in Python", "version": "1"}
-                reply |= {"capabilities": ["run"], "samplers": list(SAMPLERS)}
-            elif ask["do"] == "run":
-                reply = run(scratch, ask)
+                reply = {"ok": True, "protocol": 2, "name": "example in Python", "version": "1"}
+                reply |= {"capabilities": ["run", "batch"], "samplers": list(SAMPLERS)}
+            elif ask["do"] in ("run", "batch"):
+                reply = (run if ask["do"] == "run" else batch)(scratch, ask)
             else:
                 raise NotImplementedError(f"no request {ask['do']}")
         except NotImplementedError as error:

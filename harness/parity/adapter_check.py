@@ -12,8 +12,11 @@ import numpy as np
 
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.vocabularies import vocab_path
+from sampler_parity.harness.parity.batch_relations import changed, first_broken
+from sampler_parity.harness.parity.telling import row_of
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.ask_batch import Batch, batch
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.reference import ALL_SAMPLERS
@@ -22,6 +25,16 @@ from sampler_parity.reference.registry import ALL_ROWS
 LOGITS = [0.5, 3.0, -1.0, 2.0]
 ROWS = [np.array(LOGITS, np.float32)] * 2
 STEPS = [p.Step(row=0), p.Step(row=1)]
+_FIRST, _ALL = [{"at": 1, "row": 0}, {"at": 0, "row": 1}], [{"at": i, "row": 0} for i in range(3)]
+BATCH = [
+    p.BatchStep.model_validate(step)
+    for step in (
+        {"before": [("join", 0), ("join", 1)], "sample": _FIRST},
+        {"before": [("clone", 0), ("swap", 0, 1)], "sample": _ALL},
+        {"before": [("leave", 0), ("reset", 1)], "sample": [{"at": 1, "row": 1, "accept": 2}]},
+        {"before": [("join", 1)], "sample": _ALL},
+    )
+]
 TIMEOUT_S = 10.0
 
 
@@ -53,6 +66,7 @@ def check(backend: Backend) -> Iterator[Check]:
     yield Check("hello", True, f"{hello.name} {hello.version}, samplers: {len(hello.samplers)}")
     yield _known_samplers(hello)
     yield from _run(backend, hello)
+    yield _batch(backend, hello)
     yield _refuses_unknown_sampler(backend)
     yield _draws(backend, hello)
     yield _time(backend, hello)
@@ -116,6 +130,27 @@ def _answers(
     except BackendFailure as failure:
         return Check(name, False, f"{failure.verdict}: {failure}")
     return Check(name, True)
+
+
+def _batch(backend: Backend, hello: p.HelloReply) -> Check:
+    """Two sequences through every operation; then what must hold of a batch whatever its samplers
+    do: a row alone, all again, and all in the opposite order give the same tokens."""
+    if "batch" not in hello.capabilities:
+        return Check("batch", None)
+    selects = [name for name in ("dist", "greedy") if name in hello.samplers]
+    sampler = next(iter([*selects, *_usable(hello)]), "greedy")
+    setting = _setting(sampler)
+    sequences = [p.BatchSequence(chain=setting.chain, prompt=[i], output=[3]) for i in (1, 2)]
+    asked = Batch(sequences, BATCH, len(LOGITS), setting.vocab)
+    try:
+        ran = batch(backend, asked, ROWS)
+        broken = changed(ran) or first_broken(asked, ROWS, ran, backend, alone=None)
+    except BackendFailure as failure:
+        return Check("batch", False, f"{failure.verdict}: {failure}")
+    if broken is None:
+        return Check("batch", True, f"tokens {ran.tokens}")
+    where = f"step {(broken.step or 0) + 1}, {row_of(broken.row)}: " if broken.row else ""
+    return Check("batch", False, where + broken.detail)
 
 
 def _refuses_unknown_sampler(backend: Backend) -> Check:

@@ -5,6 +5,7 @@ Greedy: each simpler case that still fails replaces the case. What "fails" means
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,8 @@ def shrink(case: Case, fails: Fails, seconds: float = 5.0) -> Case:
 def _batch(case: Case) -> Iterator[Case]:
     assert case.batch is not None
     for batch in shrink_batch.simpler(case.batch):
-        yield _with(case, batch=batch)
+        with suppress(ValueError):  # a script that names a row that is no more
+            yield _with(case, batch=batch)
     if isinstance(case.logits, LiteralRows):
         few = shrink_batch.without_unused_logits(case.batch)
         if few is not None:

@@ -38,10 +38,11 @@ class Checked:
             self._texts(place, case.logits)
             return
         if case.batch is not None:
-            chains += {
-                _without_seeds(each.chain): (f"batch.sequences.{i}.chain", each.chain)
-                for i, each in enumerate(case.batch.sequences)
-            }.values()
+            several: dict[str, tuple[str, ChainSpec]] = {}
+            for i, each in enumerate(case.batch.sequences):
+                named = f"batch.sequences.{i}.chain", each.chain
+                several.setdefault(_without_seeds(each.chain), named)
+            chains += several.values()
         self._fits(place, case.logits.n, case.vocab)
         self._on_logits(place, case.logits, case.vocab, chains)
 

@@ -51,8 +51,8 @@ def verdicts(command: list[str], suite: str) -> set[Verdict]:
 
 
 @pytest.mark.parametrize("path", [PYTHON, TYPESCRIPT], ids=["python", "typescript"])
-def test_an_example_adapter_has_under_150_lines(path: Path) -> None:
-    assert len(path.read_text().splitlines()) < 150
+def test_an_example_adapter_with_batches_has_under_180_lines(path: Path) -> None:
+    assert len(path.read_text().splitlines()) < 180
 
 
 def test_the_python_example_needs_only_the_standard_library() -> None:
