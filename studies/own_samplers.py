@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from copy import deepcopy
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,22 @@ from numpy.typing import NDArray
 from sampler_parity.harness.protocol import messages as p
 
 Token = list[float]  # id, logit, p
-Apply = Callable[[list[Token], dict[str, Any], list[int]], list[Token]]
+Given = dict[str, Any]
+History = list[int]
+Apply = Callable[[list[Token], Given, History], list[Token]]
 NEVER = -math.inf
+
+
+@dataclass(frozen=True)
+class Fault:
+    """as_if: the planted faults that say it, or cannot be told from it by what is asked (min_p on
+    candidates that nobody sorted); none: the dictionary has it not. source: who reported it."""
+
+    name: str
+    sampler: str
+    apply: Apply
+    as_if: str
+    source: str = ""
 
 
 def softmax(tokens: list[Token]) -> list[Token]:
@@ -134,8 +149,10 @@ def temp(times: bool = False, more: float = 0.0) -> Apply:
 
 
 class Instance:
-    def __init__(self, stages: list[tuple[Apply, dict[str, Any]]]) -> None:
-        self.stages, self.history = stages, list[int]()
+    """stages: functions, or objects that remember what they were called with."""
+
+    def __init__(self, stages: list[tuple[Apply, Given]]) -> None:
+        self.fresh, self.stages, self.history = stages, deepcopy(stages), list[int]()
 
     def apply(self, stage: int | None, rows: list[list[Token]]) -> None:
         for function, given in self.stages if stage is None else [self.stages[stage]]:
@@ -145,7 +162,7 @@ class Instance:
         self.history.append(token)
 
     def reset(self) -> None:
-        self.history = []
+        self.stages, self.history = deepcopy(self.fresh), []
 
     def clone(self) -> "Instance":
         return deepcopy(self)
@@ -161,7 +178,7 @@ class Worker:
         return p.HelloReply(name="own", version="1", capabilities=["run"], samplers=[self.sampler])
 
     def build(self, chain: p.ChainSpec, n_vocab: int, vocab: str | None) -> Instance:
-        return Instance([(self.function, given) for stage in chain for given in stage.values()])
+        return Instance([(deepcopy(self.function), g) for stage in chain for g in stage.values()])
 
     def candidates(self, logits: NDArray[np.float32]) -> list[list[Token]]:
         return [[[float(i), float(logit), 0.0] for i, logit in enumerate(logits)]]
