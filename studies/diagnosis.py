@@ -22,7 +22,8 @@ from sampler_parity.harness.run.smaller import WRONG, beside, case_of, settled
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import expand, find_suites
 from studies import own_samplers as own
-from studies.held_out import HELD_OUT
+from studies.held_out import HELD_OUT, RIGHT
+from studies.held_out_again import HELD_OUT_AGAIN, RIGHT_AGAIN
 from studies.own_samplers import Fault
 
 LARGEST = 2_000  # of a case's cost: the small ones, in plain Python
@@ -122,7 +123,9 @@ def named(fault: Fault) -> tuple[int, set[str]]:
             record = counterexample(of_group, backend, looks(first), {}, SECONDS)
             records.append(record.model_copy(update={"known": _of(record, judged, cases)}))
     backend.close()
-    names = {known.name.split("/")[1] for record in settled(records) for known in record.known}
+    names = {
+        known.name.split("/")[1] for record in settled(records, judged) for known in record.known
+    }
     return sum(not r.ok for r in judged), names
 
 
@@ -142,8 +145,9 @@ def verdict(fault: Fault, names: set[str]) -> str:
 
 def main() -> int:
     wrong = 0
-    for title, faults in (("the first set", FAULTS), ("the second set", HELD_OUT)):
-        print(title)
+    sets = ("first", FAULTS), ("second", HELD_OUT), ("third", HELD_OUT_AGAIN)
+    for title, faults in sets:
+        print(f"the {title} set")
         wrong += measured(faults)
     return int(wrong > 0)
 
@@ -151,8 +155,10 @@ def main() -> int:
 def measured(faults: Sequence[Fault]) -> int:
     """How many are named wrong; prints each, and the score."""
     scores: dict[bool, list[str]] = {True: [], False: []}
+    besides = {right.sampler: named(right)[1] for right in (*RIGHT, *RIGHT_AGAIN)}
     for fault in faults:
         failed, names = named(fault)
+        names -= besides.get(fault.sampler, set())
         said = verdict(fault, names)
         scores[bool(fault.as_if)].append(said)
         print(f"{said:<6} {fault.sampler}: {fault.name} ({failed} fail): {', '.join(names) or '-'}")

@@ -591,3 +591,14 @@ HELD_OUT = (
     ),
     Fault("at the first token", "logit_bias", FirstTokenOnly(), "first-step-only", "sglang #8734"),
 )  # fmt: skip
+
+# What these are made of, without a fault. What is said of one is true of all that are made of it.
+RIGHT = (
+    Fault("right", "top_p", right_top_p, ""),
+    Fault("right", "min_p", right_min_p, ""),
+    Fault("right", "typical_p", right_typical_p, ""),  # but for a sort of NaN
+    Fault("right", "top_n_sigma", right_top_n_sigma, ""),
+    Fault("right", "penalties", right_penalties, ""),
+    Fault("right", "temp", right_temp, ""),
+    Fault("right", "logit_bias", right_logit_bias, ""),
+)

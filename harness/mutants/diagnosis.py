@@ -1,14 +1,16 @@
 """Which planted faults give what a backend gives: the faults of the self-test as a dictionary.
 
 A fault is named where it gives the same result on a case made small, on nearly all cases that were
-looked at of the group, and lets pass what the backend passes. Where several that do are left,
-nothing that was asked tells them apart; where they are many, nothing is said. A backend that orders
-equal logits otherwise is compared with the faults under its sort.
+looked at of the group, lets pass nearly all that the backend passes, and wherever it shows, in the
+group or not, nearly always does as the backend did. Where several that do are left, nothing that
+was asked tells them apart; where they are many, nothing is said. A backend that orders equal logits
+otherwise is compared with the faults under its sort.
 """
 
 import threading
 from collections.abc import Iterator, Sequence
-from typing import Any
+from contextlib import closing
+from typing import Any, Literal
 
 from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.bundle.records.counterexample import Known
@@ -17,28 +19,33 @@ from sampler_parity.harness.mutants.in_process import InProcess
 from sampler_parity.harness.mutants.sorts import FirstOfEquals, LastOfEquals
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.suite.case import Case, Kind
-from sampler_parity.harness.verdicts import BY_ANY_SORT
+from sampler_parity.harness.verdicts import BY_ANY_SORT, Verdict
 from sampler_parity.reference import Candidates
 
+RIGHT: tuple[Verdict, ...] = (*BY_ANY_SORT, "close")
 NEARLY_ALL = 0.8  # of them: two implementations of one fault differ at edges
 MOST = 2  # faults that are named; more say nothing
 _TIMEOUT_S = 2.0
 _DIGITS = 5  # of numbers: another library's expf differs in the last
 
 Judged = Sequence[tuple[Case, BackendResult]]
+Did = Literal["the same", "right", "otherwise"]
 
 
-def diagnose(small: Case, on_small: BackendResult, failing: Judged, passing: Judged) -> list[Known]:
+def diagnose(
+    small: Case, on_small: BackendResult, failing: Judged, passing: Judged, others: Judged
+) -> list[Known]:
     """The faults that do as the backend did, those that explain most first.
 
-    failing, passing: cases of the group, and others through the same sampler, each with its result.
+    failing: cases of the group. passing, others: cases through the same sampler that pass, or fail
+    otherwise. Each with its result.
     """
     if threading.current_thread() is not threading.main_thread():
         return []  # a fault that does not end could not be ended
     known = [
         _known(mutant, explains, len(failing))
         for mutant in _of_stage(on_small.stage, small.kind)
-        if (explains := _explains(mutant, small, on_small, failing, passing)) is not None
+        if (explains := _explains(mutant, small, on_small, failing, passing, others)) is not None
     ]
     most = max((fault.explains for fault in known), default=0)
     best = [fault for fault in known if fault.explains == most]
@@ -46,21 +53,24 @@ def diagnose(small: Case, on_small: BackendResult, failing: Judged, passing: Jud
 
 
 def _explains(
-    mutant: Mutant, small: Case, on_small: BackendResult, failing: Judged, passing: Judged
+    mutant: Mutant,
+    small: Case,
+    on_small: BackendResult,
+    failing: Judged,
+    passing: Judged,
+    others: Judged,
 ) -> int | None:
     """How many of those that fail it explains, under the sort that explains most; None where it
     does not do as the backend did."""
     explained = []
-    for kind in _sorts([*failing, *passing]):
-        backend = InProcess(mutant.name, _TIMEOUT_S, kind)
-        try:
-            if _as_observed(small, on_small, backend):
-                explains = sum(_as_observed(*pair, backend) for pair in failing)
-                lets_pass = sum(_as_observed(*pair, backend) for pair in passing)
-                if _nearly(explains, failing) and _nearly(lets_pass, passing):
-                    explained.append(explains)
-        finally:
-            backend.close()
+    for kind in _sorts([*failing, *passing, *others]):
+        with closing(InProcess(mutant.name, _TIMEOUT_S, kind)) as backend:
+            if _did(small, on_small, backend) == "the same":
+                explains = [_did(*pair, backend) for pair in failing]
+                passes = [_did(*pair, backend) for pair in passing]
+                elsewhere = [_did(*pair, backend) for pair in others]
+                if _alike(explains, passes, elsewhere):
+                    explained.append(explains.count("the same"))
     return max(explained, default=None)
 
 
@@ -81,12 +91,21 @@ def _known(mutant: Mutant, explains: int, tried: int) -> Known:
     return Known(name=mutant.name, fault=fault, explains=explains, tried=tried)
 
 
-def _nearly(n: int, pairs: Judged) -> bool:
-    return n >= NEARLY_ALL * len(pairs)
+def _alike(explains: list[Did], passes: list[Did], elsewhere: list[Did]) -> bool:
+    """Whether the fault does the same on nearly all of the group, on nearly all that pass, and on
+    nearly all where it shows."""
+    same = explains.count("the same") + elsewhere.count("the same")
+    shows = same + (explains + passes + elsewhere).count("otherwise")
+    in_each = all(of.count("the same") >= NEARLY_ALL * len(of) for of in (explains, passes))
+    return in_each and same >= NEARLY_ALL * shows
 
 
-def _as_observed(case: Case, result: BackendResult, backend: InProcess) -> bool:
-    return observed(execute(case, [backend]).backends[backend.name]) == observed(result)
+def _did(case: Case, result: BackendResult, backend: InProcess) -> Did:
+    """What a fault did on a case where the backend has this result."""
+    of_fault = execute(case, [backend]).backends[backend.name]
+    if observed(of_fault) == observed(result):
+        return "the same"
+    return "right" if of_fault.verdict in RIGHT else "otherwise"
 
 
 def observed(result: BackendResult) -> tuple[Any, ...]:

@@ -22,6 +22,7 @@ from sampler_parity.harness.parity.counterexample import (
 )
 from sampler_parity.harness.parity.groups import Group, groups
 from sampler_parity.harness.processes.pool import Died, Pool
+from sampler_parity.harness.protocol.messages import numbers
 from sampler_parity.harness.run.cases import backend
 from sampler_parity.harness.run.cluster import Cluster
 from sampler_parity.harness.run.seen import Seen
@@ -39,6 +40,7 @@ AT_LEAST = 5.0
 SHARE = 0.3
 LOOKED_AT = 16  # cases of a group, and as many that pass: what a fault is compared on
 WRONG: tuple[Verdict, ...] = ("diverged", "boundary")  # what a fault is looked for behind
+MOSTLY = 0.5  # of what fails at a stage
 AT_MOST = 20_000  # of the cost of a case that faults are tried on: milliseconds each
 
 
@@ -117,45 +119,63 @@ def with_known(
     known_of: dict[str, list[Known]] = {}
     for place, outcome in executor.each(diagnose, calls):
         known_of[asked[place].id] = [] if isinstance(outcome, Died) else outcome
-    yield from settled([s.model_copy(update={"known": known_of[s.id]}) for s in asked])
+    yield from settled([s.model_copy(update={"known": known_of[s.id]}) for s in asked], judged)
 
 
-def settled(records: Sequence[CounterexampleResult]) -> Iterator[CounterexampleResult]:
-    """The same, where of several faults the one is left that explains another group alone: what
-    little a small group shows, more than one fault does."""
-    alone = {_fault(record, record.known[0]) for record in records if len(record.known) == 1}
+def settled(
+    records: Sequence[CounterexampleResult], judged: Sequence[CaseResult]
+) -> Iterator[CounterexampleResult]:
+    """The same, with what the groups of a stage say of each other: of several faults the one is
+    left that explains another group alone, and none is where most cases of the stage fail by
+    another cause, whose fringe looks like many a fault."""
+    alone = {(record.backend, record.known[0].name) for record in records if len(record.known) == 1}
     for record in records:
-        best = [known for known in record.known if _fault(record, known) in alone]
-        yield record.model_copy(update={"known": best or record.known})
+        known = [fault for fault in record.known if (record.backend, fault.name) in alone]
+        mostly = _explained(records, record, judged) >= MOSTLY
+        yield record.model_copy(update={"known": (known or record.known) if mostly else []})
 
 
-def _fault(record: CounterexampleResult, known: Known) -> tuple[str, str]:
-    return record.backend, known.name
+def _explained(
+    records: Sequence[CounterexampleResult],
+    record: CounterexampleResult,
+    judged: Sequence[CaseResult],
+) -> float:
+    """Of what fails at the stage of a record, on its backend, the share that a fault explains."""
+    assert record.result is not None
+    name, stage = record.backend, record.result.stage
+    results = [case.backends[name] for case in judged if name in case.backends]
+    wrong = [looks(r) for r in results if r.verdict in WRONG and r.stage == stage]
+    named = {looks(r.result) for r in records if r.backend == name and r.result and r.known}
+    return sum(of in named for of in wrong) / max(1, len(wrong))
 
 
 def case_of(record: CounterexampleResult) -> Case:
     assert record.smaller is not None
     told = {"id": record.case, "description": "", "why": ""}
-    return Case.model_validate(told | record.smaller)
+    return Case.model_validate(told | record.smaller | {"chain": numbers(record.smaller["chain"])})
 
 
 def beside(
     record: CounterexampleResult, judged: Sequence[CaseResult], cases: Mapping[str, Case]
-) -> "tuple[Judged, Judged]":
-    """The cheapest cases that fail as it does, and the cheapest through its sampler that pass."""
+) -> "tuple[Judged, Judged, Judged]":
+    """Cases through its sampler, from small to large: those that fail as it does, those that pass,
+    and those that fail there otherwise."""
     assert record.result is not None
-    of, name = looks(record.result), record.backend
+    of, stage, name = looks(record.result), record.result.stage, record.backend
     failing: list[tuple[Case, BackendResult]] = []
     passing: list[tuple[Case, BackendResult]] = []
+    others: list[tuple[Case, BackendResult]] = []
     for result in judged:
         got = result.backends.get(name)
-        if got is None or record.result.stage not in result.samplers:
+        if got is None or stage not in result.samplers:
             continue
         if got.verdict in BY_ANY_SORT:
             passing.append((cases[result.id], got))
         elif looks(got) == of:
             failing.append((cases[result.id], got))
-    return _spread(failing), _spread(passing)
+        elif got.stage == stage and got.verdict in WRONG:
+            others.append((cases[result.id], got))
+    return _spread(failing), _spread(passing), _spread(others)
 
 
 def _spread(pairs: list[tuple[Case, BackendResult]]) -> "Judged":

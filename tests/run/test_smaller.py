@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.inputs.logits import Literals
@@ -18,6 +19,7 @@ from sampler_parity.harness.run.seen import unseen
 from sampler_parity.harness.run.smaller import (
     AT_LEAST,
     OF_A_GROUP,
+    case_of,
     make_small,
     seconds_for,
     settled,
@@ -101,17 +103,52 @@ def test_a_process_that_dies_of_it_is_said() -> None:
     assert (dead.smaller, dead.said) == (None, "its process died: signal SIGBUS")
 
 
-def known_in(case: str, *faults: str) -> CounterexampleResult:
-    known = [Known(name=name, fault=name, explains=1, tried=1) for name in faults]
-    return CounterexampleResult(id=f"{case} on a", case=case, backend="a", known=known)
+def known_in(name: str, result: BackendResult, *faults: str) -> CounterexampleResult:
+    known = [Known(name=fault, fault=fault, explains=1, tried=1) for fault in faults]
+    return CounterexampleResult(
+        id=f"{name} on null", case=name, backend="null", known=known, result=result
+    )
+
+
+ONE, MANY, ORDER = (
+    diverged(what=what, values={"survivors": {"got": got, "expected": 2}, "others": 0})
+    for what, got in (("survivors", 3), ("survivors", 1), ("ids", 2))
+)
+
+
+def names_of(counts: dict[str, int], *records: CounterexampleResult) -> list[list[str]]:
+    """What is left of the faults where so many cases fail as in each record."""
+    judged = [
+        case(f"{record.case}-{i}", {"null": record.result})
+        for record in records
+        if record.result is not None
+        for i in range(counts[record.case])
+    ]
+    return [[known.name for known in record.known] for record in settled(records, judged)]
 
 
 def test_of_faults_that_a_small_group_cannot_tell_apart_the_one_of_a_larger_is_named() -> None:
-    records = [known_in("x", "half"), known_in("y", "double", "half"), known_in("z", "a", "b")]
-    names = [[known.name for known in record.known] for record in settled(records)]
-    assert names == [["half"], ["half"], ["a", "b"]]
-    other = known_in("y", "double", "half").model_copy(update={"backend": "b"})
-    assert [*settled([records[0], other])] == [records[0], other]
+    records = [known_in("x", ONE, "half"), known_in("y", MANY, "double", "half")]
+    assert names_of({"x": 9, "y": 1}, *records) == [["half"], ["half"]]
+    assert names_of({"x": 9, "y": 1}, known_in("x", ONE, "a"), records[1])[1] == ["double", "half"]
+
+
+@pytest.mark.parametrize(("more", "names"), [(5, ["half"]), (6, [])])
+def test_nothing_is_named_where_most_cases_of_the_stage_fail_otherwise(
+    more: int, names: list[str]
+) -> None:
+    records = [known_in("x", ONE, "half"), known_in("y", MANY)]
+    assert names_of({"x": 5, "y": more}, *records)[0] == names
+
+
+def test_a_small_case_with_a_ban_can_be_asked_again() -> None:
+    smaller = {
+        "chain": [{"logit_bias": {"logit_bias": [[0, "-inf"]]}}],
+        "logits": {"rows": [["-inf", 1.0]]},
+    }
+    record = CounterexampleResult(id="a on b", case="a", backend="b", smaller=smaller)
+    (stage,) = case_of(record).chain
+    assert stage["logit_bias"]["logit_bias"] == [[0, float("-inf")]]
 
 
 def test_the_time_is_a_share_of_what_the_cases_took_and_never_less_than_some() -> None:

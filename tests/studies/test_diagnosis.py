@@ -37,7 +37,7 @@ def named(apply: own.Apply, small: Case, *others: Case) -> list[tuple[str, int, 
     on_small = on(apply, small)
     failing = [(case, result) for case, result in judged if result.verdict == "diverged"]
     passing = [(case, result) for case, result in judged if result.verdict == "identical"]
-    known = diagnose(small, on_small, failing, passing)
+    known = diagnose(small, on_small, failing, passing, [])
     assert len(known) <= MOST
     return [(fault.name, fault.explains, fault.tried) for fault in known]
 
@@ -62,8 +62,8 @@ def test_a_fault_that_fails_what_the_backend_passes_is_not_named() -> None:
     small = top_k(1, n=2)
     result = on(own.top_k(more=1), small)
     passing = [(top_k(k), on(own.top_k(), top_k(k))) for k in (1, 4)]
-    assert [fault.name for fault in diagnose(small, result, [], [])] == ["top_k/keeps-one-more"]
-    assert diagnose(small, result, [], passing) == []
+    assert [fault.name for fault in diagnose(small, result, [], [], [])] == ["top_k/keeps-one-more"]
+    assert diagnose(small, result, [], passing, []) == []
 
 
 def test_the_score_counts_silence_as_right_only_where_the_dictionary_lacks_the_fault() -> None:
