@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 
 from tests.support.command_line import check_command
-from tests.support.doc_commands import PAGES, ROOT, Command, blocks, commands_in, commands_of
+from tests.support.doc_commands import (
+    PAGES,
+    ROOT,
+    Command,
+    blocks,
+    commands_in,
+    commands_of,
+    mentioned,
+)
 from tests.support.doc_folder import BETWEEN, prepare
 from tests.support.doc_homes import Home, home_of, stale, table
 from tests.support.doc_runs import merged, run_inside, run_pasted, selected
@@ -78,6 +86,25 @@ def test_every_command_that_does_not_run_is_one(command: Command) -> None:
     words = shlex.split(command.text.replace("SEED", "0"))[1:]
     if "BUNDLE" not in words:
         check_command([word for word in words if not word.endswith("findings.toml")])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_command_that_prose_mentions_is_one(page: Path) -> None:
+    for text in mentioned(page.read_text(encoding="utf-8")):
+        words = shlex.split(text.replace("NAME.toml", "parity").removesuffix(" ..."))
+        try:
+            check_command(words[1:])
+        except Exception as error:
+            if "Missing parameter" not in str(error):  # it may be named without its arguments
+                raise
+
+
+def test_a_mentioned_command_that_there_is_not_is_noticed() -> None:
+    assert mentioned("`sampler-parity run\nx`\n\n    `sampler-parity gate`\n") == [
+        "sampler-parity run x"
+    ]
+    with pytest.raises(Exception, match="no command go"):
+        check_command(["go"])
 
 
 def test_a_command_that_there_is_not_is_noticed() -> None:

@@ -20,6 +20,7 @@ _BEGINS = re.compile(
     r"(sampler-parity|make|pytest|python|\.venv/bin/python|pip|dask|docker|cd|[A-Z]+=\S+)( |$)"
 )
 _SETS = re.compile(r"[A-Z]+=\S+$")
+_CODE = re.compile(r"^```.*?^```|^    .*?$", re.MULTILINE | re.DOTALL)
 _FENCE = re.compile(r"^ *```(\w*)$")
 
 
@@ -78,3 +79,11 @@ def blocks(text: str) -> Iterator[list[str]]:
             yield block
             block = []
         before = line
+
+
+def mentioned(text: str) -> list[str]:
+    """Commands that prose tells of, with names in place of what one would type."""
+    return [
+        " ".join(one.split())
+        for one in re.findall(r"`(sampler-parity [a-z][^`]*)`", _CODE.sub("", text))
+    ]
