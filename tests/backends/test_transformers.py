@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.backends.registry import inspect, start
-from sampler_parity.harness.backends.transformers import SAMPLERS, Worker, processor_of
+from sampler_parity.harness.backends.transformers import (
+    OWN,
+    SAMPLERS,
+    Worker,
+    own_processor,
+    processor_of,
+)
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.logits import Literals
@@ -17,6 +23,7 @@ from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.harness.suite.prepared import prepare
+from sampler_parity.reference.registry import ALL_ROWS
 from sampler_parity.reports.pages.parity.matrix import matrix
 from tests.support.report_bundles import bundle_of, run_info
 
@@ -161,3 +168,52 @@ def test_what_torch_refuses_is_rejected_and_ends_nothing(backend: BackendProcess
     assert execute(CASES[0], [backend]).ok
     with pytest.raises(InputError, match="strictly positive"):
         Worker().build([{"temp": {"temp": 0.0}}], 4, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "wanted"),
+    [
+        (
+            "transformers_repetition_penalty",
+            {"penalty": 2, "prompt_ignore_length": 3},
+            ("RepetitionPenaltyLogitsProcessor", {"penalty": 2.0, "prompt_ignore_length": 3}),
+        ),
+        ("transformers_repetition_penalty", {"penalty": 1.0, "prompt_ignore_length": 0}, None),
+        (
+            "transformers_min_new_tokens",
+            {"min_new_tokens": 4, "eos_token_id": [2]},
+            (
+                "MinNewTokensLengthLogitsProcessor",
+                {"min_new_tokens": 4, "eos_token_id": [2], "prompt_length_to_skip": 5},
+            ),
+        ),
+        (
+            "transformers_no_bad_words",
+            {"n_vocab": 9, "bad_words_ids": [[1, 2]], "eos_token_id": []},
+            ("NoBadWordsLogitsProcessor", {"bad_words_ids": [[1, 2]], "eos_token_id": []}),
+        ),
+        (
+            "transformers_sequence_bias",
+            {"n_vocab": 9, "sequence_bias": [[[1, 2], 3]]},
+            ("SequenceBiasLogitsProcessor", {"sequence_bias": [[[1, 2], 3.0]]}),
+        ),
+    ],
+)
+def test_a_stage_under_its_own_name_is_that_processor(
+    name: str, parameters: dict[str, Any], wanted: Any
+) -> None:
+    assert own_processor(name, parameters, 5) == wanted
+
+
+def test_every_stage_of_transformers_has_its_processor() -> None:
+    assert set(OWN) == {name for name in ALL_ROWS if name.startswith("transformers_")}
+
+
+@extra
+def test_processors_that_know_the_prompt_are_as_they_are_specified(
+    backend: BackendProcess,
+) -> None:
+    cases = expand(find_suites(["origin/transformers"])[0], "full")
+    results = [execute(case, [backend]) for case in cases]
+    wrong = [r.id for r in results if r.backends["transformers"].verdict != "identical"]
+    assert (wrong, len(results) > 50) == ([], True)

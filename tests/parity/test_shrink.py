@@ -38,6 +38,14 @@ def test_shrink_keeps_the_values_that_matter() -> None:
     assert small.logits.row(0)[0] > 9
 
 
+def test_shrink_keeps_what_is_needed_of_prompt_and_output() -> None:
+    told = Case.model_validate(
+        big().model_dump() | {"history": [], "prompt": [1, 2, 3, 4, 3], "output": [5, 6, 3, 7]}
+    )
+    small = shrink(told, lambda case: 3 in case.prompt and 6 in case.output)
+    assert (small.prompt, small.output) == ([3], [6])
+
+
 def test_shrink_leaves_a_case_alone_that_does_not_fail_again() -> None:
     assert shrink(big(), lambda _: False) == big()
 
