@@ -1,4 +1,5 @@
-"""Tokens a second with decoding: backends take turns, round by round in random order."""
+"""Tokens a second with decoding: backends take turns, round by round in random order, each with all
+sequences and with one alone."""
 
 import random
 from collections.abc import Sequence
@@ -40,12 +41,14 @@ def measure(
     both = [*backends, *([again] if again else [])]
     measured = [ThroughputOnBackend() for _ in both]
     watched = [Watched(backend) for backend in both]
+    turns = [(i, False) for i in range(len(both))]
+    turns += [(i, True) for i in range(len(backends)) if asked.sequences > 1]
     order = random.Random(seed)
     for turn in range(rounds + 1):
         begins(turn, rounds)
-        for i in order.sample(range(len(both)), len(both)):
+        for i, alone in order.sample(turns, len(turns)):
             if not measured[i].failed:
-                measured[i] = _turn(both[i], request, measured[i], keep=turn > 0)
+                measured[i] = _turn(both[i], request, measured[i], alone, keep=turn > 0)
     for i, backend in enumerate(watched):
         problem = backend.problem()
         if problem and not measured[i].failed:
@@ -66,8 +69,15 @@ def measure(
 
 
 def _turn(
-    backend: Backend, request: p.ThroughputRequest, so_far: ThroughputOnBackend, keep: bool
+    backend: Backend,
+    request: p.ThroughputRequest,
+    so_far: ThroughputOnBackend,
+    alone: bool,
+    keep: bool,
 ) -> ThroughputOnBackend:
+    """alone: with one sequence."""
+    if alone:
+        request = request.model_copy(update={"sequences": 1})
     try:
         reply = ask.throughput(backend, request)
     except BackendFailure as failure:
@@ -77,4 +87,7 @@ def _turn(
     one = Generation(
         prompt_ns=reply.prompt_ns, sample_ns=reply.sample_ns, decode_ns=reply.decode_ns
     )
-    return ThroughputOnBackend(rounds=[*so_far.rounds, one], in_graph=reply.in_graph)
+    if alone:
+        return so_far.model_copy(update={"alone": [*so_far.alone, one]})
+    further = {"rounds": [*so_far.rounds, one], "in_graph": reply.in_graph}
+    return so_far.model_copy(update=further)

@@ -17,7 +17,8 @@ from sampler_parity.reports.pages.throughput.build import checked, report_of
 from sampler_parity.reports.pages.throughput.forest import compared, ratios
 from sampler_parity.reports.pages.throughput.html import html
 from sampler_parity.reports.pages.throughput.markdown import markdown
-from sampler_parity.reports.pages.throughput.model import ThroughputReport
+from sampler_parity.reports.pages.throughput.model import OfOne, ThroughputReport
+from sampler_parity.reports.pages.throughput.widths import width_rows
 from sampler_parity.reports.render.markdown import MOST_CHARACTERS
 from sampler_parity.reports.write import pages_of, summary_lines
 from tests.support.chromium import See, Seen
@@ -67,6 +68,19 @@ def wide(**backends: ThroughputOnBackend) -> ThroughputResult:
         baseline="llama.cpp",
         again=native,
     )
+
+
+def test_a_sequence_of_four_is_compared_with_one_alone(tmp_path: Path) -> None:
+    native = generated(1, 9)  # of four together: 10 ms a step
+    alone = generated(1, 4).rounds  # of one: 5 ms
+    result = wide().model_copy(
+        update={"backends": {"llama.cpp": native.model_copy(update={"alone": alone})}}
+    )
+    (row,) = width_rows(result, 0.05)
+    assert row.of_one == OfOne(ratio=0.5, low=0.5, high=0.5)
+    assert row.sample_of_one == OfOne(ratio=0.25, low=0.25, high=0.25)
+    (before,) = width_rows(wide(), 0.05)
+    assert (before.of_one, before.sample_of_one) == (None, None)
 
 
 def check(met: bool = True) -> TimingCheckResult:

@@ -22,10 +22,12 @@ class Generation(_Record):
 class ThroughputOnBackend(_Record):
     """rounds: those of index i stand next to each other in time on all backends.
 
+    alone: of the same rounds, with one sequence instead; none where `rounds` have one.
     in_graph: how many of the chain's stages ran in the model's graph. failed: why nothing ran.
     """
 
     rounds: list[Generation] = []
+    alone: list[Generation] = []
     in_graph: int = 0
     failed: str = ""
 

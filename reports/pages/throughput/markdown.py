@@ -39,7 +39,7 @@ def _section(section: ThroughputSection, shown: int) -> list[str]:
     lines += [f"On {code(machine.cpu)}, {machine.cores} cores; {code(section.run.started)}.", ""]
     if section.widths:
         head = ["model", "chain", "sequences", "backend", "prompt tokens/s", "tokens/s [95%]"]
-        head += ["sampling", "time : baseline"]
+        head += ["sampling", "a sequence : alone", "its sampling : alone", "time : baseline"]
         lines += [*table(head, [_width(w) for w in section.widths[:shown]]), ""]
     if section.claims:
         words = {True: "yes", False: "**no**", None: "not judged"}
@@ -60,7 +60,15 @@ def _section(section: ThroughputSection, shown: int) -> list[str]:
 def _width(row: WidthRow) -> list[str]:
     where = code(row.backend) + (f" ({row.in_graph}/{row.stages} in graph)" if row.in_graph else "")
     start = [code(row.model), code(row.chain), str(row.sequences), where]
-    return [*start, rate(row.prompt), rate(row.generation), share(row.share), ratio(row.compared)]
+    of_one = [ratio(row.of_one), ratio(row.sample_of_one)]
+    return [
+        *start,
+        rate(row.prompt),
+        rate(row.generation),
+        share(row.share),
+        *of_one,
+        ratio(row.compared),
+    ]
 
 
 def _timed(row: TimedRow) -> list[str]:

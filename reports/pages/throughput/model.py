@@ -87,9 +87,19 @@ class Rate(Strict):
     high: float | None
 
 
+class OfOne(Strict):
+    """The time of a sequence among others : that of one alone, median over rounds that stand next
+    to each other, and its 95% interval."""
+
+    ratio: float
+    low: float | None
+    high: float | None
+
+
 class WidthRow(Strict):
     """A model, a chain, so many sequences at once. share: of sampling in the time of generating;
-    in the graph, what the baseline's decoding alone would have saved. in_graph: stages there."""
+    in the graph, what the baseline's decoding alone would have saved. in_graph: stages there.
+    of_one: of sampling and decoding; sample_of_one: of sampling; None: one was not measured."""
 
     id: str
     model: str
@@ -104,6 +114,8 @@ class WidthRow(Strict):
     sample_ns: float
     decode_ns: float
     share: float | None
+    of_one: OfOne | None
+    sample_of_one: OfOne | None
     compared: Compared | None
 
 

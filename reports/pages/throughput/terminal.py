@@ -9,7 +9,7 @@ from sampler_parity.reports.pages.throughput.model import (
     ThroughputSection,
     WidthRow,
 )
-from sampler_parity.reports.pages.throughput.words import rate, share, slope_words
+from sampler_parity.reports.pages.throughput.words import rate, ratio, share, slope_words
 
 
 def terminal_lines(report: ThroughputReport) -> list[str]:
@@ -43,7 +43,10 @@ def _verdicts(section: ThroughputSection) -> list[str]:
 def _width(row: WidthRow) -> str:
     what = f"{one_line(row.model, 40)}, {one_line(row.chain, 40)}, {row.sequences} at once"
     where = one_line(row.backend, 80)
-    return f"tokens/s {what} on {where}: {rate(row.generation)}, sampling {share(row.share)}"
+    line = f"tokens/s {what} on {where}: {rate(row.generation)}, sampling {share(row.share)}"
+    if row.of_one is None:
+        return line
+    return f"{line}; a sequence takes {ratio(row.of_one)} of one alone"
 
 
 def _check(check: TimingCheckResult) -> list[str]:

@@ -11,7 +11,7 @@ from sampler_parity.harness.bundle.records.throughput import (
     ThroughputResult,
 )
 from sampler_parity.harness.timing.verdict import compare_rounds, noise_of, ratio_of_rounds
-from sampler_parity.reports.pages.throughput.model import Compared, Rate, WidthRow, compared
+from sampler_parity.reports.pages.throughput.model import Compared, OfOne, Rate, WidthRow, compared
 
 Rounds = NDArray[np.float64]
 
@@ -44,6 +44,8 @@ def _row(
         sample_ns=float(np.median(sample)) / result.n_tokens,
         decode_ns=float(np.median(decode)) / result.n_tokens,
         share=_share(result, backend, sample, decode),
+        of_one=_of_one(result, sample + decode, _sampled(backend.alone) + _decoded(backend.alone)),
+        sample_of_one=_of_one(result, sample, _sampled(backend.alone)),
         compared=None if name == result.baseline else _compared(result, sample + decode, effect),
     )
 
@@ -64,6 +66,19 @@ def _rate(ns: Rounds, tokens: int) -> Rate:
     wide = not math.isfinite(interval.high)
     return Rate(
         value=interval.ratio,
+        low=None if wide else interval.low,
+        high=None if wide else interval.high,
+    )
+
+
+def _of_one(result: ThroughputResult, together: Rounds, alone: Rounds) -> OfOne | None:
+    """What a sequence of many takes, in shares of one alone."""
+    interval = ratio_of_rounds(together / result.sequences, alone)
+    if interval is None:
+        return None
+    wide = not math.isfinite(interval.high)
+    return OfOne(
+        ratio=interval.ratio,
         low=None if wide else interval.low,
         high=None if wide else interval.high,
     )

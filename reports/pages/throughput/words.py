@@ -3,6 +3,7 @@
 from sampler_parity.reports.pages.throughput.build import FLOOR
 from sampler_parity.reports.pages.throughput.model import (
     Compared,
+    OfOne,
     Rate,
     Remark,
     SlopeRow,
@@ -27,7 +28,7 @@ def more(remark: Remark) -> str:
     return f" and {remark.more:,} more" if remark.more else ""
 
 
-def ratio(compared: Compared | None) -> str:
+def ratio(compared: Compared | OfOne | None) -> str:
     """ "1.23 [1.20, 1.26]"; "" on the baseline."""
     if compared is None or compared.ratio is None:
         return "" if compared is None else "none"
