@@ -1,7 +1,7 @@
 """Rejection sampling along a draft: the very tokens of common_sampler in a newer release."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +9,10 @@ import pytest
 
 from sampler_parity.harness.backends.llama_cpp import recorded
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
+from sampler_parity.reference import Candidates
 from sampler_parity.reference.pipelines.llama_cpp import CommonSampler, Output, SamplingParams
 from sampler_parity.reference.pipelines.llama_cpp_rejection import Proposal
+from sampler_parity.reference.samplers.mirostat_v2 import MirostatV2
 from tests.support.native_common import (
     Driver,
     NativeError,
@@ -31,6 +33,27 @@ PARAMS = {
     "mirostat": replace(PLAIN, mirostat=2),
     "adaptive": replace(PLAIN, adaptive_target=0.3, samplers=("top_k", "adaptive_p"), top_k=12),
 }
+
+
+@dataclass
+class Watching:
+    """Behind mirostat: its mu after each of its draws."""
+
+    mirostat: MirostatV2
+    seen: list[float]
+    name: str = "watching"
+
+    def apply(self, cand: Candidates) -> None:
+        self.seen.append(float(self.mirostat.mu))
+
+    def accept(self, token: int) -> None:
+        pass
+
+    def reset(self) -> None:
+        pass
+
+    def clone(self) -> "Watching":
+        return self
 
 
 @pytest.fixture(scope="module")
@@ -113,6 +136,28 @@ def test_without_dist_the_stream_of_rejection_is_the_same_whatever_the_seed(
             lengths[has_dist].append(len(tokens))
     assert len(set(lengths[True])) > 1
     assert len(set(lengths[False])) == 1
+
+
+def test_mirostat_learns_from_the_token_that_it_drew_and_not_from_the_one_that_came_out(
+    driver: Driver,
+) -> None:
+    """The same text, accepted in 12 generations that differ in what was drawn beside it."""
+    rng = np.random.default_rng(4)
+    outputs = [few_likely(rng), few_likely(rng)]
+    mus = set()
+    for seed in range(12):
+        params = replace(PLAIN, seed=seed, mirostat=2, mirostat_tau=4.0, mirostat_eta=0.5)
+        driver.init(0, params)
+        reference = CommonSampler(params, N_VOCAB, VOCAB)
+        mirostat = reference.chain.samplers[-1]
+        assert isinstance(mirostat, MirostatV2)
+        after_one: list[float] = []
+        reference.chain.samplers.append(Watching(mirostat, after_one))
+        tokens = reference.sample_and_accept_n_rejection(outputs, [0], [[(0, 1e-6)]])
+        assert tokens == driver.sample_and_accept_n_rejection(0, outputs, [0], [[(0, 1e-6)]])
+        assert tokens[0] == 0
+        mus.add(after_one[0])
+    assert len(mus) > 1
 
 
 def test_a_draft_from_what_cannot_give_it_is_rejected_though_it_comes_again(

@@ -157,17 +157,7 @@ class Driver:
         backend_sampling: bool = False,
     ) -> tuple[str, str]:
         """common_sampler_print and common_params_sampling::print."""
-        fields: list[object] = []
-        for name, value in vars(params).items():
-            if name in _NOT_SENT:
-                continue
-            sent: object = value
-            if name == "samplers":
-                sent = [TYPES.get(sampler, UNKNOWN) for sampler in value]
-            elif name == "logit_bias":
-                pairs = [f"{token} {float(bias).hex()}" for token, bias in value]
-                sent = Word(" ".join([str(len(pairs)), *pairs]))
-            fields += [Word(name), sent]
+        fields = _fields(params)
         if grammar:
             fields += [Word("grammar"), grammar_type, grammar]
         if triggers:
@@ -205,9 +195,27 @@ class Driver:
         grammar_first: bool = False,
     ) -> list[int]:
         self.outputs(outputs)
-        rows = [[Word(f"{token} {float(p).hex()}") for token, p in row] for row in draft_q]
+        rows = _proposals(draft_q)
         words = self.ask("sample_n_rejection", sampler, list(draft), rows, grammar_first)
         return [int(word) for word in words[1:]]
+
+    def rounds(
+        self,
+        rejection: bool,
+        params: SamplingParams,
+        outputs: Sequence[Output],
+        seeds: Sequence[int],
+        drafts: Sequence[Sequence[int]],
+        draft_q: Sequence[Proposal],
+        history: Sequence[int],
+    ) -> list[list[int]]:
+        """The tokens of one round with each seed and draft."""
+        self.outputs(outputs)
+        words = map(int, self.ask(
+            "rounds", rejection, list(seeds), [list(draft) for draft in drafts],
+            _proposals(draft_q), list(history), *_fields(params),
+        ))  # fmt: skip
+        return [[next(words) for _ in range(n)] for n in words]
 
     def candidates(self, sampler: int, do_sort: bool) -> Candidates:
         return _candidates(self.ask("candidates", sampler, do_sort))
@@ -249,6 +257,26 @@ def same(reference: Candidates, native: Candidates) -> None:
         number = ~np.isnan(theirs)
         assert np.array_equal(np.isnan(ours), ~number)
         assert ours[number].tobytes() == theirs[number].tobytes()
+
+
+def _fields(params: SamplingParams) -> list[object]:
+    """What the program reads of the parameters: names and values."""
+    fields: list[object] = []
+    for name, value in vars(params).items():
+        if name in _NOT_SENT:
+            continue
+        sent: object = value
+        if name == "samplers":
+            sent = [TYPES.get(sampler, UNKNOWN) for sampler in value]
+        elif name == "logit_bias":
+            pairs = [f"{token} {float(bias).hex()}" for token, bias in value]
+            sent = Word(" ".join([str(len(pairs)), *pairs]))
+        fields += [Word(name), sent]
+    return fields
+
+
+def _proposals(rows: Sequence[Proposal]) -> list[list["Word"]]:
+    return [[Word(f"{token} {float(p).hex()}") for token, p in row] for row in rows]
 
 
 class Word(str):

@@ -246,6 +246,36 @@ static void init(Reader & in) {
     say(samplers[name]->params.print());
 }
 
+static Tokens round_of(
+    common_sampler * s, bool rejection, const Tokens & draft,
+    const std::vector<std::vector<llama_token_data>> & draft_q, bool grammar_first) {
+    if (!rejection) { return common_sampler_sample_and_accept_n(s, context, draft, grammar_first); }
+    if (!common_sampler_sample_and_accept_n_rejection) {
+        throw std::runtime_error("no rejection sampling in this release");
+    }
+    std::vector<int> all;
+    while (all.size() < outputs.size()) { all.push_back(all.size()); }
+    return common_sampler_sample_and_accept_n_rejection(
+        s, context, all, draft, draft_q, grammar_first);
+}
+
+static void rounds(Reader & in) {  // each with a sampler of its own, which has accepted the history
+    const bool rejection = in.number();
+    const auto seeds = in.get<std::vector<uint32_t>>();
+    const auto drafts = in.get<std::vector<Tokens>>();
+    const auto draft_q = in.get<std::vector<std::vector<llama_token_data>>>();
+    const Tokens history = in.get<Tokens>();
+    const common_params_sampling params = read_params(in);
+    for (size_t i = 0; i < seeds.size(); i++) {
+        common_params_sampling own = params;
+        own.seed = seeds[i];
+        common_sampler * s = common_sampler_init(model, own);
+        for (llama_token token : history) { common_sampler_accept(s, token, false); }
+        say(round_of(s, rejection, drafts.at(i), draft_q, false));
+        common_sampler_free(s);
+    }
+}
+
 static void run(const std::string & command, Reader & in) {
     const auto sampler = [&] { return samplers.at(in.number()); };
     const auto budget = [&] { return budgets.at(in.number()); };
@@ -274,14 +304,9 @@ static void run(const std::string & command, Reader & in) {
         auto * s = sampler();
         const Tokens draft = in.get<Tokens>();
         const auto draft_q = in.get<std::vector<std::vector<llama_token_data>>>();
-        std::vector<int> all;
-        while (all.size() < outputs.size()) { all.push_back(all.size()); }
-        if (!common_sampler_sample_and_accept_n_rejection) {
-            throw std::runtime_error("no rejection sampling in this release");
-        }
-        say(common_sampler_sample_and_accept_n_rejection(
-            s, context, all, draft, draft_q, in.number()));
+        say(round_of(s, true, draft, draft_q, in.number()));
     }
+    else if (command == "rounds") { rounds(in); }
     else if (command == "accept") {
         auto * s = sampler();
         const llama_token token = in.number();
