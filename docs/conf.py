@@ -51,6 +51,8 @@ myst_heading_anchors = 4  # as GitHub makes them
 highlight_language = "none"
 nitpicky = True
 
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 html_theme = "furo"
 html_title = "sampler-parity"
 html_copy_source = False
