@@ -209,7 +209,9 @@ class Place:
 def _differences(ready: Ready, wanted: Wanted, ran: BatchRan) -> Iterator[Place]:
     """The first of each row that is judged, in the order of the steps."""
     steps = ready.asked.steps[: len(wanted.tokens)]
-    judged = [path for path in paths.paths(steps) if seeded(ready.asked.sequences[path.sequence])]
+    judged = [
+        path for path in paths.paths(steps) if seeded(ready.asked.sequences[path.sequence].chain)
+    ]
     firsts = [place for path in judged if (place := _first(ready, wanted, ran, path))]
     yield from sorted(firsts, key=lambda place: (place.where.step, place.where.index))
 

@@ -57,7 +57,7 @@ def _relations(
     asked: Batch, rows: Sequence[Row], ran: BatchRan, backend: Backend, alone: int | None
 ) -> Iterator[Broken]:
     live = paths(asked.steps)
-    judged = [path for path in live if seeded(asked.sequences[path.sequence])]
+    judged = [path for path in live if seeded(asked.sequences[path.sequence].chain)]
     again = batch(backend, asked, rows, "token")
     yield from _changed(again)
     yield from _same(judged, ran, again.tokens, "asked again")

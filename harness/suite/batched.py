@@ -3,7 +3,7 @@
 from pydantic import BaseModel, Field, model_validator
 
 from sampler_parity.harness.protocol.live import check_script
-from sampler_parity.harness.protocol.messages import BatchSequence, BatchStep
+from sampler_parity.harness.protocol.messages import BatchSequence, BatchStep, ChainSpec
 from sampler_parity.harness.strict import STRICT
 from sampler_parity.reference.random import DEFAULT_SEED
 
@@ -39,7 +39,7 @@ class Batched(BaseModel):
         return sum(len(step.sample) for step in self.steps)
 
 
-def seeded(sequence: BatchSequence) -> bool:
+def seeded(chain: ChainSpec) -> bool:
     """Whether its tokens can be foretold: no sampler draws a seed for itself."""
-    parameters = (given for stage in sequence.chain for given in stage.values())
+    parameters = (given for stage in chain for given in stage.values())
     return all(given.get("seed") != DEFAULT_SEED for given in parameters)

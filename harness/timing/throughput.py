@@ -1,8 +1,11 @@
 """Tokens a second with decoding: backends take turns, round by round in random order, each with all
 sequences and with one alone."""
 
+import hashlib
 import random
 from collections.abc import Sequence
+
+import numpy as np
 
 from sampler_parity.harness.bundle.records.throughput import (
     Generation,
@@ -15,6 +18,7 @@ from sampler_parity.harness.parity.late import Watched
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
+from sampler_parity.harness.suite.batched import seeded
 from sampler_parity.harness.suite.blocks.throughput import Width
 from sampler_parity.harness.timing.rounds import Round
 
@@ -82,6 +86,7 @@ def _turn(
         reply = ask.throughput(backend, request)
     except BackendFailure as failure:
         return ThroughputOnBackend(failed=f"{failure.verdict}: {failure}")
+    so_far = _with_tokens(so_far, request.chain, reply.tokens)
     if not keep:
         return so_far
     one = Generation(
@@ -91,3 +96,28 @@ def _turn(
         return so_far.model_copy(update={"alone": [*so_far.alone, one]})
     further = {"rounds": [*so_far.rounds, one], "in_graph": reply.in_graph}
     return so_far.model_copy(update=further)
+
+
+def _with_tokens(
+    so_far: ThroughputOnBackend, chain: p.ChainSpec, tokens: list[list[int]]
+) -> ThroughputOnBackend:
+    """Sequences of one prompt, one chain and one seed select the same tokens, in every round and
+    alone. There are no logits here: nothing else is known of them, nor what parts them."""
+    if not tokens or not seeded(chain):
+        return so_far
+    first = np.array([selected[0] for selected in tokens], "<i4")
+    digest = hashlib.sha256(first.tobytes()).hexdigest()
+    parted = so_far.parted or _parted(tokens)
+    if so_far.text_sha256 not in ("", digest):
+        parted = parted or "alone or in another round the first sequence selects other tokens"
+    return so_far.model_copy(update={"text_sha256": digest, "parted": parted})
+
+
+def _parted(tokens: list[list[int]]) -> str:
+    """The first sequence that leaves the first one's text; "" where none does."""
+    for step, selected in enumerate(tokens, 1):
+        for sequence, token in enumerate(selected, 1):
+            if token != selected[0]:
+                part = f"sequence {sequence} of {len(selected)} leaves the first one's text"
+                return f"{part} at token {step}, with its prompt and seed"
+    return ""

@@ -24,11 +24,15 @@ class ThroughputOnBackend(_Record):
 
     alone: of the same rounds, with one sequence instead; none where `rounds` have one.
     in_graph: how many of the chain's stages ran in the model's graph. failed: why nothing ran.
+    text_sha256: of the first sequence's tokens, as int32; "" where there are none. parted: where
+    sequences that must be equal are not, or rounds.
     """
 
     rounds: list[Generation] = []
     alone: list[Generation] = []
     in_graph: int = 0
+    text_sha256: str = ""
+    parted: str = ""
     failed: str = ""
 
 

@@ -117,6 +117,7 @@ def _remarks(timings: list[TimingResult], wide: list[ThroughputResult]) -> list[
         remarks += [(f"{name}: {why}", t.id) for name, why in (t.failed | t.uncounted).items()]
     for w in wide:
         remarks += [(f"{name}: {b.failed}", w.id) for name, b in w.backends.items() if b.failed]
+        remarks += [(f"{name}: {b.parted}", w.id) for name, b in w.backends.items() if b.parted]
     places: dict[str, list[str]] = defaultdict(list)
     for text, i in remarks:
         places[text].append(i)
