@@ -11,6 +11,7 @@ import numpy as np
 
 from sampler_parity.harness.backends.reference import ReferenceInstance
 from sampler_parity.harness.mutants.batch_places import MUTANTS as OF_PLACES
+from sampler_parity.harness.mutants.batch_prompts import MUTANTS as OF_PROMPTS
 from sampler_parity.harness.mutants.mutant import Mutant
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.sampling import accept
@@ -236,6 +237,7 @@ class GoesOnWhereItWas(Serving):
 _ROWS = "rows/sizes/V24-x5-s"
 MUTANTS = [
     *OF_PLACES,
+    *OF_PROMPTS,
     Mutant("batch/seed-of-the-one-before", SeedOfTheOneBefore, at="dist", case=_ROWS),
     Mutant("batch/one-generator", OneGenerator, at="dist", case=_ROWS),
     Mutant("batch/unseeded-reseeds-all", UnseededReseedsAll, at="dist", case=_ROWS),
