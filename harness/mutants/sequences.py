@@ -4,6 +4,7 @@ The slots are llama.cpp's own (harness/backends/llama_cpp/sequences.py), over a 
 are made of the tokens in a sequence's memory, and over the reference's chains.
 """
 
+import functools
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -254,6 +255,7 @@ def case() -> Case:
     )
 
 
+@functools.cache  # of the right slots once
 def check(make: type[Slots]) -> str:
     """Each sequence draws what the reference draws, from logits that its text has alone."""
     backend = InPlace("made", Worker(make))

@@ -1,13 +1,19 @@
 """Many sequences in one context of llama.cpp: each is the reference's on the logits of its batches,
 and a sequence that is not is named with its step."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sampler_parity.harness.backends.llama_cpp import graph
+from sampler_parity.harness.backends.llama_cpp.worker import Worker
+from sampler_parity.harness.inputs.chains import complete
+from sampler_parity.harness.inputs.logits import Generated
 from sampler_parity.harness.mutants import sequences as made
 from sampler_parity.harness.parity.sequences import request_of
 from sampler_parity.harness.parity.shrink import shrink
@@ -99,16 +105,15 @@ def test_in_the_graph_each_sequence_has_its_verdict_and_its_explanation(
     assert result.values["alone"]["parted"] == {}
 
 
-@pytest.mark.parametrize("threads", [2, 8])
 def test_threads_with_a_chain_each_draw_what_one_thread_draws(
-    threads: int, tiny: Path, inside: Callable[..., Inside]
+    tiny: Path, inside: Callable[..., Inside]
 ) -> None:
     backend = inside()
     script = [
         step([0, 1, 2, 3], *[("join", i, (i, 1, 3, 4)[i]) for i in range(4)]),
         *[step([3, 0, 2, 1])] * 30,
     ]
-    one, many = together(tiny, script), together(tiny, script, threads=threads)
+    one, many = together(tiny, script), together(tiny, script, threads=8)
     assert result_of(many, backend).verdict == "identical"
     tokens = [
         ask_sequences.sequences(backend, request_of(case)).reply.tokens for case in (one, many)
@@ -143,6 +148,80 @@ def test_a_copy_is_judged_by_a_clone_which_need_not_go_on_alike(
     done = ask_sequences.sequences(backend, request_of(case))
     first, copy = streams_of(request_of(case), list(CHAINS), done)
     assert [t.token for t in first.tokens][5:] != [t.token for t in copy.tokens][5:]
+
+
+def test_of_copies_alone_nothing_is_decoded_again(
+    tiny: Path, inside: Callable[..., Inside]
+) -> None:
+    """The text itself leaves before it sampled once."""
+    script = [step([1], ("join", 0, 1), ("copy", 1, 0), ("leave", 0)), step([1])]
+    result = result_of(together(tiny, script, alone=True), inside())
+    assert (result.verdict, "alone" in result.values) == ("identical", False)
+
+
+@st.composite
+def scripts(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Up to eight steps in four slots: texts join, leave, are copied and reset, slots rest."""
+    taken: set[int] = set()
+    steps = []
+    for _ in range(draw(st.integers(1, 8))):
+        changes: list[tuple[Any, ...]] = []
+        for _ in range(draw(st.integers(0 if taken else 1, 3))):
+            free = sorted({*range(4)} - taken)
+            possible = [*(["join"] if free else []), *(["leave", "reset"] if taken else [])]
+            do = draw(st.sampled_from([*possible, *(["copy"] if free and taken else [])]))
+            if do in ("leave", "reset"):
+                changes.append((do, draw(st.sampled_from(sorted(taken)))))
+            else:
+                other = range(len(CHAINS)) if do == "join" else sorted(taken)
+                slot = draw(st.sampled_from(free))
+                changes.append((do, slot, draw(st.sampled_from(other))))
+                taken.add(slot)
+            if do == "leave":
+                taken.discard(changes[-1][1])
+        if not taken:
+            changes.append(("join", 0, draw(st.integers(0, len(CHAINS) - 1))))
+            taken.add(0)
+        batch = draw(st.permutations(sorted(taken)))
+        batch = batch[: draw(st.integers(1, len(batch)))]
+        steps.append(step(batch, *changes) | {"sample": draw(st.permutations(batch))})
+    return steps
+
+
+@settings(max_examples=6)
+@given(script=scripts())
+def test_any_script_is_the_references(
+    script: list[dict[str, Any]], tiny: Path, native_here: Inside
+) -> None:
+    result = result_of(together(tiny, script, alone=True), native_here)
+    assert result.verdict == "identical", result
+
+
+@pytest.fixture(scope="module")
+def native_here(worker: Worker) -> Iterator[Inside]:
+    backend = Inside(worker)
+    yield backend
+    backend.close()
+
+
+def test_threads_that_never_wait_for_each_other_draw_what_each_draws_alone(worker: Worker) -> None:
+    """Eight chains at once on two cores or more, 40 steps each, on 4,096 candidates."""
+    rows = [Generated(family="zipf", n=4096, seed=seed).row(0) for seed in range(40)]
+    chains = [[PENALTIES, {"top_p": {"p": 0.9}}, {"dist": {"seed": seed}}] for seed in range(8)]
+
+    def text(chain: Any) -> list[int]:
+        native, tokens = worker.build(complete(chain, 4096), 4096, None), []
+        for row in rows:
+            candidates = worker.candidates(row)
+            native.apply(None, candidates)
+            tokens.append(int(candidates.current()["id"][candidates.array.selected]))
+            native.accept(tokens[-1])
+        return tokens
+
+    with ThreadPoolExecutor(len(chains)) as pool:
+        together = list(pool.map(text, chains))
+    assert together == [text(chain) for chain in chains]
+    assert len({tuple(tokens) for tokens in together}) == len(chains)
 
 
 def test_a_sequence_that_differs_is_named_with_slot_and_step() -> None:

@@ -143,7 +143,7 @@ OPERATION = st.one_of(
 )
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(operations=st.lists(OPERATION, min_size=4, max_size=24))
 def test_operations_on_a_chain_in_mid_text_are_the_references(
     worker: Worker, operations: list[tuple[str, Any]]
