@@ -5,7 +5,12 @@ import json
 
 import numpy as np
 
-from sampler_parity.harness.mutants import sequences, speculative, speculative_drafts
+from sampler_parity.harness.mutants import (
+    sequences,
+    speculative,
+    speculative_drafts,
+    speculative_texts,
+)
 from sampler_parity.harness.mutants.part import Part
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.pipelines.llama_cpp import CommonSampler, Output, SamplingParams
@@ -85,6 +90,7 @@ PARTS = {
         Part("grammar/refused-token-kept", RefusedTokenKept, CommonSampler, check_grammar),
         *speculative.PARTS,
         *speculative_drafts.PARTS,
+        *speculative_texts.PARTS,
         *sequences.PARTS,
     )
 }

@@ -74,7 +74,7 @@ def test_texts_over_several_rounds_have_the_law_of_the_target(
     assert law == rounds.law_without_draft(target, n)
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(p=rows(3), q=rows(3), gamma=st.integers(1, 3))
 def test_the_length_of_a_round_is_what_leviathan_says(p: Row, q: Row, gamma: int) -> None:
     for verify, acceptance in (

@@ -19,7 +19,7 @@ CELL = {
 }  # fmt: skip
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("release", "rule"),
     [(release, rule) for release, rules in speculative.RULES.items() for rule in rules],
