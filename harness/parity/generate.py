@@ -155,6 +155,10 @@ def compare_events(
     return BackendResult(verdict="identical"), compared
 
 
+# A fault that keeps one token more draws an equal one, too, and each row is drawn from once.
+ONE_OF_EQUALS = "one of equal logits for another: a token alone does not tell a sort from a fault"
+
+
 def _diverged(event: Sampled, cand: Candidates) -> BackendResult:
     got, row = event.token, event.row
     expected = -1 if cand.token is None else cand.token
@@ -167,12 +171,14 @@ def _diverged(event: Sampled, cand: Candidates) -> BackendResult:
         "got_p": float(cand.p[at[0]]) if len(at) else None,
         "expected_p": float(cand.p[cand.selected]) if expected >= 0 else None,
     }
+    equal = expected >= 0 and bool(row[got] == row[expected])
     return BackendResult(
         verdict="diverged",
         step=event.step,
         stage="token",
         what="token",
         values=p.plain(values),
+        detail=ONE_OF_EQUALS if equal else "",
     )
 
 

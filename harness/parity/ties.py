@@ -18,14 +18,14 @@ from sampler_parity.reference.samplers.typical_p import distances
 
 Same = Callable[[NDArray[Any], NDArray[Any]], bool]
 
-_SORTS = frozenset(name for name, row in ROWS.items() if row.sorts)
+SORTS = frozenset(name for name, row in ROWS.items() if row.sorts)
 
 
 def chosen(want: Candidates, got: Got, before: Candidates, sampler: Sampler) -> bool:
     """Whether the tokens that stay are those of the reference, each in its place, but for a choice
     among equal ones. before, sampler: what the stage was given, and the sampler as it was then.
     """
-    if sampler.name not in _SORTS or len(want) != len(got.ids):
+    if sampler.name not in SORTS or len(want) != len(got.ids):
         return False
     known, ids = np.sort(before.ids), np.sort(got.ids)
     if (ids[1:] == ids[:-1]).any() or not np.isin(ids, known).all():

@@ -49,7 +49,9 @@ def test_another_sort_is_caught_as_a_tie_where_ties_are_not_accepted(in_process:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize(
-    "in_process", [name for name, m in MUTANTS.items() if m.sampler in SORTING], indirect=True
+    "in_process",
+    [name for name, m in MUTANTS.items() if m.sampler in {*SORTING, "dist"}],  # dist: by its draws
+    indirect=True,
 )
 def test_all_that_was_caught_is_caught_where_ties_are_accepted_but_another_sort(
     in_process: InProcess,

@@ -15,7 +15,7 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs import fixtures, models
 from sampler_parity.harness.inputs.logits import Decoded
 from sampler_parity.harness.parity.execute import execute
-from sampler_parity.harness.parity.generate import request_of
+from sampler_parity.harness.parity.generate import ONE_OF_EQUALS, compare_tokens, request_of
 from sampler_parity.harness.parity.shrink import shrink
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
@@ -182,6 +182,20 @@ def test_token_that_differs_is_placed_and_its_logits_are_saved(
     assert saved["prompt"].tolist() == HELLO
     assert saved["tokens"].tolist() == other
     assert saved["row"].tolist() == wrong.tolist()
+
+
+@pytest.mark.parametrize(("others", "said"), [(1.0, ONE_OF_EQUALS), (0.5, "")])
+def test_one_of_equal_logits_for_another_is_diverged_and_said_so(
+    others: float, said: str, tiny: Path
+) -> None:
+    case = case_of(tiny, [{"greedy": {}}], tokens=1)
+    assert isinstance(case.logits, Decoded)
+    row = np.full(N_VOCAB, others, np.float32)
+    row[2] = 1.0
+    best = int(row.argmax())
+    reply = p.GenerateReply(tokens=[best + 1])
+    result, _ = compare_tokens(request_of(case, case.logits), reply, row[None])
+    assert (result.verdict, result.detail) == ("diverged", said)
 
 
 @pytest.mark.parametrize(
