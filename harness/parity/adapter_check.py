@@ -5,7 +5,7 @@ asked. It says nothing about whether the samplers are right; `run` does.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -20,7 +20,7 @@ from sampler_parity.harness.protocol.ask_batch import Batch, batch
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.reference import ALL_SAMPLERS
-from sampler_parity.reference.registry import ALL_ROWS
+from sampler_parity.reference.registry import ALL_ROWS, tells_prompt
 
 LOGITS = [0.5, 3.0, -1.0, 2.0]
 ROWS = [np.array(LOGITS, np.float32)] * 2
@@ -66,6 +66,7 @@ def check(backend: Backend) -> Iterator[Check]:
     yield Check("hello", True, f"{hello.name} {hello.version}, samplers: {len(hello.samplers)}")
     yield _known_samplers(hello)
     yield from _run(backend, hello)
+    yield from _prompt(backend, hello)
     yield _batch(backend, hello)
     yield _refuses_unknown_sampler(backend)
     yield _draws(backend, hello)
@@ -130,6 +131,24 @@ def _answers(
     except BackendFailure as failure:
         return Check(name, False, f"{failure.verdict}: {failure}")
     return Check(name, True)
+
+
+def _prompt(backend: Backend, hello: p.HelloReply) -> Iterator[Check]:
+    """A history of which one token is the prompt's, for the first sampler that asks for that."""
+    name = "run with a prompt"
+    telling = [sampler for sampler in _usable(hello) if tells_prompt([[sampler]])]
+    if not telling:
+        return
+    if "origin" not in hello.capabilities:
+        yield Check(name, None, f"{telling[0]} without `origin`: cases with a prompt are skipped")
+        return
+    setting = replace(_setting(telling[0]), history=[1, 2], n_prompt=1)
+    try:
+        ask.run(backend, setting, ROWS, STEPS, whole_chain=False)
+    except BackendFailure as failure:
+        yield Check(name, False, f"{failure.verdict}: {failure}")
+        return
+    yield Check(name, True, telling[0])
 
 
 def _batch(backend: Backend, hello: p.HelloReply) -> Check:

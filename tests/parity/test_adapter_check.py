@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.backends.reference import Worker
+from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.parity.adapter_check import Check, check, check_adapter
 from sampler_parity.harness.protocol import sampling
 from sampler_parity.harness.protocol.messages import HelloReply, StageResult
@@ -64,6 +65,44 @@ def test_an_adapter_of_one_sampler_is_asked_to_run_it(sampler: str) -> None:
     wrong = checks_of(Claims([sampler], moved=1000))[f"run {sampler}"]
     assert wrong.passed is False
     assert "not distinct ids of the vocabulary" in wrong.detail
+
+
+class RefusesPrompts(Claims):
+    """Claims `origin`, and has no prompt."""
+
+    def build(self, *arguments: Any) -> Any:
+        instance = super().build(*arguments)
+
+        def refuse(token: int) -> None:
+            raise Unsupported(f"no prompt, {token} neither")
+
+        instance.accept_prompt = refuse  # type: ignore[method-assign]
+        return instance
+
+
+class NoOrigin(Claims):
+    def hello(self) -> HelloReply:
+        return super().hello().model_copy(update={"capabilities": ["run"]})
+
+
+@pytest.mark.parametrize(
+    ("worker", "check"),
+    [
+        (Claims(["top_k", "openai_penalties"]), (True, "openai_penalties")),
+        (RefusesPrompts(["vllm_penalties"]), (False, "unsupported: no prompt, 1 neither")),
+        (
+            NoOrigin(["vllm_penalties"]),
+            (None, "vllm_penalties without `origin`: cases with a prompt are skipped"),
+        ),
+    ],
+    ids=["told", "refuses", "does not claim it"],
+)
+def test_a_prompt_is_told_to_an_adapter_that_claims_to_know_one(
+    worker: Worker, check: tuple[bool | None, str]
+) -> None:
+    made = checks_of(worker)["run with a prompt"]
+    assert (made.passed, made.detail) == check
+    assert "run with a prompt" not in checks_of(Claims(["top_k"]))
 
 
 def test_an_adapter_that_nothing_could_be_tried_on_fails() -> None:
