@@ -522,12 +522,22 @@ def plain(value: Any) -> Any:
     return value
 
 
+# What a text may stand in, of a request or a chain: there "nan" is a word and no number.
+TEXTS = frozenset(
+    [
+        "scratch", "vocab", "model", "texts", "leaves", "prompts", "seq_breakers", "grammar_str",
+        "grammar_root", "trigger_words", "trigger_patterns", "trie_descriptor_json", "path",
+        "model_id",
+    ]
+)  # fmt: skip
+
+
 def numbers(value: Any) -> Any:
-    """The inverse of plain, for parameters of chains."""
+    """The inverse of plain, for what is no text."""
     if value in ("inf", "-inf", "nan"):
         return float(value)
     if isinstance(value, dict):
-        return {key: numbers(item) for key, item in value.items()}
+        return {key: item if key in TEXTS else numbers(item) for key, item in value.items()}
     if isinstance(value, list):
         return [numbers(item) for item in value]
     return value

@@ -1,11 +1,13 @@
 """harness/protocol/messages.py: a line is the request that its `do` names."""
 
 import json
+import math
 from typing import Any, get_args
 
 import pytest
 
 from sampler_parity.harness.protocol import messages as p
+from sampler_parity.reference.registry import ALL_ROWS
 
 
 def test_every_request_is_read_by_its_own_name() -> None:
@@ -37,3 +39,34 @@ def test_a_request_without_a_prompt_is_as_older_backends_know_it() -> None:
     assert "n_prompt" not in p.to_line(request)
     told = p.to_line(request.model_copy(update={"n_prompt": 1}))
     assert p.request_of(json.loads(told)).n_prompt == 1  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("word", ["inf", "-inf", "nan"])
+def test_a_text_that_reads_as_a_number_stays_a_text(word: str) -> None:
+    chain: p.ChainSpec = [{"dry": {"dry_base": math.inf, "seq_breakers": ["h", word]}}]
+    rows = p.Rows(at=0, count=1, n=1)
+    request = p.RunRequest(chain=chain, n_vocab=1, vocab=word, rows=rows, steps=[], out=4)
+    assert p.request_of(p.numbers(json.loads(p.to_line(request)))) == request
+
+
+def texts_of(value: Any) -> bool:
+    """Whether it holds a text that is no place in a vocabulary, as V-1 is."""
+    if isinstance(value, str):
+        return not value.startswith("V")
+    return isinstance(value, list | tuple) and any(map(texts_of, value))
+
+
+def test_every_text_of_requests_and_samplers_is_known_as_one() -> None:
+    settings = [
+        values
+        for row in ALL_ROWS.values()
+        for values in (row.smallest, row.edges or {}, row.edges_with_vocab or {})
+    ]
+    texts = {name for values in settings for name, value in values.items() if texts_of(value)}
+    texts |= {
+        name
+        for request in get_args(p.Request)
+        for name, field in request.model_fields.items()
+        if str in (field.annotation, *get_args(field.annotation)) or field.annotation == list[str]
+    }
+    assert {"vocab", "texts", "seq_breakers", "grammar_str"} <= texts <= p.TEXTS
