@@ -60,9 +60,10 @@ class RoundSource:
         return places
 
     def said(self) -> str:
-        """How long the rounds were."""
+        """How long the rounds were, and must be."""
         n, lengths = int(self.lengths.sum()), 1 + np.arange(len(self.lengths))
-        return f"{(self.lengths * lengths).sum() / max(1, n):.4f} tokens a round"
+        mean = (self.lengths * lengths).sum() / max(1, n)
+        return f"{mean:.4f} tokens a round, {self.outcomes.length:.4f} expected"
 
     def cause(self, alpha: float) -> str:
         """The first stage that is not as it must be, by the rounds seen; "" where none is known."""

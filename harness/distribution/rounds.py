@@ -104,7 +104,7 @@ class Models:
 
 class Outcomes:
     """The bins that rounds fall into. p: float64[K], their law. whole: the chance that the whole
-    draft is accepted. Raises Unsupported."""
+    draft is accepted. length: the mean of the tokens of a round. Raises Unsupported."""
 
     def __init__(self, cell: Speculative, ready: Prepared) -> None:
         self.cell, self.models = cell, Models(cell, ready)
@@ -121,6 +121,7 @@ class Outcomes:
             raise Unsupported(f"more than {MOST_OUTCOMES:,} rounds can come out: give bins")
         p = np.array(list(law_of.values()))
         self.p = p / p.sum()
+        self.length = sum(len(tokens) * chance for tokens, chance in law_of.items())
         self.whole = sum(chance for tokens, chance in law_of.items() if len(tokens) > drafted)
         rounds = np.array([_padded(tokens, drafted) for tokens in law_of])
         self._places = {code: i for i, code in enumerate(self._code(rounds))}
@@ -140,6 +141,7 @@ class Outcomes:
     def _by_rank(self) -> None:
         if looks_at_history(self.cell.chain):
             raise Unsupported("bins by rank need a chain that does not look at the history")
+        self.length = 0.0
         chance, parts, self._of_last = 1.0, list[Row](), list[NDArray[Any]]()
         for i in range(self.cell.drafted + 1):
             p = self.models.target((0,) * i)
@@ -151,6 +153,7 @@ class Outcomes:
             before = sum(len(part) for part in parts)
             self._of_last.append(np.where(chosen.of_token < 0, -1, chosen.of_token + before))
             parts.append(chance * total * chosen.p)
+            self.length += chance
             chance *= accepted.sum()
         self.whole = float(sum(parts[-1]))
         p = np.concatenate(parts)
