@@ -1,0 +1,27 @@
+"""Wherever a failure of a batch is told of, its row is."""
+
+from pathlib import Path
+
+from sampler_parity.harness.bundle.records.case import LiveRow
+from sampler_parity.harness.parity.explain import explanation, overview
+from sampler_parity.reports.pages.parity.build import report_of
+from sampler_parity.reports.pages.parity.html import html
+from sampler_parity.reports.pages.parity.junit import junit
+from sampler_parity.reports.pages.parity.markdown import markdown
+from sampler_parity.reports.pages.parity.terminal import terminal_lines
+from tests.support.report_bundles import bundle_of, case, diverged, run_info
+
+PLACE = "step 3 of 8, row 5 of 17, stage dist"
+
+
+def test_the_row_of_a_batch_is_said_on_every_page_and_at_the_terminal(tmp_path: Path) -> None:
+    of_row = diverged(step=2, stage="dist", stage_index=None, row=LiveRow(at=4, of=17))
+    cases = [case("rows/a", {"mine": of_row}, steps=8, suite="batch/rows")]
+    bundle = bundle_of(tmp_path / "b", run_info("mine"), cases)
+    report = report_of([bundle])
+    assert f"  DIVERGED rows/a   mine 1.0, {PLACE}" in terminal_lines(report)
+    assert f"  DIVERGED rows/a   mine 1.0, {PLACE}" in list(overview(bundle.folder))
+    first = next(explanation(bundle.folder, "rows/a"))
+    assert first == "DIVERGED rows/a   mine 1.0 vs reference, " + PLACE
+    for text in (html(report), markdown(report), junit(report, [bundle])):
+        assert PLACE in text
