@@ -127,10 +127,7 @@ def _of_the_first(streams: Sequence[Stream], judged: Judged, compared: int) -> B
     result = judged[first.name]
     met = sum(one.verdict == "identical" for one in judged.values())
     values: dict[str, Any] = {
-        "sequences": {
-            name: one.verdict + (f", step {one.step + 1}" if one.step is not None else "")
-            for name, one in judged.items()
-        }
+        "sequences": {name: _said(one) for name, one in judged.items()},
     }
     detail = f"{met}/{len(judged)} sequences identical, {compared:,} tokens"
     if verdict != "identical":
@@ -141,6 +138,17 @@ def _of_the_first(streams: Sequence[Stream], judged: Judged, compared: int) -> B
     if result.step is not None:
         values["output"] = first.outputs.get(result.step)
     return result.model_copy(update={"values": result.values | values, "detail": detail})
+
+
+def _said(one: BackendResult) -> str:
+    """The verdict of a sequence and where it begins; of the graph, with its explanation."""
+    said = one.verdict + (f" at step {one.step + 1} ({one.what})" if one.step is not None else "")
+    if "other_tokens" not in one.values:
+        return said
+    told = [one.detail]
+    told += [f"{count} by {cause}" for cause, count in one.values["other_tokens"].items()]
+    told += [f"{one.values[key]} {key}" for key in ("by_rounding", "in_other_order")]
+    return f"{said}: {', '.join(told)}"
 
 
 def _save(folder: Path, case: str, backend: str, done: Sequenced, result: BackendResult) -> None:
