@@ -27,15 +27,18 @@ class Sampling:
         self, instance: Instance, stages: int, row: NDArray[np.float32]
     ) -> tuple[int | None, list[p.StageResult]]:
         """The selected token and, where they are shown, the candidates after each stage."""
+        result_of, clock = self.worker.result, time.perf_counter_ns
         candidates = self.worker.candidates(row)
-        results = []
+        results, ns = [], 0
         for stage in range(stages) if self.shown else [None]:
-            start = time.perf_counter_ns()
+            start = clock()
             instance.apply(stage, candidates)
-            self.ns += time.perf_counter_ns() - start
+            ns += clock() - start
             if self.shown:
-                results.append(self.write(self.worker.result(candidates)))
-        ids, _, _, _, selected = self.worker.result(candidates)
+                shown, self.at = write(self.scratch, self.at, result_of(candidates))
+                results.append(shown)
+        self.ns += ns
+        ids, _, _, _, selected = result_of(candidates)
         return int(ids[selected]) if 0 <= selected < len(ids) else None, results
 
     def write(self, result: Result) -> p.StageResult:

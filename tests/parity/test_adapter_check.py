@@ -7,8 +7,10 @@ import pytest
 
 from sampler_parity.harness.backends.reference import Worker
 from sampler_parity.harness.errors import Unsupported
+from sampler_parity.harness.mutants.batch import OneGenerator
 from sampler_parity.harness.parity.adapter_check import Check, check, check_adapter
 from sampler_parity.harness.protocol import sampling
+from sampler_parity.harness.protocol.handlers import in_version
 from sampler_parity.harness.protocol.messages import HelloReply, StageResult
 from sampler_parity.harness.protocol.schema import protocol_schema
 from tests.support.inside import Inside
@@ -51,8 +53,9 @@ class Claims(Worker):
         return ids + self.moved, *others
 
 
-def checks_of(worker: Worker) -> dict[str, Check]:
+def checks_of(worker: Worker, version: int = 2) -> dict[str, Check]:
     backend = Inside(worker)
+    backend.hello = lambda: in_version(worker.hello(), version)  # type: ignore[method-assign]
     try:
         return {made.name: made for made in check(backend)}
     finally:
@@ -130,6 +133,23 @@ def test_an_adapter_that_places_a_stage_where_none_may_lie_is_told(
     monkeypatch.setattr(sampling, "write", misplaced)
     made = checks_of(Claims(["top_k"]))["run top_k"]
     assert made == Check("run top_k", False, f"crashed: {says}")
+
+
+class OneForAll(Worker):
+    """Draws for all rows of a batch from one generator."""
+
+    serving = OneGenerator
+
+
+def test_an_adapter_whose_rows_change_each_other_is_told_of_step_and_row() -> None:
+    assert checks_of(Worker())["batch"].passed
+    wrong = checks_of(OneForAll())["batch"]
+    assert wrong.passed is False
+    assert wrong.detail.startswith("step 2, row 1 of 3: in the other order this row selects token")
+
+
+def test_an_adapter_of_version_1_is_not_asked_for_a_batch() -> None:
+    assert checks_of(Worker(), version=1)["batch"] == Check("batch", None)
 
 
 def test_schema_names_every_message() -> None:
