@@ -39,7 +39,7 @@ from tests.support.native_common import (
 )
 
 RULES = {"v0.5.0": ["matching"], "b11549": ["matching", "rejection"]}
-FOLLOWED = 200  # rounds of a request that the reference follows token by token
+FOLLOWED = 200  # rounds of a request that the reference follows token by token, at most
 OFF = SamplingParams(top_k=0, top_p=1.0, min_p=0.0, temp=1.0, penalty_last_n=0, samplers=())
 # A stage of a chain: what common_sampler calls it, and its parameters there.
 STAGES = {
@@ -108,7 +108,7 @@ class Worker:
         emitted = self.driver.rounds(
             request.rule == "rejection", params, outputs, seeds, drafts, draft_q, request.history
         )
-        for i in range(min(FOLLOWED, request.n)):
+        for i in range(min(FOLLOWED, request.n, max(5, 2_000_000 // request.n_vocab))):
             own = SamplingParams(**vars(params) | {"seed": seeds[i]})
             reference = CommonSampler(own, request.n_vocab)
             for token in request.history:

@@ -14,6 +14,7 @@ from sampler_parity.harness.suite.blocks.distribution import Speculative
 from sampler_parity.harness.suite.prepared import Prepared
 
 _MOST_ROUNDS = 1 << 16  # of one request
+_MOST_WORK = 1 << 25  # rounds x tokens of one request: seconds of the reference
 
 
 class RoundSource:
@@ -33,7 +34,7 @@ class RoundSource:
 
     def draw(self, n: int) -> NDArray[np.int64]:
         """The bins of n rounds. Raises BackendFailure."""
-        most = max(1, min(_MOST_ROUNDS, (1 << 28) // self.cell.logits.n))
+        most = max(1, min(_MOST_ROUNDS, _MOST_WORK // self.cell.logits.n))
         sizes = [min(most, n - start) for start in range(0, n, most)]
         return np.concatenate([self._ask(size) for size in sizes])
 
