@@ -211,26 +211,28 @@ def _size(
 def _example(
     info: RunInfo, backend: str, case: CaseResult, record: CounterexampleResult | None
 ) -> Example:
-    result = case.backends[backend]
     return Example(
-        case=case.id,
-        suite=case.suite,
-        samplers=case.samplers,
-        step=result.step,
-        steps=case.steps,
-        draws=case.draws,
-        stage=result.stage,
-        stage_index=result.stage_index,
-        what=result.what,
-        values=result.values,
-        row=result.row,
-        detail=result.detail,
+        **first_difference(info, case, backend),
         why=case.why,
-        required=case.passing(backend),
         small=_small(record.smaller if record else _of_before(case, backend), record),
         said=record.said if record else "",
-        replay=replay(info, case.suite, case.id, [backend]),
     )
+
+
+def first_difference(info: RunInfo, case: CaseResult, backend: str) -> dict[str, Any]:
+    """What is told of a case wherever it is told of: where it first differs on a backend, what is
+    there, and how it is run again. The fields of an example, and of a difference of the report."""
+    result = case.backends[backend]
+    names = ("step", "stage", "stage_index", "what", "values", "row", "detail")
+    return {name: getattr(result, name) for name in names} | {
+        "case": case.id,
+        "suite": case.suite,
+        "samplers": case.samplers,
+        "steps": case.steps,
+        "draws": case.draws,
+        "required": case.passing(backend),
+        "replay": replay(info, case.suite, case.id, [backend]),
+    }
 
 
 def _of_before(case: CaseResult, backend: str) -> dict[str, Any] | None:

@@ -11,7 +11,7 @@ from sampler_parity.harness.bundle.records.counterexample import CounterexampleR
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.foreign.printable import visible
-from sampler_parity.harness.parity.groups import counts_for, groups
+from sampler_parity.harness.parity.groups import counts_for, first_difference, groups
 from sampler_parity.harness.verdicts import ORDER, Verdict
 from sampler_parity.reports.pages.parity.devices import devices
 from sampler_parity.reports.pages.parity.drift import drift
@@ -220,23 +220,10 @@ def _rank(difference: Difference) -> tuple[bool, int, str, str]:
 
 def _difference(info: RunInfo, case: CaseResult, name: str, result: BackendResult) -> Difference:
     return Difference(
-        case=case.id,
-        suite=case.suite,
-        samplers=case.samplers,
+        **first_difference(info, case, name),
         backend=name,
         verdict=result.verdict,
-        required=case.passing(name),
         met=result.among(case.passing(name)),
-        step=result.step,
-        steps=case.steps,
-        draws=case.draws,
-        stage=result.stage,
-        stage_index=result.stage_index,
-        what=result.what,
-        values=result.values,
-        row=result.row,
-        detail=result.detail,
-        replay=replay(info, case.suite, case.id, [name]),
     )
 
 
