@@ -37,14 +37,14 @@ wheel: tsampler
 	$(PYTHON) scripts/wheel.py
 
 # The pages as a site, in site/, which any host serves. Of an environment of its own: nothing is
-# compiled for it. A link that leads nowhere ends it.
+# compiled for it. A link that leads nowhere ends it. -E: the menu is part of the first page.
 SITE ?= site
 
 docs:
 	test -d .venv-docs || $(PYTHON) -m venv .venv-docs
 	.venv-docs/bin/python scripts/install.py docs
 	rm -rf $(SITE)
-	.venv-docs/bin/sphinx-build -q -W --keep-going -d .venv-docs/doctrees -c docs . $(SITE)
+	.venv-docs/bin/sphinx-build -q -E -W --keep-going -d .venv-docs/doctrees -c docs . $(SITE)
 
 parity: setup
 	rm -rf $(BUNDLE)
