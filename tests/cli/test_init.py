@@ -223,7 +223,7 @@ def test_a_template_is_an_adapter_that_lacks_what_it_says(
 ) -> None:
     command = written()
     checks = {check.name: check.passed for check in check_adapter(command)}
-    assert {name for name, passed in checks.items() if not passed} == {"draws", "time"}
+    assert {name for name, passed in checks.items() if not passed} == {"batch", "draws", "time"}
     judged = [(is_cold(case), verdict) for case, verdict in verdicts(command)]
     assert {verdict for cold, verdict in judged if not cold} == {"identical"}
     # of one token, and beside -inf alone, nothing is amiss
