@@ -36,7 +36,8 @@ def first_difference(law: Law, right: Law) -> str:
     parts, wanted = taken_apart(law), taken_apart(right)
     for stage in sorted(wanted.keys() & parts.keys(), key=order):
         got, want = _normed(parts[stage]), _normed(wanted[stage])
-        worst = max(got.keys() | want.keys(), key=lambda v: abs(got.get(v, 0) - want.get(v, 0)))
+        outcomes = sorted(got.keys() | want.keys(), key=repr)  # of equal differences the first
+        worst = max(outcomes, key=lambda v: abs(got.get(v, 0) - want.get(v, 0)))
         off = got.get(worst, 0), want.get(worst, 0)
         if abs(off[0] - off[1]) > CLOSE:
             name, given = stage
