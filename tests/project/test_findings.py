@@ -115,7 +115,7 @@ def _ids(suite: str) -> set[str]:
 
 @pytest.mark.slow
 def test_every_case_that_the_findings_name_exists() -> None:
-    named = set(re.findall(r"run (\S+) --case '?([^\s']+)", FINDINGS.read_text()))
+    named = set(re.findall(r"run (\S+) --case ['\"]?([^\s'\"]+)", FINDINGS.read_text()))
     assert {suite for suite, _ in named} >= {"parity/findings", "graph/findings"}
     ids = {suite: _ids(suite) for suite, _ in named}
     for suite, pattern in named:
