@@ -151,6 +151,7 @@ class Failing(sqlite3.Connection):
         return super().executemany(*arguments)
 
 
+@pytest.mark.slow
 def test_an_error_at_each_statement_is_one_line_and_keeps_what_was_recorded(
     tmp_path: Path, bundle: Path, another: Path
 ) -> None:

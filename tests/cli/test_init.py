@@ -218,6 +218,7 @@ def is_cold(case: Case) -> bool:
 
 
 @each(Language.PYTHON, Language.JAVASCRIPT, Language.C)
+@pytest.mark.slow
 def test_a_template_is_an_adapter_that_lacks_what_it_says(
     language: Language, written: Callable[[], list[str]]
 ) -> None:

@@ -133,6 +133,7 @@ def test_llama_cpp_and_the_reference_agree_on_the_vocabulary(libllama: Libllama)
         assert list(buffer[:n]) == vocab.tokenize(piece), piece
 
 
+@pytest.mark.slow
 def test_quick_profile_generates_few_tokens_of_one_prompt_at_128256() -> None:
     cases = [c for c in expand(SUITE, "quick") if "large-vocabulary" in c.id]
     assert [c.id.split("/")[2] for c in cases] == [
@@ -152,6 +153,7 @@ def test_full_profile_generates_64_tokens_of_four_prompts_at_128256() -> None:
     assert len({tuple(c.logits.prompt) for c in cases if isinstance(c.logits, Decoded)}) == 4
 
 
+@pytest.mark.slow
 def test_logits_are_as_uncertain_as_a_language_models_and_steps_differ() -> None:
     chain = [{"dist": {"seed": 3}}]
     cost = measure(Worker(), "random-128256", {"dist": chain}, 40)["dist"]

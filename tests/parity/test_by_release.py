@@ -58,6 +58,7 @@ def test_of_two_changes_that_do_the_same_one_is_named() -> None:
     assert needed(FIVE[:2], lambda some: len(some) > 0) == [FIVE[1]]
 
 
+@pytest.mark.slow
 def test_an_old_meaning_is_identical_to_its_release_and_diverges_from_the_newest(
     old: BackendProcess,
 ) -> None:

@@ -84,6 +84,7 @@ def failing(fault: str) -> list[CaseResult]:
 
 
 @pytest.mark.parametrize("fault", [*WRONG, *WRONG_AT_TIES])
+@pytest.mark.slow
 def test_a_wrong_top_p_fails_with_its_fault_although_ties_are_accepted(fault: str) -> None:
     wrong = [result.backends["mine"] for result in failing(fault)]
     exactly_at_p = fault == "exceeds-instead-of-reaches"

@@ -89,6 +89,7 @@ def test_vector_is_met(case: Case, logits: str) -> None:
     assert got == pytest.approx(wanted, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_typescript_agrees_on_every_vector() -> None:
     backend = start("tsampler")
     try:

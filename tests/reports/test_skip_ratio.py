@@ -78,6 +78,7 @@ def test_the_model_is_held_against_measurements_and_longer_passes(tmp_path: Path
     assert (alone.rows[0].modelled, alone.points, alone.foretold) == (None, 0, 0)
 
 
+@pytest.mark.slow
 def test_the_page_is_well_formed_and_every_picture_has_a_name_and_a_table(tmp_path: Path) -> None:
     enums = [
         named(f"x/e{n}", measured(leaves=n), leaves=f"enum:{n}", model="random-128256")

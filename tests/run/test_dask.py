@@ -225,6 +225,7 @@ def test_executor_that_is_unknown_is_refused(where: str, label: list[str], messa
         address_of(Asked(["parity"], ["llama.cpp"], executor=where, labels=tuple(label)))
 
 
+@pytest.mark.slow
 def test_address_without_a_scheduler_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "_CONNECT_S", 1)
     with pytest.raises(InputError, match=r"dask:tcp://127\.0\.0\.1:9: no scheduler answers"):

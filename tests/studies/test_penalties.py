@@ -5,6 +5,7 @@ import pytest
 from studies import penalties
 
 
+@pytest.mark.slow
 def test_llama_cpp_python_penalizes_no_token_of_the_prompt() -> None:
     seen = penalties.first_token()
     assert seen.in_prompt
