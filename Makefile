@@ -103,12 +103,12 @@ selftest: setup
 	$(BIN)/sampler-parity selftest
 
 # worksteal: what is left goes to the process that is done first. Three, as many tests wait for others'
-# processes. check: all but the slow tests.
+# processes. check: all but the slow tests, which are those that wait; each process loads all tests.
 # -k: mypy, which has one process, and the tests run side by side, and each to its end.
-PYTEST := $(BIN)/pytest -n 3 --dist worksteal
+PYTEST = $(BIN)/pytest -n $(or $(PROCESSES),3) --dist worksteal
 
 check:
-	@$(MAKE) --no-print-directory -j2 -k types pytest SOME="not slow and not nightly"
+	@$(MAKE) --no-print-directory -j2 -k types pytest PROCESSES=2 SOME="not slow and not nightly"
 
 test:
 	@$(MAKE) --no-print-directory -j2 -k types pytest
