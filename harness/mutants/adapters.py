@@ -236,7 +236,7 @@ _LIST = [
     Adapter(
         "hello-another-protocol",
         "greets in another protocol",
-        _changed(protocol=2),
+        _changed(protocol=p.PROTOCOL_VERSION + 1),
         on_hello=True,
         starts=3,
     ),
