@@ -162,6 +162,14 @@ def test_of_copies_alone_nothing_is_decoded_again(
     assert (result.verdict, "alone" in result.values) == ("identical", False)
 
 
+def test_a_text_that_leaves_before_it_sampled_is_not_decoded_again(
+    tiny: Path, inside: Callable[..., Inside]
+) -> None:
+    changes = [("join", 0, 0), ("reset", 0), ("leave", 0), ("join", 0, 0)]
+    result = result_of(together(tiny, [step([0], *changes)], alone=True), inside())
+    assert (result.verdict, result.values["alone"]["texts"]) == ("identical", 1)
+
+
 @st.composite
 def scripts(draw: st.DrawFn) -> list[dict[str, Any]]:
     """Up to eight steps in four slots: texts join, leave, are copied and reset, slots rest."""
