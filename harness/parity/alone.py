@@ -45,8 +45,7 @@ def beside_alone(
 ) -> BackendResult:
     """The result with what decoding alone shows of each sequence that is no copy: diverged where
     its logits are not those of its text. Raises BackendFailure."""
-    texts = [stream for stream in streams if stream.tokens and not stream.copied]
-    beside = {stream: _beside(backend, request, stream) for stream in texts}
+    beside = {stream: _beside(backend, request, stream) for stream in streams if not stream.copied}
     if not beside:  # every sequence that sampled is a copy
         return result
     parted = {s.name: b.parted + 1 for s, b in beside.items() if b.parted is not None}

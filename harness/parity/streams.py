@@ -46,7 +46,7 @@ def streams_of(request: SequencesRequest, names: list[str], done: Sequenced) -> 
                 )
             )
             output += 1
-    return [stream for stream in streams if len(stream.events) > stream.copied]
+    return [stream for stream in streams if stream.outputs]
 
 
 def _change(
