@@ -13,6 +13,7 @@ from sampler_parity.harness.processes import keeper
 from sampler_parity.harness.protocol.process import BackendProcess
 from tests.attack import hostile
 from tests.support.alive import alive, until
+from tests.support.examples import one_in
 
 pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="the attacks are of POSIX"),
@@ -25,7 +26,7 @@ def backend_of(attack: hostile.Attack) -> BackendProcess:
     return BackendProcess(attack.name, command, timeout_s=0.5 if attack.hurried else 20.0)
 
 
-@pytest.mark.parametrize("name", hostile.ATTACKS)
+@pytest.mark.parametrize("name", one_in(2, hostile.ATTACKS))
 def test_attack_is_a_verdict_on_its_own_case(name: str) -> None:
     attack = hostile.ATTACKS[name]
     backend = backend_of(attack)

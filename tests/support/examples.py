@@ -1,7 +1,20 @@
-"""How many examples of a property are drawn: the nightly workflow draws all, a commit a third."""
+"""How much of what is alike is tried: the nightly workflow tries all, a commit a part."""
 
 import os
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
 
 
 def examples(all_of_them: int) -> int:
+    """Examples of a property: a commit draws a third."""
     return all_of_them if os.environ.get("SAMPLER_PARITY_NIGHTLY") else -(-all_of_them // 3)
+
+
+def one_in(n: int, params: Iterable[Any]) -> list[Any]:
+    """The params of a test, of which a commit runs every n-th, and the night the others."""
+    return [
+        param if i % n == 0 else pytest.param(param, marks=pytest.mark.nightly)
+        for i, param in enumerate(params)
+    ]
