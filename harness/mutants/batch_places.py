@@ -100,42 +100,51 @@ class LeaveTakesTheLast(_Places):
         super().do(("leave", last) if operation[0] == "leave" else operation)
 
 
-class SwapLeavesGenerators(_Places):
+class _SwapLeaves(_Places):
+    """state: what rows that change places leave where they were."""
+
+    state: str
+
+    def do(self, operation: p.Operation) -> None:
+        super().do(operation)
+        if operation[0] == "swap":
+            exchange(self.live.rows[operation[1]], self.live.rows[operation[2]], self.state)
+
+
+class SwapLeavesGenerators(_SwapLeaves):
     """Rows that change places leave their random numbers where they were."""
 
-    def do(self, operation: p.Operation) -> None:
-        super().do(operation)
-        if operation[0] == "swap":
-            exchange(self.live.rows[operation[1]], self.live.rows[operation[2]], "rng")
+    state = "rng"
 
 
-class SwapLeavesHistories(_Places):
+class SwapLeavesHistories(_SwapLeaves):
     """Rows that change places leave their histories where they were."""
 
-    def do(self, operation: p.Operation) -> None:
-        super().do(operation)
-        if operation[0] == "swap":
-            exchange(self.live.rows[operation[1]], self.live.rows[operation[2]], "history")
+    state = "history"
 
 
-class CloneSharesGenerator(Serving):
+class _CloneShares(Serving):
+    """state: what a clone has in common with its original."""
+
+    state: str
+
+    def clone(self, row: Occupant) -> Occupant:
+        twin = super().clone(row)
+        for mine, its in zip(states(twin, self.state), states(row, self.state), strict=True):
+            setattr(mine, self.state, getattr(its, self.state))
+        return twin
+
+
+class CloneSharesGenerator(_CloneShares):
     """A clone draws from the generator of its original."""
 
-    def clone(self, row: Occupant) -> Occupant:
-        twin = super().clone(row)
-        for mine, its in zip(states(twin, "rng"), states(row, "rng"), strict=True):
-            mine.rng = its.rng
-        return twin
+    state = "rng"
 
 
-class CloneSharesHistory(Serving):
+class CloneSharesHistory(_CloneShares):
     """A clone has the history of its original, and each adds to it."""
 
-    def clone(self, row: Occupant) -> Occupant:
-        twin = super().clone(row)
-        for mine, its in zip(states(twin, "history"), states(row, "history"), strict=True):
-            mine.history = its.history
-        return twin
+    state = "history"
 
 
 class CloneBeginsAnew(_Places):

@@ -1,6 +1,6 @@
 """The stages of vLLM, wrong in one way each."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,7 +129,7 @@ class LastSixtyFour(Steps):
 class ClonedWithoutPrompt(Steps):
     """A clone knows what was generated, and not the prompt."""
 
-    def clone(self) -> VllmPenalties:
+    def clone(self) -> Self:
         twin = super().clone()
         twin.past.prompt.clear()
         return twin
@@ -166,7 +166,7 @@ class OneStop(VllmMinTokens):
 class CloneSharesOutput(VllmMinTokens):
     """A clone's tokens count for the original, too."""
 
-    def clone(self) -> VllmMinTokens:
+    def clone(self) -> Self:
         twin = super().clone()
         twin.past = self.past
         return twin

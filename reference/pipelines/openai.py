@@ -18,7 +18,6 @@ Source: OpenAI's API documentation, "Frequency and presence penalties" (paramete
 Suite: suites/origin/openai.toml
 """
 
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ import numpy as np
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError
 from sampler_parity.reference.parameters import float32
-from sampler_parity.reference.pipelines.past import Past
+from sampler_parity.reference.pipelines.past import OfPast, Past
 
 LARGEST = 2.0
 
@@ -38,7 +37,7 @@ def penalty_in_range(name: str, value: Any) -> np.float32:
     return number
 
 
-class OpenaiPenalties:
+class OpenaiPenalties(OfPast):
     name = "openai_penalties"
 
     def __init__(self, frequency_penalty: Any = 0.0, presence_penalty: Any = 0.0) -> None:
@@ -57,17 +56,3 @@ class OpenaiPenalties:
         less = cand.logits[sampled] - c * kind(self.frequency_penalty)
         cand.logits[sampled] = less - kind(self.presence_penalty)
         cand.sorted = False
-
-    def accept(self, token: int) -> None:
-        self.past.output.append(token)
-
-    def accept_prompt(self, token: int) -> None:
-        self.past.prompt.append(token)
-
-    def reset(self) -> None:
-        self.past.clear()
-
-    def clone(self) -> "OpenaiPenalties":
-        twin = copy(self)
-        twin.past = self.past.copy()
-        return twin

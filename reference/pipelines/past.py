@@ -1,6 +1,8 @@
 """What a request has seen so far, prompt and output apart, for engines that tell them apart."""
 
+from copy import copy
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 
@@ -25,6 +27,26 @@ class Past:
 
     def copy(self) -> "Past":
         return Past(self.prompt.copy(), self.output.copy())
+
+
+class OfPast:
+    """A sampler whose only state is its past: what it does with a token, and a copy of it."""
+
+    past: Past
+
+    def accept(self, token: int) -> None:
+        self.past.output.append(token)
+
+    def accept_prompt(self, token: int) -> None:
+        self.past.prompt.append(token)
+
+    def reset(self) -> None:
+        self.past.clear()
+
+    def clone(self) -> Self:
+        twin = copy(self)
+        twin.past = self.past.copy()
+        return twin
 
 
 def size_of_vocabulary(cand: Candidates, engine: str) -> int:

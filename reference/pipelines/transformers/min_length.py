@@ -13,17 +13,16 @@ Source: MinLengthLogitsProcessor, generation/logits_process.py of
 Suite: suites/origin/transformers.toml
 """
 
-from copy import copy
 from typing import Any
 
 import numpy as np
 
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.parameters import size, token_ids
-from sampler_parity.reference.pipelines.past import Past, size_of_vocabulary
+from sampler_parity.reference.pipelines.past import OfPast, Past, size_of_vocabulary
 
 
-class TransformersMinLength:
+class TransformersMinLength(OfPast):
     name = "transformers_min_length"
 
     def __init__(self, min_length: Any = 0, eos_token_id: Any = ()) -> None:
@@ -36,17 +35,3 @@ class TransformersMinLength:
         if len(self.past.text) < self.min_length:
             cand.logits[[token for token in self.eos_token_id if token < n]] = -np.inf
             cand.sorted = False
-
-    def accept(self, token: int) -> None:
-        self.past.output.append(token)
-
-    def accept_prompt(self, token: int) -> None:
-        self.past.prompt.append(token)
-
-    def reset(self) -> None:
-        self.past.clear()
-
-    def clone(self) -> "TransformersMinLength":
-        twin = copy(self)
-        twin.past = self.past.copy()
-        return twin

@@ -13,17 +13,16 @@ Source: MinNewTokensLengthLogitsProcessor, generation/logits_process.py of
 Suite: suites/origin/transformers.toml
 """
 
-from copy import copy
 from typing import Any
 
 import numpy as np
 
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.parameters import size, token_ids
-from sampler_parity.reference.pipelines.past import Past, size_of_vocabulary
+from sampler_parity.reference.pipelines.past import OfPast, Past, size_of_vocabulary
 
 
-class TransformersMinNewTokens:
+class TransformersMinNewTokens(OfPast):
     name = "transformers_min_new_tokens"
 
     def __init__(self, min_new_tokens: Any = 0, eos_token_id: Any = ()) -> None:
@@ -36,17 +35,3 @@ class TransformersMinNewTokens:
         if len(self.past.output) < self.min_new_tokens:
             cand.logits[[token for token in self.eos_token_id if token < n]] = -np.inf
             cand.sorted = False
-
-    def accept(self, token: int) -> None:
-        self.past.output.append(token)
-
-    def accept_prompt(self, token: int) -> None:
-        self.past.prompt.append(token)
-
-    def reset(self) -> None:
-        self.past.clear()
-
-    def clone(self) -> "TransformersMinNewTokens":
-        twin = copy(self)
-        twin.past = self.past.copy()
-        return twin

@@ -17,7 +17,6 @@ Source: RepetitionPenaltyLogitsProcessor, generation/logits_process.py of transf
 Suite: suites/origin/transformers.toml
 """
 
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -25,10 +24,10 @@ import numpy as np
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError, UndefinedInputError
 from sampler_parity.reference.parameters import float32, size
-from sampler_parity.reference.pipelines.past import Past, size_of_vocabulary
+from sampler_parity.reference.pipelines.past import OfPast, Past, size_of_vocabulary
 
 
-class TransformersRepetitionPenalty:
+class TransformersRepetitionPenalty(OfPast):
     name = "transformers_repetition_penalty"
 
     def __init__(self, penalty: Any = 1.0, prompt_ignore_length: Any = 0) -> None:
@@ -51,17 +50,3 @@ class TransformersRepetitionPenalty:
         old = cand.logits[tokens]
         cand.logits[tokens] = np.where(old < 0, old * penalty, old / penalty)
         cand.sorted = False
-
-    def accept(self, token: int) -> None:
-        self.past.output.append(token)
-
-    def accept_prompt(self, token: int) -> None:
-        self.past.prompt.append(token)
-
-    def reset(self) -> None:
-        self.past.clear()
-
-    def clone(self) -> "TransformersRepetitionPenalty":
-        twin = copy(self)
-        twin.past = self.past.copy()
-        return twin

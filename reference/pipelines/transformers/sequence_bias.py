@@ -15,7 +15,6 @@ Source: SequenceBiasLogitsProcessor, generation/logits_process.py of transformer
 Suite: suites/origin/transformers.toml
 """
 
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -23,10 +22,10 @@ import numpy as np
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError
 from sampler_parity.reference.parameters import bias, token_ids
-from sampler_parity.reference.pipelines.past import Past, size_of_vocabulary
+from sampler_parity.reference.pipelines.past import OfPast, Past, size_of_vocabulary
 
 
-class TransformersSequenceBias:
+class TransformersSequenceBias(OfPast):
     name = "transformers_sequence_bias"
 
     def __init__(self, n_vocab: Any, sequence_bias: Any) -> None:
@@ -52,17 +51,3 @@ class TransformersSequenceBias:
                 total[last] += kind(value)
         cand.logits = cand.logits + total
         cand.sorted = False
-
-    def accept(self, token: int) -> None:
-        self.past.output.append(token)
-
-    def accept_prompt(self, token: int) -> None:
-        self.past.prompt.append(token)
-
-    def reset(self) -> None:
-        self.past.clear()
-
-    def clone(self) -> "TransformersSequenceBias":
-        twin = copy(self)
-        twin.past = self.past.copy()
-        return twin

@@ -14,17 +14,16 @@ Source: apply_bad_words, vllm/v1/sample/ops/bad_words.py at 0.32.0.
 Suite: suites/origin/vllm.toml
 """
 
-from copy import copy
 from typing import Any
 
 import numpy as np
 
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.parameters import token_sequences
-from sampler_parity.reference.pipelines.past import Past, size_of_vocabulary
+from sampler_parity.reference.pipelines.past import OfPast, Past, size_of_vocabulary
 
 
-class VllmBadWords:
+class VllmBadWords(OfPast):
     name = "vllm_bad_words"
 
     def __init__(self, n_vocab: Any, bad_words_token_ids: Any = ()) -> None:
@@ -38,17 +37,3 @@ class VllmBadWords:
             if begun == output[len(output) - len(begun) :] and len(begun) <= len(output):
                 cand.logits[last] = -np.inf
                 cand.sorted = False
-
-    def accept(self, token: int) -> None:
-        self.past.output.append(token)
-
-    def accept_prompt(self, token: int) -> None:
-        self.past.prompt.append(token)
-
-    def reset(self) -> None:
-        self.past.clear()
-
-    def clone(self) -> "VllmBadWords":
-        twin = copy(self)
-        twin.past = self.past.copy()
-        return twin

@@ -13,17 +13,16 @@ Source: MinTokensLogitsProcessor, vllm/v1/sample/logits_processor/builtin.py at 
 Suite: suites/origin/vllm.toml
 """
 
-from copy import copy
 from typing import Any
 
 import numpy as np
 
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.parameters import size, token_ids
-from sampler_parity.reference.pipelines.past import Past, size_of_vocabulary
+from sampler_parity.reference.pipelines.past import OfPast, Past, size_of_vocabulary
 
 
-class VllmMinTokens:
+class VllmMinTokens(OfPast):
     name = "vllm_min_tokens"
 
     def __init__(self, n_vocab: Any, min_tokens: Any = 0, stop_token_ids: Any = ()) -> None:
@@ -36,17 +35,3 @@ class VllmMinTokens:
         if len(self.past.output) < self.min_tokens:
             cand.logits[self.stop_token_ids] = -np.inf
             cand.sorted = False
-
-    def accept(self, token: int) -> None:
-        self.past.output.append(token)
-
-    def accept_prompt(self, token: int) -> None:
-        self.past.prompt.append(token)
-
-    def reset(self) -> None:
-        self.past.clear()
-
-    def clone(self) -> "VllmMinTokens":
-        twin = copy(self)
-        twin.past = self.past.copy()
-        return twin

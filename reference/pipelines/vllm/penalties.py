@@ -24,7 +24,6 @@ Source: apply_penalties, vllm/model_executor/layers/utils.py, and apply_repetiti
 Suite: suites/origin/vllm.toml
 """
 
-from copy import copy
 from typing import Any
 
 import numpy as np
@@ -34,12 +33,12 @@ from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError, UndefinedInputError
 from sampler_parity.reference.parameters import float32
 from sampler_parity.reference.pipelines.openai import penalty_in_range
-from sampler_parity.reference.pipelines.past import Past, size_of_vocabulary
+from sampler_parity.reference.pipelines.past import OfPast, Past, size_of_vocabulary
 
 OUTPUT_PADDING = -1
 
 
-class VllmPenalties:
+class VllmPenalties(OfPast):
     name = "vllm_penalties"
 
     def __init__(
@@ -75,20 +74,6 @@ class VllmPenalties:
         if self.kernel == "cuda":
             return np.asarray(np.where(logits > 0, logits / penalty, logits * penalty))
         return np.asarray(logits * np.where(logits > 0, 1 / penalty, penalty))
-
-    def accept(self, token: int) -> None:
-        self.past.output.append(token)
-
-    def accept_prompt(self, token: int) -> None:
-        self.past.prompt.append(token)
-
-    def reset(self) -> None:
-        self.past.clear()
-
-    def clone(self) -> "VllmPenalties":
-        twin = copy(self)
-        twin.past = self.past.copy()
-        return twin
 
 
 def occurrences(tokens: list[int], n: int) -> NDArray[np.int64]:
