@@ -27,6 +27,7 @@ from sampler_parity.harness.cli import (
 from sampler_parity.harness.cli.saying import NobodyReads, complain, say
 from sampler_parity.harness.errors import InputError, Interrupted
 from sampler_parity.harness.foreign.printable import cut
+from sampler_parity.harness.processes.interrupts import heeded
 
 DEFECT = "a defect of sampler-parity"
 INTERRUPTED = 128 + 2  # as if by SIGINT
@@ -98,7 +99,8 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):  # a terminal may lack the characters of what we say
             stream.reconfigure(errors="backslashreplace")
     try:
-        app()
+        with heeded():
+            app()
     except SystemExit as end:
         if end.code == INTERRUPTED:  # so says Typer of a Ctrl-C that nobody took
             _interrupted("interrupted")

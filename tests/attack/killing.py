@@ -230,7 +230,8 @@ def kill_often(kills: int, seed: int, folder: Path) -> str:
             victim.wait()
             victim.leaves_nothing(family)
             done += 1
-        assert "Traceback" not in (place / "log").read_text()
+        log = (place / "log").read_text()
+        assert "Traceback" not in log, log
         assert set(victim.finish()) == {"identical"}
     starter.close()
     return f"{done} kills, {rounds} runs, nothing lost, {time.monotonic() - begun:.0f} s"

@@ -1,0 +1,100 @@
+"""Ctrl-C while pydantic builds or validates: not lost, not garbled, and at once elsewhere."""
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Annotated
+
+import pytest
+from pydantic import AfterValidator, BaseModel, GetCoreSchemaHandler, TypeAdapter
+from pydantic_core import CoreSchema
+
+from sampler_parity.harness.processes.interrupts import heeded
+
+
+def interrupted(value: str) -> str:
+    signal.raise_signal(signal.SIGINT)
+    return value
+
+
+class Interrupting:
+    @classmethod
+    def __get_pydantic_core_schema__(
+        cls, source: object, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        signal.raise_signal(signal.SIGINT)
+        return handler(str)
+
+
+class Text(BaseModel):
+    text: Annotated[str, AfterValidator(interrupted)]
+
+
+@pytest.fixture(autouse=True)
+def _handled_by_default() -> None:
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def then_wait(act: Callable[[], object]) -> None:
+    with heeded():
+        act()
+        time.sleep(5)
+
+
+def test_an_interrupt_within_a_validation_comes_when_it_has_ended() -> None:
+    texts = []
+    with pytest.raises(KeyboardInterrupt):
+        then_wait(lambda: texts.append(Text(text="a")))
+    assert texts[0].text == "a"
+
+
+def test_an_interrupt_within_the_building_of_a_model_comes_when_it_is_built() -> None:
+    built: list[TypeAdapter[str]] = []
+    with pytest.raises(KeyboardInterrupt):
+        then_wait(lambda: built.append(TypeAdapter(Annotated[str, Interrupting])))
+    assert built[0].validate_python("b") == "b"
+
+
+def test_elsewhere_an_interrupt_comes_at_once() -> None:
+    with pytest.raises(KeyboardInterrupt), heeded():
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_afterwards_all_is_as_before() -> None:
+    with heeded():
+        assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_who_ignores_interrupts_still_does() -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with heeded():
+            signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_one_that_was_ignored_meanwhile_stays_so() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with heeded():
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_off_the_main_thread_nothing_changes() -> None:
+    handlers = []
+
+    def look() -> None:
+        with heeded():
+            handlers.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    thread.join()
+    assert handlers == [signal.default_int_handler]
