@@ -1,11 +1,17 @@
 """Write locked.txt and locked-extras/EXTRA.txt: every package for all platforms, with its digests.
+With names of engines, `python scripts/lock.py vllm`, what their environments hold instead:
+harness/backends/locked/, of the rows of harness/backends/environments.py.
 
-Needs uv. Versions are those of constraints.txt. locked.txt has what the project needs and the
-extras of OURS; of each other extra its file has what that itself needs. The files name no registry.
+Needs uv, for engines on Node.js npm. Versions are those of constraints.txt; engines have their own.
+locked.txt has what the project needs and the extras of OURS; of each other extra its file has what
+that itself needs. The files name no registry.
 """
 
+import json
+import re
 import subprocess
 import sys
+import tempfile
 import tomllib
 from pathlib import Path
 
@@ -16,16 +22,27 @@ UV = [
     "pip",
     "compile",
     "--quiet",
-    "-c",
-    "constraints.txt",
     "--generate-hashes",
     "--universal",
 ]
 UV += ["--python-version", "3.11", "--no-header", "--no-annotate"]
+ENGINE_HEAD = (
+    "# Made by `python scripts/lock.py NAME`, for all platforms; `engines add NAME` takes it"
+)
 HEAD = "# Made by `python scripts/lock.py`, for all platforms; scripts/install.py takes it alone"
 
 
+# Of a release that is also published elsewhere, its builds without a GPU: by version, as
+# VERSION+cpu, for the Python versions and platforms that were measured. pip takes what it finds.
+ALSO = {
+    "torch==2.13.0": ["6746dbcbeb526eb61330b76b41ff1b4eb848951103a892eeb080dfa2b264667b"],
+}
+FOR_WORKERS = ["numpy", "pydantic"]  # a worker needs them, beside the engine
+
+
 def main() -> int:
+    if names := sys.argv[1:]:
+        return lock_engines(names)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     extras: dict[str, list[str]] = project["optional-dependencies"]
     everything = [*project["dependencies"], *(one for name in OURS for one in extras.pop(name))]
@@ -36,17 +53,76 @@ def main() -> int:
     return 0
 
 
+def lock_engines(names: list[str]) -> int:
+    sys.path.insert(0, str(ROOT / ".venv" / "namespace"))
+    from sampler_parity.harness.backends.environments import known
+
+    for row in map(known, names):
+        row.locked.parent.mkdir(parents=True, exist_ok=True)
+        if row.kind == "node":
+            lock_node(row.locked.parent, dict(need.rsplit("@", 1) for need in row.needs))
+        else:
+            row.locked.write_text(f"{ENGINE_HEAD}\n{engine(row.name, row.needs, row.whole)}")
+    return 0
+
+
+def engine(name: str, needs: tuple[str, ...], whole: bool) -> str:
+    """What an environment for Python holds. whole: with what the needs themselves need."""
+    if whole:
+        return also("".join(entries(compiled(name, [*needs, *FOR_WORKERS])).values()))
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as pins:
+        pins.write("\n".join(needs))
+        pins.flush()
+        others = entries(compiled(name, FOR_WORKERS, "-c", pins.name))
+    alone = entries(compiled(name, list(needs), "--no-deps"))
+    return also("".join(entry for _, entry in sorted((others | alone).items())))
+
+
+def also(text: str) -> str:
+    """The digests of builds that are published elsewhere, behind those of their release."""
+    for pin, digests in ALSO.items():
+        more = "".join(f"    --hash=sha256:{digest} \\\\\n" for digest in digests)
+        text = re.sub(rf"(?m)^({re.escape(pin)}(?: ;.*)? \\\n)", rf"\g<1>{more}", text)
+    return text
+
+
+def lock_node(folder: Path, packages: dict[str, str]) -> None:
+    about = {"name": f"sampler-parity-{folder.name}", "private": True, "dependencies": packages}
+    (folder / "package.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+    locked = folder / "package-lock.json"
+    locked.unlink(missing_ok=True)
+    command = ["npm", "install", "--package-lock-only", "--ignore-scripts", "--silent"]
+    if code := subprocess.call(command, cwd=folder):
+        sys.exit(f"{folder.name}: npm ended with status {code}")
+    tree = json.loads(locked.read_text(encoding="utf-8"))
+    for package in tree["packages"].values():
+        package.pop("resolved", None)
+    locked.write_text(json.dumps(tree, indent=2) + "\n", encoding="utf-8")
+
+
+def entries(text: str) -> dict[str, str]:
+    """The lines of each pin, by its name and its condition."""
+    pins = re.findall(r"(?m)^\S.*\n(?:[ ]+.*\n)*", text)
+    return {re.sub(r"==[^ ]+| \\\n(.|\n)*", "", pin): pin for pin in pins}
+
+
 def write(path: Path, requirements: list[str]) -> None:
+    text = compiled(path.name, requirements, "-c", "constraints.txt")
+    path.write_text(f"{HEAD}\n{text}", encoding="utf-8")
+
+
+def compiled(name: str, requirements: list[str], *options: str) -> str:
+    """Every package with its digests."""
     done = subprocess.run(
-        [*UV, "-"],
+        [*UV, *options, "-"],
         cwd=ROOT,
         input="\n".join(requirements),
         encoding="utf-8",
         stdout=subprocess.PIPE,
     )
     if done.returncode:
-        sys.exit(f"{path.name}: uv ended with status {done.returncode}")
-    path.write_text(f"{HEAD}\n{done.stdout}", encoding="utf-8")
+        sys.exit(f"{name}: uv ended with status {done.returncode}")
+    return done.stdout
 
 
 if __name__ == "__main__":

@@ -18,9 +18,11 @@ class Engine:
 
     module: below harness/backends, with a class `Worker`; or command: a program of its own, its
     second word a file below harness/backends. needs: what must be installed. device: what it is
-    bound to. builds: it takes BUILD or BUILD:DEVICE behind an @. suites: those that it is checked
-    with beside the reference; draws: those that the reference need not repeat. in_make_engines:
-    `make engines` runs both. grammars: the verdicts that pass in [[grammar]] blocks.
+    bound to. builds: it takes BUILD or BUILD:DEVICE behind an @. environment: its row in
+    environments.py, if it has one: a version may stand behind an @, and "{environment}" in the
+    command is its folder. suites: those that it is checked with beside the reference; draws:
+    those that the reference need not repeat. in_make_engines: `make engines` runs both. grammars:
+    the verdicts that pass in [[grammar]] blocks.
     """
 
     name: str
@@ -33,6 +35,7 @@ class Engine:
     builds: bool = False
     draws: tuple[str, ...] = ()
     in_make_engines: bool = False
+    environment: str = ""
     grammars: list[Verdict] = field(default_factory=list)
 
 

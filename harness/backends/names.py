@@ -1,7 +1,8 @@
 """The names of backends, taken apart in one place.
 
 A name is an engine of engines.py, ENGINE@BUILD (a registered build of libllama, or any folder of
-one), ENGINE@BUILD:DEVICE, `reference@RELEASE` (what an older release meant), `mutant/NAME`,
+one), ENGINE@BUILD:DEVICE, `reference@RELEASE` (what an older release meant), ENGINE@VERSION (of an
+engine that has an environment of its own), `mutant/NAME`,
 `slow/PERCENT` (llama.cpp, slowed down), NAME=BACKEND (one of these under a name of one's own), or
 NAME=COMMAND for any adapter; a name with a space is taken as a command itself. `sandbox:` before
 any of them, which `run --sandbox` puts there, says that it runs in a sandbox.
@@ -54,12 +55,17 @@ def _named(text: str) -> BackendName | None:
     engine, at, of = text.partition("@")
     if engine in ENGINES and not at:
         return BackendName(text, engine)
-    if engine in ENGINES and of and (ENGINES[engine].builds or engine == "reference"):
+    if engine in ENGINES and of and _takes_of(engine):
         return BackendName(text, engine, of)
     fault, _, of = text.partition("/")
     if (fault == "mutant" and of) or (fault == "slow" and re.fullmatch(r"[0-9]+(\.[0-9]+)?", of)):
         return BackendName(text, fault, of)
     return None
+
+
+def _takes_of(engine: str) -> bool:
+    row = ENGINES[engine]
+    return row.builds or engine == "reference" or bool(row.environment)
 
 
 def without_build(short: str) -> str:

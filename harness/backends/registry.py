@@ -3,8 +3,8 @@
 import os
 from pathlib import Path
 
-from sampler_parity.harness.backends import names, worker
-from sampler_parity.harness.backends.engines import ENGINES, WORKER_COMMAND
+from sampler_parity.harness.backends import environments, names, worker
+from sampler_parity.harness.backends.engines import ENGINES, WORKER_COMMAND, Engine
 from sampler_parity.harness.backends.llama_cpp import builds
 from sampler_parity.harness.backends.llama_cpp.build_files import digest_of
 from sampler_parity.harness.backends.llama_cpp.signatures import known_release, order
@@ -18,6 +18,7 @@ from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.reference.chronology import NEWEST
 
 _FOLDER = Path(__file__).parent
+_EXEC = ["sampler-parity", "engines", "exec"]
 TSAMPLER = _FOLDER / "tsampler"
 
 
@@ -38,10 +39,18 @@ def command_of(name: str) -> tuple[str, list[str]]:
     if not named.engine:
         return named.short, _words(name, named.command)
     row = ENGINES.get(named.engine)
+    if row and row.environment:
+        return named.short, _in_environment(row, named.of)
     if row and row.command:
         program, script, *arguments = row.command
         return named.short, [program, str(_FOLDER / script), *arguments]
     return named.short, [*WORKER_COMMAND, named.engine, *_worker_arguments(named)]
+
+
+def _in_environment(row: Engine, version: str) -> list[str]:
+    if row.command:
+        return environments.command(row.environment, version, row.command)
+    return environments.worker_command(row.environment, version, row.name)
 
 
 def _words(name: str, command: str) -> list[str]:
@@ -77,6 +86,9 @@ def references(backends: list[str], reference: str | None) -> dict[str, str | No
 def shown(command: list[str]) -> list[str]:
     """A command as a bundle keeps it, to be run from any folder."""
     program, *arguments = command
+    if str(environments.START) in command:
+        engine = ENGINES[command[command.index(str(environments.START)) + 1]]
+        return [*_EXEC, engine.environment, "--", "python", *arguments]
     if command[: len(WORKER_COMMAND)] == WORKER_COMMAND:  # a bundle need not tell where it lies
         program, arguments = Path(program).name, arguments[1:]
     elif os.sep in program:
@@ -152,6 +164,8 @@ def about(name: str, process: BackendProcess) -> BackendInfo:
     """The same of a backend that may go on running. Raises InputError where the libraries of its
     build are not those that were recorded: before it is started, if it was not."""
     command = shown(process.command)
+    if why := _without_environment(parse(name)):
+        return BackendInfo(command=command, unavailable=why, sandbox=process.sandbox)
     libraries = _libraries(parse(name))
     try:
         hello = process.hello()
@@ -167,6 +181,11 @@ def about(name: str, process: BackendProcess) -> BackendInfo:
         sandbox=process.sandbox,
         libraries=libraries,
     )
+
+
+def _without_environment(named: names.BackendName) -> str:
+    row = ENGINES.get(named.engine)
+    return environments.missing(row.environment, named.of) if row and row.environment else ""
 
 
 def _libraries(named: names.BackendName) -> dict[str, str]:

@@ -6,6 +6,7 @@ that its holder starts does not have it: Python's files are not inherited, and a
 
 import os
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 from sampler_parity.harness.bundle import disk
 from sampler_parity.harness.errors import InputError, cannot_write
 
+_PAUSE_S = 0.1
 _open: set[int] = set()
 
 
@@ -51,6 +53,25 @@ def locked(folder: Path) -> Iterator[None]:
             _open.remove(file)
             with suppress(OSError):  # nothing was written to it
                 os.close(file)
+
+
+@contextmanager
+def waiting_for(path: Path) -> Iterator[None]:
+    """The same lock on a file of any name, once whoever has it lets go."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+    _open.add(file)
+    try:
+        while True:
+            try:
+                _lock(file)
+                break
+            except (BlockingIOError, PermissionError):
+                time.sleep(_PAUSE_S)
+        yield
+    finally:
+        if file in _open:
+            _open.remove(file)
+            os.close(file)
 
 
 def _lock(file: int) -> None:

@@ -15,6 +15,7 @@ import typer
 from sampler_parity.harness.cli import (
     builds,
     bundles,
+    engines_command,
     fuzz,
     gate,
     golden,
@@ -82,6 +83,7 @@ app.command("trie-bench", rich_help_panel=_MEASURE)(trie.trie_bench)
 app.command("capture", rich_help_panel=_MEASURE)(golden.capture)
 app.command("gate", rich_help_panel=_GATE)(gate.gate_command)
 app.add_typer(builds.builds_app, name="builds", rich_help_panel=_MAINTAIN)
+app.add_typer(engines_command.engines_app, name="engines", rich_help_panel=_MINE)
 app.add_typer(golden.golden_app, name="golden", rich_help_panel=_MAINTAIN)
 app.command("lint", rich_help_panel=_MAINTAIN)(golden.lint)
 app.command("selftest", rich_help_panel=_MAINTAIN)(measure.selftest)

@@ -1,0 +1,163 @@
+"""Environments of their own for engines of others, one row each: in the user's cache folder
+`engines/NAME-VERSION`, so that their packages never meet ours.
+
+A folder is an environment once it has its record, environment.json, which is written last. What an
+engine's own version needs is pinned in `locked/`, made of these rows by `python scripts/lock.py`.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+from pydantic import BaseModel, ValidationError
+
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import sha256_of
+from sampler_parity.harness.inputs.vocabularies import cache_folder
+from sampler_parity.harness.strict import STRICT
+
+_FOLDER = Path(__file__).parent
+LOCKED = _FOLDER / "locked"
+START = _FOLDER / "start.py"
+_PACKAGES = _FOLDER / "packages.mjs"
+_SPOT = "{environment}"  # in a command, the environment's folder
+
+
+@dataclass(frozen=True)
+class Environment:
+    """name: that of `engines add`. needs: its packages as NAME==VERSION, of Node NAME@VERSION; the
+    first is the engine's and names the version. whole: what those need is installed, too; else
+    they alone, for an engine that asks for more than its samplers do."""
+
+    name: str
+    kind: Literal["python", "node"]
+    needs: tuple[str, ...]
+    whole: bool = True
+
+    @property
+    def version(self) -> str:
+        return self.needs[0].rpartition("==" if self.kind == "python" else "@")[2]
+
+    @property
+    def locked(self) -> Path:
+        """The file with the digest of every package."""
+        file = f"{self.name}.txt" if self.kind == "python" else f"{self.name}/package-lock.json"
+        return LOCKED / file
+
+
+_ROWS: tuple[Environment, ...] = (
+    # of no engine yet: what a worker in Python needs and no more
+    Environment("bare", "python", needs=("numpy==2.4.6", "pydantic==2.14.3")),
+    Environment("bare-node", "node", needs=("is-number@7.0.0",)),
+)
+
+ENVIRONMENTS: dict[str, Environment] = {row.name: row for row in _ROWS}
+
+
+class Record(BaseModel):
+    """environment.json. locked: the SHA-256 of the file that pinned it, "" of a version that none
+    pins. packages: each as it was installed, by NAME==VERSION, with its digest."""
+
+    model_config = STRICT
+
+    name: str
+    version: str
+    locked: str
+    packages: dict[str, str]
+    seconds: float
+    size: int
+    added: str
+
+
+def engines_folder() -> Path:
+    return cache_folder() / "engines"
+
+
+def folder_of(name: str, version: str = "") -> Path:
+    """Where an environment is, or would be. version: "" for the one that is pinned."""
+    return engines_folder() / f"{name}-{version or known(name).version}"
+
+
+def known(name: str) -> Environment:
+    """Raises InputError."""
+    if name not in ENVIRONMENTS:
+        raise InputError(f"engine {name!r}", "unknown", f"use {', '.join(ENVIRONMENTS)}")
+    return ENVIRONMENTS[name]
+
+
+def record_of(folder: Path) -> Record | None:
+    """None where no environment is. Raises InputError for a record that cannot be read."""
+    path = folder / "environment.json"
+    try:
+        return Record.model_validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (ValidationError, OSError):
+        raise InputError(path, "is no record of an environment", "remove its folder") from None
+
+
+def records() -> Iterator[Record]:
+    """Of all environments that are there and can be read."""
+    for path in sorted(engines_folder().glob("*/environment.json")):
+        with suppress(InputError):
+            if record := record_of(path.parent):
+                yield record
+
+
+def missing(name: str, version: str = "") -> str:
+    """Why an environment cannot be used, with what mends it; "" where it can."""
+    row = known(name)
+    asked = f"{name}=={version}" if version and version != row.version else name
+    try:
+        record = record_of(folder_of(name, version))
+    except InputError as error:
+        return str(error)
+    if record is None:
+        return f"sampler-parity engines add {asked}"
+    if asked == name and record.locked != sha256_of(row.locked):
+        return f"its pinned packages have changed: sampler-parity engines add {name}"
+    return ""
+
+
+def command(name: str, version: str, words: tuple[str, ...]) -> list[str]:
+    """What runs an adapter in an environment: its words, and where Node.js finds the packages."""
+    folder = folder_of(name, version)
+    program, script, *arguments = (word.replace(_SPOT, folder.as_posix()) for word in words)
+    loads = ["--import", _packages_of(folder)] if program == "node" else []
+    return [program, *loads, str(_FOLDER / script), *arguments]
+
+
+def _packages_of(folder: Path) -> str:
+    return f"{_PACKAGES.as_uri()}?of={quote(folder.as_posix())}"
+
+
+def worker_command(name: str, version: str, worker: str) -> list[str]:
+    """What runs a worker in an environment. -I: nothing of the user's, and no PYTHONPATH."""
+    return [str(python_of(folder_of(name, version))), "-I", str(START), worker]
+
+
+def python_of(folder: Path) -> Path:
+    return folder / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
+
+
+def inside(
+    row: Environment, version: str, command: list[str], environment: dict[str, str]
+) -> tuple[list[str], dict[str, str]]:
+    """A command of a person, and its variables, as it runs in an environment."""
+    folder = folder_of(row.name, version)
+    programs = folder / "node_modules" / ".bin" if row.kind == "node" else python_of(folder).parent
+    search = os.pathsep.join([str(programs), environment.get("PATH", "")])
+    changed = {"PATH": search}
+    if row.kind == "node":
+        options = [environment.get("NODE_OPTIONS", ""), f"--import={_packages_of(folder)}"]
+        changed["NODE_OPTIONS"] = " ".join(filter(None, options))
+    else:
+        changed["VIRTUAL_ENV"] = str(folder)
+    program = shutil.which(command[0], path=search) or command[0]
+    return [program, *command[1:]], environment | changed

@@ -1,0 +1,187 @@
+"""Environments of engines put into the cache folder, and out of it.
+
+One process at a time does so: the others wait for its lock. A folder that was cut short has no
+record, and is made again.
+"""
+
+import datetime
+import json
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from sampler_parity.harness.backends import environments
+from sampler_parity.harness.backends.environments import Environment, Record, folder_of
+from sampler_parity.harness.bundle.lock import waiting_for
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import sha256_of
+
+_LONGEST_S = 3600.0
+_VERSION = re.compile(r"[0-9][A-Za-z0-9.+!_-]*")
+# Nothing is compiled, and pip tells what it took.
+_PIP = ["--disable-pip-version-check", "install", "--quiet", "--only-binary", ":all:", "--report"]
+Say = Callable[[str], object]
+
+
+def parsed(what: str) -> tuple[Environment, str]:
+    """NAME or NAME==VERSION. Raises InputError."""
+    name, _, version = what.partition("==")
+    row = environments.known(name)
+    if what != name and not _VERSION.fullmatch(version):
+        raise InputError(what, "no version", f"write one as {name}=={row.version}")
+    return row, version or row.version
+
+
+def add(what: str, say: Say = lambda _line: None) -> tuple[Record, bool]:
+    """The record of an environment, and whether it was made now. Raises InputError."""
+    row, version = parsed(what)
+    folder = folder_of(row.name, version)
+    if not environments.missing(row.name, version):
+        return _recorded(folder), False
+    with _alone(folder):
+        if not environments.missing(row.name, version):  # another process made it meanwhile
+            return _recorded(folder), False
+        say(f"installing {row.name} {version}")
+        shutil.rmtree(folder, ignore_errors=True)
+        begun = time.monotonic()
+        try:
+            record = _made(row, version, folder, begun)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+    return record, True
+
+
+def remove(what: str) -> list[Path]:
+    """The folders that went: of NAME every version. Raises InputError where there is none."""
+    row, version = parsed(what)
+    pattern = f"{row.name}-{version}" if "==" in what else f"{row.name}-[0-9]*"
+    folders = [path for path in environments.engines_folder().glob(pattern) if path.is_dir()]
+    if not folders:
+        raise InputError(what, "no environment is there", "see `sampler-parity engines list`")
+    for folder in folders:
+        with _alone(folder):
+            (folder / "environment.json").unlink(missing_ok=True)  # first: cut short, it is none
+            shutil.rmtree(folder)
+    return folders
+
+
+def _recorded(folder: Path) -> Record:
+    record = environments.record_of(folder)
+    assert record is not None
+    return record
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with waiting_for(folder.parent / f".{folder.name}.lock"):
+        yield
+
+
+def _made(row: Environment, version: str, folder: Path, begun: float) -> Record:
+    folder.mkdir()
+    packages = (_python if row.kind == "python" else _node)(row, version, folder)
+    pinned = version == row.version
+    record = Record(
+        name=row.name,
+        version=version,
+        locked=sha256_of(row.locked) if pinned else "",
+        packages=packages,
+        seconds=round(time.monotonic() - begun, 1),
+        size=sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir()),
+        added=datetime.datetime.now(datetime.UTC).date().isoformat(),
+    )
+    part = folder / "environment.part"
+    part.write_text(record.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    part.replace(folder / "environment.json")
+    return record
+
+
+def _python(row: Environment, version: str, folder: Path) -> dict[str, str]:
+    _run([sys.executable, "-m", "venv", str(folder)], folder, "venv")
+    packages: dict[str, str] = {}
+    for number, arguments in enumerate(_pip(row, version)):
+        report = folder / f"pip-{number}.json"
+        command = [str(environments.python_of(folder)), "-m", "pip", *_PIP, str(report), *arguments]
+        _run(command, folder, "pip")
+        packages |= _reported(json.loads(report.read_text(encoding="utf-8")))
+    return packages
+
+
+def _pip(row: Environment, version: str) -> list[list[str]]:
+    """The arguments of each call of pip."""
+    if version == row.version:
+        return [["--no-deps", "--require-hashes", "-r", str(row.locked)]]
+    if row.whole:
+        return [["numpy", "pydantic", *_other(row, version)]]
+    return [["numpy", "pydantic"], ["--no-deps", *_other(row, version)]]
+
+
+def _reported(report: Any) -> dict[str, str]:
+    return {
+        f"{one['metadata']['name']}=={one['metadata']['version']}": "sha256:"
+        + one["download_info"]["archive_info"]["hashes"]["sha256"]
+        for one in report["install"]
+    }
+
+
+def _node(row: Environment, version: str, folder: Path) -> dict[str, str]:
+    npm = shutil.which("npm")
+    if npm is None:
+        raise InputError("npm", "is not installed", "install Node.js")
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(row.locked.parent / name, folder)
+    if version == row.version:
+        _run([npm, "ci", "--ignore-scripts", "--omit=dev"], folder, "npm")
+    else:
+        (folder / "package-lock.json").unlink()
+        arguments = ["install", "--ignore-scripts", "--save-exact", *_other(row, version)]
+        _run([npm, *arguments], folder, "npm")
+    locked = json.loads((folder / "package-lock.json").read_text(encoding="utf-8"))["packages"]
+    return {
+        f"{place.rpartition('node_modules/')[2]}=={one['version']}": one.get("integrity", "")
+        for place, one in locked.items()
+        if place and (folder / place).is_dir()
+    }
+
+
+def _other(row: Environment, version: str) -> list[str]:
+    """What the environment needs with another version of the engine, for pip or npm."""
+    sign = "==" if row.kind == "python" else "@"
+    package = row.needs[0].rpartition(sign)[0]
+    return [f"{package}{sign}{version}", *row.needs[1:]]
+
+
+def _run(command: list[str], folder: Path, what: str) -> None:
+    """Raises InputError with the last line that names a reason."""
+    try:
+        done = subprocess.run(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            encoding="utf-8",
+            errors="replace",
+            timeout=_LONGEST_S,
+        )
+    except subprocess.TimeoutExpired:
+        raise InputError(folder.name, f"{what} took more than an hour") from None
+    if done.returncode == 0:
+        return
+    raise InputError(folder.name, f"{what} cannot install it: {_reason(what, done)}")
+
+
+def _reason(what: str, done: "subprocess.CompletedProcess[str]") -> str:
+    """npm says the reason first, pip last, but where requirements contradict each other."""
+    begins = re.compile(r"ERROR: |npm (ERR!|error) ")
+    lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+    said = [line for line in lines if begins.match(line)] or lines
+    last = what != "npm" and "ResolutionImpossible" not in said[-1]
+    return begins.sub("", said[-1] if last else said[0])

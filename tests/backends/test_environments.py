@@ -1,0 +1,149 @@
+"""Engines in environments of their own: how one is found, started, and missed."""
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sampler_parity.harness.backends import engines, environments, installing, registry
+from sampler_parity.harness.backends.environments import Environment, Record, folder_of
+from sampler_parity.harness.errors import InputError
+from tests.support.environments import place
+
+ROW = Environment("theirs", "python", needs=("theirs==1.2", "numpy==2.4.6"))
+NODE = Environment("script", "node", needs=("@they/script@3.4.5",))
+
+
+@pytest.fixture(autouse=True)
+def _rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(environments, "LOCKED", tmp_path / "locked")
+    monkeypatch.setattr(environments, "ENVIRONMENTS", {"theirs": ROW, "script": NODE})
+    null = replace(engines.ENGINES["null"], name="null", environment="theirs")
+    monkeypatch.setitem(engines.ENGINES, "null", null)
+
+
+def test_the_first_package_names_the_version() -> None:
+    assert (ROW.version, NODE.version) == ("1.2", "3.4.5")
+
+
+def test_an_environment_that_is_not_there_is_told_with_the_command_that_adds_it() -> None:
+    assert environments.missing("theirs") == "sampler-parity engines add theirs"
+    assert environments.missing("theirs", "2.0") == "sampler-parity engines add theirs==2.0"
+    assert registry.inspect("null").unavailable == "sampler-parity engines add theirs"
+    assert registry.inspect("null@2.0").unavailable == "sampler-parity engines add theirs==2.0"
+
+
+def test_a_worker_runs_in_its_environment_and_sees_nothing_of_ours_beside_sampler_parity() -> None:
+    place(ROW)
+    info = registry.inspect("null")
+    assert not info.unavailable, info
+    assert info.command[:6] == ["sampler-parity", "engines", "exec", "theirs", "--", "python"]
+    assert info.name == "null"
+
+
+def test_another_version_is_an_environment_beside_the_pinned_one() -> None:
+    place(ROW, version="2.0")
+    assert environments.missing("theirs")
+    assert not environments.missing("theirs", "2.0")
+    (python, *_) = registry.command_of("null@2.0")[1]
+    assert python == str(environments.python_of(folder_of("theirs", "2.0")))
+
+
+def test_a_folder_without_its_record_is_no_environment() -> None:
+    place(ROW)
+    (folder_of("theirs") / "environment.json").unlink()
+    assert environments.missing("theirs") == "sampler-parity engines add theirs"
+
+
+def test_an_environment_of_other_pins_is_to_be_added_again() -> None:
+    place(ROW)
+    ROW.locked.write_text("theirs==1.2 --hash=sha256:another\n")
+    assert environments.missing("theirs") == (
+        "its pinned packages have changed: sampler-parity engines add theirs"
+    )
+
+
+def test_a_record_that_cannot_be_read_is_one_line() -> None:
+    place(ROW)
+    (folder_of("theirs") / "environment.json").write_text("{")
+    assert environments.missing("theirs").endswith(
+        "environment.json: is no record of an environment - remove its folder"
+    )
+
+
+def test_a_worker_imports_the_standard_library_numpy_and_pydantic_alone() -> None:
+    """All that is loaded before an engine: what else our environment has, another may lack."""
+    code = (
+        "import sys; sys.argv[1:] = ['null']\n"
+        "from sampler_parity.harness.backends import worker\n"
+        "import sampler_parity.harness.protocol.serve\n"
+        "worker.worker()\n"
+        "print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    allowed = {"numpy", "pydantic", "pydantic_core", "annotated_types", "typing_extensions"}
+    allowed |= {"typing_inspection", "sampler_parity", "__main__", *sys.stdlib_module_names}
+    others = [name for name in done.stdout.split() if name not in allowed]
+    assert [name for name in others if not name.startswith(("_", "sitecustomize"))] == []
+
+
+def test_an_adapter_for_node_finds_the_packages_of_its_environment(tmp_path: Path) -> None:
+    folder = place(NODE)
+    package = folder / "node_modules" / "they"
+    package.mkdir(parents=True)
+    (package / "package.json").write_text('{"name": "they", "main": "main.js"}')
+    (package / "main.js").write_text("module.exports = 42;")
+    adapter = tmp_path / "adapter.mjs"
+    adapter.write_text("import they from 'they'; console.log(they, process.argv[2]);")
+    words = environments.command("script", "", ("node", str(adapter), "{environment}/x"))
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.stdout == f"42 {folder.as_posix()}/x\n", done.stderr
+
+
+def test_what_an_adapter_lacks_in_its_environment_too_is_named_as_ever(tmp_path: Path) -> None:
+    place(NODE)
+    adapter = tmp_path / "adapter.mjs"
+    adapter.write_text("import 'nowhere';")
+    words = environments.command("script", "", ("node", str(adapter)))
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert "Cannot find package 'nowhere'" in done.stderr
+
+
+def test_a_bad_name_or_version_is_one_line() -> None:
+    with pytest.raises(InputError, match=r"engine 'other': unknown - use theirs, script"):
+        installing.parsed("other")
+    with pytest.raises(InputError, match=r"theirs==: no version - write one as theirs==1\.2"):
+        installing.parsed("theirs==")
+    assert installing.parsed("theirs") == (ROW, "1.2")
+    assert installing.parsed("theirs==2.0rc1") == (ROW, "2.0rc1")
+
+
+def test_what_was_installed_cut_short_is_gone_and_the_reason_is_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fails(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.CompletedProcess(command, 1, "", "ERROR: a\nERROR: no space left\n")
+
+    monkeypatch.setattr(subprocess, "run", fails)
+    with pytest.raises(InputError, match=r"^theirs-1\.2: venv cannot install it: no space left$"):
+        installing.add("theirs")
+    assert not folder_of("theirs").exists()
+
+
+def test_removing_takes_every_version_or_the_one_named() -> None:
+    folders = [place(ROW), place(ROW, version="2.0"), place(ROW, version="2.1")]
+    assert installing.remove("theirs==2.0") == [folders[1]]
+    assert sorted(installing.remove("theirs")) == [folders[0], folders[2]]
+    with pytest.raises(InputError, match="no environment is there"):
+        installing.remove("theirs")
+
+
+def test_what_is_there_is_not_installed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    place(ROW)
+    monkeypatch.setattr(subprocess, "run", None)
+    record, made = installing.add("theirs")
+    assert isinstance(record, Record)
+    assert not made
