@@ -9,6 +9,7 @@ import json
 import os
 import signal
 import sys
+from contextlib import suppress
 
 from sampler_parity.harness.cli.app import main
 from sampler_parity.harness.run import run  # noqa: F401 - loaded for those that are forked
@@ -32,7 +33,8 @@ for line in sys.stdin:
     if "run" in asked:
         pid = os.fork()
         if pid == 0:
-            child(asked["run"], asked["log"])
+            with suppress(KeyboardInterrupt):  # one that comes before the run has begun
+                child(asked["run"], asked["log"])
             sys.exit()
         print(pid, flush=True)
     else:
