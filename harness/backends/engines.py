@@ -20,9 +20,9 @@ class Engine:
     second word a file below harness/backends. needs: what must be installed. device: what it is
     bound to. builds: it takes BUILD or BUILD:DEVICE behind an @. environment: its row in
     environments.py, if it has one: a version may stand behind an @, and "{environment}" in the
-    command is its folder. suites: those that it is checked with beside the reference; draws:
-    those that the reference need not repeat. in_make_engines: `make engines` runs both. grammars:
-    the verdicts that pass in [[grammar]] blocks.
+    command is its folder. suites: those that it is checked with beside the reference, "properties"
+    among them; draws: those that the reference need not repeat. in_make_engines: `make engines`
+    runs both. grammars: the verdicts that pass in [[grammar]] blocks.
     """
 
     name: str
@@ -45,7 +45,7 @@ _ROWS = (
         "the native chain of the installed llama-cpp-python",
         module="llama_cpp.worker",
         builds=True,
-        suites=("parity", "grammar", "generate", "distribution"),
+        suites=("parity", "properties", "grammar", "generate", "distribution"),
     ),
     Engine(
         "llama.cpp/graph",
@@ -65,13 +65,13 @@ _ROWS = (
         "reference",
         "the reference in a process of its own",
         module="reference",
-        suites=("parity", "distribution", "origin"),
+        suites=("parity", "properties", "distribution", "origin"),
     ),
     Engine(
         "akunu/cpu",
         "Akunu's CPU pipeline",
         module="akunu.cpu",
-        suites=("akunu/akunu",),
+        suites=("akunu/akunu", "properties"),
         draws=("draws/akunu",),
         in_make_engines=True,
     ),
@@ -79,7 +79,7 @@ _ROWS = (
         "akunu/gumbel",
         "Akunu's Gumbel-max path, float16 noise as on the GPU and float32",
         module="akunu.gumbel",
-        suites=("akunu/akunu_gumbel",),
+        suites=("akunu/akunu_gumbel", "properties"),
         draws=("draws/akunu_gumbel",),
         in_make_engines=True,
     ),
@@ -95,7 +95,7 @@ _ROWS = (
         "power_law",
         "the power-law sampler, behind the reference's filters",
         module="power_law",
-        suites=("power_law",),
+        suites=("power_law", "properties"),
         in_make_engines=True,
     ),
     Engine(
@@ -103,7 +103,7 @@ _ROWS = (
         "tsampler's documented API in TypeScript, our implementation, on Node.js",
         command=("node", "tsampler/adapter.mjs", "own"),
         needs="Node.js and `make tsampler`",
-        suites=("tsampler",),
+        suites=("tsampler", "properties"),
         draws=("draws/tsampler",),
         in_make_engines=True,
     ),
@@ -112,7 +112,7 @@ _ROWS = (
         "the package @lloyal-labs/tsampler in its place, where it is installed",
         command=("node", "tsampler/adapter.mjs", "published"),
         needs="Node.js and the package",
-        suites=("tsampler",),
+        suites=("tsampler", "properties"),
         draws=("draws/tsampler",),
     ),
     Engine(
@@ -120,7 +120,7 @@ _ROWS = (
         "Hugging Face's logits processors",
         module="transformers",
         needs="the extra transformers",
-        suites=("transformers", "origin/transformers"),
+        suites=("transformers", "origin/transformers", "properties"),
         draws=("draws/transformers",),
         in_make_engines=True,
     ),

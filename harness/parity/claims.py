@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.parity.properties import way_of
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure, R, Unclaimed
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
@@ -20,6 +21,8 @@ _REQUESTS: dict[Kind, tuple[str, ...]] = {
     "stages": ("run",),
     "draws": ("draws",),
     "unseeded": ("run",),
+    "kept": (),  # drawn by whichever request is claimed
+    "streams": ("run",),
     "batch": ("run",),
     "generation": ("generate",),
     "sequences": ("sequences",),
@@ -36,9 +39,10 @@ def parted(
     chain: ChainSpec = [{name: {}} for name in case.samplers]
     chain += case.relation.chain if case.relation else []
     for backend in backends:
+        own = case.chain_on(backend.name) if case.instead else chain
         try:
-            for request in _REQUESTS[case.kind]:
-                ask.claim(backend, request, chain)
+            for request in _REQUESTS[case.kind] or (way_of(backend),):
+                ask.claim(backend, request, own)
             if case.tells_prompt:
                 ask.claim(backend, "origin")
             asked.append(backend)

@@ -37,6 +37,7 @@ _WORDS = {
     "selected-none": "selects no token",
     "selected-some": "selects a token where the reference selects none",
     "selected": "selects another token",
+    "drawn": "draws other tokens",
     "sorted": "says that candidates are sorted which are not",
     "unsorted": "says that candidates are not sorted which are",
 }

@@ -61,7 +61,7 @@ def draws_on(ready: Prepared, want: Tokens, backend: Backend) -> BackendResult:
         what="token",
         values={"got": int(got[at]), "expected": int(want[at]), "differing": len(differs)},
     )
-    sort = _sort_of_equal_ones(ready)
+    sort = sort_of_equal_ones(ready)
     again = None if sort is None else _drawn_again(ready, sort, want, got)
     if sort is None or again is None:
         return result
@@ -72,7 +72,7 @@ def draws_on(ready: Prepared, want: Tokens, backend: Backend) -> BackendResult:
     return result.model_copy(update=update)
 
 
-def _sort_of_equal_ones(ready: Prepared) -> int | None:
+def sort_of_equal_ones(ready: Prepared) -> int | None:
     """The first stage that sorts, where from there on equal logits are treated alike."""
     samplers = ready.build().samplers
     first = next((i for i, sampler in enumerate(samplers) if sampler.name in SORTS), None)

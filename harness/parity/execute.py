@@ -23,6 +23,7 @@ from sampler_parity.harness.parity.draws import draws_on
 from sampler_parity.harness.parity.followed import Followed, follow
 from sampler_parity.harness.parity.generate import execute_generate
 from sampler_parity.harness.parity.prefixes import by_prefixes, stages_by_prefixes
+from sampler_parity.harness.parity.properties import execute_kept, execute_streams
 from sampler_parity.harness.parity.relations import check_relation
 from sampler_parity.harness.parity.releases.meanings import Meanings, Wanted, wanted_of
 from sampler_parity.harness.parity.sequences import execute_sequences
@@ -122,6 +123,8 @@ JUDGES: dict[Kind, Judge] = {
     "stages": _on_given_logits,
     "draws": _on_given_logits,
     "unseeded": execute_unseeded,
+    "kept": execute_kept,
+    "streams": execute_streams,
     "batch": execute_batch,
     "generation": execute_generate,
     "sequences": execute_sequences,

@@ -14,11 +14,15 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import read_file, toml_of
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.strict import STRICT, first_mistake
-from sampler_parity.harness.suite.file import suites_folder
+from sampler_parity.harness.suite.shipped import shipped, suites_folder
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference import ALL_SAMPLERS
 
-STAGES = {*ALL_SAMPLERS, "chain", "token", ""}  # "": the process died, so no stage is known
+PROPERTIES = tuple(
+    name.removeprefix("properties/") for name in shipped() if name.startswith("properties/")
+)
+# "": the process died, so no stage is known
+STAGES = {*ALL_SAMPLERS, *PROPERTIES, "chain", "token", ""}
 EXPLAINABLE: tuple[Verdict, ...] = (
     "reordered", "tied", "close", "boundary", "explained", "diverged", "crashed"
 )  # fmt: skip
@@ -69,7 +73,9 @@ def _check(path: Path, one: Explanation) -> None:
     if one.backend not in ENGINES:
         raise InputError(path, f"{_place(one)}: unknown backend", f"use {', '.join(ENGINES)}")
     if one.stage not in STAGES:
-        raise InputError(path, f"{_place(one)}: unknown stage", "name a sampler, chain or token")
+        raise InputError(
+            path, f"{_place(one)}: unknown stage", "name a sampler, a property, chain or token"
+        )
     wrong = [verdict for verdict in one.verdicts if verdict not in EXPLAINABLE]
     if wrong:
         problem = f"{_place(one)}: {wrong[0]} is not explained here"

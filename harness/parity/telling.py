@@ -167,7 +167,7 @@ def in_one_line(case: dict[str, Any]) -> str:
     batch = case.get("batch")
     said = _sequences(batch) if isinstance(batch, dict) else _chain(case)
     parts = [f"{said} on {_logits(case.get('logits'))}"]
-    told = ("description", "why", "tags", "id", "chain", "logits", "requires", "batch")
+    told = ("description", "why", "tags", "id", "chain", "logits", "requires", "batch", "instead")
     parts += [f"{key} {number(value)}" for key, value in case.items() if key not in told]
     return ", ".join(parts)
 

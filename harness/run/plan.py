@@ -31,6 +31,8 @@ SECONDS: dict[str, float] = {
     "stages": 0.01,
     "draws": 0.01,
     "unseeded": 0.01,
+    "kept": 0.01,
+    "streams": 0.01,
     "batch": 0.1,
     "generation": 1.0,
     "sequences": 1.0,

@@ -20,18 +20,20 @@ SELECT = tuple(name for name, row in ROWS.items() if row.kind == "select")
 _CLONED = (0, 0, 2)  # in turn, when it has gone on: the first, the first again, and its clone
 
 Kind = Literal[
-    "stages", "draws", "unseeded", "batch", "generation", "sequences", "on_device",
-    "logits", "invariance",
+    "stages", "draws", "unseeded", "kept", "streams", "batch", "generation", "sequences",
+    "on_device", "logits", "invariance",
 ]  # fmt: skip
 MEASURED: tuple[Kind, ...] = ("logits", "invariance")  # of which none is judged
 Script = Literal["plain", "reset", "clone", "interleaved", "turns"]
+Streams = Literal["same_seed", "other_seed", "reset"]
 
 
 class Expect(BaseModel):
     """What is known of the result from elsewhere: checked on the reference after the last step.
 
     probs within 1e-5, as llama.cpp's own tests do; ids in this order; n survivors; first, last id;
-    masked, allowed: ids whose logit is -inf, is not.
+    masked, allowed: ids whose logit is -inf, is not. kept: the ids that can be drawn, in any order;
+    a backend is judged by what it draws, and by nothing else.
     """
 
     model_config = STRICT
@@ -44,6 +46,7 @@ class Expect(BaseModel):
     token: int | None = None
     masked: Tokens = []
     allowed: Tokens = []
+    kept: Tokens | None = None
 
 
 class Relation(BaseModel):
@@ -63,7 +66,9 @@ class Relation(BaseModel):
 
 class Case(BaseModel):
     """prompt, output: in place of history, for samplers that tell them apart. accept: the token of
-    each row in place of the one that the chain selects. batch: in place of a chain and steps."""
+    each row in place of the one that the chain selects. batch: in place of a chain and steps.
+    streams: what must hold of the tokens of two chains. instead: by backend, the same job in its
+    own words, where tokens alone are judged."""
 
     model_config = STRICT
 
@@ -82,6 +87,8 @@ class Case(BaseModel):
     draws: int = Field(default=0, ge=0, le=limits.DRAWS_OF_CASE)
     vocab: str | None = None
     expect: Expect | None = None
+    streams: Streams | None = None
+    instead: dict[str, ChainSpec] = {}
     relation: Relation | None = None
     batch: Batched | None = None
     requires: dict[str, list[Verdict]] = {}
@@ -140,6 +147,21 @@ class Case(BaseModel):
                 raise ValueError("a batch has logits that are known before")
         return self
 
+    @model_validator(mode="after")
+    def _judges_tokens_alone(self) -> "Case":
+        if self.kind not in ("kept", "streams"):
+            if self.instead:
+                raise ValueError("instead goes with expect.kept or streams")
+            return self
+        last = self.samplers[-1] if self.chain else "none"
+        if last not in ("dist", "greedy"):
+            raise ValueError(f"the last stage must be dist or greedy, not {last}")
+        if self.streams and self.expect:
+            raise ValueError("streams does not go with expect")
+        if self.draws or self.accept or self.relation or self.script != "plain":
+            raise ValueError(f"{self.kind} goes with no draws, accept, relation or script")
+        return self
+
     def _refuse(self, logits: str, *fields: str) -> None:
         allowed = {k: type(self).model_fields[k].default for k in fields} | {"chain": []}
         named = sorted(k for k in fields if getattr(self, k) != allowed[k])
@@ -151,7 +173,8 @@ class Case(BaseModel):
         """What is done with the case: JUDGES of harness/parity/execute.py has what judges it.
 
         stages: every stage of every step is compared; draws: many tokens from one state; unseeded:
-        a stage draws a seed for itself, so that no two chains are alike; batch: many rows at once,
+        a stage draws a seed for itself, so that no two chains are alike; kept: which tokens can be
+        drawn; streams: the tokens of two chains; batch: many rows at once,
         each of which is compared;
         generation: a backend decodes and samples; sequences: many at once; on_device: the chain on
         logits that each backend computes; logits: these logits themselves, and invariance: how they
@@ -167,6 +190,10 @@ class Case(BaseModel):
             return "on_device" if self.chain else "logits"
         if self.batch is not None:
             return "batch"
+        if self.streams:
+            return "streams"
+        if self.expect and self.expect.kept is not None:
+            return "kept"
         if self.unseeded:
             return "unseeded"
         return "draws" if self.draws else "stages"
@@ -236,6 +263,10 @@ class Case(BaseModel):
             return self.logits.samplers
         names = [name for name, _ in self._stages()]
         return list(dict.fromkeys(names)) if self.batch else names
+
+    def chain_on(self, backend: str) -> ChainSpec:
+        """The chain that a backend is asked for."""
+        return self.instead.get(backend, self.instead.get(without_build(backend), self.chain))
 
     def required(self, backend: str) -> list[Verdict]:
         """The verdicts that pass for a backend; `identical` where nothing else is named."""

@@ -30,6 +30,7 @@ class Checked:
         chains: Named = [("chain", case.chain)]
         if case.relation is not None and case.relation.kind != "permuted":
             chains.append(("relation.chain", case.relation.chain))
+        chains += [(f"instead.{name}", chain) for name, chain in case.instead.items()]
         if isinstance(case.logits, Crowded):
             for text in case.logits.texts:
                 self._prompt(place, text, case.logits.n)

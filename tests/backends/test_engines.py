@@ -79,8 +79,12 @@ def test_make_engines_runs_each_engine_beside_the_reference_and_then_its_draws()
     options = "--if-available --require-all"
     assert lines[0] == f"run akunu/akunu -b akunu/cpu -b reference {options} -o b/akunu-cpu"
     assert lines[-1] == f"run draws/transformers -b transformers {options} -o b/transformers-draws"
+    skipping = "run properties -b tsampler -b reference --if-available -o b/tsampler-properties"
+    assert skipping in lines  # what an engine does not claim is not asked
     assert [line.split(" -o ")[1] for line in lines] == [
         *("b/akunu-cpu", "b/akunu-gumbel", "b/power_law", "b/tsampler", "b/transformers"),
+        *("b/akunu-cpu-properties", "b/akunu-gumbel-properties", "b/power_law-properties"),
+        *("b/tsampler-properties", "b/transformers-properties"),
         *("b/akunu-cpu-draws", "b/akunu-gumbel-draws", "b/tsampler-draws", "b/transformers-draws"),
     ]
 

@@ -60,6 +60,8 @@ def _engines(root: Path) -> list[str]:
             if not (root / "suites" / f"{suite}.toml").is_file()
             and not any((root / "suites" / suite).glob("*.toml"))
         ]
+        if row.in_make_engines and "properties" not in row.suites:
+            lines.append(f"engine {name}: its row does not name the suite properties")
         if f'"{name}"' not in tests:
             lines.append(f"engine {name}: no test below tests/ names it")
     return lines
