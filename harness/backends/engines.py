@@ -170,6 +170,7 @@ ENGINES: dict[str, Engine] = {row.name: row for row in _ROWS}
 # Planted faults as backends: no engines, so they are in no list.
 _FAULTS = {
     "mutant": "sampler_parity.harness.mutants.worker",
+    "mutant/engine": "sampler_parity.harness.mutants.engines.worker",
     "slow": "sampler_parity.harness.mutants.slow",
 }
 

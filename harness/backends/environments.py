@@ -137,9 +137,9 @@ def _packages_of(folder: Path) -> str:
     return f"{_PACKAGES.as_uri()}?of={quote(folder.as_posix())}"
 
 
-def worker_command(name: str, version: str, worker: str) -> list[str]:
+def worker_command(name: str, version: str, words: list[str]) -> list[str]:
     """What runs a worker in an environment. -I: nothing of the user's, and no PYTHONPATH."""
-    return [str(python_of(folder_of(name, version))), "-I", str(START), worker]
+    return [str(python_of(folder_of(name, version))), "-I", str(START), *words]
 
 
 def python_of(folder: Path) -> Path:

@@ -2,7 +2,7 @@
 
 A name is an engine of engines.py, ENGINE@BUILD (a registered build of libllama, or any folder of
 one), ENGINE@BUILD:DEVICE, `reference@RELEASE` (what an older release meant), ENGINE@VERSION (of an
-engine that has an environment of its own), `mutant/NAME`,
+engine that has an environment of its own), `mutant/NAME`, `mutant/engine/ENGINE/FAULT`,
 `slow/PERCENT` (llama.cpp, slowed down), NAME=BACKEND (one of these under a name of one's own), or
 NAME=COMMAND for any adapter; a name with a space is taken as a command itself. `sandbox:` before
 any of them, which `run --sandbox` puts there, says that it runs in a sandbox.
@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from sampler_parity.harness.backends.engines import ENGINES
 
 _SANDBOX = "sandbox:"
+_ENGINE_FAULT = "mutant/engine/"
 
 
 @dataclass(frozen=True)
@@ -21,12 +22,14 @@ class BackendName:
     """short: what results call it. engine: its row, `mutant` or `slow`, or "" of a command.
 
     of: what stands behind the engine: BUILD or BUILD:DEVICE, a release, a mutant, a percentage.
+    fault: planted in the engine: that of `mutant/engine/ENGINE/FAULT`.
     """
 
     short: str
     engine: str = ""
     of: str = ""
     command: str = ""
+    fault: str = ""
     sandbox: bool = False
 
 
@@ -43,7 +46,7 @@ def parse(text: str) -> BackendName | None:
     short, is_alias, behind = text.partition("=")
     if is_alias:
         named = _named(behind)
-        return BackendName(short, named.engine, named.of) if named else _command(short, behind)
+        return replace(named, short=short) if named else _command(short, behind)
     return _command(text, text) if " " in text else _named(text)
 
 
@@ -57,6 +60,9 @@ def _named(text: str) -> BackendName | None:
         return BackendName(text, engine)
     if engine in ENGINES and of and _takes_of(engine):
         return BackendName(text, engine, of)
+    if text.startswith(_ENGINE_FAULT):
+        engine, _, fault = text.removeprefix(_ENGINE_FAULT).rpartition("/")
+        return BackendName(text, engine, fault=fault) if fault and engine in ENGINES else None
     fault, _, of = text.partition("/")
     if (fault == "mutant" and of) or (fault == "slow" and re.fullmatch(r"[0-9]+(\.[0-9]+)?", of)):
         return BackendName(text, fault, of)

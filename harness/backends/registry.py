@@ -39,18 +39,26 @@ def command_of(name: str) -> tuple[str, list[str]]:
     if not named.engine:
         return named.short, _words(name, named.command)
     row = ENGINES.get(named.engine)
-    if row and row.environment:
-        return named.short, _in_environment(row, named.of)
-    if row and row.command:
-        program, script, *arguments = row.command
-        return named.short, [program, str(_FOLDER / script), *arguments]
-    return named.short, [*WORKER_COMMAND, named.engine, *_worker_arguments(named)]
-
-
-def _in_environment(row: Engine, version: str) -> list[str]:
+    if row is None:
+        return named.short, [*WORKER_COMMAND, named.engine, named.of]
     if row.command:
-        return environments.command(row.environment, version, row.command)
-    return environments.worker_command(row.environment, version, row.name)
+        program = _program(row, named.fault)
+        if row.environment:
+            return named.short, environments.command(row.environment, named.of, program)
+        return named.short, [program[0], str(_FOLDER / program[1]), *program[2:]]
+    words = ["mutant/engine", row.name, named.fault] if named.fault else [row.name]
+    if row.environment:
+        return named.short, environments.worker_command(row.environment, named.of, words)
+    return named.short, [*WORKER_COMMAND, *words, *_worker_arguments(named)]
+
+
+def _program(row: Engine, fault: str) -> tuple[str, ...]:
+    """The command of an engine, or that of a program that is it with a fault."""
+    if not fault:
+        return row.command
+    program, _, *arguments = row.command
+    file = "".join(letter if letter.isalnum() else "_" for letter in row.name)
+    return program, f"../mutants/engines/{file}.mjs", *arguments, fault
 
 
 def _words(name: str, command: str) -> list[str]:
@@ -68,7 +76,7 @@ def _worker_arguments(named: names.BackendName) -> list[str]:
         return []
     if named.engine == "reference":
         return [known_release(named.of)]
-    return builds.worker_arguments(named.of) if ENGINES.get(named.engine) else [named.of]
+    return builds.worker_arguments(named.of)
 
 
 def references(backends: list[str], reference: str | None) -> dict[str, str | None]:
@@ -87,8 +95,8 @@ def shown(command: list[str]) -> list[str]:
     """A command as a bundle keeps it, to be run from any folder."""
     program, *arguments = command
     if str(environments.START) in command:
-        engine = ENGINES[command[command.index(str(environments.START)) + 1]]
-        return [*_EXEC, engine.environment, "--", "python", *arguments]
+        name = next(word for word in reversed(command) if word in ENGINES)
+        return [*_EXEC, ENGINES[name].environment, "--", "python", *arguments]
     if command[: len(WORKER_COMMAND)] == WORKER_COMMAND:  # a bundle need not tell where it lies
         program, arguments = Path(program).name, arguments[1:]
     elif os.sep in program:

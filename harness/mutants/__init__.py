@@ -8,20 +8,36 @@ adapters.py holds whole adapters that break the protocol; it is not imported her
 as a program.
 """
 
+import functools
 from importlib import import_module
 from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
 from sampler_parity.harness.mutants.mutant import Mutant
-from sampler_parity.reference import ALL_SAMPLERS
+
+if TYPE_CHECKING:
+    MUTANTS: dict[str, Mutant]
 
 _TOGETHER = [
     *("chain", "batch", "capacities", "shared", "rare", "conventions"),
     *("transformers", "vllm"),
 ]
-_FILES = [name for name in (*ALL_SAMPLERS, *_TOGETHER) if find_spec(f"{__name__}.{name}")]
 
-MUTANTS: dict[str, Mutant] = {
-    mutant.name: mutant for name in _FILES for mutant in import_module(f"{__name__}.{name}").MUTANTS
-}
+
+@functools.cache
+def _mutants() -> dict[str, Mutant]:
+    from sampler_parity.reference import ALL_SAMPLERS
+
+    names = [name for name in (*ALL_SAMPLERS, *_TOGETHER) if find_spec(f"{__name__}.{name}")]
+    modules = [import_module(f"{__name__}.{name}") for name in names]
+    return {mutant.name: mutant for module in modules for mutant in module.MUTANTS}
+
+
+def __getattr__(name: str) -> Any:
+    """MUTANTS is loaded when it is named: faults of engines run where the reference does not."""
+    if name == "MUTANTS":
+        return _mutants()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = ["MUTANTS", "Mutant"]

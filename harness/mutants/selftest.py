@@ -1,12 +1,14 @@
 """The self-test: every planted fault must be caught, at its stage, by a case of the quick profile.
 
-Four kinds:
+Five kinds:
   adapters  each breaks the protocol on one case of three, as a process: that case gets the verdict
             expected, the other two are identical, and a new worker was started where the old one
             could not go on
   baseline  the reference as a backend process on every case: each must be identical, or the
             harness sees differences where there are none
   parts     what is no sampler: each is checked beside the one that is right
+  engines   faults in the workers of engines of others, each in the engine's environment; the engine
+            itself must meet the case that catches it. Skipped, and not counted, where that is not
   mutants   each runs the cases that contain its sampler until one catches it at its stage: in a
             process of the self-test, through the same requests, scratch file and comparison as any
             backend, or, with `processes`, as a backend process of its own
@@ -27,6 +29,8 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.foreign.near import did_you_mean
 from sampler_parity.harness.mutants import MUTANTS, Mutant
 from sampler_parity.harness.mutants.adapters import ADAPTERS, TRIGGER, Adapter, trial_cases
+from sampler_parity.harness.mutants.engines import faults
+from sampler_parity.harness.mutants.engines.trial import EngineResult, absent, try_faults
 from sampler_parity.harness.mutants.in_process import InProcess
 from sampler_parity.harness.mutants.part import Part
 from sampler_parity.harness.mutants.parts import PARTS
@@ -110,19 +114,21 @@ class SelfTestReport(_Record):
     mutants: list[MutantResult]
     adapters: list[AdapterResult]
     parts: list[PartResult] = []
+    engines: list[EngineResult] = []
+    skipped: dict[str, str] = {}
     baseline: BaselineResult
     seconds: float
 
     @property
     def survivors(self) -> list[str]:
-        faults: list[MutantResult | PartResult | AdapterResult]
-        faults = [*self.mutants, *self.parts, *self.adapters]
+        faults: list[MutantResult | PartResult | AdapterResult | EngineResult]
+        faults = [*self.mutants, *self.parts, *self.adapters, *self.engines]
         return [fault.name for fault in faults if not fault.caught]
 
     @property
     def passed(self) -> bool:
         """All caught, no false alarm; a self-test of nothing does not pass."""
-        some = len(self.mutants) + len(self.parts) + len(self.adapters) > 0
+        some = len(self.mutants) + len(self.parts) + len(self.adapters) + len(self.engines) > 0
         return some and not self.survivors and not self.baseline.alarms
 
     def lines(self) -> list[str]:
@@ -137,11 +143,19 @@ class SelfTestReport(_Record):
             f"mutants  {caught}/{len(self.mutants)} caught, each at its stage",
             f"parts    {parts}/{len(self.parts)} caught, the right ones let through",
             f"adapters {held}/{len(self.adapters)} caught, other cases untouched",
+            *self._engine_lines(),
             f"baseline {right}/{self.baseline.cases} identical: the reference against itself"
             if self.baseline.cases
             else "baseline not run: it is part of the whole self-test only",
             f"selftest {'passed' if self.passed else 'FAILED'} in {self.seconds:.0f} s",
         ]
+
+    def _engine_lines(self) -> list[str]:
+        lines = [f"skipped  engine/{name}: {why}" for name, why in self.skipped.items()]
+        if self.engines:
+            caught = sum(one.caught for one in self.engines)
+            lines.append(f"engines  {caught}/{len(self.engines)} caught, each by its case")
+        return lines
 
 
 def quick_cases() -> tuple[Case, ...]:
@@ -297,7 +311,8 @@ def run_selftest(
     for each fault as it is done, and the score. Raises InputError for an unknown name.
     """
     begun = time.perf_counter()
-    mutants, parts, adapters = chosen(names or [])
+    mutants, parts, adapters, engines = chosen(names or [])
+    skipped = absent(engines)
     say: Callable[[str], object] = report or (lambda _line: None)
     chunks = [] if names else list(range(0, len(quick_cases()), BASELINE_CHUNK))
     broken: dict[str, AdapterResult] = {}
@@ -312,10 +327,17 @@ def run_selftest(
     tried = [try_part(PARTS[name]) for name in parts]
     for part in tried:
         say(line_of(part))
+    planted = []
+    for engine in (one for one in engines if one not in skipped):
+        for result in try_faults(engine, engines[engine]):
+            planted.append(result)
+            say(result.line())
     whole = SelfTestReport(
         mutants=[results[name] for name in mutants],
         adapters=[broken[name] for name in adapters],
         parts=tried,
+        engines=planted,
+        skipped=skipped,
         baseline=baseline,
         seconds=time.perf_counter() - begun,
     )
@@ -346,12 +368,15 @@ def try_part(part: Part) -> PartResult:
     return PartResult(name=part.name, fault=part.fault, seen=seen, alarm=alarm, cause=part.cause)
 
 
-def chosen(names: list[str]) -> tuple[list[str], list[str], list[str]]:
-    """The mutants, parts and adapters that names stand for; all where there are none."""
-    known = [*MUTANTS, *PARTS, *ADAPTERS]
-    if not names:
-        return list(MUTANTS), list(PARTS), list(ADAPTERS)
-    picked = []
+Chosen = tuple[list[str], list[str], list[str], dict[str, list[str]]]
+
+
+def chosen(names: list[str]) -> Chosen:
+    """The mutants, parts and adapters that names stand for, and by engine its faults; all where
+    there are none."""
+    of_engines = {f"engine/{name}": fault for name, fault in faults().items()}
+    known = [*MUTANTS, *PARTS, *ADAPTERS, *of_engines]
+    picked = [] if names else known
     for name in names:
         prefix = name.removesuffix("*").removesuffix("/")
         matching = [k for k in known if k == prefix or k.startswith(f"{prefix}/")]
@@ -361,7 +386,10 @@ def chosen(names: list[str]) -> tuple[list[str], list[str], list[str]]:
         picked += matching
     picked = list(dict.fromkeys(picked))
     mutants, parts, adapters = ([n for n in picked if n in k] for k in (MUTANTS, PARTS, ADAPTERS))
-    return mutants, parts, adapters
+    engines: dict[str, list[str]] = {}
+    for fault in (of_engines[name] for name in picked if name in of_engines):
+        engines.setdefault(fault.engine, []).append(fault.name)
+    return mutants, parts, adapters, engines
 
 
 def _added(a: BaselineResult, b: BaselineResult) -> BaselineResult:

@@ -217,7 +217,7 @@ def test_right_adapter_is_not_taken_for_a_broken_one() -> None:
 def test_names_choose_mutants_parts_and_adapters(
     name: str, mutants: list[str], parts: list[str], adapters: list[str]
 ) -> None:
-    assert selftest.chosen([name]) == (mutants, parts, adapters)
+    assert selftest.chosen([name]) == (mutants, parts, adapters, {})
 
 
 @pytest.mark.parametrize("name", PARTS)

@@ -1,0 +1,97 @@
+"""Faults of engines tried: the engine itself meets the case, and with the fault it does not."""
+
+import time
+from collections.abc import Iterable
+
+from pydantic import BaseModel
+
+from sampler_parity.harness.backends import registry
+from sampler_parity.harness.backends.engines import ENGINES
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.mutants.engines import Fault, faults
+from sampler_parity.harness.parity.execute import execute
+from sampler_parity.harness.protocol.interface import Backend
+from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.suite.file import expand, find_suites
+from sampler_parity.harness.verdicts import Verdict
+
+_TIMEOUT_S = 60.0
+
+
+class EngineResult(BaseModel):
+    """What the case said of the fault, and of the engine without it. alarms: the cases that the
+    engine itself does not meet."""
+
+    model_config = STRICT
+
+    name: str
+    fault: str
+    case: str = ""
+    verdict: Verdict = "identical"
+    stage: str = ""
+    caught: bool = False
+    alarm: str = ""
+    seconds: float = 0.0
+
+    def line(self) -> str:
+        if self.alarm:
+            return f"SURVIVED {self.name:<44} the engine itself: {self.alarm}"
+        if not self.caught:
+            where = f" at {self.stage}" if self.stage else ""
+            return f"SURVIVED {self.name:<44} {self.verdict}{where} in {self.case}: {self.fault}"
+        where = f" at {self.stage}" if self.stage else ""
+        return f"caught   {self.name:<44} {self.verdict}{where} by {self.case}"
+
+
+def absent(engines: Iterable[str]) -> dict[str, str]:
+    """Those of the engines that do not run here, with the reason."""
+    reasons = {name: registry.inspect(name).unavailable for name in engines}
+    return {name: why for name, why in reasons.items() if why}
+
+
+def try_faults(engine: str, names: list[str]) -> list[EngineResult]:
+    """Faults of one engine; the engine is started once."""
+    right = registry.start(engine)
+    results = []
+    try:
+        for name in names:
+            wrong = registry.start(f"{engine}=mutant/engine/{name}")
+            wrong.timeout_s = _TIMEOUT_S
+            try:
+                results.append(try_fault(faults()[name], case_of(faults()[name]), right, wrong))
+            finally:
+                wrong.close()
+    finally:
+        right.close()
+    return results
+
+
+def case_of(fault: Fault) -> Case:
+    """The case that must catch it. Raises InputError where there is none."""
+    for path in find_suites(list(ENGINES[fault.engine].suites)):
+        for case in expand(path, "quick"):
+            if case.id.startswith(fault.case):
+                return case
+    problem = f"its engine's suites have no case {fault.case}"
+    raise InputError(f"mutant/engine/{fault.name}", problem, "name one of its quick cases")
+
+
+def try_fault(fault: Fault, case: Case, right: Backend, wrong: Backend) -> EngineResult:
+    """Both backends have the name of the engine, by which the case says what it requires."""
+    begun = time.perf_counter()
+    met = execute(case, [right], require_all=True)
+    judged = execute(case, [wrong], require_all=True)
+    got = judged.backends[wrong.name]
+    where = got.stage or ""
+    alarm = "" if met.met(right.name) else f"{met.backends[right.name].verdict} in {case.id}"
+    return EngineResult(
+        name=f"engine/{fault.name}",
+        fault=fault.fault,
+        case=case.id,
+        verdict=got.verdict,
+        stage=where,
+        caught=not judged.met(wrong.name) and not alarm and fault.stage in ("", where),
+        alarm=alarm,
+        seconds=time.perf_counter() - begun,
+    )
