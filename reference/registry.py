@@ -21,6 +21,7 @@ from sampler_parity.reference.pipelines.transformers import (
     TransformersRepetitionPenalty,
     TransformersSequenceBias,
 )
+from sampler_parity.reference.pipelines.transformers_js import TransformersJs
 from sampler_parity.reference.pipelines.tsampler import STAGES as TSAMPLER
 from sampler_parity.reference.pipelines.vllm import (
     VllmAllowedTokenIds,
@@ -358,6 +359,7 @@ ENGINE_ROWS: dict[str, Row] = {
     "transformers_no_bad_words": Row(TransformersNoBadWords, {"bad_words_ids": [[1]]}),
     "transformers_repetition_penalty": Row(TransformersRepetitionPenalty, {"penalty": 1.1}),
     "transformers_sequence_bias": Row(TransformersSequenceBias, {"sequence_bias": [[[1], -1.0]]}),
+    "transformers_js": Row(TransformersJs, {"seed": 1}),
     "tsampler": Row(TSAMPLER["tsampler"], {"seed": 1}),
     "tsampler_penalties": Row(TSAMPLER["tsampler_penalties"], {"penalty_last_n": 4}),
     "tsampler_top_k": Row(TSAMPLER["tsampler_top_k"], {"k": 2}),
