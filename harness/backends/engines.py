@@ -124,6 +124,15 @@ _ROWS = (
         draws=("draws/transformers",),
         in_make_engines=True,
     ),
+    Engine(
+        "transformers_js",
+        "Transformers.js: one step of generate, and its logits processors, on Node.js",
+        command=("node", "javascript/transformers_js.mjs", "{environment}"),
+        environment="transformers_js",
+        suites=("transformers_js", "properties"),
+        draws=("draws/transformers_js",),
+        in_make_engines=True,
+    ),
     # Those that take GBNF text refuse some of it; see docs/grammar-engines.md.
     Engine(
         "llguidance",

@@ -55,6 +55,8 @@ _ROWS: tuple[Environment, ...] = (
     # of no engine yet: what a worker in Python needs and no more
     Environment("bare", "python", needs=("numpy==2.4.6", "pydantic==2.14.3")),
     Environment("bare-node", "node", needs=("is-number@7.0.0",)),
+    Environment("lloyal", "node", needs=("@lloyal-labs/lloyal.node-linux-x64@3.1.1",)),
+    Environment("transformers_js", "node", needs=("@huggingface/transformers@4.3.1",)),
 )
 
 ENVIRONMENTS: dict[str, Environment] = {row.name: row for row in _ROWS}
