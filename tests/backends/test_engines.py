@@ -1,19 +1,14 @@
 """Engine suites through the command line, to the parity matrix of one report."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
-from sampler_parity.harness.cli import engines
 from sampler_parity.harness.cli.app import app
-from sampler_parity.harness.cli.engines import runs
 from sampler_parity.harness.run.plan import Asked, plan_of
 
 
@@ -73,36 +68,3 @@ def test_timings_run_with_the_suites_of_llama_cpps_samplers_on_a_build_of_it(
     plan = plan_of(Asked([suite], [backend], profile="full"))
     assert plan.ruled is expected
     assert not plan_of(Asked([suite], [backend], profile="quick")).ruled
-
-
-def test_make_engines_runs_each_engine_beside_the_reference_and_then_its_draws() -> None:
-    lines = [" ".join(arguments) for arguments in runs(Path("b"))]
-    options = "--if-available --require-all"
-    assert lines[0] == f"run akunu/akunu -b akunu/cpu -b reference {options} -o b/akunu-cpu"
-    assert f"run draws/transformers -b transformers {options} -o b/transformers-draws" in lines
-    skipping = "run properties -b tsampler -b reference --if-available -o b/tsampler-properties"
-    assert skipping in lines  # what an engine does not claim is not asked
-    theirs = {f" -b {name} " for name, row in ENGINES.items() if row.environment}
-    ours = [line for line in lines if not any(name in line for name in theirs)]
-    assert [line.split(" -o ")[1] for line in ours] == [
-        *("b/akunu-cpu", "b/akunu-gumbel", "b/power_law", "b/tsampler", "b/transformers"),
-        *("b/akunu-cpu-properties", "b/akunu-gumbel-properties", "b/power_law-properties"),
-        *("b/tsampler-properties", "b/transformers-properties"),
-        *("b/akunu-cpu-draws", "b/akunu-gumbel-draws", "b/tsampler-draws", "b/transformers-draws"),
-    ]
-
-
-def test_make_engines_ends_with_the_status_of_the_first_run_that_is_not_met(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    asked: list[list[str]] = []
-
-    def fails(command: list[str]) -> subprocess.CompletedProcess[str]:
-        asked.append(command)
-        return subprocess.CompletedProcess(command, 1 if len(asked) == 2 else 0)
-
-    monkeypatch.setattr(subprocess, "run", fails)
-    monkeypatch.setattr(sys, "argv", ["engines", "b"])
-    with pytest.raises(SystemExit) as ended:
-        engines.main()
-    assert (ended.value.code, len(asked)) == (1, 2)

@@ -224,13 +224,13 @@ LISTS = """
 import json
 from pathlib import Path
 from sampler_parity.harness import lint
-from sampler_parity.harness.cli.engines import runs
+from sampler_parity.harness.cli.engines import chosen, runs
 from sampler_parity.harness.mutants import MUTANTS
 from sampler_parity.harness.suite.file import expand, find_suites
 chains = [case for path in find_suites(["parity/chains"]) for case in expand(path, "quick")]
 print(json.dumps({
     "random chains": any("keep_even" in case.samplers for case in chains),
-    "make engines": next(run[:-2] for run in runs(Path("b")) if "toy" in run),
+    "make engines": runs(chosen(["toy"])[0], Path("b"))[0][:-2],
     "mutants": [name for name in MUTANTS if name.startswith("keep_even/")],
     "lint": "keep_even" in lint.FILTERS,
 }))
