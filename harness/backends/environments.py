@@ -5,6 +5,7 @@ A folder is an environment once it has its record, environment.json, which is wr
 engine's own version needs is pinned in `locked/`, made of these rows by `python scripts/lock.py`.
 """
 
+import hashlib
 import os
 import shutil
 import sys
@@ -125,6 +126,15 @@ def missing(name: str, version: str = "") -> str:
     if asked == name and record.locked != sha256_of(row.locked):
         return f"its pinned packages have changed: sampler-parity engines add {name}"
     return ""
+
+
+def digest(name: str, version: str = "") -> str:
+    """Of all packages of an environment. Raises InputError where it is not there any more."""
+    record = record_of(folder_of(name, version))
+    if record is None:
+        raise InputError(f"engine {name}", missing(name, version))
+    lines = "".join(f"{package} {sha}\n" for package, sha in sorted(record.packages.items()))
+    return hashlib.sha256(lines.encode()).hexdigest()[:12]
 
 
 def command(name: str, version: str, words: tuple[str, ...]) -> list[str]:

@@ -183,12 +183,23 @@ def about(name: str, process: BackendProcess) -> BackendInfo:
         command=command,
         name=hello.name,
         version=hello.version,
-        build=f"{hello.build}, sha256 {digest_of(libraries)}" if libraries else hello.build,
+        build=_built(parse(name), hello.build, libraries),
         device=hello.device,
         capabilities=list(hello.capabilities),
         sandbox=process.sandbox,
         libraries=libraries,
     )
+
+
+def _built(named: names.BackendName, said: str, libraries: dict[str, str]) -> str:
+    """What a backend says of its build, and the digest of what it is made of."""
+    if libraries:
+        return f"{said}, sha256 {digest_of(libraries)}"
+    row = ENGINES.get(named.engine)
+    if row is None or not row.environment:
+        return said
+    packages = f"packages sha256 {environments.digest(row.environment, named.of)}"
+    return f"{said}, {packages}" if said else packages
 
 
 def _without_environment(named: names.BackendName) -> str:

@@ -3,6 +3,7 @@
 Life of a connection, and which failure belongs to which step:
   start    the command is missing or ends at once               -> crashed
   hello    no reply in time, no JSON, another protocol version  -> timeout, crashed
+           another version of the engine than before            -> crashed
            it refuses version 2 and then version 1              -> unsupported, rejected
   request  the process dies, prints what is no reply, stays silent -> crashed, timeout
            it answers {"ok": false}                             -> unsupported, rejected
@@ -48,8 +49,9 @@ class BackendProcess:
     """A backend by the command that runs it. Starts on the first request.
 
     sandbox: whether it runs in one. main: what the command runs, where it is ours and a copy of
-    this process may run it. asked: how many requests were sent, and so the number of the last.
-    late: what happened after a good reply, by the number of its request.
+    this process may run it. version: what its hello must say; "" until it has said one. asked: how
+    many requests were sent, and so the number of the last. late: what happened after a good reply,
+    by the number of its request.
     """
 
     name: str
@@ -58,6 +60,7 @@ class BackendProcess:
     start_timeout_s: float = START_TIMEOUT_S
     sandbox: bool = False
     main: Callable[[], None] | None = None
+    version: str = ""
     scratch: Scratch = field(default_factory=Scratch)
     starts: int = 0
     asked: int = 0
@@ -75,6 +78,9 @@ class BackendProcess:
         if self._hello is None:
             self._start()
         assert self._hello is not None
+        self.version = self.version or self._hello.version
+        if self._hello.version != self.version:
+            raise self.violation(f"it says version {self._hello.version}, before {self.version}")
         return self._hello
 
     def ask(self, request: BaseModel, reply: type[R], timeout_s: float | None = None) -> R:

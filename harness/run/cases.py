@@ -8,8 +8,8 @@ by itself is `crashed`, and the run goes on.
 import datetime
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from multiprocessing.util import Finalize
 from pathlib import Path
@@ -51,24 +51,33 @@ Result = CaseResult | DecodeResult | InvarianceResult
 @dataclass(frozen=True)
 class Terms:
     """On which terms cases are judged. repeat: how often each is asked. accept: what passes beside
-    what a case requires. require_all: what a backend does not claim is asked, and a failure."""
+    what a case requires. require_all: what a backend does not claim is asked, and a failure.
+    versions: of each backend, what it says in the header of the run; none for what says none."""
 
     repeat: int = 1
     accept: Accept = "identical"
     require_all: bool = False
+    versions: Mapping[str, str] = field(default_factory=dict)
 
 
 _started: dict[tuple[int, str, float], BackendProcess] = {}
 
 
-def backend(name: str, timeout_s: float) -> BackendProcess:
-    """This process's backend of that name."""
+def backend(name: str, timeout_s: float, version: str = "") -> BackendProcess:
+    """This process's backend of that name. version: that of the run, which it must say, too."""
     key = (os.getpid(), name, timeout_s)  # what was forked leaves its parent's backends alone
     if key not in _started:
         _started[key] = registry.start(name, timeout_s, copied=True)
         # and not atexit, which a forked process of an executor passes by
         Finalize(None, _started[key].close, exitpriority=0)
+    if version:
+        _started[key].version = version
     return _started[key]
+
+
+def versions_of(info: RunInfo, names: Iterable[str]) -> dict[str, str]:
+    """What each of the backends says in the header of the run."""
+    return {name: info.backends[registry.command_of(name)[0]].version for name in names}
 
 
 def run_chunk(
@@ -82,7 +91,7 @@ def run_chunk(
 
     names: the backends, and of each the release that it is judged by; None: v0.5.0, unasked.
     """
-    backends = [backend(name, timeout_s) for name in names]
+    backends = [backend(name, timeout_s, terms.versions.get(name, "")) for name in names]
     judged = zip(backends, names.values(), strict=True)
     releases = {b.name: release for b, release in judged if release is not None}
     artifacts = Path(folder) / "artifacts" if folder else None

@@ -8,7 +8,7 @@ from sampler_parity.harness.bundle.writer import BundleWriter
 from sampler_parity.harness.distribution.cell import blank_result, execute_cell
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.processes.pool import Died
-from sampler_parity.harness.run.cases import Executor, backend
+from sampler_parity.harness.run.cases import Executor, backend, versions_of
 from sampler_parity.harness.run.seen import Seen, unseen
 from sampler_parity.harness.statistics.plan import Budget, Errors
 from sampler_parity.harness.suite.blocks.distribution import Cell
@@ -35,7 +35,8 @@ def run_cells(
 
     def run(some: list[tuple[str, Cell]]) -> Iterator[tuple[tuple[str, Cell], str]]:
         """Each cell whose process died, and how."""
-        calls = [(*cell, names, budget.each, seed, timeout_s, require_all) for cell in some]
+        versions = versions_of(writer.info, names)
+        calls = [(*cell, versions, budget.each, seed, timeout_s, require_all) for cell in some]
         for place, outcome in executor.each(run_cell, calls):
             if isinstance(outcome, Died):
                 yield some[place], str(outcome)
@@ -60,14 +61,14 @@ def ended_its_process(
 def run_cell(
     suite: str,
     cell: Cell,
-    names: list[str],
+    names: dict[str, str],
     errors: Errors,
     seed: int,
     timeout_s: float,
     require_all: bool = False,
 ) -> DistributionResult:
-    """One cell on all backends; the function that an executor gets."""
-    backends = [backend(name, timeout_s) for name in names]
+    """One cell on all backends; the function that an executor gets. names: and their versions."""
+    backends = [backend(name, timeout_s, version) for name, version in names.items()]
     try:
         result = execute_cell(cell, backends, errors, seed, require_all)
     except ChainError as error:

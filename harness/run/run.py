@@ -151,7 +151,12 @@ def _judge(
         seen,
         asked.timeout_s,
         apart,
-        cases.Terms(asked.repeat, asked.accept, asked.require_all),
+        cases.Terms(
+            asked.repeat,
+            asked.accept,
+            asked.require_all,
+            cases.versions_of(writer.info, plan.backends),
+        ),
         asked.fail_fast,
         executor.size,
     )

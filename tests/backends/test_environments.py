@@ -41,7 +41,7 @@ def test_a_worker_runs_in_its_environment_and_sees_nothing_of_ours_beside_sample
     info = registry.inspect("null")
     assert not info.unavailable, info
     assert info.command[:6] == ["sampler-parity", "engines", "exec", "theirs", "--", "python"]
-    assert info.name == "null"
+    assert (info.name, info.build) == ("null", "packages sha256 e3b0c44298fc")  # of none
 
 
 def test_another_version_is_an_environment_beside_the_pinned_one() -> None:

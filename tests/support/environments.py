@@ -7,17 +7,20 @@ from sampler_parity.harness.backends import environments
 from sampler_parity.harness.backends.environments import Environment, Record, folder_of
 from sampler_parity.harness.files import sha256_of
 
+OURS = f'exec "{sys.executable}" "$@"'
 
-def place(row: Environment, version: str = "") -> Path:
-    """Its folder, as if it had been installed. LOCKED and the cache folder are the test's."""
+
+def place(row: Environment, version: str = "", python: str = OURS) -> Path:
+    """Its folder, as if it had been installed. LOCKED and the cache folder are the test's. python:
+    what its Python does, for a shell."""
     row.locked.parent.mkdir(parents=True, exist_ok=True)
     row.locked.write_text("pins\n")
     folder = folder_of(row.name, version)
     if row.kind == "python":
-        python = environments.python_of(folder)
-        python.parent.mkdir(parents=True)
-        python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "$@"\n')
-        python.chmod(0o755)
+        program = environments.python_of(folder)
+        program.parent.mkdir(parents=True)
+        program.write_text(f"#!/bin/sh\n{python}\n")
+        program.chmod(0o755)
     folder.mkdir(parents=True, exist_ok=True)
     record = Record(
         name=row.name,

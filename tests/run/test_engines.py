@@ -1,0 +1,138 @@
+"""An engine in an environment of its own that crashes, hangs, lacks a sampler, or becomes another.
+
+Its Python is a script here, which speaks the protocol for it.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sampler_parity.harness.backends import engines, environments, registry
+from sampler_parity.harness.backends.environments import Environment, folder_of
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.inputs.logits import Literals
+from sampler_parity.harness.protocol.interface import BackendFailure
+from sampler_parity.harness.run import cases
+from sampler_parity.harness.suite.case import Case
+from tests.support.environments import place
+
+ROW = Environment("theirs", "python", needs=("theirs==1.2",))
+TOP_K = Case(
+    id="top_k/two",
+    description="Two stay",
+    why="A count.",
+    chain=[{"top_k": {"k": 2}}],
+    logits=Literals(values=[1.0, 3.0, 2.0]),
+)
+# Greets with the version that the file beside the environment says, then does this and no more.
+SCRIPT = """
+import json, os, sys, time
+sys.stdin.readline()
+greeting = json.loads({greeting!r}) | {{"version": open({version!r}).read()}}
+print(json.dumps(greeting), flush=True)
+for line in sys.stdin:
+    {act}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _theirs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(environments, "LOCKED", tmp_path / "locked")
+    monkeypatch.setattr(environments, "ENVIRONMENTS", {"theirs": ROW})
+    row = replace(engines.ENGINES["null"], name="theirs", environment="theirs")
+    monkeypatch.setitem(engines.ENGINES, "theirs", row)
+    yield
+    for process in cases._started.values():
+        process.close()
+    cases._started.clear()
+
+
+def engine(act: str, samplers: tuple[str, ...] = ("top_k",)) -> Path:
+    """The engine's environment, and the file with its version."""
+    greeting = {"ok": True, "name": "theirs", "capabilities": ["run"], "samplers": samplers}
+    version = environments.engines_folder().parent / "version"
+    text = SCRIPT.format(greeting=json.dumps(greeting), version=str(version), act=act)
+    place(ROW, python=f'exec "{sys.executable}" -S "$0.py"')
+    Path(f"{environments.python_of(folder_of('theirs'))}.py").write_text(text)
+    version.write_text("1.2")
+    return version
+
+
+def judged(timeout_s: float = 20.0, **versions: str) -> BackendResult:
+    (result,) = cases.run_chunk(
+        [("s", TOP_K)], {"theirs": None}, timeout_s, None, cases.Terms(versions=versions)
+    )
+    assert isinstance(result, CaseResult)
+    return result.backends["theirs"]
+
+
+def test_an_engine_that_crashes_is_a_verdict_and_is_started_again() -> None:
+    engine("sys.exit('segmentation fault')")
+    for result in (judged(), judged()):
+        assert (result.verdict, result.detail) == ("crashed", "exit status 1: segmentation fault")
+    (process,) = cases._started.values()
+    assert process.starts == 2
+
+
+def test_an_engine_that_hangs_is_a_verdict() -> None:
+    engine("time.sleep(60)")
+    assert judged(timeout_s=0.3).verdict == "timeout"
+
+
+def test_a_sampler_that_an_engine_lacks_is_skipped_with_the_reason() -> None:
+    engine("pass", samplers=("temp",))
+    result = judged()
+    assert (result.verdict, result.detail) == ("skipped", "no sampler top_k")
+
+
+def test_an_engine_that_becomes_another_version_is_a_verdict_that_names_both() -> None:
+    version = engine("sys.exit('restart me')")
+    assert judged().verdict == "crashed"
+    version.write_text("1.3")
+    assert judged().detail == "it says version 1.3, before 1.2"
+    assert judged().detail == "it says version 1.3, before 1.2"  # and stays one
+
+
+def test_a_process_of_a_run_must_say_the_version_that_the_run_began_with() -> None:
+    engine("pass")
+    result = judged(theirs="1.1")
+    assert (result.verdict, result.detail) == ("crashed", "it says version 1.2, before 1.1")
+
+
+def test_an_environment_that_is_removed_under_a_run_is_a_verdict() -> None:
+    engine("sys.exit(1)")
+    judged()
+    environments.python_of(folder_of("theirs")).unlink()
+    result = judged()
+    assert result.verdict == "crashed"
+    assert result.detail.startswith("cannot start ")
+
+
+@pytest.mark.parametrize(
+    ("python", "said"),
+    [
+        ("exit 3", "exit status 3"),
+        ("echo 'ImportError: libtorch.so: cannot open' >&2; exit 1", "libtorch.so: cannot open"),
+    ],
+    ids=["ends", "cannot be imported"],
+)
+def test_an_engine_that_does_not_start_is_unavailable_with_its_last_words(
+    python: str, said: str
+) -> None:
+    place(ROW, python=python)
+    assert said in registry.inspect("theirs").unavailable
+
+
+def test_an_engine_that_does_not_greet_in_time_is_unavailable() -> None:
+    place(ROW, python="sleep 60")
+    process = registry.start("theirs")
+    process.start_timeout_s = 0.3
+    with pytest.raises(BackendFailure) as failed:
+        process.hello()
+    assert failed.value.verdict == "timeout"
+    process.close()
