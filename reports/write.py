@@ -17,6 +17,7 @@ from sampler_parity.reports.pages.distribution.page import DISTRIBUTION
 from sampler_parity.reports.pages.index.build import Overview
 from sampler_parity.reports.pages.index.page import INDEX
 from sampler_parity.reports.pages.invariance.page import INVARIANCE
+from sampler_parity.reports.pages.matrix.page import MATRIX
 from sampler_parity.reports.pages.parity.page import PARITY
 from sampler_parity.reports.pages.skip_ratio.page import SKIP_RATIO
 from sampler_parity.reports.pages.throughput.page import THROUGHPUT
@@ -25,7 +26,7 @@ from sampler_parity.reports.render.html import linked
 
 FORMATS = ("json", "md", "html", "junit")
 PAGES: tuple[Page[list[Bundle], Any], ...] = (
-    *(PARITY, INVARIANCE, DISTRIBUTION, CALIBRATION, THROUGHPUT, SKIP_RATIO, COMPARE),
+    *(MATRIX, PARITY, INVARIANCE, DISTRIBUTION, CALIBRATION, THROUGHPUT, SKIP_RATIO, COMPARE),
 )
 
 

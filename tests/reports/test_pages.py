@@ -30,6 +30,7 @@ from tests.support.report_bundles import (
 from tests.support.several_bundles import ten_bundles, two_that_differ
 
 TITLES = {
+    "matrix": "Engines: FAILED",
     "parity": "Parity report: FAILED",
     "invariance": "Invariance of decoding",
     "distribution": "Distribution report: FAILED",

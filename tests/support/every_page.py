@@ -1,14 +1,16 @@
-"""Every page of the reports, of five bundles."""
+"""Every page of the reports, of six bundles."""
 
 from pathlib import Path
 
 from sampler_parity.harness.comparison import history
 from sampler_parity.reports.pages.history.page import HISTORY
 from sampler_parity.reports.write import write_report
+from tests.support.engines import properties_in
 from tests.support.several_bundles import calibration_in, invariance_in, two_that_differ
 from tests.support.skip_ratios import bundle_with, measured, named
 
 PAGES = (
+    "matrix",
     "parity",
     "invariance",
     "distribution",
@@ -21,12 +23,13 @@ PAGES = (
 
 
 def report_pages(folder: Path) -> dict[str, str]:
-    """Every HTML page of a report of five bundles, by its name."""
+    """Every HTML page of a report of six bundles, by its name."""
     two_that_differ(folder)
     skipped = bundle_with(folder / "skipped", named("x/a", measured()))
     calibrated = calibration_in(folder / "calibrated")
     invariance = invariance_in(folder / "invariance")
-    bundles = [folder / "xeon", folder / "mac", skipped.folder, calibrated, invariance]
+    engines = properties_in(folder / "engines")
+    bundles = [folder / "xeon", folder / "mac", skipped.folder, calibrated, invariance, engines]
     paths = write_report(bundles, folder / "report", ["html"])
     return {path.name: path.read_text() for path in paths}
 

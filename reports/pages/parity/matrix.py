@@ -24,9 +24,7 @@ from sampler_parity.reports.pages.parity.matrix_model import (
     MatrixRow,
     ParityMatrix,
 )
-
-_OF_LLAMA_CPP = ("llama.cpp", "reference")
-_SAID: tuple[Verdict, ...] = ("skipped", "unsupported", "rejected")  # the backend's reply says why
+from sampler_parity.reports.render.engines import of_llama_cpp, place, reason
 
 Results = dict[str, list[tuple[CaseResult, BackendResult]]]
 
@@ -37,11 +35,11 @@ def matrix(bundles: list[Bundle], explained: dict[Key, str] | None = None) -> Pa
     Raises InputError for a bad file of explanations.
     """
     results = _results(bundles)
-    if all(without_build(name) in _OF_LLAMA_CPP for name in results):
+    if all(map(of_llama_cpp, results)):
         return None
     if explained is None:
         explained = read_explanations(explanations_file())
-    names = sorted(results, key=_column)
+    names = sorted(results, key=place)
     tried = {
         sampler for pairs in results.values() for case, _ in pairs for sampler in case.samplers
     }
@@ -68,11 +66,6 @@ def _results(bundles: list[Bundle]) -> Results:
                 if bundle.info.backends[name].reference == NEWEST:
                     results[name].append((case, result))
     return results
-
-
-def _column(name: str) -> tuple[int, str]:
-    base = without_build(name)
-    return (list(ENGINES).index(base) if base in ENGINES else len(ENGINES), name)
 
 
 def _cell(
@@ -103,7 +96,7 @@ def _differences(
             groups[result.verdict, result.stage].append(result)
     ranked = sorted(groups.items(), key=lambda item: (-ORDER.index(item[0][0]), -len(item[1])))
     for (verdict, stage), members in ranked:
-        whys = Counter(_why(name, result, explained) for result in members)
+        whys = Counter(reason(name, result, explained) for result in members)
         yield MatrixDifference(
             stage=visible(stage),
             verdict=verdict,
@@ -113,13 +106,6 @@ def _differences(
         )
 
 
-def _why(name: str, result: BackendResult, explained: dict[Key, str]) -> str:
-    if result.verdict in _SAID:
-        return result.detail
-    base = without_build(name)
-    return explained.get((base, result.stage, result.verdict), "")
-
-
 def _unexplained(
     name: str, results: list[tuple[CaseResult, BackendResult]], explained: dict[Key, str]
 ) -> int:
@@ -127,5 +113,6 @@ def _unexplained(
     if without_build(name) not in ENGINES:
         return 0
     return sum(
-        result.verdict != "identical" and not _why(name, result, explained) for _, result in results
+        result.verdict != "identical" and not reason(name, result, explained)
+        for _, result in results
     )

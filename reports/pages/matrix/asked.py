@@ -1,0 +1,37 @@
+"""What is asked of a property: the cases of its suite, in words."""
+
+import hashlib
+from collections.abc import Collection, Sequence
+
+from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.suite.file import expand, read_suite
+from sampler_parity.harness.suite.shipped import shipped
+from sampler_parity.reports.pages.matrix.model import Asked
+
+FOLDER = "properties"  # of suites/
+# As they are read; the others follow by name.
+_ORDER = (
+    *("order", "ties", "top_k_zero", "top_p_one", "temp_zero", "off", "min_keep", "ignored"),
+    *("masked", "seed", "batch_rows"),
+)
+
+
+def asked_of(bundles: Sequence[Bundle], names: Collection[str]) -> list[Asked]:
+    """In an order of their own. Of a suite that is not as it was when it ran, names alone."""
+    ordered = [name for name in _ORDER if name in names]
+    return [_asked(bundles, name) for name in [*ordered, *sorted(set(names) - set(ordered))]]
+
+
+def _asked(bundles: Sequence[Bundle], name: str) -> Asked:
+    suite = f"{FOLDER}/{name}"
+    digests = {bundle.info.suites.get(suite) for bundle in bundles} - {None}
+    path = shipped().get(suite)
+    if path is None or digests != {hashlib.sha256(path.read_bytes()).hexdigest()}:
+        return Asked(name=name, title=name.replace("_", " "), cases={})
+    try:
+        file = read_suite(path)
+        cases = {case.id: case.description for case in expand(file, "full")}
+    except InputError:
+        return Asked(name=name, title=name.replace("_", " "), cases={})
+    return Asked(name=name, title=file.suite.name, cases=cases)

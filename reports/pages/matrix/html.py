@@ -1,0 +1,11 @@
+"""The matrix page as HTML."""
+
+from sampler_parity.harness.foreign.printable import one_line
+from sampler_parity.reports.pages.matrix import words
+from sampler_parity.reports.pages.matrix.model import Matrix
+from sampler_parity.reports.render.html import template
+
+
+def html(matrix: Matrix) -> str:
+    page = template("matrix.html.j2", one_line=one_line, words=words)
+    return page.render(matrix=matrix)

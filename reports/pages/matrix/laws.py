@@ -1,0 +1,40 @@
+"""An engine's own draws against the exact law, as one cell of the matrix."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.records.distribution import CellOnBackend
+from sampler_parity.harness.distribution.decisions import decisions
+from sampler_parity.reports.pages.matrix.model import Law
+from sampler_parity.reports.render.overview import anchor
+
+Row = tuple[bool, bool, CellOnBackend, str]  # met, equivalent, the test, its place on its page
+
+
+def laws_of(bundles: Sequence[Bundle]) -> dict[str, Law]:
+    """By engine; each run is decided by itself, as the distribution page does."""
+    tested = [bundle for bundle in bundles if bundle.cells]
+    rows: dict[str, list[Row]] = defaultdict(list)
+    for i, bundle in enumerate(tested):
+        decided = decisions(bundle.cells)
+        for cell in bundle.cells:
+            for name, result in cell.backends.items():
+                decision, _ = decided[cell.id, name]
+                if decision == "skipped":
+                    continue
+                at = anchor(cell.id, name, of=i, among=len(tested))
+                met = decision in cell.required[name]
+                rows[name].append((met, decision == "equivalent", result, at))
+    return {name: _law(of_engine) for name, of_engine in rows.items()}
+
+
+def _law(rows: list[Row]) -> Law:
+    worst = min(rows, key=lambda row: row[:2])
+    return Law(
+        tests=len(rows),
+        equivalent=sum(row[1] for row in rows),
+        met=sum(row[0] for row in rows),
+        draws=sum(row[2].draws for row in rows),
+        anchor="" if worst[0] else worst[3],
+    )

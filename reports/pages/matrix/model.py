@@ -1,0 +1,129 @@
+"""What the matrix page says; reports/schemas/matrix.schema.json is made of it."""
+
+from typing import Any, Literal
+
+from sampler_parity.harness.strict import Strict
+from sampler_parity.harness.verdicts import Verdict
+
+
+class Difference(Strict):
+    """Cases of a cell with one verdict, at one stage, of one explanation; of a property one case.
+
+    why: suites/explanations.toml, or what the engine said; "": not explained. required: whether
+    each case allows the verdict. margin: of a boundary how far from the cut, the largest share of
+    it; of a close value by how much it is off, the largest. case: the first one, with what the
+    suite says of it, both sides and the command that replays it. others: ids of more, not all.
+    """
+
+    verdict: Verdict
+    stage: str
+    cases: int
+    why: str
+    required: bool
+    margin: float | None
+    case: str
+    description: str
+    what: str
+    got: Any
+    expected: Any
+    detail: str
+    replay: str
+    others: list[str]
+
+
+class Cell(Strict):
+    """An engine at a property or a sampler. judged: cases that were asked; met: those as required.
+
+    verdict: the worst; None where nothing was judged. lacks: why nothing was: what the engine does
+    not claim; "" where no case is there. replay: of all its cases, or of the first.
+    """
+
+    column: str
+    judged: int
+    identical: int
+    met: int
+    skipped: int
+    verdict: Verdict | None
+    lacks: str
+    anchor: str
+    replay: str
+    differences: list[Difference]
+
+    @property
+    def unexplained(self) -> int:
+        return sum(d.cases for d in self.differences if not d.why)
+
+
+class Law(Strict):
+    """An engine's own draws against the exact law: distribution tests, of which so many decide that
+    it is the same, and so many as required. anchor: of the worst that is not, on the page of
+    distributions; or ""."""
+
+    tests: int
+    equivalent: int
+    met: int
+    draws: int
+    anchor: str
+
+
+class Engine(Strict):
+    """properties, samplers: by the columns of the matrix. unavailable: why it did not run, or "".
+    ours: whether this project brings its adapter."""
+
+    name: str
+    what: str
+    ours: bool
+    version: str
+    build: str
+    device: str
+    anchor: str
+    unavailable: str
+    properties: list[Cell]
+    samplers: list[Cell]
+    law: Law | None
+
+    @property
+    def cells(self) -> list[Cell]:
+        return [*self.properties, *self.samplers]
+
+    @property
+    def judged(self) -> int:
+        return sum(cell.judged for cell in self.properties)
+
+    @property
+    def identical(self) -> int:
+        return sum(cell.identical for cell in self.properties)
+
+
+class Asked(Strict):
+    """A property, and what is asked of it: description by case."""
+
+    name: str
+    title: str
+    cases: dict[str, str]
+
+
+class Absent(Strict):
+    """An engine that is in none of the bundles. needs: what must be there. command: to run it."""
+
+    name: str
+    what: str
+    needs: str
+    command: str
+
+
+class Matrix(Strict):
+    """unexplained: results without an explanation, on engines that this project brings."""
+
+    schema_version: Literal[1] = 1
+    kind: Literal["matrix"] = "matrix"
+    properties: list[Asked]
+    samplers: list[str]
+    engines: list[Engine]
+    absent: list[Absent]
+    unexplained: int
+    failing: int
+
+    @property
+    def ok(self) -> bool:
+        return not self.unexplained and not self.failing

@@ -1,0 +1,93 @@
+"""What the matrix says, in words: HTML and Markdown say the same."""
+
+from typing import Any
+
+from sampler_parity.harness.parity.telling import number
+from sampler_parity.reports.pages.matrix.model import Cell, Difference, Law, Matrix
+
+
+def counted(cell: Cell) -> str:
+    """Identical of judged: "7/9"; "lacks" where the engine claims nothing of it."""
+    if cell.judged:
+        return f"{cell.identical:,}/{cell.judged:,}"
+    return "lacks" if cell.lacks else ""
+
+
+def differs(cell: Cell) -> list[str]:
+    """Of what differs how many by verdict, the worst first: ["2 tied", "1 rejected"]."""
+    by_verdict: dict[str, int] = {}
+    for difference in cell.differences:
+        if difference.verdict != "identical":
+            verdict = difference.verdict
+            by_verdict[verdict] = by_verdict.get(verdict, 0) + difference.cases
+    return [f"{n:,} {verdict}" for verdict, n in by_verdict.items()]
+
+
+def shade(cell: Cell) -> str:
+    """The class of a cell: colour says again what the words say."""
+    if not cell.judged:
+        return "quiet"
+    if cell.met < cell.judged or cell.unexplained:
+        return "bad"
+    return "good" if cell.identical == cell.judged else "fair"
+
+
+def shade_of_law(law: Law) -> str:
+    if law.met < law.tests:
+        return "bad"
+    return "good" if law.equivalent == law.tests else "fair"
+
+
+def near(difference: Difference) -> str:
+    """How near it is: of a boundary to the cut, of what is close to the value."""
+    if difference.margin is None:
+        return ""
+    if difference.verdict == "boundary":
+        return (
+            "exactly at the cut" if not difference.margin else f"{difference.margin:.1g} of the cut"
+        )
+    return f"off by {difference.margin:.1g}"
+
+
+def both(difference: Difference) -> str:
+    """What was got and what was expected: "drawn 1, 2, 3, 4; expected 1, 2"."""
+    if difference.got is None and difference.expected is None:
+        return ""
+    what = "got" if difference.what in ("", "value") else difference.what
+    return f"{what} {_value(difference.got)}; expected {_value(difference.expected)}"
+
+
+def state(difference: Difference) -> str:
+    """What is wrong with it for who maintains the engine; or ''."""
+    if not difference.required:
+        return "not as required"
+    return "" if difference.why else "not explained"
+
+
+def headlines(matrix: Matrix) -> list[str]:
+    ran = [engine for engine in matrix.engines if not engine.unavailable]
+    whole = sum(engine.judged > 0 and engine.identical == engine.judged for engine in ran)
+    asked = sum(engine.judged > 0 for engine in ran)
+    lines = [f"{_several(len(ran), 'engine')} ran; {whole:,}/{asked:,} have every property asked"]
+    if len(ran) < len(matrix.engines):
+        lines.append(f"{len(matrix.engines) - len(ran):,} did not run here")
+    if matrix.unexplained:
+        lines.append(f"{matrix.unexplained:,} results are not explained")
+    if matrix.failing:
+        lines.append(f"{matrix.failing:,} results are not as required")
+    return lines
+
+
+def spaced(name: str) -> str:
+    """A column's head, which may break between its words."""
+    return name.replace("_", " ")
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(number, value)) or "none"
+    return number(value)
+
+
+def _several(n: int, what: str) -> str:
+    return f"{n:,} {what}{'' if n == 1 else 's'}"

@@ -1,0 +1,46 @@
+"""A bundle of engines that were asked for properties."""
+
+from pathlib import Path
+
+from sampler_parity.harness.bundle.info import BackendInfo
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.suite.file import read_suite
+from sampler_parity.harness.suite.shipped import shipped
+from tests.support.report_bundles import case, got, run_info, write_bundle
+
+KEEPS_ALL = got(
+    "diverged",
+    step=0,
+    stage="ties",
+    what="drawn",
+    values={"got": [1, 2, 3, 4], "expected": [1, 2], "survivors": {"got": 4, "expected": 2}},
+)
+ENGINES = ("llama.cpp", "transformers", "akunu/gumbel", "mine")
+
+
+def of_ties(name: str, *results: BackendResult, **fields: object) -> CaseResult:
+    """A case of properties/ties on as many of ENGINES as there are results."""
+    backends = dict(zip(ENGINES, results, strict=False))
+    return case(f"ties/{name}", backends, suite="properties/ties", **fields)
+
+
+def properties_in(folder: Path) -> Path:
+    """Four engines, of which one differs as required, one lacks top_k, one fails; a fifth that is
+    not here."""
+    required = {name: ["identical"] for name in ENGINES} | {"transformers": ["diverged"]}
+    of_top_k = of_ties(
+        *("top_k", got(), KEEPS_ALL, got("skipped", detail="no sampler top_k"), KEEPS_ALL),
+        samplers=["top_k", "dist"],
+        required=required,
+    )
+    of_argmax = of_ties("argmax", got(), got(), got(), got(), samplers=["greedy"])
+    near = case(
+        "top_p/near",
+        {"mine": got("boundary", step=0, stage="top_p", values={"margin": 3.1e-7})},
+        required={"mine": ["identical"]},
+    )
+    suites = {"properties/ties": read_suite(shipped()["properties/ties"]).sha256}
+    info = run_info(*ENGINES, suites=suites)
+    away = BackendInfo(command=["x"], unavailable="CuPy is not installed")
+    info = info.model_copy(update={"backends": info.backends | {"akunu/cuda": away}})
+    return write_bundle(folder, info, [of_top_k, of_argmax, near])
