@@ -131,6 +131,12 @@ _ROWS = (
         environment="transformers_js",
         suites=("transformers_js", "properties"),
         draws=("draws/transformers_js",),
+        "onnxruntime_genai",
+        "ONNX Runtime GenAI's search on the CPU, logits given to its generator",
+        module="onnxruntime_genai",
+        environment="onnxruntime_genai",
+        suites=("onnxruntime_genai",),
+        draws=("draws/onnxruntime_genai",),
         in_make_engines=True,
     ),
     # Those that take GBNF text refuse some of it; see docs/grammar-engines.md.

@@ -24,7 +24,7 @@ Parameters, by the names of its search options:
     min_length            tokens of prompt and output; default 0.
     no_repeat_ngram_size  default 0 (off).
     random_seed           int32, default -1: a random one, as any below 0.
-    eos_token_id          list of ids below V, which its configuration of the model names.
+    eos_token_id          list of ids, of the model's configuration; one at least, default [0].
 Ties: greedy takes the first; else as std::partial_sort leaves them.
 Edges: a single survivor draws no random number. Where a logit is +inf every p is NaN, and the
     draw takes the first. NaN: undefined (it orders by <), refused here.
@@ -66,7 +66,7 @@ class OnnxruntimeGenai:
         min_length: Any = 0,
         no_repeat_ngram_size: Any = 0,
         random_seed: Any = -1,
-        eos_token_id: Any = (),
+        eos_token_id: Any = (0,),
     ) -> None:
         if not isinstance(do_sample, bool):
             raise ChainError(f"do_sample must be true or false, got {do_sample!r}")
@@ -78,6 +78,8 @@ class OnnxruntimeGenai:
         self.no_repeat_ngram_size = size("no_repeat_ngram_size", no_repeat_ngram_size)
         self.random_seed = int32("random_seed", random_seed)
         self.eos_token_id = token_ids("eos_token_id", eos_token_id, 2**31)
+        if not self.eos_token_id:
+            raise ChainError("eos_token_id must have an id: without one it is the padding's")
         if not 0 <= self.top_p <= 1:
             raise ChainError(f"top_p must be in 0..1, got {top_p!r}")
         if self.temperature < 0:
