@@ -135,7 +135,7 @@ _ROWS = (
         "ONNX Runtime GenAI's search on the CPU, logits given to its generator",
         module="onnxruntime_genai",
         environment="onnxruntime_genai",
-        suites=("onnxruntime_genai",),
+        suites=("onnxruntime_genai", "properties"),
         draws=("draws/onnxruntime_genai",),
         in_make_engines=True,
     ),
