@@ -131,6 +131,9 @@ _ROWS = (
         environment="transformers_js",
         suites=("transformers_js", "properties"),
         draws=("draws/transformers_js",),
+        in_make_engines=True,
+    ),
+    Engine(
         "onnxruntime_genai",
         "ONNX Runtime GenAI's search on the CPU, logits given to its generator",
         module="onnxruntime_genai",

@@ -48,7 +48,8 @@ def options_of(chain: ChainSpec) -> dict[str, Any]:
         return dict(chain[0][NAME])
     stages = [stage for each in chain for stage in each.items()]
     places = [ORDER.index(name) if name in ORDER else -1 for name, _ in stages]
-    if -1 in places or places != sorted(set(places)) or stages[-1][0] not in ("dist", "greedy"):
+    chosen = bool(stages) and stages[-1][0] in ("dist", "greedy")
+    if -1 in places or places != sorted(set(places)) or not chosen:
         raise Unsupported(f"GenAI has {', '.join(ORDER[:4])}, in this order, then a token")
     options: dict[str, Any] = {"top_k": 0, "top_p": 1.0}
     for name, parameters in stages:
