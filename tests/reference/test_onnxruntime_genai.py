@@ -12,7 +12,8 @@ from sampler_parity.reference.pipelines.onnxruntime_genai import OnnxruntimeGena
 
 def left(logits: list[float], top_k: int, top_p: float, temperature: float = 1.0) -> list[int]:
     row = np.array(logits, np.float32)
-    return survivors(row, top_k, np.float32(top_p), np.float32(temperature))[0].tolist()
+    ids, _ = survivors(row, top_k, np.float32(top_p), np.float32(temperature))
+    return [int(id) for id in ids]
 
 
 def token(sampler: OnnxruntimeGenai, logits: list[float]) -> int | None:
