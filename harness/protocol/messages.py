@@ -522,7 +522,8 @@ def plain(value: Any) -> Any:
     return value
 
 
-# What a text may stand in, of a request or a chain: there "nan" is a word and no number.
+# What a text, or a list of texts, may stand in, of a request or a chain: there "nan" is a word and
+# no number.
 TEXTS = frozenset(
     [
         "scratch", "vocab", "model", "texts", "leaves", "prompts", "seq_breakers", "grammar_str",
@@ -537,10 +538,16 @@ def numbers(value: Any) -> Any:
     if value in ("inf", "-inf", "nan"):
         return float(value)
     if isinstance(value, dict):
-        return {key: item if key in TEXTS else numbers(item) for key, item in value.items()}
+        return {key: item if _text(key, item) else numbers(item) for key, item in value.items()}
     if isinstance(value, list):
         return [numbers(item) for item in value]
     return value
+
+
+def _text(key: str, item: Any) -> bool:
+    """The texts of a request about sequences are no such list: each has a chain."""
+    texts = item if isinstance(item, list) else [item]
+    return key in TEXTS and all(isinstance(text, str) for text in texts)
 
 
 def to_line(message: BaseModel) -> str:

@@ -116,6 +116,24 @@ def test_where_a_suite_requires_unsupported_an_absence_is_met() -> None:
     assert (got.backends["mine"].verdict, got.met("mine")) == ("unsupported", True)
 
 
+class Foreign(OnlyTopP):
+    def hello(self) -> HelloReply:
+        return super().hello().model_copy(update={"name": "my own"})
+
+
+@pytest.mark.parametrize(
+    ("worker", "verdict"),
+    [(Foreign(), "skipped"), (OnlyTopP(), "unsupported")],
+    ids=["any", "of a release"],
+)
+def test_what_a_release_had_and_a_build_of_it_lacks_is_a_finding_on_that_build_alone(
+    worker: Any, verdict: str
+) -> None:
+    with contextlib.closing(Inside(worker, name="mine")) as mine:
+        got = execute(case("temp"), [mine], releases={"mine": "b4753"})
+    assert got.backends["mine"].verdict == verdict
+
+
 class Uncallable(reference.Worker):
     """Has temp, and nobody knows how it is called."""
 

@@ -7,6 +7,7 @@ from typing import Any, get_args
 import pytest
 
 from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.sequences import SequencesStep, Text
 from sampler_parity.reference.registry import ALL_ROWS
 
 
@@ -47,6 +48,24 @@ def test_a_text_that_reads_as_a_number_stays_a_text(word: str) -> None:
     rows = p.Rows(at=0, count=1, n=1)
     request = p.RunRequest(chain=chain, n_vocab=1, vocab=word, rows=rows, steps=[], out=4)
     assert p.request_of(p.numbers(json.loads(p.to_line(request)))) == request
+
+
+@pytest.mark.parametrize("bias", [math.inf, -math.inf])
+def test_a_number_that_json_lacks_comes_back_from_every_chain_of_a_request(bias: float) -> None:
+    chain: p.ChainSpec = [{"logit_bias": {"logit_bias": [[0, bias]]}}]
+    rows, step = p.Rows(at=0, count=1, n=1), SequencesStep(batch=[0], sample=[0])
+    requests = [
+        p.RunRequest(chain=chain, n_vocab=1, rows=rows, steps=[], out=4),
+        p.BatchRequest(
+            n_vocab=1, rows=rows, sequences=[p.BatchSequence(chain=chain)], steps=[], out=4
+        ),
+        p.SequencesRequest(
+            model="inf", n_vocab=1, slots=1, texts=[Text(chain=chain, prompt=[0])], steps=[step],
+            out=0,
+        ),
+    ]  # fmt: skip
+    for request in requests:
+        assert p.request_of(p.numbers(json.loads(p.to_line(request)))) == request
 
 
 def texts_of(value: Any) -> bool:
