@@ -121,7 +121,7 @@ nightly: setup
 	$(BIN)/python scripts/install.py transformers xgrammar llguidance dask docker
 	SAMPLER_PARITY_NIGHTLY=1 $(PYTEST) tests/backends tests/reference
 	$(PYTEST) -m nightly --ignore $(COMMANDS)
-	$(MAKE) --no-print-directory engines selftest witness
+	$(MAKE) --no-print-directory selftest witness
 
 # The commands of the docs that take too long for every commit, as they are pasted.
 COMMANDS := tests/project/test_commands_of_docs.py

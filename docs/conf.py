@@ -31,9 +31,12 @@ NAVIGATION = {
         "releasing",
     ],
     "Reference": ["README", "adapter-protocol", "verdicts", "reports", "bundles", "limits"],
+    "Engines of others": ["engines"],
     "Findings": ["findings"],
     "Architecture": ["architecture", "../CONTRIBUTING", "../SECURITY", "../CHANGELOG"],
 }
+for path in sorted((ROOT / "docs" / "engines").glob("*.md")):
+    NAVIGATION["Engines of others"].append(f"engines/{path.stem}")
 # What is named nowhere there: findings-* with the findings, all else is reference.
 NAMED = {page for pages in NAVIGATION.values() for page in pages}
 for path in sorted((ROOT / "docs").glob("*.md")):
@@ -45,7 +48,7 @@ project = "sampler-parity"
 author = "sampler-parity maintainers"
 extensions = ["myst_parser"]
 root_doc = "README"
-include_patterns = ["*.md", "docs/*.md"]
+include_patterns = ["*.md", "docs/*.md", "docs/engines/*.md"]
 exclude_patterns = [".*", "**/node_modules", "bundles", "build", "dist", "report", "site", "tests"]
 myst_heading_anchors = 4  # as GitHub makes them
 highlight_language = "none"

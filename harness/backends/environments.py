@@ -128,6 +128,8 @@ def missing(name: str, version: str = "") -> str:
         return str(error)
     if record is None:
         return f"sampler-parity engines add {asked}"
+    if row.kind == "python" and not python_of(folder_of(name, version)).exists():
+        return f"the Python that it was made with is gone: sampler-parity engines add {asked}"
     if asked == name and record.locked != sha256_of(row.locked):
         return f"its pinned packages have changed: sampler-parity engines add {name}"
     return ""

@@ -66,6 +66,16 @@ def test_an_environment_of_other_pins_is_to_be_added_again() -> None:
     )
 
 
+def test_an_environment_whose_python_is_gone_is_to_be_added_again() -> None:
+    place(ROW)
+    python = environments.python_of(folder_of("theirs"))
+    python.unlink()
+    python.symlink_to("/nowhere/python")
+    assert environments.missing("theirs") == (
+        "the Python that it was made with is gone: sampler-parity engines add theirs"
+    )
+
+
 def test_a_record_that_cannot_be_read_is_one_line() -> None:
     place(ROW)
     (folder_of("theirs") / "environment.json").write_text("{")

@@ -12,8 +12,11 @@ from typing import Any
 import pytest
 import yaml
 
+from sampler_parity.harness.backends.environments import engines_folder
 from sampler_parity.harness.backends.registry import command_of
+from sampler_parity.harness.cli.engines import chosen
 from sampler_parity.harness.gate.policy import read_policy
+from sampler_parity.harness.inputs.vocabularies import cache_folder
 from tests.support.command_line import check_command
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -24,6 +27,7 @@ ACTION: dict[str, Any] = yaml.safe_load((ROOT / "action.yml").read_text())
 CURRENT = {
     "actions/checkout": "3d3c42e5aac5ba805825da76410c181273ba90b1 # v7.0.1",
     "actions/setup-python": "5fda3b95a4ea91299a34e894583c3862153e4b97 # v7.0.0",
+    "actions/cache": "27d5ce7f107fe9357f9df03efb73ab90386fccae # v5.0.5",
     "actions/setup-node": "820762786026740c76f36085b0efc47a31fe5020 # v7.0.0",
     "actions/upload-artifact": "bbbca2ddaa5d8feaa63e36b76fdaad77386f024f # v7.0.0",
     "actions/download-artifact": "3e5f45b2cfb9172054b4087a40e8e0b5a5461e7c # v8.0.1",
@@ -156,6 +160,20 @@ def test_every_night_the_extras_run() -> None:
     assert [step["run"] for step in steps if "run" in step] == ["make commands"]
 
 
+def test_every_commit_runs_three_engines_of_others_from_a_cache_and_every_night_all() -> None:
+    jobs = [read(name)["jobs"]["engines"]["steps"] for name in ("tests.yml", "nightly.yml")]
+    for steps in jobs:
+        used = {step.get("uses", "").partition("@")[0]: step for step in steps}
+        cache = used["actions/cache"]["with"]
+        assert cache["path"].endswith(str(engines_folder().relative_to(cache_folder().parent)))
+        assert "hashFiles('harness/backends/locked/**')" in cache["key"]
+    some, every = (next(s["run"] for s in steps if "make" in s.get("run", "")) for steps in jobs)
+    names = re.fullmatch(r'make engines ENGINES="(.*)"', some)
+    assert names is not None
+    assert len({row.environment for row in chosen(names[1].split())}) == 3
+    assert every == "make engines"
+
+
 def test_every_target_of_make_that_a_workflow_names_is_one() -> None:
     made = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     named = {
@@ -185,14 +203,15 @@ def test_every_job_ends_in_time_and_checks_out_without_credentials() -> None:
     jobs = [job for path in FILES for job in yaml.safe_load(path.read_text())["jobs"].values()]
     assert all(0 < job["timeout-minutes"] <= 60 for job in jobs if "steps" in job)
     outs = [step for step in steps() if step.get("uses", "").startswith("actions/checkout@")]
-    assert len(outs) == 9
+    assert len(outs) == 11
     assert all(step["with"]["persist-credentials"] is False for step in outs)
 
 
 def test_bundles_and_report_are_uploaded_after_failures_too() -> None:
     uploads = [s for s in steps() if s.get("uses", "").startswith("actions/upload-artifact@")]
     paths = [step["with"]["path"] for step in uploads]
-    assert paths == ["bundles/", "bundles/fuzzed/", "bundles/fuzz-*/", "report/", "site/"]
+    fuzzed = ["bundles/fuzzed/", "bundles/fuzz-*/"]
+    assert paths == ["bundles/", *fuzzed, "report/", "report/", "site/"]
     assert {step["if"] for step in uploads} == {"${{ !cancelled() }}"}
     assert read("parity.yml")["jobs"]["report"]["if"] == "${{ !cancelled() }}"
 
