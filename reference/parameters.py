@@ -4,6 +4,7 @@ Booleans are no numbers here, and a float is no integer even where it has no fra
 of the wrong type is a mistake in the specification, not something to convert.
 """
 
+import math
 from typing import Any
 
 import numpy as np
@@ -67,3 +68,11 @@ def token_sequences(name: str, value: Any, n_vocab: int) -> list[list[int]]:
     if not all(sequences):
         raise ChainError(f"{name} has a list without a token")
     return sequences
+
+
+def real(name: str, value: Any) -> float:
+    """A finite number as Python holds it, for engines written in Python."""
+    bias(name, value)
+    if not math.isfinite(value):
+        raise ChainError(f"{name} must be finite, got {value!r}")
+    return float(value)

@@ -134,12 +134,12 @@ _ROWS = (
         in_make_engines=True,
     ),
     Engine(
-        "onnxruntime_genai",
-        "ONNX Runtime GenAI's search on the CPU, logits given to its generator",
-        module="onnxruntime_genai",
-        environment="onnxruntime_genai",
-        suites=("onnxruntime_genai", "properties"),
-        draws=("draws/onnxruntime_genai",),
+        "mlx_lm",
+        "MLX LM's logits processors and samplers, MLX on the CPU",
+        module="mlx_lm.worker",
+        environment="mlx_lm",
+        suites=("mlx_lm", "properties"),
+        draws=("draws/mlx_lm",),
         in_make_engines=True,
     ),
     # Those that take GBNF text refuse some of it; see docs/grammar-engines.md.
