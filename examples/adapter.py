@@ -1,8 +1,7 @@
 """A complete adapter in Python alone: top_k, temp, greedy and dist, without any package of ours.
 
     sampler-parity adapter check -- python examples/adapter.py
-    sampler-parity run parity/temp parity/greedy -b "mine=python examples/adapter.py"
-    sampler-parity run batch/relations -b "mine=python examples/adapter.py"
+    sampler-parity run parity/temp batch/relations -b "mine=python examples/adapter.py"
 
 docs/adapter-protocol.md specifies what is said here. `f32` rounds where llama.cpp holds a float, so
 temp and greedy are identical to the bit. Of equal logits top_k takes the lower ids (llama.cpp what
@@ -16,6 +15,7 @@ import itertools
 import json
 import math
 import random
+import struct
 import sys
 from array import array
 from typing import Any, BinaryIO
@@ -76,12 +76,12 @@ class Dist:
         largest = max(c.logits)
         weights = [f32(math.exp(f32(x - largest))) for x in c.logits]
         running = list(itertools.accumulate(weights))
-        low, high = self.rng.getrandbits(32), self.rng.getrandbits(32)
-        u = (low + high * 2.0**32) / 2.0**64
+        u = (self.rng.getrandbits(32) + self.rng.getrandbits(32) * 2.0**32) / 2.0**64
         c.selected = bisect.bisect_left(running, running[-1] * u)
         c.p = [f32(weight / running[-1]) for weight in weights]
 
 
+DTYPES = {"dtypes": ["float32", "bfloat16", "float16"]}
 SAMPLERS: dict[str, Any] = {"top_k": TopK, "temp": Temp, "greedy": Greedy, "dist": Dist}
 
 
@@ -92,11 +92,14 @@ def build(chain: list[dict[str, dict[str, Any]]]) -> list[Any]:
     return [SAMPLERS[name](**parameters) for stage in chain for name, parameters in stage.items()]
 
 
-def read_row(scratch: BinaryIO, rows: dict[str, int], index: int) -> Candidates:
-    scratch.seek(rows["at"] + 4 * rows["n"] * index)
-    values = array("f")
-    values.frombytes(scratch.read(4 * rows["n"]))
-    return Candidates(values.tolist())
+def read_row(scratch: BinaryIO, rows: dict[str, Any], index: int) -> Candidates:
+    dtype, n = rows.get("dtype", "float32"), rows["n"]
+    size = n * (4 if dtype == "float32" else 2)
+    scratch.seek(rows["at"] + size * index)
+    data = scratch.read(size)
+    if dtype == "bfloat16":  # the upper half of a float32
+        data = b"".join(b"\0\0" + data[i : i + 2] for i in range(0, 2 * n, 2))
+    return Candidates(list(struct.unpack(f"<{n}{'e' if dtype == 'float16' else 'f'}", data)))
 
 
 def write(scratch: BinaryIO, at: int, c: Candidates) -> int:
@@ -162,7 +165,7 @@ def main() -> None:
             if ask["do"] == "hello" and ask["protocol"] == 2:
                 scratch = open(ask["scratch"], "r+b", buffering=0)  # noqa: SIM115
                 reply = {"ok": True, "protocol": 2, "name": "example in Python", "version": "1"}
-                reply |= {"capabilities": ["run", "batch"], "samplers": list(SAMPLERS)}
+                reply |= {"capabilities": ["run", "batch"], "samplers": list(SAMPLERS)} | DTYPES
             elif ask["do"] in ("run", "batch"):
                 reply = (run if ask["do"] == "run" else batch)(scratch, ask)
             else:

@@ -68,6 +68,7 @@ def check(backend: Backend) -> Iterator[Check]:
     yield from _run(backend, hello)
     yield from _prompt(backend, hello)
     yield _batch(backend, hello)
+    yield from _dtypes(backend, hello)
     yield _refuses_unknown_sampler(backend)
     yield _draws(backend, hello)
     yield _time(backend, hello)
@@ -170,6 +171,32 @@ def _batch(backend: Backend, hello: p.HelloReply) -> Check:
         return Check("batch", True, f"tokens {ran.tokens}")
     where = f"step {(broken.step or 0) + 1}, {row_of(broken.row)}: " if broken.row else ""
     return Check("batch", False, where + broken.detail)
+
+
+def _dtypes(backend: Backend, hello: p.HelloReply) -> Iterator[Check]:
+    """Rows of 16 bits are sampled as the same values in float32 are. LOGITS are values of each
+    format; three of them, so that a second row begins at an odd multiple of 2 bytes."""
+    rows = [row[:3] for row in (ROWS[0], ROWS[0][::-1].copy())]
+    for dtype in (dtype for dtype in hello.dtypes if dtype != "float32"):
+        name = f"rows of {dtype}"
+        usable = [sampler for sampler in _usable(hello) if not ALL_ROWS[sampler].vocab]
+        if not usable:
+            yield Check(name, None)
+            continue
+        setting = replace(_setting(usable[0]), n_vocab=3)
+        try:
+            wide = _shown(backend, setting, rows)
+            narrow = _shown(backend, replace(setting, dtype=dtype), rows)
+        except BackendFailure as failure:
+            yield Check(name, False, f"{failure.verdict}: {failure}")
+            continue
+        said = "" if wide == narrow else f"{usable[0]} leaves {narrow}, of the same values {wide}"
+        yield Check(name, wide == narrow, said)
+
+
+def _shown(backend: Backend, setting: ask.Setting, rows: list[ask.Row]) -> list[list[float]]:
+    ran = ask.run(backend, setting, rows, STEPS, whole_chain=False)
+    return [stages[-1].logits.tolist() for stages in ran.stages]
 
 
 def _refuses_unknown_sampler(backend: Backend) -> Check:

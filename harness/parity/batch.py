@@ -25,6 +25,7 @@ from sampler_parity.harness.protocol.live import Live
 from sampler_parity.harness.suite import paths
 from sampler_parity.harness.suite.batched import seeded
 from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.suite.prepared import rows_of
 from sampler_parity.harness.verdicts import Verdict, worst
 from sampler_parity.reference import (
     ALL_SAMPLERS,
@@ -104,8 +105,8 @@ def prepare(case: Case) -> Ready:
     ]
     return Ready(
         case=case,
-        asked=Batch(sequences, case.batch.steps, n, str(path) if path else None),
-        rows=[case.logits.row(i) for i in range(case.batch.rows)],
+        asked=Batch(sequences, case.batch.steps, n, str(path) if path else None, case.dtype),
+        rows=rows_of(case, case.batch.rows),
         vocab=read_vocab(path) if path else None,
         samplers=ALL_SAMPLERS,
     )

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.dtypes import Dtype, narrowed
 from sampler_parity.harness.protocol.interface import (
     Backend,
     BackendFailure,
@@ -53,7 +54,8 @@ class Setting:
     """A chain that has accepted a history. vocab: path of a GGUF file with the vocabulary.
 
     n_prompt: how many of the history are the prompt's; 0 where no sampler of the chain tells it
-    from the output.
+    from the output. dtype: of the rows, which are float32 values of that format; a backend that
+    does not take it gets float32.
     """
 
     chain: p.ChainSpec
@@ -61,10 +63,11 @@ class Setting:
     vocab: str | None = None
     history: list[int] = field(default_factory=list)
     n_prompt: int = 0
+    dtype: Dtype = "float32"
 
     def fields(self) -> dict[str, Any]:
         """As in the requests run, draws and time."""
-        return {name: value for name, value in vars(self).items() if name != "n_prompt"}
+        return {k: value for k, value in vars(self).items() if k not in ("n_prompt", "dtype")}
 
 
 @dataclass(frozen=True)
@@ -150,7 +153,7 @@ def run(
     hello = claim(backend, "run", setting.chain)
     if setting.n_prompt:
         claim(backend, "origin")
-    placed, out = put(backend, rows, setting.n_vocab)
+    placed, out = put(backend, rows, setting.n_vocab, setting.dtype)
     whole_chain = whole_chain and detail == "stages" and "whole_chain" in hello.capabilities
     whole_chain = whole_chain and "no_stages" not in hello.capabilities
     backend.scratch.ensure(out + 12 * placed.n * (len(setting.chain) + 1) * len(steps))
@@ -204,7 +207,7 @@ def draws(
     claim(backend, "draws", setting.chain)
     if uniforms is not None:
         claim(backend, "uniforms")
-    placed, end = put(backend, [row], setting.n_vocab)
+    placed, end = put(backend, [row], setting.n_vocab, setting.dtype)
     out = at = end + -end % 8
     if uniforms is not None:
         out = backend.scratch.write(at, uniforms)
@@ -225,7 +228,7 @@ def draws(
 def time(backend: Backend, setting: Setting, row: Row, repetitions: int) -> p.TimeReply:
     """Nanoseconds of each application of the chain to the row."""
     claim(backend, "time", setting.chain)
-    placed, _ = put(backend, [row], setting.n_vocab)
+    placed, _ = put(backend, [row], setting.n_vocab, setting.dtype)
     request = p.TimeRequest(**setting.fields(), rows=placed, repetitions=repetitions)
     reply = backend.ask(request, p.TimeReply)
     if len(reply.ns) != repetitions or min(reply.ns) < 0:
@@ -334,12 +337,17 @@ def skip_ratio(backend: Backend, request: p.SkipRatioRequest, timeout_s: float) 
     return measured
 
 
-def put(backend: Backend, rows: Sequence[Row], n: int) -> tuple[p.Rows, int]:
-    """The rows at the beginning of the scratch file, and the offset behind them."""
+def put(
+    backend: Backend, rows: Sequence[Row], n: int, dtype: Dtype = "float32"
+) -> tuple[p.Rows, int]:
+    """The rows at the beginning of the scratch file, in this format if the backend takes it, and
+    the offset behind them."""
+    if dtype not in backend.hello().dtypes:
+        dtype = "float32"
     end = 0
     for row in rows:
-        end = backend.scratch.write(end, row)
-    return p.Rows(at=0, count=len(rows), n=n), end
+        end = backend.scratch.write(end, narrowed(row, dtype))
+    return p.Rows(at=0, count=len(rows), n=n, dtype=dtype), end + -end % 4
 
 
 def blank(backend: Backend, n: int) -> None:

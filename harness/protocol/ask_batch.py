@@ -8,12 +8,15 @@ its tokens are then those of its chains, and say nothing of how it serves many a
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.ask import Got, Row, Setting, asked_again, claim
+from sampler_parity.harness.protocol.dtypes import Dtype, narrowed
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.live import Live, sequences_of
 from sampler_parity.reference.registry import tells_prompt
@@ -21,12 +24,13 @@ from sampler_parity.reference.registry import tells_prompt
 
 @dataclass(frozen=True)
 class Batch:
-    """Sequences and what is done with them. vocab: as of a Setting."""
+    """Sequences and what is done with them. vocab, dtype: as of a Setting."""
 
     sequences: list[p.BatchSequence]
     steps: list[p.BatchStep]
     n_vocab: int
     vocab: str | None = None
+    dtype: Dtype = "float32"
 
 
 @dataclass(frozen=True)
@@ -53,7 +57,7 @@ def batch(
     claim(backend, "batch", [stage for each in asked.sequences for stage in each.chain])
     if any(each.prompt and tells_prompt(each.chain) for each in asked.sequences):
         claim(backend, "origin")
-    placed, out = ask.put(backend, rows, asked.n_vocab)
+    placed, out = ask.put(backend, rows, asked.n_vocab, asked.dtype)
     expected = _stages(asked, detail, whole="no_stages" in hello.capabilities)
     backend.scratch.ensure(out + 12 * asked.n_vocab * sum(map(sum, expected)))
     request = p.BatchRequest(
@@ -75,7 +79,7 @@ def batch(
         reply.tokens,
         [ask.shown(backend, step, out, asked.n_vocab) for step in stages],
         reply.ns,
-        _changed(backend, rows),
+        _changed(backend, [narrowed(row, placed.dtype) for row in rows]),
     )
 
 
@@ -90,7 +94,7 @@ def _stages(asked: Batch, detail: ask.Detail, whole: bool) -> list[list[int]]:
     ]
 
 
-def _changed(backend: Backend, rows: Sequence[Row]) -> list[int]:
+def _changed(backend: Backend, rows: Sequence[NDArray[Any]]) -> list[int]:
     """The rows in the scratch file that the backend wrote into."""
     ends = [0, *np.cumsum([row.nbytes for row in rows]).tolist()]
     return [
@@ -151,7 +155,9 @@ def _one_by_one(
         sequence = asked.sequences[row.sequence]
         history = [*sequence.prompt, *sequence.output]
         n_prompt = len(sequence.prompt) if tells_prompt(sequence.chain) else 0
-        setting = Setting(sequence.chain, asked.n_vocab, asked.vocab, history, n_prompt)
+        setting = Setting(
+            sequence.chain, asked.n_vocab, asked.vocab, history, n_prompt, asked.dtype
+        )
         ran = ask.run(backend, setting, rows, row.steps, detail=detail, whole_chain=False)
         ns += ran.ns
         for (step, place), token, shown in zip(row.places, ran.tokens, ran.stages, strict=True):

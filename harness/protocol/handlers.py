@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.dtypes import DTYPES
 from sampler_parity.harness.protocol.interface import (
     Capturer,
     Decoder,
@@ -24,15 +25,20 @@ from sampler_parity.harness.protocol.interface import (
     Throughput,
     Worker,
 )
-from sampler_parity.harness.protocol.sampling import Sampling, accept, accept_past, write
+from sampler_parity.harness.protocol.sampling import (
+    Sampling,
+    accept,
+    accept_past,
+    rows_of,
+    write,
+)
 from sampler_parity.harness.protocol.scratch import Scratch
 from sampler_parity.harness.protocol.serving import Serving
 from sampler_parity.reference import ChainError, UndefinedInputError
 
 
 def run(worker: Worker, scratch: Scratch, request: p.RunRequest) -> p.RunReply:
-    rows = scratch.view(request.rows.at, request.rows.count * request.rows.n, np.float32)
-    rows = rows.reshape(request.rows.count, request.rows.n)
+    rows = rows_of(scratch, request.rows)
     instances = [
         worker.build(request.chain, request.n_vocab, request.vocab)
         for _ in range(request.instances)
@@ -61,14 +67,15 @@ def run(worker: Worker, scratch: Scratch, request: p.RunRequest) -> p.RunReply:
 
 
 def in_version(hello: p.HelloReply, version: int) -> p.HelloReply:
-    """What a worker says of itself, in a version of the protocol: who runs chains runs batches."""
+    """What a worker says of itself, in a version of the protocol: who runs chains runs batches, and
+    of rows of any format it gets the values."""
     more = ["batch"] if version > 1 and "run" in hello.capabilities else []
-    capabilities = [*hello.capabilities, *more]
-    return hello.model_copy(update={"protocol": version, "capabilities": capabilities})
+    update = {"protocol": version, "capabilities": [*hello.capabilities, *more]}
+    return hello.model_copy(update=update | ({"dtypes": [*DTYPES]} if version > 1 else {}))
 
 
 def draws(worker: Worker, scratch: Scratch, request: p.DrawsRequest) -> p.DrawsReply:
-    row = scratch.view(request.rows.at, request.rows.n, np.float32)
+    row = rows_of(scratch, request.rows)[0]
     instance = worker.build(request.chain, request.n_vocab, request.vocab)
     for token in request.history:
         instance.accept(token)
@@ -93,7 +100,7 @@ def draws(worker: Worker, scratch: Scratch, request: p.DrawsRequest) -> p.DrawsR
 
 
 def time_chain(worker: Worker, scratch: Scratch, request: p.TimeRequest) -> p.TimeReply:
-    row = scratch.view(request.rows.at, request.rows.n, np.float32)
+    row = rows_of(scratch, request.rows)[0]
     instance = worker.build(request.chain, request.n_vocab, request.vocab)
     for token in request.history:
         instance.accept(token)

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, FailFast, Field
 
+from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.measured import OfTrie
 from sampler_parity.harness.protocol.sequences import SequencesRequest as SequencesRequest
 from sampler_parity.harness.strict import STRICT
@@ -50,6 +51,7 @@ class HelloRequest(Numbered):
 
 class HelloReply(Numbered):
     """protocol: the version that the backend speaks. One that does not say speaks version 1.
+    dtypes: of rows that it takes, for `run`, `batch`, `draws` and `time`; float32 is always one.
 
     samplers: those that it can be asked for. uncallable: those that it has and that cannot be asked
     for, each with the reason.
@@ -73,6 +75,7 @@ class HelloReply(Numbered):
     ]  # fmt: skip
     samplers: Annotated[list[Words], FailFast()]
     uncallable: dict[Words, Words] = {}
+    dtypes: Annotated[list[Dtype], FailFast()] = ["float32"]
 
 
 class Step(Message):
@@ -89,11 +92,13 @@ class Step(Message):
 
 
 class Rows(Message):
-    """count rows of n float32 logits at a byte offset of the scratch file."""
+    """count rows of n logits at a byte offset of the scratch file. dtype: of those that hello says
+    it takes; left out where it is float32."""
 
     at: int = Field(ge=0)
     count: int = Field(ge=0)
     n: int = Field(ge=0)
+    dtype: Dtype = "float32"
 
 
 class RunRequest(Numbered):
@@ -556,4 +561,6 @@ def to_line(message: BaseModel) -> str:
         del data["number"]
     if data.get("n_prompt", 1) == 0:
         del data["n_prompt"]
+    if isinstance(rows := data.get("rows"), dict) and rows.get("dtype") == "float32":
+        del rows["dtype"]
     return json.dumps(plain(data), allow_nan=False, separators=(",", ":"))

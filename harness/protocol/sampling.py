@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.dtypes import widened
 from sampler_parity.harness.protocol.interface import Instance, Result, Worker
 from sampler_parity.harness.protocol.scratch import Scratch
 
@@ -44,6 +45,13 @@ class Sampling:
     def write(self, result: Result) -> p.StageResult:
         stage, self.at = write(self.scratch, self.at, result)
         return stage
+
+
+def rows_of(scratch: Scratch, rows: p.Rows) -> NDArray[np.float32]:
+    """float32[count, n]: what lies there, mapped; of another format the values, copied."""
+    kept_as = np.float32 if rows.dtype == "float32" else np.uint16
+    values = widened(scratch.view(rows.at, rows.count * rows.n, kept_as), rows.dtype)
+    return values.reshape(rows.count, rows.n)
 
 
 def accept(instance: Instance, wanted: int | Literal["selected"] | None, token: int | None) -> None:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Instance, Worker
 from sampler_parity.harness.protocol.live import Live
-from sampler_parity.harness.protocol.sampling import Sampling, accept, accept_past
+from sampler_parity.harness.protocol.sampling import Sampling, accept, accept_past, rows_of
 from sampler_parity.harness.protocol.scratch import Scratch
 
 Sample = tuple[int | None, list[p.StageResult]]
@@ -32,8 +32,7 @@ class Serving:
         self.worker, self.request = worker, request
         self.sampling = Sampling(worker, scratch, request.out, request.detail == "stages")
         self.live = Live(self.join, self.clone, self.reset)
-        rows = scratch.view(request.rows.at, request.rows.count * request.rows.n, np.float32)
-        self.rows: NDArray[np.float32] = rows.reshape(request.rows.count, request.rows.n)
+        self.rows = rows_of(scratch, request.rows)
 
     def answer(self) -> p.BatchReply:
         tokens, stages = [], []

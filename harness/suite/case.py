@@ -8,6 +8,7 @@ from pydantic import BaseModel, Field, model_validator
 from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs.logits import Computed, Crowded, Decoded, Logits, Together
+from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.messages import ChainSpec, Step
 from sampler_parity.harness.strict import STRICT, Id, Seed, Steps, Tokens
 from sampler_parity.harness.suite.batched import Batched
@@ -67,6 +68,7 @@ class Relation(BaseModel):
 class Case(BaseModel):
     """prompt, output: in place of history, for samplers that tell them apart. accept: the token of
     each row in place of the one that the chain selects. batch: in place of a chain and steps.
+    dtype: the format that the logits are rounded to before anybody samples from them.
     streams: what must hold of the tokens of two chains. instead: by backend, the same job in its
     own words, where tokens alone are judged."""
 
@@ -86,6 +88,7 @@ class Case(BaseModel):
     detail: Literal["stages", "token"] = "stages"
     draws: int = Field(default=0, ge=0, le=limits.DRAWS_OF_CASE)
     vocab: str | None = None
+    dtype: Dtype = "float32"
     expect: Expect | None = None
     streams: Streams | None = None
     instead: dict[str, ChainSpec] = {}
@@ -113,18 +116,18 @@ class Case(BaseModel):
         if isinstance(self.logits, Decoded):
             self._refuse(
                 "decoded", "history", "prompt", "output", "accept", "script", "draws", "vocab",
-                "expect", "relation",
+                "dtype", "expect", "relation",
             )  # fmt: skip
             last = self.samplers[-1] if self.chain else "none"
             if last not in SELECT:
                 raise ValueError(f"the last stage must select a token, {last} does not")
         if isinstance(self.logits, Together | Crowded):
             self._refuse(
-                self.kind, "chain", "history", "accept", "script", "draws", "vocab", "expect",
-                "relation",
+                self.kind, "chain", "history", "accept", "script", "draws", "vocab", "dtype",
+                "expect", "relation",
             )  # fmt: skip
         if isinstance(self.logits, Computed):
-            self._refuse("computed", "script", "draws", "expect", "relation")
+            self._refuse("computed", "script", "draws", "dtype", "expect", "relation")
             if self.steps > len(self.logits.prompt):
                 raise ValueError("steps are more than the prompt has tokens")
         if self.batch is not None:

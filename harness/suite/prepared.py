@@ -10,6 +10,7 @@ from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.ask import Setting
+from sampler_parity.harness.protocol.dtypes import rounded
 from sampler_parity.harness.suite.case import Case, plan
 from sampler_parity.reference import Candidates, Chain, UndefinedInputError, Vocab, build_chain
 from sampler_parity.reference.registry import ALL_SAMPLERS, Sampler
@@ -35,7 +36,12 @@ class Prepared:
         """What a backend is asked about."""
         n_prompt = len(self.case.prompt) if self.case.tells_prompt else 0
         return Setting(
-            self.chain, self.case.logits.n, self.vocab_file, self.case.past, n_prompt=n_prompt
+            self.chain,
+            self.case.logits.n,
+            self.vocab_file,
+            self.case.past,
+            n_prompt=n_prompt,
+            dtype=self.case.dtype,
         )
 
     def build(self) -> Chain:
@@ -58,12 +64,17 @@ def prepare(case: Case) -> Prepared:
     return Prepared(
         case=case,
         chain=complete(case.chain, case.logits.n),
-        rows=[case.logits.row(i) for i in range(1 + max(step.row for step in steps))],
+        rows=rows_of(case, 1 + max(step.row for step in steps)),
         steps=steps,
         instances=instances,
         vocab=vocab,
         vocab_file=str(path) if path else None,
     )
+
+
+def rows_of(case: Case, count: int) -> list[np.ndarray[Any, np.dtype[np.float32]]]:
+    """What is sampled from: the first rows of the logits, as they are in the case's format."""
+    return [rounded(case.logits.row(i), case.dtype) for i in range(count)]
 
 
 def reference_trace(ready: Prepared) -> tuple[Trace, str]:

@@ -9,7 +9,8 @@ from sampler_parity.harness.backends.reference import Worker
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.mutants.batch import OneGenerator
 from sampler_parity.harness.parity.adapter_check import Check, check, check_adapter
-from sampler_parity.harness.protocol import sampling
+from sampler_parity.harness.protocol import dtypes, sampling
+from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.handlers import in_version
 from sampler_parity.harness.protocol.messages import HelloReply, StageResult
 from sampler_parity.harness.protocol.schema import protocol_schema
@@ -24,6 +25,20 @@ def test_our_own_backends_pass_every_check(name: str) -> None:
     checks = list(check_adapter([*COMMAND, name]))
     assert [c.name for c in checks if c.passed is False] == []
     assert len(checks) > 15
+
+
+@pytest.mark.parametrize(("dtype", "read_as"), [("bfloat16", "float16"), ("float16", "bfloat16")])
+def test_rows_read_as_the_other_format_are_found(
+    dtype: Dtype, read_as: Dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def misread(bits: Any, of: Dtype) -> Any:
+        return dtypes.widened(bits, read_as if of == dtype else of)
+
+    monkeypatch.setattr(sampling, "widened", misread)
+    checks = checks_of(Claims(["greedy"]))
+    assert checks[f"rows of {read_as}"].passed
+    assert checks[f"rows of {dtype}"].passed is False
+    assert "of the same values [[0.5, 3.0, -1.0]" in checks[f"rows of {dtype}"].detail
 
 
 def test_an_adapter_that_is_no_program_fails_hello() -> None:

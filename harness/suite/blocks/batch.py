@@ -9,6 +9,7 @@ from pydantic import Field
 
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs.logits import Family
+from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.strict import Id, Seed, Size
 from sampler_parity.harness.suite.blocks.grid import Block, fill
@@ -49,6 +50,7 @@ class Batches(Block):
     alone: int | None = Field(default=None, ge=0)
     reference: bool = True
     vocab: str | None = None
+    dtype: Dtype = "float32"
     quick: bool | FewBatches = True
 
     def cases(self, quick: bool) -> Iterator[Case]:
@@ -85,6 +87,7 @@ class Batches(Block):
                 "batch": batch | {"reference": self.reference},
                 "detail": self.detail,
                 "vocab": self.vocab,
+                "dtype": self.dtype,
             }
         )
 

@@ -8,6 +8,7 @@ from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.bundle.records.distribution import Decision, Kind
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs.logits import Logits
+from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.statistics.independence import LAGS
 from sampler_parity.harness.strict import STRICT, Id, Tokens
@@ -31,6 +32,7 @@ class _Cell(BaseModel):
     logits: Logits
     history: Tokens = []
     vocab: str | None = None
+    dtype: Dtype = "float32"
     requires: dict[str, list[Decision]] = {}
     quick: bool = True
 
@@ -44,6 +46,7 @@ class _Cell(BaseModel):
             logits=self.logits,
             history=self.history,
             vocab=self.vocab,
+            dtype=self.dtype,
         )
 
     def required(self, backend: str) -> list[Decision]:

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs.logits import Family
+from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.strict import STRICT
 from sampler_parity.harness.suite.case import Script
 
@@ -34,6 +35,7 @@ class Subset(Block):
     chains: list[str] | None = None
     histories: list[str] | None = None
     scripts: list[Script] | None = None
+    dtypes: list[Dtype] | None = None
     vary: dict[str, list[Any]] = {}
 
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field, model_validator
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.logits import Family, Logits
+from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.strict import STRICT, Id, Seed, Size, Steps, Tokens
 from sampler_parity.harness.suite.blocks.grid import Axes, Block, Subset, fill, points
@@ -61,6 +62,7 @@ class Grid(BaseModel):
     prompt: Tokens | History = []
     output: Tokens | History = []
     vocab: str | None = None
+    dtypes: list[Dtype] = ["float32"]
     tags: list[str] = []
     quick: bool | Subset | list[Subset] = True
 
@@ -85,7 +87,7 @@ class Grid(BaseModel):
         return {"families": list(self.families), "sizes": self.sizes, "seeds": self.seeds}
 
     def shared_axes(self) -> Axes:
-        axes = self.source_axes() | {"scripts": list(self.scripts)}
+        axes = self.source_axes() | {"scripts": list(self.scripts), "dtypes": list(self.dtypes)}
         return axes | ({"histories": list(self.histories)} if self.histories else {})
 
     def logits_of(self, point: Mapping[str, Any]) -> Any:
@@ -112,6 +114,7 @@ class Grid(BaseModel):
         else:
             parts = [point["families"], f"V{point['sizes']}"]
             parts += [f"s{point['seeds']}"] if self.seeds != [0] else []
+        parts += [point["dtypes"]] if self.dtypes != ["float32"] else []
         parts += [point["scripts"]] if self.scripts != ["plain"] else []
         return parts + ([point["histories"]] if self.histories else [])
 
@@ -128,6 +131,7 @@ class Grid(BaseModel):
             steps=self.steps,
             script=point["scripts"],
             vocab=self.vocab,
+            dtype=point["dtypes"],
             tags=self.tags,
             **other,
         )
