@@ -13,6 +13,7 @@ from sampler_parity.reference.pipelines.akunu import Akunu
 from sampler_parity.reference.pipelines.akunu_gumbel import AkunuGumbel
 from sampler_parity.reference.pipelines.ignore_eos import IgnoreEos
 from sampler_parity.reference.pipelines.mlx_lm import MlxPenalties, MlxSampler
+from sampler_parity.reference.pipelines.onnxruntime_genai import OnnxruntimeGenai
 from sampler_parity.reference.pipelines.openai import OpenaiPenalties
 from sampler_parity.reference.pipelines.power_law import PowerLaw
 from sampler_parity.reference.pipelines.transformers import (
@@ -343,6 +344,7 @@ ENGINE_ROWS: dict[str, Row] = {
     "ignore_eos": Row(IgnoreEos, {}, vocab=True),
     "mlx_penalties": Row(MlxPenalties, {"repetition_penalty": 1.1}),
     "mlx_sampler": Row(MlxSampler, {"seed": 1}),
+    "onnxruntime_genai": Row(OnnxruntimeGenai, {"do_sample": True, "top_k": 0}),
     "openai_penalties": Row(OpenaiPenalties, {"frequency_penalty": 0.5}),
     "power_law": Row(
         PowerLaw,

@@ -203,6 +203,12 @@ def std_partial_sort(keys: FloatArray, n: int) -> Order:
 
 
 @jit
+def std_partial_sort_in_place(keys: FloatArray, at: Order, first: int, middle: int) -> None:
+    """`std::partial_sort(begin + first, begin + middle, end, greater)`, all that it moves moved."""
+    _std_partial_sort(keys, at, first, middle, len(keys))
+
+
+@jit
 def bucket_sort(keys: FloatArray, n: int) -> Order:
     """llama.cpp's bucket sort: the order of the n largest of keys, n <= len(keys).
 

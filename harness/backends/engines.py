@@ -142,6 +142,15 @@ _ROWS = (
         draws=("draws/mlx_lm",),
         in_make_engines=True,
     ),
+    Engine(
+        "onnxruntime_genai",
+        "ONNX Runtime GenAI's search on the CPU, logits given to its generator",
+        module="onnxruntime_genai",
+        environment="onnxruntime_genai",
+        suites=("onnxruntime_genai", "properties"),
+        draws=("draws/onnxruntime_genai",),
+        in_make_engines=True,
+    ),
     # Those that take GBNF text refuse some of it; see docs/grammar-engines.md.
     Engine(
         "llguidance",

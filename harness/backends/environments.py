@@ -62,6 +62,11 @@ _ROWS: tuple[Environment, ...] = (
     Environment("bare-node", "node", needs=("is-number@7.0.0",)),
     Environment("lloyal", "node", needs=("@lloyal-labs/lloyal.node-linux-x64@3.1.1",)),
     Environment("transformers_js", "node", needs=("@huggingface/transformers@4.3.1",)),
+    Environment(  # onnx writes its table models
+        "onnxruntime_genai",
+        "python",
+        needs=("onnxruntime-genai==0.18.0", "onnx==1.23.2"),
+    ),
 )
 
 ENVIRONMENTS: dict[str, Environment] = {row.name: row for row in _ROWS}

@@ -36,11 +36,11 @@ def write(folder: Path, rows: NDArray[np.float32], eos_token_id: Sequence[int] =
     opset = [helper.make_opsetid("", _OPSET)]
     model = helper.make_model(graph, opset_imports=opset, ir_version=_IR)
     onnx.save(model, folder / "model.onnx")
-    text = json.dumps(_configuration(n_vocab, list(eos_token_id)))
+    text = json.dumps(_configuration(n, n_vocab, list(eos_token_id)))
     (folder / "genai_config.json").write_text(text, encoding="utf-8")
 
 
-def _configuration(n_vocab: int, eos_token_id: list[int]) -> dict[str, object]:
+def _configuration(n: int, n_vocab: int, eos_token_id: list[int]) -> dict[str, object]:
     decoder = {
         "session_options": {},
         "filename": "model.onnx",
@@ -56,7 +56,7 @@ def _configuration(n_vocab: int, eos_token_id: list[int]) -> dict[str, object]:
         "type": "llama",
         "bos_token_id": 0,
         "eos_token_id": eos_token_id,
-        "pad_token_id": n_vocab + 1,  # GenAI overlooks the padding that a text ends in
+        "pad_token_id": max(n, n_vocab) + 1,  # GenAI overlooks the padding that a text ends in
         "context_length": _LONGEST_TEXT,
         "vocab_size": n_vocab,
         "decoder": decoder,

@@ -1,0 +1,80 @@
+"""onnxruntime_genai: llama.cpp's chains as search options; engines on models at night."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.backends import environments
+from sampler_parity.harness.backends.engines import ENGINES
+from sampler_parity.harness.backends.onnxruntime_genai import options_of
+from sampler_parity.harness.backends.registry import inspect, start
+from sampler_parity.harness.errors import Unsupported
+from sampler_parity.harness.parity.execute import execute
+from sampler_parity.harness.suite.file import expand, find_suites
+from sampler_parity.reports.pages.parity.matrix import matrix
+from tests.support.report_bundles import bundle_of, run_info
+
+ON_MODELS = ("onnxruntime_genai",)
+TEMP, TOP_K, TOP_P = {"temp": {"temp": 2.0}}, {"top_k": {"k": 40}}, {"top_p": {"p": 0.9}}
+DIST: dict[str, Any] = {"dist": {"seed": 7}}
+
+
+def penalties(**parameters: Any) -> dict[str, Any]:
+    off = {"penalty_repeat": 1.0, "penalty_freq": 0.0, "penalty_present": 0.0}
+    return {"penalties": {"penalty_last_n": 64} | off | parameters}
+
+
+def test_a_chain_in_its_order_becomes_search_options() -> None:
+    chain = [penalties(penalty_repeat=1.5), TEMP, TOP_K, TOP_P, DIST]
+    wanted = {"repetition_penalty": 1.5, "penalty_last_n": 64, "temperature": 2.0}
+    wanted |= {"top_k": 40, "top_p": 0.9, "do_sample": True, "random_seed": 7}
+    assert options_of(chain) == wanted
+
+
+def test_what_a_chain_does_not_name_is_off() -> None:
+    assert options_of([{"greedy": {}}]) == {"top_k": 0, "top_p": 1.0, "do_sample": False}
+    assert options_of([{"dist": {"seed": 0xFFFFFFFF}}])["random_seed"] == -1
+
+
+@pytest.mark.parametrize(
+    ("chain", "said"),
+    [
+        ([TOP_P, TOP_K, DIST], "in this order"),
+        ([TEMP, TEMP, DIST], "in this order"),
+        ([TOP_K], "then a token"),
+        ([], "then a token"),
+        ([{"min_p": {"p": 0.1}}, DIST], "GenAI has penalties, temp, top_k, top_p"),
+        ([penalties(penalty_freq=0.5), DIST], "no frequency and no presence penalty"),
+        ([{"top_p": {"p": 0.9, "min_keep": 2}}, DIST], "no min_keep"),
+    ],
+)
+def test_what_it_has_not_is_unsupported(chain: Any, said: str) -> None:
+    with pytest.raises(Unsupported, match=said):
+        options_of(chain)
+
+
+@pytest.mark.parametrize("name", ON_MODELS)
+def test_without_its_environment_an_engine_says_how_to_add_it(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert inspect(name).unavailable == f"sampler-parity engines add {ENGINES[name].environment}"
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ON_MODELS)
+def test_every_case_has_its_required_verdict_and_every_difference_its_line(
+    name: str, tmp_path: Path
+) -> None:
+    if why := environments.missing(ENGINES[name].environment):
+        pytest.skip(f"unavailable: {why}")
+    cases = [c for path in find_suites(list(ENGINES[name].suites)) for c in expand(path, "quick")]
+    backend = start(name)
+    try:
+        results = [execute(case, [backend]) for case in cases]
+    finally:
+        backend.close()
+    assert [(r.id, r.backends[name].verdict) for r in results if not r.ok] == []
+    table = matrix([bundle_of(tmp_path / "b", run_info(name), results)])
+    assert table is None or table.unexplained == 0

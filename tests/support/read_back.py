@@ -1,0 +1,44 @@
+"""Run in an engine's environment: a table model of rows, and the logits that the engine has of it.
+
+python -I read_back.py FOLDER_OF_SAMPLER_PARITY ENGINE ROWS.npy READ.npy: of each row those of a
+text that ends in its token, and of one token beyond the table.
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Rows = NDArray[np.float32]
+
+
+def onnxruntime_genai(rows: Rows) -> Any:
+    import onnxruntime_genai as og
+
+    from sampler_parity.harness.inputs.table_model import onnx
+
+    with tempfile.TemporaryDirectory() as folder:
+        onnx.write(Path(folder), rows)
+        model = og.Model(folder)
+    for token in range(len(rows) + 1):
+        parameters = og.GeneratorParams(model)
+        parameters.set_search_options(max_length=8)
+        generator = og.Generator(model, parameters)
+        generator.append_tokens(np.array([[0, token]], np.int32))
+        yield np.array(generator.get_logits()).reshape(-1)
+
+
+READERS = {"onnxruntime_genai": onnxruntime_genai}
+
+
+def main() -> None:
+    sampler_parity, engine, rows, read = sys.argv[1:]
+    sys.path.insert(0, sampler_parity)
+    np.save(read, np.array([*READERS[engine](np.load(rows))]))
+
+
+if __name__ == "__main__":
+    main()
