@@ -12,6 +12,7 @@ from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.pipelines.akunu import Akunu
 from sampler_parity.reference.pipelines.akunu_gumbel import AkunuGumbel
 from sampler_parity.reference.pipelines.ignore_eos import IgnoreEos
+from sampler_parity.reference.pipelines.ik_llama import STAGES as IK_LLAMA
 from sampler_parity.reference.pipelines.mlx_lm import MlxPenalties, MlxSampler
 from sampler_parity.reference.pipelines.onnxruntime_genai import OnnxruntimeGenai
 from sampler_parity.reference.pipelines.openai import OpenaiPenalties
@@ -342,6 +343,25 @@ ENGINE_ROWS: dict[str, Row] = {
     "akunu": Row(Akunu, {"seed": 1}),
     "akunu_gumbel": Row(AkunuGumbel, {"seed_offset": 1}),
     "ignore_eos": Row(IgnoreEos, {}, vocab=True),
+    "ik_llama_adaptive_p": Row(IK_LLAMA["ik_llama_adaptive_p"], {"target": 0.3, "seed": 1}),
+    "ik_llama_dry": Row(IK_LLAMA["ik_llama_dry"], {"dry_multiplier": 0.8}),
+    "ik_llama_entropy": Row(IK_LLAMA["ik_llama_entropy"], {"min_temp": 0.5, "max_temp": 1.5}),
+    "ik_llama_greedy": Row(IK_LLAMA["ik_llama_greedy"], {}),
+    "ik_llama_min_p": Row(IK_LLAMA["ik_llama_min_p"], {"p": 0.1}),
+    "ik_llama_mirostat": Row(IK_LLAMA["ik_llama_mirostat"], {"seed": 1}),
+    "ik_llama_mirostat_v2": Row(IK_LLAMA["ik_llama_mirostat_v2"], {"seed": 1}),
+    "ik_llama_repetition_penalties": Row(
+        IK_LLAMA["ik_llama_repetition_penalties"], {"penalty_last_n": 4}
+    ),
+    "ik_llama_softmax": Row(IK_LLAMA["ik_llama_softmax"], {}),
+    "ik_llama_tail_free": Row(IK_LLAMA["ik_llama_tail_free"], {"z": 0.9}),
+    "ik_llama_temp": Row(IK_LLAMA["ik_llama_temp"], {"temp": 0.8}),
+    "ik_llama_token": Row(IK_LLAMA["ik_llama_token"], {"seed": 1}),
+    "ik_llama_top_k": Row(IK_LLAMA["ik_llama_top_k"], {"k": 2}),
+    "ik_llama_top_n_sigma": Row(IK_LLAMA["ik_llama_top_n_sigma"], {"n": 1.0}),
+    "ik_llama_top_p": Row(IK_LLAMA["ik_llama_top_p"], {"p": 0.9}),
+    "ik_llama_typical": Row(IK_LLAMA["ik_llama_typical"], {"p": 0.9}),
+    "ik_llama_xtc": Row(IK_LLAMA["ik_llama_xtc"], {"p": 0.5, "t": 0.1, "seed": 1}),
     "mlx_penalties": Row(MlxPenalties, {"repetition_penalty": 1.1}),
     "mlx_sampler": Row(MlxSampler, {"seed": 1}),
     "onnxruntime_genai": Row(OnnxruntimeGenai, {"do_sample": True, "top_k": 0}),

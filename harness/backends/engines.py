@@ -151,6 +151,15 @@ _ROWS = (
         draws=("draws/onnxruntime_genai",),
         in_make_engines=True,
     ),
+    Engine(
+        "ik_llama",
+        "ik_llama.cpp, a fork of llama.cpp with the samplers' older shape",
+        module="ik_llama.worker",
+        environment="ik_llama",
+        suites=("ik_llama", "properties"),
+        draws=("draws/ik_llama",),
+        in_make_engines=True,
+    ),
     # Those that take GBNF text refuse some of it; see docs/grammar-engines.md.
     Engine(
         "llguidance",

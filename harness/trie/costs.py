@@ -7,8 +7,8 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.harness.backends.llama_cpp.candidates import NativeCandidates
 from sampler_parity.harness.backends.llama_cpp.token_trie import FlatTrie, NativeTrie
-from sampler_parity.harness.backends.llama_cpp.worker import NativeCandidates
 from sampler_parity.harness.protocol.measured import OwnCosts, SetCosts
 from sampler_parity.harness.trie.grammar import Grammar
 from sampler_parity.harness.trie.session import Session, build_tries

@@ -68,9 +68,20 @@ def follow_entropy(
         return
     kind = cand.logits.dtype.type
     temp, delta = kind(middle), kind(half)
-    lowest, highest = max(kind(0), temp - delta), temp + delta
-    max_entropy = -floats.log(kind(1) / kind(len(cand)))
     cand.softmax(sort=True)
+    warm_by_entropy(cand, max(kind(0), temp - delta), temp + delta, exponent, scale)
+
+
+def warm_by_entropy(
+    cand: Candidates,
+    lowest: floats.Float,
+    highest: floats.Float,
+    exponent: np.float32,
+    scale: Callable[[Candidates, floats.Float], None],
+) -> None:
+    """The share of the largest possible entropy that sorted candidates have, as a temperature."""
+    kind = cand.logits.dtype.type
+    max_entropy = -floats.log(kind(1) / kind(len(cand)))
     terms = np.where(cand.p > 0, cand.p * floats.log(cand.p), kind(0))
     entropy = kind(0) - floats.total(terms)
     share = floats.power(entropy / max_entropy, kind(exponent))

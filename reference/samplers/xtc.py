@@ -57,6 +57,10 @@ class Xtc:
 def drop_top_choices(cand: Candidates, t: np.float32, min_keep: int) -> None:
     """What `llama_sample_xtc_apply` does where it acts; older releases do it too."""
     cand.softmax(sort=True)
+    drop_sorted_top(cand, t, min_keep)
+
+
+def drop_sorted_top(cand: Candidates, t: np.float32, min_keep: int) -> None:
     below = ~(cand.p >= t)
     n_top = int(below.argmax()) if below.any() else len(cand)
     last_top = max(0, n_top - 1)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sampler_parity.harness.backends.llama_cpp.candidates import NativeCandidates
 from sampler_parity.harness.backends.llama_cpp.decode import Context, Model
 from sampler_parity.harness.backends.llama_cpp.libllama import Libllama
 from sampler_parity.harness.backends.llama_cpp.token_trie import (
@@ -17,7 +18,6 @@ from sampler_parity.harness.backends.llama_cpp.token_trie import (
     Worker,
     _living,
 )
-from sampler_parity.harness.backends.llama_cpp.worker import NativeCandidates
 from sampler_parity.harness.distribution.cell import execute_cell
 from sampler_parity.harness.mutants.in_process import InProcess
 from sampler_parity.harness.statistics.plan import Budget

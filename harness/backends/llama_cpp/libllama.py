@@ -16,7 +16,6 @@ from ctypes import (
     c_char_p,
     c_float,
     c_int32,
-    c_int64,
     c_size_t,
     c_uint32,
     c_void_p,
@@ -25,9 +24,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from sampler_parity.harness.backends.llama_cpp.build_files import NAME_IT, check, needed_libraries
+from sampler_parity.harness.backends.llama_cpp.candidates import TokenDataArray
 from sampler_parity.harness.backends.llama_cpp.devices import Devices
 from sampler_parity.harness.backends.llama_cpp.signatures import (
     ARGUMENTS,
@@ -42,19 +40,6 @@ from sampler_parity.harness.errors import InputError, Unsupported, lacking
 from sampler_parity.reference.chronology import NEWEST
 
 _ALL_LAYERS = 1 << 16
-
-TOKEN_DATA = np.dtype([("id", "<i4"), ("logit", "<f4"), ("p", "<f4")])
-
-
-class TokenDataArray(Structure):
-    """llama_token_data_array. A sampler may move `data`."""
-
-    _fields_ = (
-        ("data", c_void_p),
-        ("size", c_size_t),
-        ("selected", c_int64),
-        ("sorted", c_bool),
-    )
 
 
 class ChainParams(Structure):

@@ -16,10 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends.llama_cpp import worker
+from sampler_parity.harness.backends.llama_cpp.candidates import TOKEN_DATA, TokenDataArray
 from sampler_parity.harness.backends.llama_cpp.libllama import (
-    TOKEN_DATA,
     Libllama,
-    TokenDataArray,
 )
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.protocol.messages import HelloReply

@@ -8,13 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends.llama_cpp.build_files import compiler_of
+from sampler_parity.harness.backends.llama_cpp.candidates import NativeCandidates
 from sampler_parity.harness.backends.llama_cpp.capture import capture, tokenize
 from sampler_parity.harness.backends.llama_cpp.decode import Model, decode, generate
 from sampler_parity.harness.backends.llama_cpp.ends import bans_of_ends
 from sampler_parity.harness.backends.llama_cpp.libllama import (
-    TOKEN_DATA,
     Libllama,
-    TokenDataArray,
     default_folder,
 )
 from sampler_parity.harness.backends.llama_cpp.recorded import unchanged
@@ -45,23 +44,6 @@ from sampler_parity.harness.protocol.messages import (
     TokenizeRequest,
 )
 from sampler_parity.reference.chronology import NEWEST
-
-
-class NativeCandidates:
-    """n llama_token_data and the llama_token_data_array that points at them."""
-
-    def __init__(self, logits: NDArray[np.float32]) -> None:
-        self.data = np.empty(len(logits), TOKEN_DATA)
-        self.data["id"] = np.arange(len(logits))
-        self.data["logit"] = logits
-        self.data["p"] = 0
-        self.start = self.data.ctypes.data
-        self.array = TokenDataArray(self.start, len(logits), -1, False)
-
-    def current(self) -> NDArray[Any]:
-        """The candidates now; xtc moves the start."""
-        first = ((self.array.data or self.start) - self.start) // TOKEN_DATA.itemsize
-        return self.data[first : first + self.array.size]
 
 
 class NativeChain:
@@ -267,8 +249,7 @@ class Worker:
         return NativeCandidates(logits)
 
     def result(self, candidates: NativeCandidates) -> tuple[Any, Any, Any, bool | None, int]:
-        data, array = candidates.current(), candidates.array
-        return data["id"], data["logit"], data["p"], array.sorted, array.selected
+        return candidates.result()
 
 
 # What old releases ask for and v0.5.0 does not: no token is treated as end or as a line feed, and

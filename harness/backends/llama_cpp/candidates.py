@@ -1,0 +1,42 @@
+"""llama_token_data_array, alike in llama.cpp of every release and in its forks."""
+
+from ctypes import Structure, c_bool, c_int64, c_size_t, c_void_p
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+TOKEN_DATA = np.dtype([("id", "<i4"), ("logit", "<f4"), ("p", "<f4")])
+
+
+class TokenDataArray(Structure):
+    """llama_token_data_array. A sampler may move `data`."""
+
+    _fields_ = (
+        ("data", c_void_p),
+        ("size", c_size_t),
+        ("selected", c_int64),
+        ("sorted", c_bool),
+    )
+
+
+class NativeCandidates:
+    """n llama_token_data and the llama_token_data_array that points at them."""
+
+    def __init__(self, logits: NDArray[np.float32]) -> None:
+        self.data = np.empty(len(logits), TOKEN_DATA)
+        self.data["id"] = np.arange(len(logits))
+        self.data["logit"] = logits
+        self.data["p"] = 0
+        self.start = self.data.ctypes.data
+        self.array = TokenDataArray(self.start, len(logits), -1, False)
+
+    def current(self) -> NDArray[Any]:
+        """The candidates now; xtc moves the start."""
+        first = ((self.array.data or self.start) - self.start) // TOKEN_DATA.itemsize
+        return self.data[first : first + self.array.size]
+
+    def result(self) -> tuple[Any, Any, Any, bool | None, int]:
+        """ids, logits, p, sorted, selected."""
+        data, array = self.current(), self.array
+        return data["id"], data["logit"], data["p"], array.sorted, array.selected

@@ -1,0 +1,78 @@
+"""The table as a GGUF model of llama's architecture, for what is built on llama.cpp.
+
+The embedding of a token is one large number in the place of its row. One layer of zeros adds
+nothing to it; the norm makes exactly 1 of it, for the width is a power of 4; and the output matrix
+has the rows as its columns: a logit is its number, times 1, plus zeros. Denormals come through. So
+do infinities and NaN, where there is one row: beside others each would be times 0. -0.0 comes back
+as 0.0 and is refused, as are infinities in two rows or more.
+
+Tokens are t0, t1, ... of a tokenizer that has no special ones, so that no text ends.
+"""
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.errors import InputError
+
+FILE = "model.gguf"
+_LARGE = 2.0**20  # beside whose square the norm's 1e-5 is nothing
+_LONGEST_TEXT = 1 << 17
+
+
+def write(folder: Path, rows: NDArray[np.float32]) -> None:
+    """Raises InputError for rows that would not come back to the bit."""
+    import gguf  # slow to load
+
+    _check(rows)
+    n, n_vocab = rows.shape
+    width = 4 ** max(2, int(n - 1).bit_length() + 1 >> 1)
+    writer = gguf.GGUFWriter(folder / FILE, "llama")
+    writer.add_context_length(_LONGEST_TEXT)
+    writer.add_embedding_length(width)
+    writer.add_block_count(1)
+    writer.add_feed_forward_length(width)
+    writer.add_head_count(1)
+    writer.add_layer_norm_rms_eps(1e-5)
+    writer.add_vocab_size(n_vocab)
+    writer.add_tokenizer_model("rwkv")
+    writer.add_token_list([f"t{token}" for token in range(n_vocab)])
+    writer.add_token_types([int(gguf.TokenType.NORMAL)] * n_vocab)
+    for name, values in _tensors(rows, width).items():
+        writer.add_tensor(name, values)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def _check(rows: NDArray[np.float32]) -> None:
+    for row, token in np.argwhere((rows == 0) & np.signbit(rows)):
+        raise InputError(f"row {row}, token {token}", "-0.0 comes back as 0.0", "write 0.0")
+    if len(rows) > 1:
+        for row, token in np.argwhere(~np.isfinite(rows)):
+            problem = f"{rows[row, token]} beside other rows: they would get it, too"
+            raise InputError(f"row {row}, token {token}", problem, "make a table of this row alone")
+
+
+def _tensors(rows: NDArray[np.float32], width: int) -> dict[str, NDArray[np.float32]]:
+    n, n_vocab = rows.shape
+    embedding = np.zeros((n_vocab, width), np.float32)
+    tokens = np.arange(n_vocab)
+    embedding[tokens, np.minimum(tokens, n - 1)] = _LARGE
+    output = np.zeros((n_vocab, width), np.float32)
+    output[:, :n] = rows.T
+    zeros = np.zeros((width, width), np.float32)
+    layer = {f"blk.0.{name}.weight": zeros for name in _MATRICES}
+    norms = {f"blk.0.{name}_norm.weight": np.ones(width, np.float32) for name in ("attn", "ffn")}
+    return {
+        "token_embd.weight": embedding,
+        "output_norm.weight": np.full(width, width**-0.5, np.float32),
+        "output.weight": output,
+        **norms,
+        **layer,
+    }
+
+
+_MATRICES = ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down")

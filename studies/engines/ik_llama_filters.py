@@ -1,0 +1,62 @@
+"""Filters of ik_llama.cpp 55d3c05 that leave nothing, or everything. The package alone:
+
+sampler-parity engines exec ik_llama -- python studies/engines/ik_llama_filters.py
+"""
+
+import ctypes
+import os
+from importlib import import_module
+from typing import Any
+
+api: Any = import_module("ik_llama_cpp._ctypes_api")
+
+os.environ["PATH"] = ""  # or an abort runs gdb
+
+
+def filtered(name: str, logits: list[float], *arguments: Any) -> str:
+    """How many candidates llama_sample_NAME leaves, or how the process ends, in a process of its
+    own."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        data = (api.llama_token_data * len(logits))(*((i, x, 0.0) for i, x in enumerate(logits)))
+        array = api.llama_token_data_array(data=data, size=len(logits), selected=-1, sorted=False)
+        function = getattr(api._lib, f"llama_sample_{name}")
+        function.restype = None
+        function.argtypes = [ctypes.c_void_p, ctypes.c_void_p, *map(type, arguments)]
+        function(None, ctypes.byref(array), *arguments)
+        os.write(write, b"%d of %d candidates" % (array.size, len(logits)))
+        os._exit(0)
+    os.close(write)
+    status = os.waitpid(child, 0)[1]
+    said = os.read(read, 100).decode()
+    return said or f"the process ends with signal {os.WTERMSIG(status)}"
+
+
+def show(what: str, expected: str, got: str) -> None:
+    print(f"{what}\n  expected  {expected}\n  got       {got}")
+
+
+share, none = ctypes.c_float, ctypes.c_size_t(0)
+below_zero = [-5.0, -5.5, -6.0, -5.25, -5.75]
+show(
+    "top_n_sigma of 1 on logits that are all below 0: what is within a deviation of the largest",
+    "2 of 5 candidates",
+    filtered("top_n_sigma", below_zero, share(1)),
+)
+show(
+    "the same logits, 10 larger",
+    "2 of 5 candidates",
+    filtered("top_n_sigma", [x + 10 for x in below_zero], share(1)),
+)
+show(
+    "typical of 0.5 with min_keep 0, the default of common_params_sampling",
+    "fewer than 5 of 5 candidates",
+    filtered("typical", [3.0, 2.0, 1.0, 0.0, -1.0], share(0.5), none),
+)
+show(
+    "min_p of 2 with min_keep 0",
+    "1 of 3 candidates",
+    filtered("min_p", [0.0, 1.0, 2.0], share(2), none),
+)
