@@ -1,6 +1,7 @@
 """The command that runs one case of a bundle again, from any folder of the machine of the run."""
 
 import os
+import re
 from collections.abc import Iterable
 
 from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
@@ -8,6 +9,7 @@ from sampler_parity.harness.processes import words
 from sampler_parity.reference.chronology import NEWEST
 
 # As it stands in the commands of bundles; the second name is that of releases up to 0.1.
+_PROGRAM = re.compile(r"harness[/\\]backends[/\\](?:(?P<folder>\w+)[/\\])?(?P<stem>\w+)\.\w+$")
 _WORKERS = ("sampler_parity.harness.backends.worker", "harness.worker")
 
 
@@ -38,12 +40,23 @@ def _backend_option(name: str, info: BackendInfo) -> str:
         return name
     worker = next((i for i, word in enumerate(info.command) if word in _WORKERS), None)
     if worker is None:
-        return f"{name}={words.join(info.command)}"
+        own = re.split(r"[@/]", name)[0] in _programs(info.command)
+        return name if own else f"{name}={words.join(info.command)}"
     engine, *arguments = info.command[worker + 1 :] or [name]
     of_engine = name == engine or name.startswith((f"{engine}@", f"{engine}/"))
     if of_engine and not _is_relative_path(name.partition("@")[2]):
         return name
     return f"{name}={_engine_name(engine, arguments)}"
+
+
+def _programs(command: list[str]) -> set[str]:
+    """What an engine of ours may be called whose command names a program below harness/backends:
+    the program, its folder, and the worker that it starts."""
+    names: set[str] = set()
+    for word, behind in zip(command, [*command[1:], ""], strict=True):
+        if of_ours := _PROGRAM.search(word):
+            names |= {of_ours["folder"] or "", of_ours["stem"], behind}
+    return names - {""}
 
 
 def _is_relative_path(build: str) -> bool:

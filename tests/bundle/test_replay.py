@@ -103,3 +103,21 @@ def test_only_suites_given_by_path_are_replayed_by_path() -> None:
     )
     line = replay(info, "parity/top_p", "top_p/a", info.backends)
     assert line == "sampler-parity run parity/top_p --case top_p/a -b llama.cpp -b null"
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "shown"),
+    [
+        ("tsampler/published", ["node", "tsampler/adapter.mjs", "published"], "tsampler/published"),
+        ("transformers_js", ["node", "javascript/transformers_js.mjs", "/c"], "transformers_js"),
+        ("mlx_lm@1.2", ["python", "-I", "start.py", "mlx_lm"], "mlx_lm@1.2"),
+        ("mine", ["node", "tsampler/adapter.mjs"], "mine=node FOLDER/tsampler/adapter.mjs"),
+    ],
+)
+def test_an_engine_of_ours_that_is_a_program_is_replayed_by_its_name(
+    name: str, words: list[str], shown: str
+) -> None:
+    folder = "/x/harness/backends"
+    ours = [f"{folder}/{word}" if "." in word else word for word in words]
+    line = command("parity/x", "x/a", 0, {name: BackendInfo(command=ours)})
+    assert shlex.split(line)[-1] == shown.replace("FOLDER", folder)

@@ -11,7 +11,7 @@ from sampler_parity.reports.pages.matrix.build import matrix_of
 from sampler_parity.reports.pages.matrix.html import html
 from sampler_parity.reports.pages.matrix.markdown import markdown
 from sampler_parity.reports.pages.matrix.model import Cell, Engine, Matrix
-from sampler_parity.reports.pages.matrix.words import differs, headlines, near, shade
+from sampler_parity.reports.pages.matrix.words import differing, differs, headlines, near, shade
 from tests.support.chromium import See
 from tests.support.engines import KEEPS_ALL, of_ties, properties_in
 from tests.support.report_bundles import HOSTILE, bundle_of, case, got, read_back, run_info
@@ -75,6 +75,9 @@ def test_what_an_engine_lacks_is_no_difference_and_one_that_is_not_here_says_why
         "4 engines ran; 2/4 have every property asked",
         "1 did not run here",
     ]
+    assert differing(engine(matrix, "transformers")) == "differs at ties"
+    assert differing(engine(matrix, "llama.cpp")) == "has every property asked"
+    assert differing(away) == ""
 
 
 def test_a_boundary_says_how_far_it_is_from_the_cut(tmp_path: Path) -> None:
@@ -107,12 +110,20 @@ def test_a_case_of_several_bundles_counts_once_and_as_the_worst(tmp_path: Path) 
     assert (cell.judged, cell.identical, cell.verdict) == (1, 0, "diverged")
 
 
-def test_a_suite_that_was_another_says_no_descriptions(tmp_path: Path) -> None:
+def test_a_suite_that_was_another_says_so(tmp_path: Path) -> None:
     info = run_info("llama.cpp", suites={"properties/ties": "0" * 64})
     matrix = matrix_of([bundle_of(tmp_path / "b", info, [of_ties("top_k", got())])], {})
     assert matrix is not None
-    assert matrix.properties[0].cases == {}
-    assert "is another than the one that is here" in html(matrix)
+    assert matrix.properties[0].changed
+    assert "the suite of a bundle was another" in html(matrix)
+    assert "the suite of a bundle was another" not in html(made(tmp_path / "same"))
+
+
+def test_a_property_that_is_none_of_ours_has_its_name_alone(tmp_path: Path) -> None:
+    odd = case("odd/a", {"llama.cpp": got()}, suite="properties/odd_one")
+    matrix = matrix_of([bundle_of(tmp_path / "b", run_info("llama.cpp"), [odd])], {})
+    assert matrix is not None
+    assert (matrix.properties[0].title, matrix.properties[0].cases) == ("odd one", {})
 
 
 def test_one_engine_beside_llama_cpp_needs_no_matrix_of_samplers(tmp_path: Path) -> None:

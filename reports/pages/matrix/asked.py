@@ -1,10 +1,8 @@
 """What is asked of a property: the cases of its suite, in words."""
 
-import hashlib
 from collections.abc import Collection, Sequence
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.suite.file import expand, read_suite
 from sampler_parity.harness.suite.shipped import shipped
 from sampler_parity.reports.pages.matrix.model import Asked
@@ -18,7 +16,7 @@ _ORDER = (
 
 
 def asked_of(bundles: Sequence[Bundle], names: Collection[str]) -> list[Asked]:
-    """In an order of their own. Of a suite that is not as it was when it ran, names alone."""
+    """In an order of their own, in the words that the suites have here."""
     ordered = [name for name in _ORDER if name in names]
     return [_asked(bundles, name) for name in [*ordered, *sorted(set(names) - set(ordered))]]
 
@@ -27,11 +25,8 @@ def _asked(bundles: Sequence[Bundle], name: str) -> Asked:
     suite = f"{FOLDER}/{name}"
     digests = {bundle.info.suites.get(suite) for bundle in bundles} - {None}
     path = shipped().get(suite)
-    if path is None or digests != {hashlib.sha256(path.read_bytes()).hexdigest()}:
-        return Asked(name=name, title=name.replace("_", " "), cases={})
-    try:
-        file = read_suite(path)
-        cases = {case.id: case.description for case in expand(file, "full")}
-    except InputError:
-        return Asked(name=name, title=name.replace("_", " "), cases={})
-    return Asked(name=name, title=file.suite.name, cases=cases)
+    if path is None:
+        return Asked(name=name, title=name.replace("_", " "), changed=True, cases={})
+    file = read_suite(path)
+    cases = {case.id: case.description for case in expand(file, "full")}
+    return Asked(name=name, title=file.suite.name, changed=digests != {file.sha256}, cases=cases)

@@ -21,8 +21,12 @@ def _lines(matrix: Matrix, most: int) -> Iterator[str]:
     yield "Identical of judged cases, and what differs; *lacks*: nothing of it is claimed."
     yield ""
     of_property = [words.spaced(each.name) for each in matrix.properties]
-    rows = [[*_head(e), *map(_cell, e.properties), _law(e)] for e in matrix.engines]
-    yield from table(["engine", "version", *of_property, "law of its draws"], rows)
+    drawn = ["draws"] if any(e.law for e in matrix.engines) else []
+    rows = [
+        [*_head(e), *map(_cell, e.properties), *([_law(e)] if drawn else [])]
+        for e in matrix.engines
+    ]
+    yield from table(["engine", "version", *of_property, *drawn], rows)
     yield ""
     if matrix.samplers:
         rows = [[code(e.name), *map(_cell, e.samplers)] for e in matrix.engines]

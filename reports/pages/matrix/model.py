@@ -96,10 +96,12 @@ class Engine(Strict):
 
 
 class Asked(Strict):
-    """A property, and what is asked of it: description by case."""
+    """A property, and what is asked of it: description by case. changed: whether the suite of a
+    bundle was another than the one that is here, whose words these are."""
 
     name: str
     title: str
+    changed: bool
     cases: dict[str, str]
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from sampler_parity.harness.parity.telling import number
-from sampler_parity.reports.pages.matrix.model import Cell, Difference, Law, Matrix
+from sampler_parity.reports.pages.matrix.model import Cell, Difference, Engine, Law, Matrix
 
 
 def counted(cell: Cell) -> str:
@@ -72,15 +72,31 @@ def headlines(matrix: Matrix) -> list[str]:
     if len(ran) < len(matrix.engines):
         lines.append(f"{len(matrix.engines) - len(ran):,} did not run here")
     if matrix.unexplained:
-        lines.append(f"{matrix.unexplained:,} results are not explained")
+        lines.append(f"not explained: {_several(matrix.unexplained, 'result')}")
     if matrix.failing:
-        lines.append(f"{matrix.failing:,} results are not as required")
+        lines.append(f"not as required: {_several(matrix.failing, 'result')}")
     return lines
+
+
+_HEADS = {
+    "top_k_zero": "top-k 0",
+    "top_p_one": "top-p 1",
+    "temp_zero": "temp 0",
+    "batch_rows": "batch",
+}
 
 
 def spaced(name: str) -> str:
     """A column's head, which may break between its words."""
-    return name.replace("_", " ")
+    return _HEADS.get(name, name.replace("_", " "))
+
+
+def differing(engine: Engine) -> str:
+    """The properties at which an engine is not llama.cpp's: "differs at ties, temp 0"."""
+    columns = [spaced(c.column) for c in engine.properties if c.judged > c.identical]
+    if columns:
+        return f"differs at {', '.join(columns)}"
+    return "has every property asked" if engine.judged else ""
 
 
 def _value(value: Any) -> str:
