@@ -57,10 +57,7 @@ _ROWS: tuple[Environment, ...] = (
     Environment(
         "mlx_lm", "python", needs=("mlx-lm==0.32.2", "mlx==0.32.4", "mlx-cpu==0.32.4"), whole=False
     ),
-    # of no engine yet: what a worker in Python needs and no more
-    Environment("bare", "python", needs=("numpy==2.4.6", "pydantic==2.14.3")),
     Environment("ik_llama", "python", needs=("ik-llama-cpp-python==0.1.5", "gguf==0.19.0")),
-    Environment("bare-node", "node", needs=("is-number@7.0.0",)),
     Environment("lloyal", "node", needs=("@lloyal-labs/lloyal.node-linux-x64@3.1.1",)),
     Environment("transformers_js", "node", needs=("@huggingface/transformers@4.3.1",)),
     Environment(  # onnx writes its table models

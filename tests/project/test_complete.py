@@ -5,7 +5,9 @@ from collections import Counter
 from pathlib import Path
 
 from sampler_parity.harness.backends.engines import ENGINES, Engine
+from sampler_parity.harness.backends.environments import ENVIRONMENTS
 from sampler_parity.harness.mutants import MUTANTS
+from sampler_parity.harness.mutants.engines import faults
 from sampler_parity.reference.registry import ALL_ROWS, ROWS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -15,7 +17,7 @@ TESTED_IN = {"softmax": "removed_samplers", "tail_free": "removed_samplers"}
 
 def lacking(root: Path) -> list[str]:
     """One line for each thing that is missing, with the place where it belongs."""
-    return [*_samplers(root), *_engines(root)]
+    return [*_samplers(root), *_engines(root), *_environments(root)]
 
 
 def _samplers(root: Path) -> list[str]:
@@ -64,6 +66,24 @@ def _engines(root: Path) -> list[str]:
             lines.append(f"engine {name}: its row does not name the suite properties")
         if f'"{name}"' not in tests:
             lines.append(f"engine {name}: no test below tests/ names it")
+    return lines
+
+
+def _environments(root: Path) -> list[str]:
+    """Of each engine that has one: what pins it, a page that is named, and planted faults."""
+    page = root / "docs" / "engines.md"
+    named = page.read_text(encoding="utf-8") if page.is_file() else None
+    mutants = Counter(ENGINES[fault.engine].environment for fault in faults().values())
+    lines = []
+    for name in sorted({row.environment for row in ENGINES.values() if row.environment}):
+        locked = ENVIRONMENTS[name].locked.relative_to(ROOT)
+        if not (root / locked).is_file():
+            lines.append(f"environment {name}: no {locked} - python scripts/lock.py {name}")
+        if named is not None and f"(engines/{name}.md)" not in named:
+            lines.append(f"environment {name}: docs/engines.md does not name its page")
+        if mutants[name] < 3:
+            where = f"harness/mutants/engines/{name}.py"
+            lines.append(f"environment {name}: {mutants[name]} of 3 faults in {where}")
     return lines
 
 
