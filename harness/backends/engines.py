@@ -160,6 +160,15 @@ _ROWS = (
         draws=("draws/ik_llama",),
         in_make_engines=True,
     ),
+    Engine(
+        "ctranslate2",
+        "CTranslate2's sampling on the CPU, on models whose last bias is the logits",
+        module="ctranslate2",
+        environment="ctranslate2",
+        suites=("ctranslate2", "properties"),
+        draws=("draws/ctranslate2",),
+        in_make_engines=True,
+    ),
     # Those that take GBNF text refuse some of it; see docs/grammar-engines.md.
     Engine(
         "llguidance",

@@ -65,6 +65,7 @@ _ROWS: tuple[Environment, ...] = (
         "python",
         needs=("onnxruntime-genai==0.18.0", "onnx==1.23.2"),
     ),
+    Environment("ctranslate2", "python", needs=("ctranslate2==4.8.5",)),
 )
 
 ENVIRONMENTS: dict[str, Environment] = {row.name: row for row in _ROWS}

@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.harness.backends.whole_chains import ANY_SEED, LAST, stages_of
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.table_model import onnx
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 
 NAME = "onnxruntime_genai"
-ORDER = ("penalties", "temp", "top_k", "top_p", "dist", "greedy")
+ORDER = ("penalties", "temp", "top_k", "top_p")
 _LONGEST_TEXT = 1 << 17
-_ANY_SEED = 0xFFFFFFFF  # llama.cpp's for a random one
 
 
 @cache
@@ -46,13 +46,8 @@ def options_of(chain: ChainSpec) -> dict[str, Any]:
     """Search options. Raises Unsupported for what GenAI has not, or not in that order."""
     if len(chain) == 1 and NAME in chain[0]:
         return dict(chain[0][NAME])
-    stages = [stage for each in chain for stage in each.items()]
-    places = [ORDER.index(name) if name in ORDER else -1 for name, _ in stages]
-    chosen = bool(stages) and stages[-1][0] in ("dist", "greedy")
-    if -1 in places or places != sorted(set(places)) or not chosen:
-        raise Unsupported(f"GenAI has {', '.join(ORDER[:4])}, in this order, then a token")
     options: dict[str, Any] = {"top_k": 0, "top_p": 1.0}
-    for name, parameters in stages:
+    for name, parameters in stages_of(chain, ORDER, "GenAI"):
         options |= _options(name, parameters)
     return options
 
@@ -60,18 +55,14 @@ def options_of(chain: ChainSpec) -> dict[str, Any]:
 def _options(name: str, parameters: dict[str, Any]) -> dict[str, Any]:
     if name == "dist":
         seed = parameters["seed"]
-        return {"do_sample": True, "random_seed": -1 if seed == _ANY_SEED else seed}
+        return {"do_sample": True, "random_seed": -1 if seed == ANY_SEED else seed}
+    if name == "greedy":
+        return {"do_sample": False}
     if name == "penalties":
-        if parameters["penalty_freq"] != 0 or parameters["penalty_present"] != 0:
-            raise Unsupported("no frequency and no presence penalty")
         return {
             "repetition_penalty": float(parameters["penalty_repeat"]),
             "penalty_last_n": max(0, parameters["penalty_last_n"]),
         }
-    if name == "greedy":
-        return {"do_sample": False}
-    if parameters.get("min_keep", 0) > 1:
-        raise Unsupported("no min_keep")
     if name == "temp":
         return {"temperature": float(parameters["temp"])}
     return {name: parameters["k"] if name == "top_k" else float(parameters["p"])}
@@ -131,7 +122,7 @@ class Worker:
             name=NAME,
             version=f"onnxruntime-genai {_library().__version__}",
             capabilities=["run", "draws", "time"],
-            samplers=[NAME, *ORDER],
+            samplers=[NAME, *ORDER, *LAST],
         )
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Instance:

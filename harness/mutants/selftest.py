@@ -52,6 +52,7 @@ SUITES = [
     *("parity", "origin", "akunu", "mlx_lm", "onnxruntime_genai", "power_law", "transformers_js"),
     *("tsampler", "trie", "grammar/grammar", "grammar/grammar_lazy_patterns", "batch"),
     "ik_llama/ik_functions",
+    "ctranslate2",
 ]
 
 

@@ -9,7 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends import environments
+from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import FAMILIES
+from sampler_parity.harness.inputs.table_model import ctranslate2
 from tests.support import read_back
 
 NAMESPACE = Path(environments.__file__).parents[3]
@@ -51,3 +53,18 @@ def test_onnx_holds_every_bit_of_a_nan(tmp_path: Path) -> None:
     bits = np.random.default_rng(0).integers(0, 2**32, (3, 1000), np.uint32)
     got = read("onnxruntime_genai", bits.view(np.float32), tmp_path)
     assert np.array_equal(got.view(np.uint32)[:3], bits)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("n_vocab", [1, 7, 32000])
+def test_ctranslate2_answers_with_the_row_but_for_the_sign_of_a_zero(
+    n_vocab: int, tmp_path: Path
+) -> None:
+    rows = edges(n_vocab)
+    got = read("ctranslate2", rows, tmp_path)
+    assert np.array_equal(got.view(np.uint32), (rows + np.float32(0)).view(np.uint32))
+
+
+def test_a_table_of_ctranslate2_has_one_row(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^table model: 2 rows, CTranslate2's holds one"):
+        ctranslate2.write(tmp_path, np.zeros((2, 3), np.float32))

@@ -31,7 +31,19 @@ def onnxruntime_genai(rows: Rows) -> Any:
         yield np.array(generator.get_logits()).reshape(-1)
 
 
-READERS = {"onnxruntime_genai": onnxruntime_genai}
+def ctranslate2(rows: Rows) -> Any:
+    import ctranslate2 as ct2
+
+    from sampler_parity.harness.inputs.table_model import ctranslate2 as table
+
+    for row in rows:
+        with tempfile.TemporaryDirectory() as folder:
+            table.write(Path(folder), row[np.newaxis])
+            generator = ct2.Generator(folder, device="cpu", compute_type="float32")
+        yield np.array(generator.forward_batch([[0]]))[0, -1]
+
+
+READERS = {"onnxruntime_genai": onnxruntime_genai, "ctranslate2": ctranslate2}
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ token i it answers rows[i], to one beyond the table the last row. No text before
 What a format cannot hold to the bit, its module says and refuses with InputError. Made, never
 fetched: the packages that write a format are those of its engine's environment, loaded by `write`.
 
+    ctranslate2    one row; exact but for the sign of a zero
     gguf           exact but for -0.0, and for infinities and NaN beside other rows
     onnx           exact: a Gather copies bits, NaN's payload and denormals too
 """

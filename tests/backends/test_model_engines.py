@@ -1,13 +1,12 @@
-"""onnxruntime_genai: llama.cpp's chains as search options; engines on models at night."""
+"""Engines on models: llama.cpp's chains in their words; all of their suites at night."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sampler_parity.harness.backends import environments
+from sampler_parity.harness.backends import ctranslate2, environments, onnxruntime_genai
 from sampler_parity.harness.backends.engines import ENGINES
-from sampler_parity.harness.backends.onnxruntime_genai import options_of
 from sampler_parity.harness.backends.registry import inspect, start
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.parity.execute import execute
@@ -15,7 +14,7 @@ from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reports.pages.parity.matrix import matrix
 from tests.support.report_bundles import bundle_of, run_info
 
-ON_MODELS = ("onnxruntime_genai",)
+ON_MODELS = ("onnxruntime_genai", "ctranslate2")
 TEMP, TOP_K, TOP_P = {"temp": {"temp": 2.0}}, {"top_k": {"k": 40}}, {"top_p": {"p": 0.9}}
 DIST: dict[str, Any] = {"dist": {"seed": 7}}
 
@@ -25,16 +24,33 @@ def penalties(**parameters: Any) -> dict[str, Any]:
     return {"penalties": {"penalty_last_n": 64} | off | parameters}
 
 
-def test_a_chain_in_its_order_becomes_search_options() -> None:
+def test_a_chain_in_genais_order_becomes_search_options() -> None:
     chain = [penalties(penalty_repeat=1.5), TEMP, TOP_K, TOP_P, DIST]
     wanted = {"repetition_penalty": 1.5, "penalty_last_n": 64, "temperature": 2.0}
     wanted |= {"top_k": 40, "top_p": 0.9, "do_sample": True, "random_seed": 7}
-    assert options_of(chain) == wanted
+    assert onnxruntime_genai.options_of(chain) == wanted
+
+
+def test_a_chain_in_ctranslate2s_order_becomes_parameters_of_generate_batch() -> None:
+    chain = [penalties(penalty_repeat=1.5), TOP_K, TEMP, TOP_P, DIST]
+    wanted = {"repetition_penalty": 1.5, "penalty_last_n": 64, "sampling_temperature": 2.0}
+    wanted |= {"sampling_topk": 40, "sampling_topp": 0.9, "seed": 7}
+    assert ctranslate2.options_of(chain) == wanted
+    assert ctranslate2.options_of([TEMP, DIST])["sampling_topk"] == 0
+    assert ctranslate2.options_of([TOP_K, {"greedy": {}}])["sampling_topk"] == 1
+    own = {"sampling_topk": 3, "seed": 1}
+    assert ctranslate2.options_of([{"ctranslate2": own}]) == own
+    with pytest.raises(Unsupported, match="penalties, top_k, temp, top_p, in this order"):
+        ctranslate2.options_of([TEMP, TOP_K, DIST])
 
 
 def test_what_a_chain_does_not_name_is_off() -> None:
-    assert options_of([{"greedy": {}}]) == {"top_k": 0, "top_p": 1.0, "do_sample": False}
-    assert options_of([{"dist": {"seed": 0xFFFFFFFF}}])["random_seed"] == -1
+    assert onnxruntime_genai.options_of([{"greedy": {}}]) == {
+        "top_k": 0,
+        "top_p": 1.0,
+        "do_sample": False,
+    }
+    assert onnxruntime_genai.options_of([{"dist": {"seed": 0xFFFFFFFF}}])["random_seed"] == -1
 
 
 @pytest.mark.parametrize(
@@ -51,7 +67,7 @@ def test_what_a_chain_does_not_name_is_off() -> None:
 )
 def test_what_it_has_not_is_unsupported(chain: Any, said: str) -> None:
     with pytest.raises(Unsupported, match=said):
-        options_of(chain)
+        onnxruntime_genai.options_of(chain)
 
 
 @pytest.mark.parametrize("name", ON_MODELS)

@@ -1,0 +1,29 @@
+"""Chains of llama.cpp's samplers for engines that have them all, in an order of their own, in one
+call, and show the token alone."""
+
+from typing import Any
+
+from sampler_parity.harness.errors import Unsupported
+from sampler_parity.harness.protocol.messages import ChainSpec
+
+ANY_SEED = 0xFFFFFFFF  # llama.cpp's for a random one
+LAST = ("dist", "greedy")
+
+
+def stages_of(chain: ChainSpec, order: tuple[str, ...], engine: str) -> list[tuple[str, Any]]:
+    """Name and parameters, stage by stage. order: of the samplers before the token.
+
+    Raises Unsupported for another order, for a chain without a token, for what the engines of
+    this kind lack: a penalty but the repetition's, min_keep.
+    """
+    stages = [stage for each in chain for stage in each.items()]
+    places = [(*order, *LAST).index(name) if name in (*order, *LAST) else -1 for name, _ in stages]
+    chosen = bool(stages) and stages[-1][0] in LAST
+    if -1 in places or places != sorted(set(places)) or not chosen:
+        raise Unsupported(f"{engine} has {', '.join(order)}, in this order, then a token")
+    for name, parameters in stages:
+        if name == "penalties" and (parameters["penalty_freq"] or parameters["penalty_present"]):
+            raise Unsupported("no frequency and no presence penalty")
+        if parameters.get("min_keep", 0) > 1:
+            raise Unsupported("no min_keep")
+    return stages
