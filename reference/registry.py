@@ -18,6 +18,7 @@ from sampler_parity.reference.pipelines.mlx_lm import MlxPenalties, MlxSampler
 from sampler_parity.reference.pipelines.onnxruntime_genai import OnnxruntimeGenai
 from sampler_parity.reference.pipelines.openai import OpenaiPenalties
 from sampler_parity.reference.pipelines.power_law import PowerLaw
+from sampler_parity.reference.pipelines.rwkv import RwkvPenalties, RwkvSampleLogits
 from sampler_parity.reference.pipelines.transformers import (
     TransformersMinLength,
     TransformersMinNewTokens,
@@ -378,6 +379,8 @@ ENGINE_ROWS: dict[str, Row] = {
             "seed": 1,
         },
     ),
+    "rwkv_penalties": Row(RwkvPenalties, {}),
+    "rwkv_sample_logits": Row(RwkvSampleLogits, {"seed": 1}),
     "token_trie": Row(TokenTrie, {"trie_descriptor_json": _TRIE}),
     "transformers_min_length": Row(TransformersMinLength, {"min_length": 2, "eos_token_id": [1]}),
     "transformers_min_new_tokens": Row(

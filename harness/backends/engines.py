@@ -169,6 +169,15 @@ _ROWS = (
         draws=("draws/ctranslate2",),
         in_make_engines=True,
     ),
+    Engine(
+        "rwkv",
+        "the sampler of the package rwkv, torch and NumPy on the CPU",
+        module="rwkv",
+        environment="rwkv",
+        suites=("rwkv", "properties"),
+        draws=("draws/rwkv",),
+        in_make_engines=True,
+    ),
     # Those that take GBNF text refuse some of it; see docs/grammar-engines.md.
     Engine(
         "llguidance",

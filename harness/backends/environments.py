@@ -57,6 +57,17 @@ _ROWS: tuple[Environment, ...] = (
     Environment(
         "mlx_lm", "python", needs=("mlx-lm==0.32.2", "mlx==0.32.4", "mlx-cpu==0.32.4"), whole=False
     ),
+    # its pipeline alone, without the tokenizers of its models
+    Environment(
+        "rwkv",
+        "python",
+        needs=(
+            *("rwkv==0.8.32", "torch==2.13.0", "typing-extensions==4.16.0", "sympy==1.14.0"),
+            *("mpmath==1.3.0", "networkx==3.6.1", "jinja2==3.1.6", "markupsafe==3.0.4"),
+            *("fsspec==2026.9.0", "filelock==4.2.11"),
+        ),
+        whole=False,
+    ),
     Environment("ik_llama", "python", needs=("ik-llama-cpp-python==0.1.5", "gguf==0.19.0")),
     Environment("lloyal", "node", needs=("@lloyal-labs/lloyal.node-linux-x64@3.1.1",)),
     Environment("transformers_js", "node", needs=("@huggingface/transformers@4.3.1",)),

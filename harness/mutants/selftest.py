@@ -53,6 +53,7 @@ SUITES = [
     *("tsampler", "trie", "grammar/grammar", "grammar/grammar_lazy_patterns", "batch"),
     "ik_llama/ik_functions",
     "ctranslate2",
+    "rwkv",
 ]
 
 
