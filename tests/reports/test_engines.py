@@ -133,6 +133,21 @@ def test_one_engine_beside_llama_cpp_needs_no_matrix_of_samplers(tmp_path: Path)
     assert matrix_of([one, other], {}) is not None
 
 
+def test_samplers_of_an_engines_own_have_one_column_and_none_of_the_references(
+    tmp_path: Path,
+) -> None:
+    names = ("reference", "akunu/cpu", "tsampler")
+    cases = [
+        case("a", {"reference": got(), "akunu/cpu": got()}, samplers=["akunu"]),
+        case("t", {"reference": got(), "tsampler": got()}, samplers=["tsampler", "top_k"]),
+    ]
+    matrix = matrix_of([bundle_of(tmp_path / "b", run_info(*names), cases)], {})
+    assert matrix is not None
+    assert matrix.samplers == ["own words", "top_k"]
+    judged = {e.name: [cell.judged for cell in e.samplers] for e in matrix.engines}
+    assert judged == {"reference": [0, 1], "akunu/cpu": [1, 0], "tsampler": [1, 1]}
+
+
 def test_the_law_of_an_engines_draws_stands_beside_its_properties(tmp_path: Path) -> None:
     tests = {"transformers": CellOnBackend(decision="equivalent", draws=1000, p_value=0.5)}
     law = DistributionResult(

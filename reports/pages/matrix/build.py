@@ -1,7 +1,8 @@
 """From bundles to the matrix: every engine of all of them, at every property and every sampler.
 
 Only what is judged by the newest release stands here; the table of drift is about the others. A
-result counts for its property, or for the sampler at which it first differs.
+result counts for its property, or for the sampler at which it first differs; those that an engine
+has under names of its own have one column together.
 """
 
 from collections import defaultdict
@@ -15,15 +16,16 @@ from sampler_parity.harness.parity.explanations import Key, explanations_file, r
 from sampler_parity.harness.parity.groups import counts_for
 from sampler_parity.harness.processes import words
 from sampler_parity.harness.verdicts import ORDER
-from sampler_parity.reference import ALL_SAMPLERS
 from sampler_parity.reference.chronology import NEWEST
+from sampler_parity.reference.registry import ROWS
 from sampler_parity.reports.pages.matrix.asked import FOLDER, asked_of
 from sampler_parity.reports.pages.matrix.cells import Result, cell_of
 from sampler_parity.reports.pages.matrix.laws import laws_of
 from sampler_parity.reports.pages.matrix.model import Absent, Asked, Engine, Matrix
-from sampler_parity.reports.render.engines import place
+from sampler_parity.reports.render.engines import of_llama_cpp, place
 from sampler_parity.reports.render.overview import anchor
 
+OWN = "own words"  # samplers that are not llama.cpp's, against their pipeline of the reference
 Results = dict[str, list[Result]]  # by engine
 _OF_OTHERS = {row.name for row in ENGINES.values() if row.in_make_engines}
 
@@ -41,7 +43,8 @@ def matrix_of(bundles: list[Bundle], explained: dict[Key, str] | None = None) ->
     explained = read_explanations(explanations_file()) if explained is None else explained
     asked = asked_of(bundles, {name for result in every if (name := _property(result))})
     tried = {s for result in every if not _property(result) for s in result.case.samplers}
-    samplers = [s for s in ALL_SAMPLERS if s in tried] + sorted(tried - ALL_SAMPLERS.keys())
+    samplers = [OWN] if tried - ROWS.keys() else []
+    samplers += [sampler for sampler in ROWS if sampler in tried]
     laws = laws_of(bundles)
     engines = [
         _engine(name, results[name], bundles, asked, samplers, explained).model_copy(
@@ -98,8 +101,11 @@ def _engine(
         if of := _property(result):
             by_property[of].append(result)
             continue
-        for sampler in counts_for(result.case, name):
+        counted = counts_for(result.case, name)
+        for sampler in counted & ROWS.keys():
             by_sampler[sampler].append(result)
+        if counted - ROWS.keys() and not of_llama_cpp(name):  # of these it is a double
+            by_sampler[OWN].append(result)
     base = without_build(name)
     return Engine(
         name=visible(name),

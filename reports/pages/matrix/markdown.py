@@ -29,7 +29,8 @@ def _lines(matrix: Matrix, most: int) -> Iterator[str]:
     yield from table(["engine", "version", *of_property, *drawn], rows)
     yield ""
     if matrix.samplers:
-        rows = [[code(e.name), *map(_cell, e.samplers)] for e in matrix.engines]
+        ran = [e for e in matrix.engines if any(cell.judged for cell in e.samplers)]
+        rows = [[code(e.name), *map(_cell, e.samplers)] for e in ran]
         yield from table(["engine", *map(code, matrix.samplers)], rows)
         yield ""
     for engine in matrix.engines:
