@@ -2,8 +2,10 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -157,3 +159,26 @@ def test_what_is_there_is_not_installed_again(monkeypatch: pytest.MonkeyPatch) -
     record, made = installing.add("theirs")
     assert isinstance(record, Record)
     assert not made
+
+
+def test_of_two_that_install_at_once_one_waits_and_finds_it_there(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[str] = []
+    begun, may_end = Event(), Event()
+
+    def slowly(row: Environment, version: str, folder: Path, _begun: float) -> Record | None:
+        begun.set()
+        assert may_end.wait(10)
+        made.append(version)
+        return environments.record_of(place(row))
+
+    ROW.locked.parent.mkdir(parents=True)
+    ROW.locked.write_text("pins\n")
+    monkeypatch.setattr(installing, "_made", slowly)
+    with ThreadPoolExecutor(2) as threads:
+        first = threads.submit(installing.add, "theirs")
+        assert begun.wait(10)
+        second = threads.submit(installing.add, "theirs")
+        may_end.set()
+        assert (first.result()[1], second.result()[1], made) == (True, False, ["1.2"])
