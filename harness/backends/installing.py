@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import sha256_of
 
 _LONGEST_S = 3600.0
+_TORCH = re.compile(r"(?m)^(torch==[0-9.]+) \\\n(?: +--hash=.*\n?)+")
 _VERSION = re.compile(r"[0-9][A-Za-z0-9.+!_-]*")
 # Nothing is compiled, and pip tells what it took.
 _PIP = ["--disable-pip-version-check", "install", "--quiet", "--only-binary", ":all:", "--report"]
@@ -107,12 +108,26 @@ def _made(row: Environment, version: str, folder: Path, begun: float) -> Record:
 def _python(row: Environment, version: str, folder: Path) -> dict[str, str]:
     _run([sys.executable, "-m", "venv", str(folder)], folder, "venv")
     packages: dict[str, str] = {}
+    pip = [str(environments.python_of(folder)), "-m", "pip", *_PIP]
+    if version == row.version and (pins := _without_gpu(row)):
+        (folder / "without-gpu.txt").write_text(pins, encoding="utf-8")
+        report = folder / "pip-without-gpu.json"
+        with suppress(InputError):  # this pip finds none: it takes the release itself, below
+            chosen = ["--no-deps", "--require-hashes", "-r", "without-gpu.txt"]
+            _run([*pip, str(report), *chosen], folder, "pip")
+            packages |= _reported(json.loads(report.read_text(encoding="utf-8")))
     for number, arguments in enumerate(_pip(row, version)):
         report = folder / f"pip-{number}.json"
-        command = [str(environments.python_of(folder)), "-m", "pip", *_PIP, str(report), *arguments]
-        _run(command, folder, "pip")
+        _run([*pip, str(report), *arguments], folder, "pip")
         packages |= _reported(json.loads(report.read_text(encoding="utf-8")))
     return packages
+
+
+def _without_gpu(row: Environment) -> str:
+    """The pin of torch's build without a GPU, "" where none is pinned. By itself pip prefers the
+    other: of files that are pinned alike it takes the one whose page names the digest."""
+    pinned = _TORCH.search(row.locked.read_text(encoding="utf-8"))
+    return pinned[0].replace(pinned[1], f"{pinned[1]}+cpu", 1) if pinned else ""
 
 
 def _pip(row: Environment, version: str) -> list[list[str]]:

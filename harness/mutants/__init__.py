@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _TOGETHER = [
     *("chain", "batch", "capacities", "shared", "rare", "conventions"),
-    *("ik_llama", "mlx_lm", "rwkv", "transformers", "vllm"),
+    *("ik_llama", "mlx_lm", "rwkv", "transformers", "vllm", "vllm_filters"),
 ]
 
 

@@ -54,6 +54,7 @@ SUITES = [
     "ik_llama/ik_functions",
     "ctranslate2",
     "rwkv",
+    "vllm/vllm_stages",
 ]
 
 

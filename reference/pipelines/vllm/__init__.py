@@ -2,19 +2,39 @@
 
     vllm_allowed_token_ids, vllm_bad_words, vllm_min_tokens, logit_bias, vllm_penalties
 
-is their order; temperature, min-p, top-k and top-p follow. What is banned is -inf and stays a
-candidate. Each stage takes the whole vocabulary; a token of a neighbour's row, or the padding that
-makes prompts of a batch equally long, is in none of them.
+is their order;
+
+    vllm_temperature, vllm_min_p, vllm_top_k, vllm_top_p, vllm_sample, vllm_logprobs
+
+follow. What is banned is -inf and stays a candidate. Each stage takes the whole vocabulary; a token
+of a neighbour's row, or the padding that makes prompts of a batch equally long, is in none of them.
 
 ignore_eos bans nothing in vLLM: the request goes on behind an end-of-text token, which may be drawn
 (llama.cpp's bans them all: reference/pipelines/ignore_eos.py).
 Source: vllm/v1/sample/sampler.py at 0.32.0.
-Suite: suites/origin/vllm.toml
+Suites: suites/origin/vllm.toml, suites/vllm/vllm_stages.toml
 """
 
 from sampler_parity.reference.pipelines.vllm.allowed_token_ids import VllmAllowedTokenIds
 from sampler_parity.reference.pipelines.vllm.bad_words import VllmBadWords
+from sampler_parity.reference.pipelines.vllm.logprobs import VllmLogprobs
+from sampler_parity.reference.pipelines.vllm.min_p import VllmMinP
 from sampler_parity.reference.pipelines.vllm.min_tokens import VllmMinTokens
 from sampler_parity.reference.pipelines.vllm.penalties import VllmPenalties
+from sampler_parity.reference.pipelines.vllm.sample import VllmSample
+from sampler_parity.reference.pipelines.vllm.temperature import VllmTemperature
+from sampler_parity.reference.pipelines.vllm.top_k import VllmTopK
+from sampler_parity.reference.pipelines.vllm.top_p import VllmTopP
 
-__all__ = ["VllmAllowedTokenIds", "VllmBadWords", "VllmMinTokens", "VllmPenalties"]
+__all__ = [
+    "VllmAllowedTokenIds",
+    "VllmBadWords",
+    "VllmLogprobs",
+    "VllmMinP",
+    "VllmMinTokens",
+    "VllmPenalties",
+    "VllmSample",
+    "VllmTemperature",
+    "VllmTopK",
+    "VllmTopP",
+]

@@ -1,0 +1,68 @@
+"""Packages that an engine imports and its sampler never calls, so that they need not be there.
+
+A stand-in has every name that is asked of it: a class that does nothing. It stands in for what is
+named, imported by an engine, and for nothing else; what a sampler does call fails at once.
+"""
+
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any
+
+
+class Nothing(type):
+    """The class of what a stand-in has."""
+
+    def __getattr__(cls, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Nothing(name, (), {})
+
+    def __getitem__(cls, _item: object) -> "Nothing":
+        return cls
+
+    def __or__(cls, _other: object) -> "Nothing":
+        return cls
+
+    def __ror__(cls, _other: object) -> "Nothing":
+        return cls
+
+    def __call__(cls, *arguments: Any, **_named: Any) -> Any:
+        decorated = len(arguments) == 1 and callable(arguments[0])
+        return arguments[0] if decorated else super().__call__()
+
+    def __get_pydantic_core_schema__(cls, *_arguments: object) -> dict[str, Any]:
+        return {"type": "any"}
+
+
+class StandIn(ModuleType):
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        setattr(self, name, Nothing(name, (), {"__module__": self.__name__}))
+        return self.__dict__[name]
+
+
+class Absent(MetaPathFinder, Loader):
+    def __init__(self, packages: frozenset[str]) -> None:
+        self.packages = packages
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname.partition(".")[0] not in self.packages:
+            return None
+        return ModuleSpec(fullname, self, is_package=True)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        return StandIn(spec.name)
+
+    def exec_module(self, module: ModuleType) -> None:
+        pass
+
+
+def stand_in_for(packages: Sequence[str]) -> None:
+    """From now on these packages are stand-ins, whether they are installed or not."""
+    sys.meta_path.insert(0, Absent(frozenset(packages)))
