@@ -14,6 +14,7 @@ from sampler_parity.reference.pipelines.akunu_gumbel import AkunuGumbel
 from sampler_parity.reference.pipelines.ctranslate2 import Ctranslate2
 from sampler_parity.reference.pipelines.ignore_eos import IgnoreEos
 from sampler_parity.reference.pipelines.ik_llama import STAGES as IK_LLAMA
+from sampler_parity.reference.pipelines.lloyal import Lloyal
 from sampler_parity.reference.pipelines.mlx_lm import MlxPenalties, MlxSampler
 from sampler_parity.reference.pipelines.onnxruntime_genai import OnnxruntimeGenai
 from sampler_parity.reference.pipelines.openai import OpenaiPenalties
@@ -374,6 +375,7 @@ ENGINE_ROWS: dict[str, Row] = {
     "mlx_penalties": Row(MlxPenalties, {"repetition_penalty": 1.1}),
     "mlx_sampler": Row(MlxSampler, {"seed": 1}),
     "onnxruntime_genai": Row(OnnxruntimeGenai, {"do_sample": True, "top_k": 0}),
+    "lloyal": Row(Lloyal, {"seed": 1}),
     "openai_penalties": Row(OpenaiPenalties, {"frequency_penalty": 0.5}),
     "power_law": Row(
         PowerLaw,

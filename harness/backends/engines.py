@@ -125,6 +125,15 @@ _ROWS = (
         in_make_engines=True,
     ),
     Engine(
+        "lloyal",
+        "lloyal.node's branches, by the makers of tsampler, on Node.js",
+        command=("node", "javascript/lloyal.mjs", "{environment}"),
+        environment="lloyal",
+        suites=("lloyal", "properties"),
+        draws=("draws/lloyal",),
+        in_make_engines=True,
+    ),
+    Engine(
         "transformers_js",
         "Transformers.js: one step of generate, and its logits processors, on Node.js",
         command=("node", "javascript/transformers_js.mjs", "{environment}"),

@@ -49,7 +49,16 @@ HANG_TIMEOUT_S = 2.0  # for the case on which an adapter hangs, which may well b
 BASELINE_CHUNK = 400
 # of grammar/ two: the others only repeat them
 SUITES = [
-    *("parity", "origin", "akunu", "mlx_lm", "onnxruntime_genai", "power_law", "transformers_js"),
+    *(
+        "parity",
+        "origin",
+        "akunu",
+        "lloyal",
+        "mlx_lm",
+        "onnxruntime_genai",
+        "power_law",
+        "transformers_js",
+    ),
     *("tsampler", "trie", "grammar/grammar", "grammar/grammar_lazy_patterns", "batch"),
     "ik_llama/ik_functions",
     "ctranslate2",

@@ -12,7 +12,7 @@ from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reports.pages.parity.matrix import matrix
 from tests.support.report_bundles import bundle_of, run_info
 
-JAVASCRIPT = ("transformers_js",)
+JAVASCRIPT = ("transformers_js", "lloyal")
 
 
 def the_engine(name: str) -> None:

@@ -2,6 +2,7 @@
 //
 // An engine says of itself { name, version, build, samplers } and has make(stages, nVocab), which gives an
 // instance of stages [name, parameters]: apply(stage, candidates), accept(token, ofPrompt), reset(), clone(). All may be asynchronous.
+// done(), where it has one, is called behind every request: it gives back what the instances held.
 // Candidates are { ids, logits, p, token }, token -1 until one is selected; a stage replaces what it changes.
 
 import { openSync, readSync, writeSync } from "node:fs";
@@ -161,9 +162,12 @@ class Service {
       return { ok: false, kind: "unsupported", message: `no request ${request.do}` };
     }
     try {
-      return { ok: true, ...(await this[request.do](request)) };
+      const reply = await this[request.do](request);
+      await this.engine.done?.();
+      return { ok: true, ...reply };
     } catch (error) {
       if (!(error instanceof Error) || error instanceof TypeError) throw error;
+      await this.engine.done?.();
       const kind = error instanceof Unsupported ? "unsupported" : "rejected";
       return { ok: false, kind, message: error.message };
     }
