@@ -15,6 +15,7 @@ from sampler_parity.reference.pipelines.ctranslate2 import Ctranslate2
 from sampler_parity.reference.pipelines.ignore_eos import IgnoreEos
 from sampler_parity.reference.pipelines.ik_llama import STAGES as IK_LLAMA
 from sampler_parity.reference.pipelines.lloyal import Lloyal
+from sampler_parity.reference.pipelines.llama_cpp_python import LlamaCppPython
 from sampler_parity.reference.pipelines.mlx_lm import MlxPenalties, MlxSampler
 from sampler_parity.reference.pipelines.onnxruntime_genai import OnnxruntimeGenai
 from sampler_parity.reference.pipelines.openai import OpenaiPenalties
@@ -372,6 +373,7 @@ ENGINE_ROWS: dict[str, Row] = {
     "ik_llama_top_p": Row(IK_LLAMA["ik_llama_top_p"], {"p": 0.9}),
     "ik_llama_typical": Row(IK_LLAMA["ik_llama_typical"], {"p": 0.9}),
     "ik_llama_xtc": Row(IK_LLAMA["ik_llama_xtc"], {"p": 0.5, "t": 0.1, "seed": 1}),
+    "llama_cpp_python": Row(LlamaCppPython, {"seed": 1}),
     "mlx_penalties": Row(MlxPenalties, {"repetition_penalty": 1.1}),
     "mlx_sampler": Row(MlxSampler, {"seed": 1}),
     "onnxruntime_genai": Row(OnnxruntimeGenai, {"do_sample": True, "top_k": 0}),

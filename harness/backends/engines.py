@@ -161,6 +161,22 @@ _ROWS = (
         in_make_engines=True,
     ),
     Engine(
+        "llama_cpp_python",
+        "llama-cpp-python's Llama: the chain that it makes of its arguments",
+        module="llama_cpp_python",
+        suites=("llama_cpp_python", "properties"),
+        draws=("draws/llama_cpp_python",),
+        in_make_engines=True,
+    ),
+    Engine(
+        "xllamacpp",
+        "llama.cpp newer than v0.5.0: b11549, which xllamacpp links into its extension",
+        module="xllamacpp",
+        environment="xllamacpp",
+        suites=("parity", "properties"),
+        in_make_engines=True,
+    ),
+    Engine(
         "ik_llama",
         "ik_llama.cpp, a fork of llama.cpp with the samplers' older shape",
         module="ik_llama.worker",

@@ -81,6 +81,7 @@ _ROWS: tuple[Environment, ...] = (
         ),
         whole=False,
     ),
+    Environment("xllamacpp", "python", needs=("xllamacpp==2026.10.11549", "gguf==0.19.0")),
     Environment("ik_llama", "python", needs=("ik-llama-cpp-python==0.1.5", "gguf==0.19.0")),
     # of no engine yet: what a worker in Python needs and no more
     Environment("bare", "python", needs=("numpy==2.4.6", "pydantic==2.14.3")),

@@ -64,6 +64,7 @@ SUITES = [
     "ctranslate2",
     "rwkv",
     "vllm/vllm_stages",
+    "llama_cpp_python",
 ]
 
 

@@ -1,0 +1,46 @@
+"""Faults of llama-cpp-python's Llama, as its worker would hand them on."""
+
+from typing import Any
+
+from sampler_parity.harness.backends.llama_cpp_python import Instance, Worker
+from sampler_parity.harness.mutants.engines import Fault
+from sampler_parity.harness.protocol.messages import ChainSpec
+
+
+class Faulty(Worker):
+    def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Instance:
+        instance = super().build(chain, n_vocab, vocab)
+        instance.arguments = instance.arguments | self.instead(instance.arguments)
+        instance.reset()
+        return instance
+
+    def instead(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        raise NotImplementedError
+
+
+class IgnoresMinP(Faulty):
+    """min_p has no effect."""
+
+    def instead(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        return {"min_p": 0.0}
+
+
+class SeedZeroIsNone(Faulty):
+    """A seed of 0 is taken for none."""
+
+    def instead(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        return {"seed": arguments["seed"] or 0xFFFFFFFF}
+
+
+class ShortWindow(Faulty):
+    """Penalties look back over 8 tokens."""
+
+    def instead(self, arguments: dict[str, Any]) -> dict[str, Any]:
+        return {"last_n_tokens_size": 8}
+
+
+FAULTS = [
+    Fault("llama_cpp_python/ignores-min_p", IgnoresMinP, case="completion/min_p-alone"),
+    Fault("llama_cpp_python/seed-zero-is-none", SeedZeroIsNone, case="completion/seed-of-0"),
+    Fault("llama_cpp_python/short-window", ShortWindow, case="completion/window-of-64"),
+]
