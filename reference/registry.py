@@ -14,8 +14,8 @@ from sampler_parity.reference.pipelines.akunu_gumbel import AkunuGumbel
 from sampler_parity.reference.pipelines.ctranslate2 import Ctranslate2
 from sampler_parity.reference.pipelines.ignore_eos import IgnoreEos
 from sampler_parity.reference.pipelines.ik_llama import STAGES as IK_LLAMA
-from sampler_parity.reference.pipelines.lloyal import Lloyal
 from sampler_parity.reference.pipelines.llama_cpp_python import LlamaCppPython
+from sampler_parity.reference.pipelines.lloyal import Lloyal
 from sampler_parity.reference.pipelines.mlx_lm import MlxPenalties, MlxSampler
 from sampler_parity.reference.pipelines.onnxruntime_genai import OnnxruntimeGenai
 from sampler_parity.reference.pipelines.openai import OpenaiPenalties
