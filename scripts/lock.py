@@ -70,7 +70,7 @@ def engine(name: str, needs: tuple[str, ...], whole: bool) -> str:
     """What an environment for Python holds. whole: with what the needs themselves need."""
     if whole:
         return also("".join(entries(compiled(name, [*needs, *FOR_WORKERS])).values()))
-    with tempfile.NamedTemporaryFile("w", suffix=".txt") as pins:
+    with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as pins:
         pins.write("\n".join(needs))
         pins.flush()
         others = entries(compiled(name, FOR_WORKERS, "-c", pins.name))

@@ -49,7 +49,7 @@ def said(engine: str, script: str) -> list[str]:
         path = Path(folder) / "script.js"
         path.write_text(script)
         done = subprocess.run(
-            [*ENGINES[engine], str(path)], check=True, capture_output=True, text=True
+            [*ENGINES[engine], str(path)], check=True, capture_output=True, encoding="utf-8"
         )
     return done.stdout.splitlines()
 

@@ -78,7 +78,7 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
     monkeypatch.setattr("sampler_parity.harness.run.run.Pool", InThisProcess)
     monkeypatch.setattr(cases, "describe", lambda *asked: info)
     silent = SimpleNamespace(name="null", asked=0, late=[], settle=lambda silence_s: None)
-    monkeypatch.setattr(cases, "backend", lambda name, timeout_s: silent)
+    monkeypatch.setattr(cases, "backend", lambda *asked: silent)
     monkeypatch.setattr(cases, "execute", computed)
     monkeypatch.setattr(cases, "_CHUNK_CASES", 2)
     monkeypatch.setattr(disk, "os", FailingDisk(0, 0))  # none, until a test asks for one

@@ -44,6 +44,10 @@ COMMANDS: list[tuple[str, int, str]] = [
     ("capture --model {model} --prompts prompt.txt --max-rows 2 -o c.gguf", 0, "c.gguf"),
     ("golden verify", 0, "equal to the reference to the bit"),
     ("builds list", 0, ""),
+    ("engines list", 0, "sampler-parity engines add rwkv"),
+    ("engines add nothing", 2, "engine 'nothing': unknown"),
+    ("engines exec rwkv -- python", 2, "sampler-parity engines add rwkv"),
+    ("engines remove rwkv", 2, "rwkv"),
     ("builds add here={libllama} --release v0.5.0", 0, "here  v0.5.0"),
     ("adapter check -- {python} -m sampler_parity.harness.backends.worker null", 0, "run greedy"),
 ]

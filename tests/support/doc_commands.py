@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
 ]
 _BEGINS = re.compile(
     r"(sampler-parity|make|pytest|python|\.venv/bin/python|pip|dask|docker|cd|[A-Z]+=\S+)( |$)"
