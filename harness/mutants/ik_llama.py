@@ -74,7 +74,8 @@ def _anywhere(name: str, change: Callable[[Apply, Candidates], None]) -> Mutant:
         return Around(name, STAGES[name](*values, **of), change)
 
     make.__doc__ = change.__doc__
-    case = f"ik_functions/{name.removeprefix('ik_llama_')}"
+    stem = "pen" if name.endswith("_penalties") else name.removeprefix("ik_llama_")
+    case = f"ik_functions/{stem}"
     return Mutant(f"{name}/{change.__name__.replace('_', '-')}", make, case=case)
 
 
