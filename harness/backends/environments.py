@@ -83,9 +83,6 @@ _ROWS: tuple[Environment, ...] = (
     ),
     Environment("xllamacpp", "python", needs=("xllamacpp==2026.10.11549", "gguf==0.19.0")),
     Environment("ik_llama", "python", needs=("ik-llama-cpp-python==0.1.5", "gguf==0.19.0")),
-    # of no engine yet: what a worker in Python needs and no more
-    Environment("bare", "python", needs=("numpy==2.4.6", "pydantic==2.14.3")),
-    Environment("bare-node", "node", needs=("is-number@7.0.0",)),
     Environment("bun", "node", needs=("@oven/bun-linux-x64@1.4.5",)),
     Environment("hermes", "node", needs=("hermes-engine-cli@0.12.0",)),
     Environment("lloyal", "node", needs=("@lloyal-labs/lloyal.node-linux-x64@3.1.1",)),
