@@ -1,6 +1,5 @@
 """Engines in environments of their own: how one is found, started, and missed."""
 
-import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -183,20 +182,3 @@ def test_of_two_that_install_at_once_one_waits_and_finds_it_there(
         second = threads.submit(installing.add, "theirs")
         may_end.set()
         assert (first.result()[1], second.result()[1], made) == (True, False, ["1.2"])
-
-
-_PINNED = dict(environments.ENVIRONMENTS)  # before a test puts others in their place
-
-
-@pytest.mark.parametrize("name", ["rwkv", "vllm"])
-def test_of_torch_the_build_without_a_gpu_is_asked_for_first_by_its_digest(name: str) -> None:
-    row = _PINNED[name]
-    pins = installing._without_gpu(row)
-    assert pins.startswith("torch==2.13.0+cpu \\\n    --hash=sha256:")
-    assert set(re.findall(r"sha256:\w+", pins)) <= set(
-        re.findall(r"sha256:\w+", row.locked.read_text(encoding="utf-8"))
-    )
-
-
-def test_an_environment_without_torch_has_nothing_to_ask_for_first() -> None:
-    assert installing._without_gpu(_PINNED["mlx_lm"]) == ""
