@@ -5,6 +5,8 @@ here each such stage has a generator of its own: that of a context, brought to i
 many words as the stage has drawn. What a caller of C keeps is kept here: the last tokens, mu.
 """
 
+import os
+import tempfile
 from ctypes import POINTER, byref, c_bool, c_char_p, c_float, c_int32, c_size_t, c_uint32, c_void_p
 from importlib.metadata import version
 from typing import Any
@@ -166,6 +168,9 @@ def _clone(stage: Stage) -> Stage:
 class Worker:
     def __init__(self) -> None:
         self.library = Library()
+        # where p is NaN the library writes probabilities.txt into the folder that it runs in
+        self._folder = tempfile.TemporaryDirectory(prefix=f"sampler-parity-{os.getpid()}-")
+        os.chdir(self._folder.name)
 
     def hello(self) -> HelloReply:
         return HelloReply(
