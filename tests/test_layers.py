@@ -36,6 +36,7 @@ ROOMS = (
     "harness.distribution",
     "harness.timing",
     "harness.golden",
+    "harness.servers",
     "harness.comparison",
     "harness.gate",
     "harness.mutants",

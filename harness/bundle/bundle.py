@@ -28,6 +28,7 @@ from sampler_parity.harness.bundle.records.decode import DecodeResult
 from sampler_parity.harness.bundle.records.distribution import DistributionResult
 from sampler_parity.harness.bundle.records.ends import Footer, Header
 from sampler_parity.harness.bundle.records.invariance import InvarianceResult
+from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.bundle.records.skip_ratio import SkipRatioResult
 from sampler_parity.harness.bundle.records.throughput import ThroughputResult
 from sampler_parity.harness.bundle.records.timing import TimingResult
@@ -50,6 +51,7 @@ Result = (
     | ThroughputResult
     | TimingCheckResult
     | CounterexampleResult
+    | ServerResult
 )
 Record = Header | Result | Footer
 Suited = (
@@ -88,6 +90,7 @@ class Bundle:
     timing_checks: list[TimingCheckResult] = field(default_factory=list)
     counterexamples: list[CounterexampleResult] = field(default_factory=list)
     invariances: list[InvarianceResult] = field(default_factory=list)
+    servers: list[ServerResult] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
 
     def backend(self, name: str) -> BackendInfo:
@@ -147,6 +150,7 @@ def read(folder: Path) -> Bundle:
         timing_checks=by_kind["timing_check"],
         counterexamples=by_kind["counterexample"],
         invariances=by_kind["invariance"],
+        servers=by_kind["server"],
         footer=by_kind["footer"][-1] if by_kind["footer"] else None,
         counts={
             kind: len(by_kind[kind]) for kind in by_kind if by_kind[kind] and kind not in _FRAME

@@ -23,6 +23,7 @@ from sampler_parity.harness.cli import (
     listing,
     measure,
     run,
+    server,
     trie,
 )
 from sampler_parity.harness.cli.saying import NobodyReads, complain, say
@@ -77,6 +78,7 @@ app.command("report", rich_help_panel=_MINE)(bundles.report)
 app.command("fuzz", rich_help_panel=_MINE)(fuzz.fuzz_command)
 app.command("backends", rich_help_panel=_MINE)(builds.backends)
 app.add_typer(builds.adapter_app, name="adapter", rich_help_panel=_MINE)
+app.add_typer(server.server_app, name="server", rich_help_panel=_MINE)
 app.command("compare", rich_help_panel=_MEASURE)(bundles.compare)
 app.add_typer(bundles.history_app, name="history", rich_help_panel=_MEASURE)
 app.command("trie-bench", rich_help_panel=_MEASURE)(trie.trie_bench)

@@ -1,0 +1,77 @@
+"""The commands about servers: `server check`, `server list`."""
+
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sampler_parity.harness.cli import options
+from sampler_parity.harness.cli.saying import say
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.foreign import limits
+from sampler_parity.harness.foreign.near import did_you_mean
+
+if TYPE_CHECKING:
+    from sampler_parity.harness.bundle.records.server import ServerResult
+    from sampler_parity.harness.servers.dialects import Dialect
+
+server_app = typer.Typer(no_args_is_help=True, help="Servers: what one does with each parameter.")
+
+
+@server_app.command("check")
+def server_check(
+    url: Annotated[str, typer.Argument(metavar="URL", help="e.g. http://127.0.0.1:8080")],
+    dialect: Annotated[str, typer.Option("--dialect", "-d", help="what it speaks")],
+    model: Annotated[str, typer.Option(help="the name that requests give")] = "",
+    eos: Annotated[
+        int | None, typer.Option(min=0, max=limits.VOCAB, help="the token that ends a text")
+    ] = None,
+    key_from: Annotated[
+        str, typer.Option(metavar="VARIABLE", help="of the environment, with the key")
+    ] = "",
+    remote: Annotated[
+        bool, typer.Option("--remote", help="the server is another machine", show_default=False)
+    ] = False,
+    timeout: options.Timeout = 60.0,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="the bundle")] = None,
+) -> None:
+    """Ask a server what it does with each parameter of its dialect, and write a bundle.
+
+    Examples:
+      sampler-parity server check http://127.0.0.1:8080 --dialect llama-server
+      sampler-parity server check http://127.0.0.1:8000 --dialect vllm --model my/model
+
+    Exit status: 0 all is as documented; 1 something is not; 2 bad input.
+    """
+    from sampler_parity.harness.servers.address import address_of
+    from sampler_parity.harness.servers.asking import Client
+    from sampler_parity.harness.servers.check import Check, check, met
+
+    address = address_of(url, key_from, remote)
+    client = Client(address, dialect_of(dialect), model, eos, timeout)
+    folder = output or Path("bundles") / time.strftime("server-%Y%m%d-%H%M%S")
+    done = check(Check(dialect, client), folder, ["sampler-parity", *sys.argv[1:]], shown)
+    judged = [result for result in done.servers if result.verdict != "skipped"]
+    right = sum(result.met for result in judged)
+    say(f"server   {right}/{len(judged)} as required, {client.asked[0]} requests - {folder}")
+    if not met(done):
+        raise typer.Exit(1)
+
+
+def dialect_of(name: str) -> "Dialect":
+    """Raises InputError."""
+    from sampler_parity.harness.servers.dialects import DIALECTS
+
+    if name not in DIALECTS:
+        mend = did_you_mean(name, [*DIALECTS]) or f"use {', '.join(DIALECTS)}"
+        raise InputError(f"dialect {name!r}", "unknown", mend)
+    return DIALECTS[name]
+
+
+def shown(result: "ServerResult") -> None:
+    """A line for each result as it comes."""
+    mark = "" if result.met or result.verdict == "skipped" else "  FAILED"
+    silent = f" (in silence: {'; '.join(result.silent)})" if result.silent else ""
+    say(f"{result.verdict:<14} {result.name:<22} {result.evidence}{silent}{mark}")

@@ -1,0 +1,65 @@
+"""The one address that a check talks to, as a person gave it."""
+
+import ipaddress
+import os
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from sampler_parity.harness.errors import InputError
+
+_EXAMPLE = "write one as http://127.0.0.1:8080"
+
+
+@dataclass(frozen=True)
+class Address:
+    """base: a path in front of every other. key: sent with each request, and never shown."""
+
+    scheme: str
+    host: str
+    port: int
+    base: str = ""
+    key: str = field(default="", repr=False)
+
+    @property
+    def url(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}{self.base}"
+
+
+def address_of(url: str, key_variable: str = "", anywhere: bool = False) -> Address:
+    """anywhere: another machine's, too. key_variable: of the environment, with the key.
+
+    Raises InputError for what is no address, one with a password in it, and another machine's.
+    """
+    try:
+        parts = urlsplit(url)
+        port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+    except (ValueError, KeyError):
+        raise InputError("the address", "is none of a server", _EXAMPLE) from None
+    if parts.username is not None or parts.password is not None:
+        raise InputError("the address", "has a name or password in it", "use --key-from VARIABLE")
+    if not parts.hostname or parts.query or parts.fragment:
+        raise InputError("the address", "is none of a server", _EXAMPLE)
+    if not (anywhere or of_this_machine(parts.hostname)):
+        mend = "use --remote where it may be asked"
+        raise InputError(parts.hostname, "is another machine", mend)
+    return Address(parts.scheme, parts.hostname, port, parts.path.rstrip("/"), _key(key_variable))
+
+
+def of_this_machine(host: str) -> bool:
+    """By its name: nothing is resolved."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _key(variable: str) -> str:
+    if not variable:
+        return ""
+    key = os.environ.get(variable, "")
+    if not key or not key.isascii() or not key.isprintable():
+        raise InputError(f"variable {variable}", "holds no key", "set it, or leave out --key-from")
+    return key

@@ -1,0 +1,182 @@
+"""A completion in any dialect: what is sent, and the answer in one form."""
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from sampler_parity.harness.servers import http
+from sampler_parity.harness.servers.address import Address
+from sampler_parity.harness.servers.dialects import Dialect
+
+Prompt = str | list[int]
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """A token of a list of the most likely ones. id: -1 where the server names text alone."""
+
+    id: int
+    text: str
+    logprob: float
+
+
+@dataclass(frozen=True)
+class Place:
+    """What is said of one token of the text."""
+
+    token: Alternative
+    top: tuple[Alternative, ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """refusal: why the server refused, or "". tokens: None where it names none. times: of a stream,
+    when each event came."""
+
+    sent: Mapping[str, Any]
+    text: str = ""
+    tokens: tuple[int, ...] | None = None
+    places: tuple[Place, ...] = ()
+    ended: str = ""
+    refusal: str = ""
+    times: tuple[float, ...] = ()
+
+    @property
+    def got(self) -> str:
+        """As evidence, short."""
+        return f"refused: {self.refusal}" if self.refusal else json.dumps(self.text)[:120]
+
+
+@dataclass(frozen=True)
+class Client:
+    """A server, and how it is asked. eos: the token that ends a text, where it is known."""
+
+    address: Address
+    dialect: Dialect
+    model: str = ""
+    eos: int | None = None
+    seconds: float = http.SECONDS
+    asked: list[int] = field(default_factory=lambda: [0])
+
+    def body(self, prompt: Prompt, parameters: Mapping[str, Any]) -> dict[str, Any]:
+        dialect = self.dialect
+        grouped: dict[str, Any] = (
+            {dialect.group: dict(parameters)} if dialect.group else {**parameters}
+        )
+        named = {"model": self.model} if self.model else {}
+        return {**named, "prompt": prompt, **dialect.always, **grouped}
+
+    def complete(self, prompt: Prompt, parameters: Mapping[str, Any]) -> Answer:
+        """Raises Failure where no answer comes."""
+        sent = self.body(prompt, parameters)
+        self.asked[0] += 1
+        reply = http.ask(self.address, self.dialect.path, sent, self.seconds)
+        if reply.refused:
+            return Answer(sent, refusal=reply.reason or f"status {reply.status}")
+        return answer_of(self.dialect, sent, reply.data)
+
+    def streamed(
+        self, prompt: Prompt, parameters: Mapping[str, Any], leave_after: int | None = None
+    ) -> Answer:
+        """The same in parts, put together. Raises Failure."""
+        sent = {**self.body(prompt, parameters), "stream": True}
+        self.asked[0] += 1
+        events = http.stream(
+            self.address, self.dialect.path, sent, self.seconds, leave_after=leave_after
+        )
+        if isinstance(events, http.Reply):
+            return Answer(sent, refusal=events.reason or f"status {events.status}")
+        return _together(
+            [(answer_of(self.dialect, sent, event.data), event.at) for event in events], sent
+        )
+
+    def curl(self, sent: Mapping[str, Any]) -> str:
+        """The request as a line for a shell; a key is named, not shown."""
+        words = ["curl", self.address.url + self.dialect.path]
+        words += ["-H", "Content-Type: application/json"]
+        line = shlex.join(words)
+        if self.address.key:
+            line += ' -H "Authorization: Bearer $KEY"'
+        return f"{line} -d {shlex.quote(json.dumps(sent, ensure_ascii=False))}"
+
+
+def answer_of(dialect: Dialect, sent: Mapping[str, Any], data: Any) -> Answer:
+    """Raises Failure for JSON that is no completion."""
+    try:
+        if dialect.text == "llama-server":
+            return _of_llama_server(sent, data)
+        if dialect.text == "ollama":
+            return Answer(sent, str(data["response"]), ended=str(data.get("done_reason", "")))
+        return _of_openai(sent, data)
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+        line = f"{dialect.path}: the answer is no completion: {json.dumps(data)[:120]}"
+        raise http.Failure("rejected", line) from None
+
+
+def _of_llama_server(sent: Mapping[str, Any], data: Any) -> Answer:
+    """logprob, or with post_sampling_probs prob; the tops in the same words."""
+    return Answer(
+        sent,
+        _text(data["content"]),
+        tuple(int(token) for token in data.get("tokens", ())),
+        tuple(
+            Place(_alternative(place), tuple(map(_alternative, _tops(place))))
+            for place in data.get("completion_probabilities", ())
+        ),
+        str(data.get("stop_type", "")),
+    )
+
+
+def _tops(place: Mapping[str, Any]) -> Sequence[Any]:
+    tops: Sequence[Any] = place["top_logprobs"] if "top_logprobs" in place else place["top_probs"]
+    return tops
+
+
+def _alternative(one: Mapping[str, Any]) -> Alternative:
+    value = one["logprob"] if "logprob" in one else one["prob"]
+    return Alternative(int(one.get("id", -1)), _text(one["token"]), float(value))
+
+
+def _of_openai(sent: Mapping[str, Any], data: Any) -> Answer:
+    """/v1/completions: logprobs of four lists, or as chat has them (`content`)."""
+    choice = data["choices"][0]
+    said = choice.get("logprobs") or {}
+    if "content" in said:
+        places = tuple(
+            Place(_alternative(one), tuple(map(_alternative, one.get("top_logprobs", ()))))
+            for one in said["content"] or ()
+        )
+    else:
+        places = tuple(
+            Place(
+                Alternative(-1, _text(text), float("nan") if value is None else float(value)),
+                tuple(Alternative(-1, str(word), float(p)) for word, p in (top or {}).items()),
+            )
+            for text, value, top in zip(
+                said.get("tokens") or (),
+                said.get("token_logprobs") or (),
+                said.get("top_logprobs") or [{}] * len(said.get("tokens") or ()),
+                strict=True,
+            )
+        )
+    return Answer(sent, _text(choice["text"]), None, places, str(choice.get("finish_reason") or ""))
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"no text: {value!r}")
+    return value
+
+
+def _together(parts: Sequence[tuple[Answer, float]], sent: Mapping[str, Any]) -> Answer:
+    answers = [answer for answer, _ in parts]
+    named = [answer.tokens for answer in answers if answer.tokens is not None]
+    return replace(
+        answers[-1] if answers else Answer(sent),
+        text="".join(answer.text for answer in answers),
+        tokens=tuple(token for tokens in named for token in tokens) if named else None,
+        places=tuple(place for answer in answers for place in answer.places),
+        times=tuple(at for _, at in parts),
+    )

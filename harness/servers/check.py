@@ -1,0 +1,84 @@
+"""A check of a server, from the first request to a bundle."""
+
+import datetime
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+
+from sampler_parity.harness.bundle import bundle, machine
+from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
+from sampler_parity.harness.bundle.lock import locked
+from sampler_parity.harness.bundle.records.ends import Footer
+from sampler_parity.harness.bundle.records.server import ServerResult, ServerVerdict
+from sampler_parity.harness.bundle.writer import create
+from sampler_parity.harness.servers.asking import Client
+from sampler_parity.harness.servers.parameters import check_parameters
+
+Group = Callable[[Client], Iterator[ServerResult]]
+
+
+@dataclass(frozen=True)
+class Check:
+    """name: of the server, in the bundle. known: verdicts that pass beside `honoured`, by id."""
+
+    name: str
+    client: Client
+    groups: tuple[Group, ...] = (check_parameters,)
+    about: str = ""
+    known: dict[str, ServerVerdict] | None = None
+
+
+def check(
+    asked: Check, folder: Path, command: list[str], say: Callable[[ServerResult], object]
+) -> Bundle:
+    """Asks all there is to ask, and writes each result as it comes. Raises InputError for a folder
+    that holds a bundle already."""
+    start = time.monotonic()
+    with locked(folder):
+        writer = create(folder, _info(asked, command))
+        count = 0
+        for group in asked.groups:
+            for result in group(asked.client):
+                named = result.model_copy(update={"server": asked.name} | _let(asked, result))
+                writer.append(named)
+                say(named)
+                count += 1
+        records = {"server": count} if count else {}
+        wall_s = time.monotonic() - start
+        writer.close(Footer(cases=0, steps=0, wall_s=wall_s, records=records))
+    return bundle.read_finished(folder)
+
+
+def met(done: Bundle) -> bool:
+    """Whether something was asked, and all of it is as required."""
+    judged = [result for result in done.servers if result.verdict != "skipped"]
+    return bool(judged) and all(result.met for result in judged)
+
+
+def _let(asked: Check, result: ServerResult) -> dict[str, list[ServerVerdict]]:
+    """A known verdict is required in the place of the right one: one that is mended is seen."""
+    verdict = (asked.known or {}).get(result.id)
+    return {"required": [verdict]} if verdict else {}
+
+
+def _info(asked: Check, command: list[str]) -> RunInfo:
+    client = asked.client
+    about = BackendInfo(
+        command=[client.address.url],
+        name=client.dialect.name,
+        version=asked.about or client.dialect.name,
+    )
+    return RunInfo(
+        version=version("sampler-parity"),
+        started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        command=command,
+        suites={},
+        profile="full",
+        seed=0,
+        options={"dialect": client.dialect.name, "model": client.model},
+        backends={asked.name: about},
+        machine=machine.describe(),
+    )

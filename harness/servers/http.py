@@ -1,0 +1,206 @@
+"""One request to one server: nobody else is asked, and no answer takes longer or more than allowed.
+
+A connection goes to the address that was given. Python's http.client follows no redirect and reads
+no proxy from the environment; nothing is sent twice. What a server may do wrong is a `Failure` with
+one line:
+
+    timeout   the answer is not whole when the time is over, however slowly its bytes come
+    crashed   no connection, one that is closed in the middle, a status of 500 or more
+    rejected  what comes is no answer: no JSON, too much of it, half an event, a redirect
+
+A status of 400 to 499 is an answer: the server refuses the request, and says why.
+"""
+
+import http.client
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from sampler_parity.harness.foreign.data import json_of
+from sampler_parity.harness.foreign.printable import one_line, visible
+from sampler_parity.harness.servers.address import Address
+
+LARGEST = 8 << 20  # bytes of an answer; 128 tokens with ten alternatives each take 200 KiB
+SECONDS = 60.0
+_KEY = "[key]"  # in the place of one that a server sends back
+_SAID = 300  # characters of what a server said, in a line
+
+
+class Failure(Exception):  # noqa: N818 - a verdict on a server, not a defect of ours
+    """What stands for an answer that did not come."""
+
+    def __init__(self, verdict: Literal["timeout", "crashed", "rejected"], line: str) -> None:
+        super().__init__(verdict, visible(one_line(line, _SAID)))
+        self.verdict = verdict
+
+    @property
+    def line(self) -> str:
+        return str(self.args[1])
+
+
+@dataclass(frozen=True)
+class Reply:
+    """status: 200 to 299, or 400 to 499 of a refusal. data: what its JSON says; of a refusal
+    without JSON its text."""
+
+    status: int
+    data: Any
+
+    @property
+    def refused(self) -> bool:
+        return self.status >= 400
+
+    @property
+    def reason(self) -> str:
+        """Why it was refused, in one line."""
+        said = self.data
+        for key in ("error", "message", "detail"):
+            said = said.get(key, said) if isinstance(said, dict) else said
+        text = said if isinstance(said, str) else json.dumps(said)
+        return str(visible(one_line(text, _SAID)))
+
+
+@dataclass(frozen=True)
+class Event:
+    """An event of a stream, and when it came (time.monotonic)."""
+
+    data: Any
+    at: float
+
+
+def ask(
+    address: Address, path: str, body: Any = None, seconds: float = SECONDS, most: int = LARGEST
+) -> Reply:
+    """Sends a body as JSON; without one it only gets. Raises Failure."""
+    with _answer(address, path, body, seconds) as answer:
+        content = answer.read(most + 1)
+        if len(content) > most:
+            raise Failure("rejected", f"{path}: the answer has more than {most:,} bytes")
+        if answer.length:
+            raise Failure("crashed", f"{path}: the server closed the connection in the answer")
+    return Reply(answer.status, _data(path, _keyless(address, content), answer.status))
+
+
+def stream(
+    address: Address,
+    path: str,
+    body: Any,
+    seconds: float = SECONDS,
+    most: int = LARGEST,
+    leave_after: int | None = None,
+) -> list[Event] | Reply:
+    """The events of an answer that comes in parts; a Reply where it was refused. leave_after: so
+    many events; then the client goes away. Raises Failure."""
+    events: list[Event] = []
+    with _answer(address, path, body, seconds) as answer:
+        if answer.status >= 400:
+            content = _keyless(address, answer.read(most))
+            return Reply(answer.status, _data(path, content, answer.status))
+        taken = 0
+        while line := answer.readline(most + 1):
+            taken += len(line)
+            if taken > most:
+                raise Failure("rejected", f"{path}: the stream has more than {most:,} bytes")
+            if not line.endswith(b"\n"):
+                raise Failure("crashed", f"{path}: the stream ends in mid-line")
+            if line.startswith((b"data:", b"{")):
+                text = _keyless(address, line.removeprefix(b"data:").strip())
+                if text == b"[DONE]":
+                    break
+                events.append(Event(_data(path, text, answer.status), time.monotonic()))
+                if leave_after is not None and len(events) >= leave_after:
+                    break
+    return events
+
+
+@contextmanager
+def _answer(
+    address: Address, path: str, body: Any, seconds: float
+) -> Iterator[http.client.HTTPResponse]:
+    """The answer of a connection of its own, which ends when the time is over."""
+    kind = http.client.HTTPSConnection if address.scheme == "https" else http.client.HTTPConnection
+    connection = kind(address.host, address.port, timeout=seconds)
+    over = threading.Event()
+    clock = threading.Timer(seconds, _end, [connection, over])
+    clock.daemon = True
+    try:
+        clock.start()
+        connection.request(*_request(address, path, body))
+        answer = connection.getresponse()
+        _check_status(path, answer)
+        yield answer
+    except Failure as failure:
+        said = failure.line.replace(address.key, _KEY) if address.key else failure.line
+        failure = Failure(failure.verdict, said)
+        if over.is_set() and failure.verdict != "rejected":
+            raise _late(path, seconds) from None
+        raise failure from None
+    except (TimeoutError, http.client.HTTPException, OSError) as error:
+        if over.is_set() or isinstance(error, TimeoutError):
+            raise _late(path, seconds) from None
+        raise Failure("crashed", f"{path}: {_why(error)}") from None
+    finally:
+        clock.cancel()
+        connection.close()
+    if over.is_set():
+        raise _late(path, seconds)
+
+
+def _end(connection: http.client.HTTPConnection, over: threading.Event) -> None:
+    over.set()
+    if connection.sock is not None:
+        with suppress(OSError):
+            connection.sock.shutdown(socket.SHUT_RDWR)
+
+
+def _request(
+    address: Address, path: str, body: Any
+) -> tuple[str, str, bytes | None, dict[str, str]]:
+    headers = {"Accept": "application/json", "Connection": "close"}
+    if address.key:
+        headers["Authorization"] = f"Bearer {address.key}"
+    if body is None:
+        return "GET", address.base + path, None, headers
+    headers["Content-Type"] = "application/json"
+    return "POST", address.base + path, json.dumps(body).encode(), headers
+
+
+def _check_status(path: str, answer: http.client.HTTPResponse) -> None:
+    if 300 <= answer.status < 400:
+        where = one_line(answer.getheader("Location", "nowhere"), 100)
+        raise Failure("rejected", f"{path}: redirects to {where}; nobody else is asked")
+    if answer.status >= 500:
+        said = answer.read(4096).decode(errors="replace")
+        raise Failure("crashed", f"{path}: status {answer.status}: {said}")
+    if not 200 <= answer.status < 500:
+        raise Failure("rejected", f"{path}: status {answer.status}")
+
+
+def _keyless(address: Address, content: bytes) -> bytes:
+    return content.replace(address.key.encode(), _KEY.encode()) if address.key else content
+
+
+def _data(path: str, content: bytes, status: int) -> Any:
+    try:
+        return json_of(content, 1 << 64)
+    except ValueError as error:
+        if status >= 400:
+            return content[:_SAID].decode(errors="replace")
+        raise Failure("rejected", f"{path}: no JSON: {error}") from None
+
+
+def _late(path: str, seconds: float) -> Failure:
+    return Failure("timeout", f"{path}: no whole answer in {seconds:g} s")
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, http.client.RemoteDisconnected):
+        return "the server closed the connection without an answer"
+    if isinstance(error, http.client.IncompleteRead):
+        return "the server closed the connection in the answer"
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,51 @@
+"""A server that answers every connection with the bytes that a test names, on the loopback."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+
+from sampler_parity.harness.servers.address import Address
+
+Answering = Callable[[socket.socket], None]
+
+
+@dataclass
+class Raw:
+    """requests: the bytes of each, as far as they came in one piece."""
+
+    address: Address
+    requests: list[bytes] = field(default_factory=list)
+
+
+@contextmanager
+def raw_server(answering: Answering | bytes) -> Iterator[Raw]:
+    """answering: bytes to send before the connection ends, or what does as it likes."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        raw = Raw(Address("http", "127.0.0.1", listener.getsockname()[1]))
+        thread = threading.Thread(target=_serve, args=(listener, answering, raw))
+        thread.start()
+        yield raw
+        with suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)
+    thread.join(5)
+
+
+def _serve(listener: socket.socket, answering: Answering | bytes, raw: Raw) -> None:
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return
+        with connection, suppress(OSError):
+            raw.requests.append(connection.recv(1 << 16))
+            if callable(answering):
+                answering(connection)
+            else:
+                connection.sendall(answering)
+
+
+def http_bytes(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers, "", ""]
+    return "\r\n".join(lines).encode() + body
