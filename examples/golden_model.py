@@ -19,8 +19,11 @@ def vocabulary() -> Vocab:
     return read_vocab(model_path("small"))
 
 
-def generate(prompt: str, n_tokens: int, choose: Callable[[Row], int]) -> str:
-    """The prompt's continuation; choose gets the logits float32[n_vocab] of each position."""
+def generate(prompt: str, n_tokens: int, choose: Callable[[Row], int | None]) -> str:
+    """The prompt's continuation; choose gets the logits float32[n_vocab] of each position.
+
+    It ends after n_tokens, or where choose gives None.
+    """
     vocab = vocabulary()
     model = Model(Libllama(default_folder()), model_path("small"))
     tokens = [vocab.texts.index("<|bos|>"), *vocab.tokenize(prompt.encode())]
@@ -30,6 +33,8 @@ def generate(prompt: str, n_tokens: int, choose: Callable[[Row], int]) -> str:
         logits = context.decode(tokens)
         for i in range(n_tokens):
             token = choose(logits.copy())
+            if token is None:
+                break
             text += vocab.piece(token)
             if i + 1 < n_tokens:
                 logits = context.decode([token])

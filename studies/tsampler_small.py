@@ -2,16 +2,18 @@
 
 `python -m studies.tsampler_small [SECTION]...`
 
-Sections: pool, penalty, seeds, growth, filters; default all. `growth`, `filters` and `seeds` run
-the TypeScript, `seeds` llama.cpp, too.
+Sections: pool, penalty, seeds, growth, filters, working; default all. All but `pool` and `penalty`
+run the TypeScript, `seeds` llama.cpp, too.
 """
 
 import json
+import os
 import subprocess
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.stats import bootstrap
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.inputs.chains import complete
@@ -21,6 +23,8 @@ from sampler_parity.reference import Candidates, build_chain
 from sampler_parity.reference.pipelines.tsampler.metrics import entropy
 from studies.sections import main
 from studies.tsampler import golden
+
+ROUNDS = 11
 
 
 def pool() -> None:
@@ -88,10 +92,17 @@ def growth() -> None:
     print(f"  {median:.1f}, {slowest:.0f} at most")
 
 
-def _node(script: str) -> str:
+def _node(script: str, *flags: str, **environment: str) -> str:
     source = script % (registry.TSAMPLER / "dist" / "api" / "index.js").as_uri()
-    command = ["node", "--input-type=module", "-e", source]
-    return subprocess.run(command, capture_output=True, encoding="utf-8", check=True).stdout.strip()
+    command = ["node", *flags, "--input-type=module", "-e", source]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+        env={**os.environ, **environment},
+    )
+    return done.stdout.strip()
 
 
 def filters() -> None:
@@ -114,12 +125,62 @@ def filters() -> None:
         process.close()
 
 
+_WORKING = """
+import * as api from "%s";
+const n = 65536, tokens = 150;
+const logits = Float32Array.from({length: n}, (_, i) => 10 - 1.2 * Math.log(1 + (i * 7919) %% n));
+const sampling = (penaltyRepeat, working) => {
+  const tokenHistory = new api.TokenHistoryTracker(64), workspace = new api.SamplerWorkspace();
+  if (working) workspace.ensureWorkingLogits(n);
+  const prng = new api.Xoroshiro128Plus(1), params = {penaltyRepeat};
+  const opts = {tokenHistory, workspace, prng, params};
+  return () => tokenHistory.accept(api.sampleWithStrategy(logits, opts));
+};
+const softmax = (k) => {
+  const set = api.applyTopK(logits, k, new api.SamplerWorkspace());
+  return () => api.softmax(set);
+};
+const step = {
+  "no penalty": () => sampling(1, false),
+  "accessor": () => sampling(1.1, false),
+  "workingLogits": () => sampling(1.1, true),
+  "softmax of 256": () => softmax(256),
+  "softmax of 65,536": () => softmax(0),
+}[process.env.WAY]();
+for (let i = 0; i < 100; i++) step();
+global.gc();
+const before = process.memoryUsage().heapUsed, start = process.hrtime.bigint();
+for (let i = 0; i < tokens; i++) step();
+const ns = Number(process.hrtime.bigint() - start);
+console.log(JSON.stringify([ns / tokens, (process.memoryUsage().heapUsed - before) / tokens]));
+"""
+WAYS = ("no penalty", "accessor", "workingLogits", "softmax of 256", "softmax of 65,536")
+
+
+def working() -> None:
+    """Penalty 1.1 by accessor and on workingLogits, and softmax; V = 65,536, taking turns."""
+    flags = ("--expose-gc", "--max-semi-space-size=512", "--min-semi-space-size=512")
+    runs = [
+        {way: json.loads(_node(_WORKING, *flags, WAY=way)) for way in WAYS} for _ in range(ROUNDS)
+    ]
+    for way in WAYS:
+        ns, heap = np.median([run[way] for run in runs], axis=0)
+        print(f"  {way:<18}{ns / 1e6:7.3f} ms, {heap:9,.0f} bytes of heap a token")
+    ratios = [run["accessor"][0] / run["workingLogits"][0] for run in runs]
+    interval = bootstrap((ratios,), np.median, rng=np.random.default_rng(0)).confidence_interval
+    print(
+        f"  accessor over workingLogits: {np.median(ratios):.2f} "
+        f"[{interval.low:.2f}, {interval.high:.2f}] times, {ROUNDS} rounds"
+    )
+
+
 SECTIONS: dict[str, Callable[[], None]] = {
     "pool": pool,
     "penalty": penalty,
     "seeds": seeds,
     "growth": growth,
     "filters": filters,
+    "working": working,
 }
 
 if __name__ == "__main__":

@@ -147,6 +147,33 @@ def test_min_p_and_top_p_keep_the_likeliest_wherever_it_stands() -> None:
         assert stages[2].candidates.ids.tolist() == [3]
 
 
+def test_working_logits_and_the_accessor_give_the_same_tokens_and_change_no_logit() -> None:
+    tokens = run_js(
+        """
+        const draw = (working, params) => {
+          const prng = new api.Xoroshiro128Plus(7), tokenHistory = new api.TokenHistoryTracker(8);
+          const workspace = new api.SamplerWorkspace();
+          if (working) workspace.ensureWorkingLogits(300);
+          const out = [];
+          for (let step = 0; step < 40; step++) {
+            const logits = f32(data[step % data.length]), before = logits.slice();
+            out.push(api.sampleWithStrategy(logits, {prng, tokenHistory, workspace, params}));
+            tokenHistory.accept(out.at(-1));
+            if (logits.some((x, i) => !Object.is(x, before[i]))) throw new Error("modified");
+          }
+          return out;
+        };
+        const penalties = {penaltyRepeat: 1.3, penaltyFreq: 0.4, penaltyPresent: 0.1};
+        return [{}, {topK: 1}, {topK: 0}, penalties, {...penalties, temperature: 0}]
+          .map((params) => [draw(false, params), draw(true, params)]);
+        """,
+        [np.random.default_rng(seed).normal(size=300).astype(float).tolist() for seed in range(4)],
+    )
+    for accessor, working in tokens:
+        assert accessor == working
+        assert len(set(accessor)) > 2
+
+
 def test_draws_follow_the_renormalized_mass() -> None:
     """0.4 and 0.3 are left: with u * 0.7 the first comes up in 4/7 of the draws."""
     said = run_js(

@@ -12,7 +12,7 @@ import {
   sampleFromSet,
 } from "./filters.js";
 import { selectLargest } from "./heap.js";
-import { PenaltyParams, TokenHistoryTracker } from "./penalties.js";
+import { applyPenalties, PenaltyParams, TokenHistoryTracker } from "./penalties.js";
 import { initializePRNG, isPRNGInitialized, Xoroshiro128Plus } from "./prng.js";
 import { DEFAULT_KCAP, SamplerWorkspace, TYPICAL_P_KCAP } from "./workspace.js";
 
@@ -45,13 +45,18 @@ export function sampleWithStrategy(logits: Float32Array, opts: SampleOptions): n
   const { topK = 40, topP = 0.95, minP = 0.05, typicalP = 1, topNSigma = -1 } = params;
   const { temperature = 0.8 } = params;
   const workspace = opts.workspace ?? new SamplerWorkspace();
-  const accessor = penaltyAccessor(tokenHistory, params);
+  const penalties = penaltiesOf(tokenHistory, params);
+  const row = penalties ? penalizedCopy(logits, tokenHistory, penalties, workspace) : logits;
+  const accessor: PenaltyAccessor | undefined =
+    penalties && row === logits
+      ? (tokenId, logit) => tokenHistory.computeAdjustment(tokenId, logit, penalties)
+      : undefined;
   if (temperature < 1e-3 || topK === 1) {
-    return accessor ? applyTopK(logits, 1, workspace, accessor).indices[0] : greedy(logits);
+    return accessor ? applyTopK(row, 1, workspace, accessor).indices[0] : greedy(row);
   }
   if (prng === undefined && !isPRNGInitialized()) initializePRNG(params.seed);
-  const k = topK > 0 ? topK : poolSize(mode, typicalP, logits.length);
-  const set = applyTopK(logits, k, workspace, accessor);
+  const k = topK > 0 ? topK : poolSize(mode, typicalP, row.length);
+  const set = applyTopK(row, k, workspace, accessor);
   applyTypicalP(set, typicalP);
   applyTopP(set, topP);
   applyMinP(set, minP);
@@ -65,18 +70,31 @@ function poolSize(mode: SamplerMode, typicalP: number, vocabSize: number): numbe
   return typicalP < 1 ? TYPICAL_P_KCAP : DEFAULT_KCAP;
 }
 
-function penaltyAccessor(
+function penaltiesOf(
   history: TokenHistoryTracker,
   params: SamplingParams,
-): PenaltyAccessor | undefined {
+): PenaltyParams | undefined {
   const { penaltyRepeat = 1.1, penaltyFreq = 0, penaltyPresent = 0 } = params;
   const penalties: PenaltyParams = {
     repeat: penaltyRepeat,
     frequency: penaltyFreq,
     presence: penaltyPresent,
   };
-  if (history.size() === 0 || !TokenHistoryTracker.hasPenalties(penalties)) return undefined;
-  return (tokenId, logit) => history.computeAdjustment(tokenId, logit, penalties);
+  return history.size() > 0 && TokenHistoryTracker.hasPenalties(penalties) ? penalties : undefined;
+}
+
+/** The logits themselves where the workspace has no workingLogits of their length. */
+function penalizedCopy(
+  logits: Float32Array,
+  history: TokenHistoryTracker,
+  penalties: PenaltyParams,
+  workspace: SamplerWorkspace,
+): Float32Array {
+  const { workingLogits } = workspace;
+  if (workingLogits?.length !== logits.length) return logits;
+  workingLogits.set(logits);
+  applyPenalties(workingLogits, history, penalties);
+  return workingLogits;
 }
 
 /** The first largest logit; 0 where none is larger than -Infinity. */

@@ -26,6 +26,8 @@ export class SamplerWorkspace {
   tmpIdx!: Uint32Array;
   tmpLogits!: Float32Array;
   tmpProbs!: Float32Array;
+  /** Where penalties are applied to a copy of the logits; without it through an accessor. */
+  workingLogits?: Float32Array;
   version = 0;
   private slots = 0;
 
@@ -42,6 +44,11 @@ export class SamplerWorkspace {
     if (needed <= this.slots) return;
     this.allocate(powerOfTwo(needed));
     this.version += 1;
+  }
+
+  /** From now on sampleWithStrategy uses workingLogits. Reading: the document names no way to ask. */
+  ensureWorkingLogits(vocabSize: number): void {
+    if (this.workingLogits?.length !== vocabSize) this.workingLogits = new Float32Array(vocabSize);
   }
 
   private allocate(slots: number): void {
