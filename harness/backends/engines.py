@@ -62,6 +62,13 @@ _ROWS = (
         suites=("trie",),
     ),
     Engine(
+        "token_trie/compiled",
+        "the same trie in C++, compiled on the spot",
+        module="llama_cpp.compiled_trie",
+        needs="a C++ compiler",
+        suites=("trie",),
+    ),
+    Engine(
         "reference",
         "the reference in a process of its own",
         module="reference",
