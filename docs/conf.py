@@ -32,7 +32,7 @@ NAVIGATION = {
     ],
     "Reference": ["README", "adapter-protocol", "verdicts", "reports", "bundles", "limits"],
     "Engines of others": ["engines"],
-    "Findings": ["findings"],
+    "Findings": ["findings", "claims"],
     "Architecture": ["architecture", "../CONTRIBUTING", "../SECURITY", "../CHANGELOG"],
 }
 for path in sorted((ROOT / "docs" / "engines").glob("*.md")):

@@ -1,0 +1,77 @@
+"""docs/claims.md: each row says where it is checked, and the place is there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+SUITES = [*(ROOT / "suites").rglob("*.toml")]
+TESTS = {path.name: path for path in (ROOT / "tests").rglob("test_*.py")}
+
+
+def rows(page: str) -> list[list[str]]:
+    """The cells of each row of its tables, heads left out."""
+    lines = [line for line in page.splitlines() if line.startswith("| ")]
+    cells = [[cell.strip() for cell in line.strip("| ").split(" | ")] for line in lines]
+    return [row for row in cells if row[0] != "stated" and not row[0].startswith("---")]
+
+
+def has_case(suite: Path, case: str) -> bool:
+    return re.search(rf'^id = "{re.escape(case)}"$', suite.read_text(), re.MULTILINE) is not None
+
+
+def is_there(place: str) -> bool:
+    if match := re.fullmatch(r"(test_\w+\.py)::(test_\w+)", place):
+        file = TESTS.get(match[1])
+        return file is not None and f"def {match[2]}(" in file.read_text()
+    if match := re.fullmatch(r"studies\.(\w+)(?: (\w+))?", place):
+        study = ROOT / "studies" / f"{match[1]}.py"
+        return study.is_file() and (match[2] is None or f'"{match[2]}":' in study.read_text())
+    if match := re.fullmatch(r"(\w+/\w+\.toml)(?:#([\w.-]+))?", place):
+        suite = ROOT / "suites" / match[1]
+        return suite.is_file() and (match[2] is None or has_case(suite, match[2]))
+    if match := re.fullmatch(r"(\w+)/([\w.-]+)", place):
+        if match[1] == "examples":
+            return (ROOT / place).is_file()
+        return any(has_case(suite, match[2]) for suite in SUITES if suite.stem == match[1])
+    return False
+
+
+def without_a_place(page: str) -> list[str]:
+    """The rows that name no place, and the places that are not there."""
+    wrong = []
+    for row in rows(page):
+        stated, where = row[0], row[-1]
+        places = re.findall(r"`([^`]+)`", where)
+        if not places and not re.fullmatch(r"\[findings\]\([\w-]+\.md\)", where):
+            wrong.append(stated)
+        wrong += [f"{stated}: {place}" for place in places if not is_there(place)]
+    return wrong
+
+
+def test_each_claim_names_a_place_that_is_there() -> None:
+    page = (ROOT / "docs" / "claims.md").read_text()
+    assert len(rows(page)) > 100
+    assert without_a_place(page) == []
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "soon",
+        "`test_dist.py::test_dist_is_never_wrong`",
+        "`test_nothing.py::test_dist_normalizes_the_probabilities`",
+        "`studies.akunu nothing`",
+        "`studies.nothing order`",
+        "`top_k/no-such-case`",
+        "`no_suite/zero-is-off`",
+        "`tsampler/filters.toml#no-such-case`",
+        "`tsampler/no_file.toml`",
+        "`examples/nothing.py`",
+    ],
+)
+def test_a_place_that_is_not_there_is_told(where: str) -> None:
+    assert (
+        len(without_a_place(f"| stated | comes to | where |\n| it works | holds | {where} |")) == 1
+    )
