@@ -69,7 +69,9 @@ def try_faults(engine: str, names: list[str]) -> list[EngineResult]:
 
 def case_of(fault: Fault) -> Case:
     """The case that must catch it. Raises InputError where there is none."""
-    for path in find_suites(list(ENGINES[fault.engine].suites)):
+    of_suite = fault.case.partition("/")[0]
+    paths = find_suites(list(ENGINES[fault.engine].suites))
+    for path in (path for path in paths if path.stem == of_suite):
         for case in expand(path, "quick"):
             if case.id.startswith(fault.case):
                 return case
