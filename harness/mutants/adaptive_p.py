@@ -190,12 +190,18 @@ MUTANTS = [
         case="adaptive_p/masked-stays-masked",
     ),
     Mutant("adaptive_p/target-not-adapted", TargetNotAdapted),
-    Mutant("adaptive_p/adapted-not-clamped", AdaptedNotClamped),
+    Mutant(
+        "adaptive_p/adapted-not-clamped", AdaptedNotClamped, case="adaptive_p/masked-stays-masked"
+    ),
     Mutant("adaptive_p/quadratic-tails", QuadraticTails),
     Mutant("adaptive_p/negative-is-zero", NegativeIsZero, case="adaptive_p/negative-target-is-off"),
     Mutant("adaptive_p/history-starts-empty", HistoryStartsEmpty),
     Mutant("adaptive_p/decay-ignored", DecayIgnored, "bug zoo 44"),
-    Mutant("adaptive_p/decay-not-clamped", DecayNotClamped),
+    Mutant(
+        "adaptive_p/decay-not-clamped",
+        DecayNotClamped,
+        case="adaptive_p/parameters/normal-V20-target0.0-decay1.5",
+    ),
     Mutant(
         "adaptive_p/reset-keeps-average",
         ResetKeepsAverage,
@@ -210,6 +216,10 @@ MUTANTS = [
     ),
     Mutant("adaptive_p/clone-continues-stream", CloneContinuesStream, case="state/streams"),
     Mutant("adaptive_p/clone-forgets", CloneForgets, case="state/streams"),
-    Mutant("adaptive_p/counts-any-token", CountsAnyToken),
+    Mutant(
+        "adaptive_p/counts-any-token",
+        CountsAnyToken,
+        case="adaptive_p/behind/normal-V20-other_token",
+    ),
     Mutant("adaptive_p/sorts", Sorts),
 ]

@@ -162,6 +162,14 @@ MUTANTS = [
     Mutant("akunu_gumbel/highest-of-equals", HighestOfEquals),
     Mutant("akunu_gumbel/filters-ignore-temperature", FiltersIgnoreTemperature),
     Mutant("akunu_gumbel/cut-by-rank", CutByRank, case="akunu_gumbel/ties-stay-together"),
-    Mutant("akunu_gumbel/reset-keeps-position", ResetKeepsPosition),
-    Mutant("akunu_gumbel/clone-starts-anew", CloneStartsAnew),
+    Mutant(
+        "akunu_gumbel/reset-keeps-position",
+        ResetKeepsPosition,
+        case="akunu_gumbel/state/normal-V20-reset",
+    ),
+    Mutant(
+        "akunu_gumbel/clone-starts-anew",
+        CloneStartsAnew,
+        case="akunu_gumbel/state/normal-V20-clone",
+    ),
 ]

@@ -88,5 +88,5 @@ MUTANTS = [
     Mutant(f"{_NAME}/greedy-takes-last", GreedyTakesLast, case=f"{_NAME}/greedy-first"),
     Mutant(f"{_NAME}/one-left-draws-nothing", OneLeftDrawsNothing, case=f"{_NAME}/top_p-draws"),
     Mutant(f"{_NAME}/top_p-reaches", TopPReaches, case=f"{_NAME}/top_p-before"),
-    Mutant(f"{_NAME}/seed-not-reset", SeedNotReset),
+    Mutant(f"{_NAME}/seed-not-reset", SeedNotReset, case=f"{_NAME}/sampling/flat-V17-reset"),
 ]

@@ -163,7 +163,12 @@ class _FromTheTop(Mt19937):
 
 
 MUTANTS = [
-    Mutant("dist/walks-in-id-order", WalksInIdOrder, "bug zoo 60, LC #15665"),
+    Mutant(
+        "dist/walks-in-id-order",
+        WalksInIdOrder,
+        "bug zoo 60, LC #15665",
+        case="dist/order/normal-V20-sorted",
+    ),
     Mutant("dist/walks-in-sorted-order", WalksInSortedOrder, "bug zoo 60, LC #15665"),
     Mutant(
         "dist/frozen-stream", FrozenStream, "bug zoo 56, MX #1245", case="dist/same-row-many-draws"
@@ -184,7 +189,7 @@ MUTANTS = [
     Mutant("dist/words-swapped", WordsSwapped),
     Mutant("dist/probabilities-not-divided", ProbabilitiesNotDivided, case="dist/probabilities"),
     Mutant("dist/sum-in-float", SumInFloat),
-    Mutant("dist/exp-in-double", ExpInDouble),
+    Mutant("dist/exp-in-double", ExpInDouble, case="dist/matrix/negative-V129-seed1"),
     Mutant(
         "dist/nothing-reached-selects-first",
         NothingReachedSelectsFirst,

@@ -215,27 +215,56 @@ MUTANTS = [
     Mutant("dry/allowed-length-exceeded", AllowedLengthExceeded, case="dry/prolongs-a-repetition"),
     Mutant("dry/exponent-from-zero", ExponentFromZero),
     Mutant("dry/grows-linearly", GrowsLinearly),
-    Mutant("dry/power-in-float", PowerInFloat),
+    Mutant("dry/power-in-float", PowerInFloat, case="dry/cap/normal-V5-hundred-m1e-30-b4.0-a0"),
     Mutant("dry/exponent-not-capped", ExponentNotCapped, case="dry/cap"),
     Mutant("dry/latest-match-only", LatestMatchOnly, case="dry/longest-copy-counts"),
-    Mutant("dry/oldest-match-only", OldestMatchOnly),
-    Mutant("dry/penalizes-each-match", PenalizesEachMatch, "bug zoo 32"),
+    Mutant(
+        "dry/oldest-match-only", OldestMatchOnly, case="dry/cap/normal-V5-hundred-m1e-30-b1.75-a0"
+    ),
+    Mutant(
+        "dry/penalizes-each-match",
+        PenalizesEachMatch,
+        "bug zoo 32",
+        case="dry/cap/normal-V5-hundred-m1e-30-b1.75-a0",
+    ),
     Mutant("dry/breaker-included", BreakerIncluded),
     Mutant(
         "dry/breakers-ignored", BreakersIgnored, "bug zoo 44", case="dry/breaker-ends-the-search"
     ),
     Mutant("dry/tails-ignored", TailsIgnored),
-    Mutant("dry/breaker-tokens-penalized", BreakerTokensPenalized),
-    Mutant("dry/all-breaker-heads-exempt", AllBreakerHeadsExempt),
-    Mutant("dry/base-below-one-is-on", BaseBelowOneIsOn),
+    Mutant(
+        "dry/breaker-tokens-penalized",
+        BreakerTokensPenalized,
+        case="dry/random-breakers/",
+    ),
+    Mutant(
+        "dry/all-breaker-heads-exempt",
+        AllBreakerHeadsExempt,
+        case="dry/random-breakers/",
+    ),
+    Mutant(
+        "dry/base-below-one-is-on",
+        BaseBelowOneIsOn,
+        case="dry/parameters/normal-V6-m-0.5-b0.99-a2-n64",
+    ),
     Mutant(
         "dry/window-ignored",
         WindowIgnored,
         "bug zoo 36, LCP #1295",
         case="dry/window-cuts-the-copy",
     ),
-    Mutant("dry/flag-stays-sorted", FlagStaysSorted, "bug zoo 46, KC #1078"),
-    Mutant("dry/reset-keeps-history", ResetKeepsHistory, "bug zoo 54, LC #21594"),
-    Mutant("dry/clone-shares-history", CloneSharesHistory),
+    Mutant(
+        "dry/flag-stays-sorted",
+        FlagStaysSorted,
+        "bug zoo 46, KC #1078",
+        case="dry/flag/normal-V20-none-m0.8-a-1-n1",
+    ),
+    Mutant(
+        "dry/reset-keeps-history",
+        ResetKeepsHistory,
+        "bug zoo 54, LC #21594",
+        case="dry/random-breakers/",
+    ),
+    Mutant("dry/clone-shares-history", CloneSharesHistory, case="dry/random-breakers/"),
     Mutant("dry/clone-forgets-breakers", CloneForgetsBreakers, case="dry/clone-keeps-breakers"),
 ]

@@ -201,16 +201,24 @@ class OneBitFlipped(ReadsStrictly):
 
 
 MUTANTS = [
-    Mutant("grammar/not-advanced", NotAdvanced),
-    Mutant("grammar/not-reset", NotReset),
-    Mutant("grammar/clone-starts-again", CloneStartsAgain),
+    Mutant("grammar/not-advanced", NotAdvanced, case="grammar/end-and-only-end"),
+    Mutant(
+        "grammar/not-reset", NotReset, case="grammar/inside-characters/bpe-longest-accepted-0-reset"
+    ),
+    Mutant(
+        "grammar/clone-starts-again",
+        CloneStartsAgain,
+        case="grammar/inside-characters/bpe-longest-accepted-0-clone",
+    ),
     Mutant("grammar/end-not-allowed", EndNotAllowed, case="grammar/end-and-only-end"),
     Mutant("grammar/end-always-allowed", EndAlwaysAllowed),
     Mutant("grammar/only-eos-ends", OnlyEosEnds, case="grammar/end-and-only-end"),
     Mutant("grammar/removes-what-does-not-fit", RemovesWhatDoesNotFit),
     Mutant("grammar/first-stack-only", FirstStackOnly, case="grammar/ambiguous"),
     Mutant("grammar/bytes-forgotten", BytesForgotten, case="grammar/inside-characters"),
-    Mutant("grammar/first-character-only", FirstCharacterOnly),
+    Mutant(
+        "grammar/first-character-only", FirstCharacterOnly, case="grammar/sorted-and-selected-stay"
+    ),
     Mutant("grammar/whole-characters-only", WholeCharactersOnly, case="grammar/inside-characters"),
     Mutant("grammar/negation-forgotten", NegationForgotten),
     Mutant("grammar/token-rules-forgotten", TokenRulesForgotten, case="grammar/tokens"),

@@ -75,8 +75,16 @@ MUTANTS = [
         WholeTokensReplayed,
         case="grammar_lazy_patterns/group-inside-a-token",
     ),
-    Mutant("grammar_lazy_patterns/match-for-group", MatchForGroup),
-    Mutant("grammar_lazy_patterns/stays-awake", StaysAwake),
+    Mutant(
+        "grammar_lazy_patterns/match-for-group",
+        MatchForGroup,
+        case="grammar_lazy_patterns/pattern-with-groups/bpe-longest-rejected-0",
+    ),
+    Mutant(
+        "grammar_lazy_patterns/stays-awake",
+        StaysAwake,
+        case="grammar_lazy_patterns/token-before-pattern/bpe-longest-accepted-0-reset",
+    ),
     Mutant(
         "grammar_lazy_patterns/trigger-tokens-forgotten",
         TriggerTokensForgotten,

@@ -143,8 +143,14 @@ MUTANTS = [
     Mutant("infill/not-normalized", NotNormalized, "bug zoo 5, MX #388"),
     Mutant("infill/falls-back-on-eos", FallsBackOnEos, case="infill/text-of-a-sixth-goes"),
     Mutant("infill/fallback-keeps-the-logit", FallbackKeepsTheLogit),
-    Mutant("infill/prefixes-not-merged", PrefixesNotMerged),
-    Mutant("infill/merges-into-the-prefix", MergesIntoThePrefix),
+    Mutant(
+        "infill/prefixes-not-merged", PrefixesNotMerged, case="infill/matrix-bpe/ties-V280-alone"
+    ),
+    Mutant(
+        "infill/merges-into-the-prefix",
+        MergesIntoThePrefix,
+        case="infill/matrix-bpe/wide-V303-alone",
+    ),
     Mutant("infill/only-eos-ends", OnlyEosEnds),
     Mutant("infill/ends-dropped", EndsDropped),
 ]

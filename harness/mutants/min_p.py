@@ -145,7 +145,9 @@ MUTANTS = [
         case="min_p/all-masked",
     ),
     Mutant("min_p/always-sorts", AlwaysSorts, case="min_p/unsorted-keeps-order"),
-    Mutant("min_p/binary-logarithm", BinaryLogarithm),
+    Mutant(
+        "min_p/binary-logarithm", BinaryLogarithm, case="min_p/boundary/half-p0.49999997-min_keep0"
+    ),
     Mutant("min_p/one-is-off", OneIsOff, case="min_p/p-one-keeps-equals"),
     Mutant("min_p/writes-probabilities", WritesProbabilities),
     Mutant("min_p/masks-instead-of-removing", MasksInsteadOfRemoving),

@@ -166,11 +166,20 @@ MUTANTS = [
     Mutant("mirostat/surprise-in-nats", SurpriseInNats),
     Mutant("mirostat/surprise-before-the-cut", SurpriseBeforeTheCut),
     Mutant("mirostat/eta-inverted", EtaInverted),
-    Mutant("mirostat/m-ignored", MIgnored, "bug zoo 44"),
+    Mutant(
+        "mirostat/m-ignored",
+        MIgnored,
+        "bug zoo 44",
+        case="mirostat/parameters/zipf-V129-tau0.5-eta1.0-m1-n_vocabV",
+    ),
     Mutant("mirostat/one-pair-more", OnePairMore),
     Mutant("mirostat/k-rounded-up", KRoundedUp),
-    Mutant("mirostat/counts-candidates", CountsCandidates),
-    Mutant("mirostat/powers-in-double", PowersInDouble),
+    Mutant(
+        "mirostat/counts-candidates",
+        CountsCandidates,
+        case="mirostat/parameters/normal-V129-tau2.0-eta-0.2-m100-n_vocab50000",
+    ),
+    Mutant("mirostat/powers-in-double", PowersInDouble, case="mirostat/matrix/flat-V1025-tau5.0"),
     Mutant("mirostat/reset-keeps-mu", ResetKeepsMu, "bug zoo 54, LC #21594", case="state/streams"),
     Mutant(
         "mirostat/reset-keeps-stream",

@@ -133,7 +133,12 @@ class CloneSharesStream(Steps):
 
 
 MUTANTS = [
-    Mutant("mirostat_v2/restarts-mu", RestartsMu, "bug zoo 49, LCP #914"),
+    Mutant(
+        "mirostat_v2/restarts-mu",
+        RestartsMu,
+        "bug zoo 49, LCP #914",
+        case="mirostat_v2/matrix/normal-V2-tau2.0-eta0.5",
+    ),
     Mutant(
         "mirostat_v2/shares-mu", SharesMu, "bug zoo 49, LC #3543", case="chains/pairs/mirostat_v2"
     ),
@@ -145,9 +150,22 @@ MUTANTS = [
         "bug zoo 16, LC #13405",
         case="mirostat_v2/surprise-above-mu",
     ),
-    Mutant("mirostat_v2/surprise-in-nats", SurpriseInNats),
-    Mutant("mirostat_v2/surprise-before-the-cut", SurpriseBeforeTheCut),
-    Mutant("mirostat_v2/eta-ignored", EtaIgnored, "bug zoo 44"),
+    Mutant(
+        "mirostat_v2/surprise-in-nats",
+        SurpriseInNats,
+        case="mirostat_v2/matrix/normal-V129-tau2.0-eta0.5",
+    ),
+    Mutant(
+        "mirostat_v2/surprise-before-the-cut",
+        SurpriseBeforeTheCut,
+        case="mirostat_v2/matrix/normal-V129-tau2.0-eta0.5",
+    ),
+    Mutant(
+        "mirostat_v2/eta-ignored",
+        EtaIgnored,
+        "bug zoo 44",
+        case="mirostat_v2/matrix/normal-V2-tau2.0-eta0.5",
+    ),
     Mutant(
         "mirostat_v2/reset-keeps-mu", ResetKeepsMu, "bug zoo 54, LC #21594", case="state/streams"
     ),

@@ -98,5 +98,5 @@ MUTANTS = [
     Mutant(f"{_NAME}/draws-always", DrawsAlways, case=f"{_NAME}/one-survivor"),
     Mutant(f"{_NAME}/zero-is-off", ZeroIsOff, case=f"{_NAME}/top_p-zero-without"),
     Mutant(f"{_NAME}/sums-what-is-behind", SumsWhatIsBehind, case=f"{_NAME}/nucleus-bounds"),
-    Mutant(f"{_NAME}/seed-not-reset", RandomSeed),
+    Mutant(f"{_NAME}/seed-not-reset", RandomSeed, case=f"{_NAME}/sampling/flat-V17-reset"),
 ]

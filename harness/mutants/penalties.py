@@ -270,7 +270,11 @@ MUTANTS = [
         case="penalties/frequency-times-count",
     ),
     Mutant("penalties/present-per-occurrence", PresentPerOccurrence),
-    Mutant("penalties/subtracts-one-by-one", SubtractsOneByOne),
+    Mutant(
+        "penalties/subtracts-one-by-one",
+        SubtractsOneByOne,
+        case="penalties/parameters/normal-V6-n9-r0.5-f-0.25-p-0.5",
+    ),
     Mutant(
         "penalties/only-repeat-switches-on",
         OnlyRepeatSwitchesOn,
@@ -287,7 +291,12 @@ MUTANTS = [
     Mutant("penalties/window-one-more", WindowOneMore),
     Mutant("penalties/newest-left-out", NewestLeftOut, "bug zoo 43, SG #1001"),
     Mutant("penalties/prompt-ignored", PromptIgnored, "bug zoo 34, VL #1424; 35, LC #8971"),
-    Mutant("penalties/output-ignored", OutputIgnored, "bug zoo 43, SG #1001"),
+    Mutant(
+        "penalties/output-ignored",
+        OutputIgnored,
+        "bug zoo 43, SG #1001",
+        case="penalties/parameters/normal-V6-n9-r0.5-f-0.25-p-0.5",
+    ),
     Mutant(
         "penalties/cut-at-the-prompt", CutAtThePrompt, case="origin/window-moves-out-of-the-prompt"
     ),

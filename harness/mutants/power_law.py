@@ -208,7 +208,11 @@ MUTANTS = [
     Mutant("power_law/read-too-late", ReadTooLate, "bug zoo 50"),
     Mutant("power_law/length-for-queue-size", LengthForQueueSize, case="power_law/saturates"),
     Mutant("power_law/oldest-left-in", OldestLeftIn),
-    Mutant("power_law/newest-left-out", NewestLeftOut),
+    Mutant(
+        "power_law/newest-left-out",
+        NewestLeftOut,
+        case="power_law/exponents-of-small-powers/plain-w0.0-h0.0-q5",
+    ),
     Mutant("power_law/not-clamped", NotClamped),
     Mutant("power_law/base-clamped", BaseClamped),
     Mutant("power_law/keeps-banned", KeepsBanned, case="power_law/masked-is-revived"),
@@ -216,9 +220,25 @@ MUTANTS = [
     Mutant("power_law/width-zero-divides", WidthZeroDivides),
     Mutant("power_law/last-of-the-nearest", LastOfTheNearest),
     Mutant("power_law/sorts", Sorts),
-    Mutant("power_law/remembers-on-accept", RemembersOnAccept),
-    Mutant("power_law/reset-keeps-history", ResetKeepsHistory, "bug zoo 52, IK #2337"),
-    Mutant("power_law/reset-keeps-stream", ResetKeepsStream, "bug zoo 55, LC #9398"),
-    Mutant("power_law/clone-shares-history", CloneSharesHistory),
+    Mutant(
+        "power_law/remembers-on-accept", RemembersOnAccept, case="power_law/draws-move-the-history"
+    ),
+    Mutant(
+        "power_law/reset-keeps-history",
+        ResetKeepsHistory,
+        "bug zoo 52, IK #2337",
+        case="power_law/state/normal-V20-reset",
+    ),
+    Mutant(
+        "power_law/reset-keeps-stream",
+        ResetKeepsStream,
+        "bug zoo 55, LC #9398",
+        case="power_law/state/normal-V20-reset",
+    ),
+    Mutant(
+        "power_law/clone-shares-history",
+        CloneSharesHistory,
+        case="power_law/state/normal-V20-clone",
+    ),
     Mutant("power_law/singleton-draws", OneForAll, case="power_law/one-candidate"),
 ]

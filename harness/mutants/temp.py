@@ -127,7 +127,7 @@ MUTANTS = [
     Mutant("temp/zero-keeps-ties", ZeroKeepsTies, case="temp/zero-first-of-equals"),
     Mutant("temp/zero-removes", ZeroRemoves, "bug zoo 63, LC #9897"),
     Mutant("temp/zero-keeps-element-zero", ZeroKeepsElementZero, "bug zoo 18, LC #4261"),
-    Mutant("temp/small-is-zero", SmallIsZero),
+    Mutant("temp/small-is-zero", SmallIsZero, case="temp/matrix/normal-V129-temp1e-30"),
     Mutant("temp/times-reciprocal", TimesReciprocal),
     Mutant("temp/scales-the-gap", ScalesTheGap),
     Mutant("temp/flag-cleared", FlagCleared),

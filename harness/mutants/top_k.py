@@ -150,7 +150,7 @@ MUTANTS = [
     Mutant("top_k/sorted-flag-forgotten", SortedFlagForgotten),
     Mutant("top_k/vocabulary-order", VocabularyOrder),
     Mutant("top_k/stable-sort", StableSort),
-    Mutant("top_k/no-buckets", NoBuckets),
+    Mutant("top_k/no-buckets", NoBuckets, case="top_k/matrix/ties-V129-k129"),
     Mutant("top_k/threshold-by-moments", ThresholdByMoments, "bug zoo 13"),
     Mutant("top_k/trusts-no-flag", TrustsNoFlag, case="top_k/stale-order-is-cut"),
 ]

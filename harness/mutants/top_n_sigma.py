@@ -141,7 +141,7 @@ MUTANTS = [
     Mutant(
         "top_n_sigma/sample-deviation", SampleDeviation, case="top_n_sigma/population-deviation"
     ),
-    Mutant("top_n_sigma/variance", Variance),
+    Mutant("top_n_sigma/variance", Variance, case="top_n_sigma/masked-is-left-out"),
     Mutant("top_n_sigma/from-the-mean", FromTheMean),
     Mutant("top_n_sigma/threshold-goes", ThresholdGoes, case="top_n_sigma/on-the-threshold"),
     Mutant("top_n_sigma/masks-with-a-finite-value", MasksWithAFiniteValue),
@@ -154,5 +154,5 @@ MUTANTS = [
     ),
     Mutant("top_n_sigma/negative-is-on", NegativeIsOn, case="top_n_sigma/negative-is-off"),
     Mutant("top_n_sigma/writes-probabilities", WritesProbabilities),
-    Mutant("top_n_sigma/integer-n", IntegerN),
+    Mutant("top_n_sigma/integer-n", IntegerN, case="top_n_sigma/edges/negative-n1.9999999"),
 ]

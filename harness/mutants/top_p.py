@@ -228,10 +228,25 @@ MUTANTS = [
         case="top_p/mass-equal-to-p-is-enough",
     ),
     Mutant("top_p/survivors-reversed", SurvivorsReversed),
-    Mutant("top_p/mass-in-double", MassInDouble),
-    Mutant("top_p/mass-in-half", MassInHalf, "bug zoo 70"),
-    Mutant("top_p/mass-in-bfloat16", MassInBfloat16, "bug zoo 70, tt-metal #41635"),
-    Mutant("top_p/ascending-mass", AscendingMass, "bug zoo 5, MX #388"),
+    Mutant("top_p/mass-in-double", MassInDouble, case="top_p/large/flat-V32000-p0.5"),
+    Mutant(
+        "top_p/mass-in-half",
+        MassInHalf,
+        "bug zoo 70",
+        case="top_p/matrix/normal-V1024-p0.95-min_keep0",
+    ),
+    Mutant(
+        "top_p/mass-in-bfloat16",
+        MassInBfloat16,
+        "bug zoo 70, tt-metal #41635",
+        case="top_p/matrix/normal-V1024-p0.95-min_keep0",
+    ),
+    Mutant(
+        "top_p/ascending-mass",
+        AscendingMass,
+        "bug zoo 5, MX #388",
+        case="top_p/boundary/four-p0.25000003-min_keep0",
+    ),
     Mutant(
         "top_p/min-keep-ignored", MinKeepIgnored, "bug zoo 44", case="top_p/min-keep-two-of-p-zero"
     ),
@@ -250,7 +265,11 @@ MUTANTS = [
     ),
     Mutant("top_p/one-is-not-off", OneIsNotOff, case="top_p/p-one-is-off"),
     Mutant("top_p/normalizes-the-rest", NormalizesTheRest),
-    Mutant("top_p/only-the-largest-256", OnlyTheLargest256),
+    Mutant(
+        "top_p/only-the-largest-256",
+        OnlyTheLargest256,
+        case="top_p/matrix/zipf-V1025-p0.95-min_keep0",
+    ),
     Mutant("top_p/always-sorts-in-place", AlwaysSortsInPlace),
     Mutant("top_p/sorted-flag-forgotten", SortedFlagForgotten),
     Mutant("top_p/stale-mass", StaleMass, "bug zoo 5, MX #388", case="chains/pairs-bpe/top_p"),

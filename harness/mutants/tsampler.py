@@ -409,32 +409,64 @@ def _mutant(stage: str, fault: str, make: Callable[..., Any], case: str = "") ->
 MUTANTS = [
     _mutant("tsampler_top_k", "ties-by-highest-id", ties_by_highest_id, "filters/top_k-ties-by-id"),
     _mutant("tsampler_top_k", "ascending", ascending, "filters/top_k-keeps-the-largest"),
-    _mutant("tsampler_top_k", "p-of-the-vocabulary", probabilities_of_the_vocabulary),
+    _mutant(
+        "tsampler_top_k",
+        "p-of-the-vocabulary",
+        probabilities_of_the_vocabulary,
+        "filters/top_k-keeps-the-largest",
+    ),
     _mutant("tsampler_top_k", "all-sorted", all_sorted, "filters/top_k-of-all"),
     _mutant("tsampler_top_p", "exceeds", exceeds_instead_of_reaches, "filters/top_p-mass-equal"),
     _mutant("tsampler_top_p", "zero-keeps-index-0", zero_keeps_index_zero, "filters/top_p-zero"),
     _mutant("tsampler_top_p", "threshold-in-float", mass_in_float, "filters/top_p-mass-just"),
-    _mutant("tsampler_top_p", "stale-mass", stale_mass),
+    _mutant("tsampler_top_p", "stale-mass", stale_mass, "strategy/stages/zipf-V129-plain-all"),
     _mutant("tsampler_min_p", "passes-above-only", passes_above_only, "filters/min_p-threshold"),
-    _mutant("tsampler_min_p", "absolute-threshold", absolute_threshold),
+    _mutant(
+        "tsampler_min_p",
+        "absolute-threshold",
+        absolute_threshold,
+        "filters/min_p-threshold-is-kept",
+    ),
     _mutant("tsampler_min_p", "argmax-may-go", argmax_may_go, "filters/min_p-above-one"),
     _mutant(
         "tsampler_typical_p", "banned-token", banned_token_makes_nan, "filters/typical_p-leaves"
     ),
-    _mutant("tsampler_typical_p", "by-probability", likeliest_instead_of_typical),
+    _mutant(
+        "tsampler_typical_p",
+        "by-probability",
+        likeliest_instead_of_typical,
+        "filters/typical_p-orders-by-surprise",
+    ),
     _mutant(
         "tsampler_typical_p", "mass-reaches", typical_mass_reaches, "filters/typical_p-mass-must"
     ),
-    _mutant("tsampler_typical_p", "min-keep-ignored", typical_min_keep_ignored),
-    _mutant("tsampler_top_n_sigma", "sample-deviation", sample_deviation),
-    _mutant("tsampler_top_n_sigma", "equal-logits-stay", no_deviation_keeps_all),
+    _mutant(
+        "tsampler_typical_p",
+        "min-keep-ignored",
+        typical_min_keep_ignored,
+        "filters/matrix/peaked-V2-typical_p",
+    ),
+    _mutant(
+        "tsampler_top_n_sigma",
+        "sample-deviation",
+        sample_deviation,
+        "filters/matrix/normal-V2-top_n_sigma",
+    ),
+    _mutant(
+        "tsampler_top_n_sigma",
+        "equal-logits-stay",
+        no_deviation_keeps_all,
+        "filters/top_n_sigma-without-deviation-keeps-one",
+    ),
     _mutant("tsampler_top_n_sigma", "zero-is-greedy", zero_is_greedy, "filters/top_n_sigma-zero"),
     _mutant("tsampler_temp", "multiplies", multiplies, "filters/temp-after"),
     _mutant("tsampler_temp", "p-left", probabilities_left, "filters/temp-after"),
-    _mutant("tsampler_temp", "in-float", temperature_in_float),
+    _mutant("tsampler_temp", "in-float", temperature_in_float, "filters/matrix/normal-V129-temp"),
     _mutant("tsampler_greedy", "last-largest", LastLargest, "filters/greedy-ties"),
-    _mutant("tsampler_greedy", "absolute", AbsoluteLargest),
-    _mutant("tsampler_greedy", "smallest", Smallest),
+    _mutant(
+        "tsampler_greedy", "absolute", AbsoluteLargest, "filters/penalties-multiply-below-zero"
+    ),
+    _mutant("tsampler_greedy", "smallest", Smallest, "filters/greedy-ties-by-id"),
     _mutant(
         "tsampler_penalties", "per-occurrence", PerOccurrence, "filters/penalties-once-per-token"
     ),
@@ -443,14 +475,25 @@ MUTANTS = [
     _mutant("tsampler_penalties", "window-one-more", WindowOneMore, "filters/penalties-window"),
     _mutant("tsampler_sample", "not-renormalized", NotRenormalized, "filters/sample-renorm"),
     _mutant("tsampler_sample", "24-bits", Bits24, "filters/sample-uses-53-bits"),
-    _mutant("tsampler_sample", "older-rotations", OlderRotations),
-    _mutant("tsampler_sample", "not-reset", StateNotReset),
-    _mutant("tsampler", "history-not-reset", HistoryNotReset),
-    _mutant("tsampler", "generator-not-reset", GeneratorNotReset),
-    _mutant("tsampler", "clone-restarts", CloneRestarts),
+    _mutant(
+        "tsampler_sample", "older-rotations", OlderRotations, "filters/matrix/normal-V129-sample"
+    ),
+    _mutant(
+        "tsampler_sample", "not-reset", StateNotReset, "strategy/stages/zipf-V129-reset-default"
+    ),
+    _mutant(
+        "tsampler", "history-not-reset", HistoryNotReset, "strategy/whole/zipf-V257-reset-default"
+    ),
+    _mutant(
+        "tsampler",
+        "generator-not-reset",
+        GeneratorNotReset,
+        "strategy/whole/zipf-V257-reset-default",
+    ),
+    _mutant("tsampler", "clone-restarts", CloneRestarts, "strategy/whole/zipf-V257-clone-default"),
     _mutant("tsampler", "greedy-at-the-limit", GreedyAtTheLimit, "strategy/not-greedy"),
     _mutant("tsampler", "greedy-forgets", GreedyForgetsPenalties, "strategy/greedy-with-penalties"),
-    _mutant("tsampler", "draws-twice", DrawsTwice),
+    _mutant("tsampler", "draws-twice", DrawsTwice, "strategy/fast-and-parity-part-without-top-k"),
     _mutant("tsampler", "temperature-first", TemperatureFirst, "strategy/temperature-does-not"),
-    _mutant("tsampler", "always-fast", AlwaysFast),
+    _mutant("tsampler", "always-fast", AlwaysFast, "strategy/golden/small-r0-parity"),
 ]

@@ -150,7 +150,7 @@ MUTANTS = [
         "bug zoo, the synthetic pair",
         case="typical_p/absolute-distance",
     ),
-    Mutant("typical_p/stable-sort", StableSort),
+    Mutant("typical_p/stable-sort", StableSort, case="typical_p/matrix/ties-V129-p0.5-min_keep0"),
     Mutant("typical_p/crossing-token-dropped", CrossingTokenDropped, "bug zoo 3, LC #1953"),
     Mutant(
         "typical_p/reaches-instead-of-exceeds",
@@ -160,7 +160,11 @@ MUTANTS = [
     Mutant("typical_p/min-keep-ignored", MinKeepIgnored, "bug zoo 16, LC #13822"),
     Mutant("typical_p/min-keep-one-more", MinKeepOneMore, "bug zoo 15, LC #9587"),
     Mutant("typical_p/entropy-in-bits", EntropyInBits),
-    Mutant("typical_p/zero-adds-nothing", ZeroAddsNothing),
+    Mutant(
+        "typical_p/zero-adds-nothing",
+        ZeroAddsNothing,
+        case="typical_p/matrix/masked-V129-p0.5-min_keep0",
+    ),
     Mutant(
         "typical_p/flag-stays-sorted",
         FlagStaysSorted,

@@ -167,10 +167,22 @@ MUTANTS = [
     Mutant("xtc/removes-all-top", RemovesAllTop, "bug zoo 25", case="xtc/least-likely-top-stays"),
     Mutant("xtc/removes-only-the-first", RemovesOnlyTheFirst),
     Mutant("xtc/keeps-the-likeliest-top", KeepsTheLikeliestTop, "bug zoo 25"),
-    Mutant("xtc/coin-inverted", CoinInverted, "bug zoo 27, LC #9742"),
-    Mutant("xtc/coin-of-two-words", CoinOfTwoWords, "bug zoo 27, LC #9742"),
+    Mutant(
+        "xtc/coin-inverted", CoinInverted, "bug zoo 27, LC #9742", case="xtc/coin-equal-to-p-acts"
+    ),
+    Mutant(
+        "xtc/coin-of-two-words",
+        CoinOfTwoWords,
+        "bug zoo 27, LC #9742",
+        case="xtc/coin-equal-to-p-acts",
+    ),
     Mutant("xtc/coin-only-if-needed", CoinOnlyIfNeeded, "bug zoo 27, LC #9742"),
-    Mutant("xtc/frozen-stream", FrozenStream, "bug zoo 56, MX #1245"),
+    Mutant(
+        "xtc/frozen-stream",
+        FrozenStream,
+        "bug zoo 56, MX #1245",
+        case="xtc/matrix/normal-V2-p0.5-t0.01",
+    ),
     Mutant("xtc/threshold-exceeded", ThresholdExceeded, case="xtc/threshold-is-reached"),
     Mutant("xtc/min-keep-ignored", MinKeepIgnored, "bug zoo 44", case="xtc/min-keep-blocks"),
     Mutant(
@@ -183,6 +195,8 @@ MUTANTS = [
     Mutant("xtc/high-threshold-is-on", HighThresholdIsOn, case="xtc/above-half-is-off"),
     Mutant("xtc/half-is-off", HalfIsOff, case="xtc/half-is-not-off"),
     Mutant("xtc/reset-keeps-stream", ResetKeepsStream, "bug zoo 55, LC #9398", case="state/odd"),
-    Mutant("xtc/sorts-always", SortsAlways),
-    Mutant("xtc/seed-ignored", SeedIgnored, "bug zoo 55, LC #9398"),
+    Mutant("xtc/sorts-always", SortsAlways, case="xtc/coin-above-p-rests"),
+    Mutant(
+        "xtc/seed-ignored", SeedIgnored, "bug zoo 55, LC #9398", case="xtc/coin-equal-to-p-acts"
+    ),
 ]
