@@ -84,10 +84,10 @@ class Candidates:
                 f"logit of token {token} is NaN: sorting it is undefined in llama.cpp"
             )
 
-    def order_of_largest(self, n: int) -> sorting.Order:
+    def order_of_largest(self, n: int) -> NDArray[np.int32]:
         """Positions of the n largest logits, in the order of llama.cpp's bucket sort."""
         self.refuse_nan()
-        return sorting.bucket_sort(self.logits, n)  # type: ignore[no-any-return]
+        return sorting.bucket_sort(self.logits, n)
 
     def partial_sort(self, n: int) -> None:
         """Keep the n largest logits, in descending order, as

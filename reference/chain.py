@@ -3,9 +3,11 @@
 import functools
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
+from sampler_parity.reference import platforms
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError, UndefinedInputError
 from sampler_parity.reference.random import DEFAULT_SEED
@@ -27,21 +29,28 @@ class Chain:
     """Samplers applied one after the other; itself a sampler.
 
     accepted: how many tokens since the counters were set to 0, n_sample of llama_perf_sampler: a
-    reset of the chain leaves it, a clone begins at 0, a copy takes it over.
+    reset of the chain leaves it, a clone begins at 0, a copy takes it over. platform: where it
+    computes; None: as what surrounds it (`platforms.on`).
     """
 
     samplers: list[Sampler]
     name: str = "chain"
     accepted: int = 0
+    platform: platforms.Platform | None = None
+
+    def _there(self) -> AbstractContextManager[None]:
+        return nullcontext() if self.platform is None else platforms.on(self.platform)
 
     def apply(self, cand: Candidates) -> None:
-        for sampler in self.samplers:
-            if getattr(sampler, "applies", True):
-                sampler.apply(cand)
+        with self._there():
+            for sampler in self.samplers:
+                if getattr(sampler, "applies", True):
+                    sampler.apply(cand)
 
     def accept(self, token: int) -> None:
-        for sampler in self.samplers:
-            sampler.accept(token)
+        with self._there():
+            for sampler in self.samplers:
+                sampler.accept(token)
         self.accepted += 1
 
     def accept_prompt(self, token: int) -> None:
@@ -56,7 +65,7 @@ class Chain:
             sampler.reset()
 
     def clone(self) -> "Chain":
-        return Chain([sampler.clone() for sampler in self.samplers])
+        return Chain([sampler.clone() for sampler in self.samplers], platform=self.platform)
 
     def add(self, sampler: Sampler) -> None:
         """llama_sampler_chain_add: behind the others, in whatever state it is."""
@@ -94,7 +103,8 @@ class Chain:
         """As apply, and yields the candidates after each stage."""
         for index, sampler in enumerate(self.samplers):
             if getattr(sampler, "applies", True):
-                sampler.apply(cand)
+                with self._there():
+                    sampler.apply(cand)
             yield Stage(index, sampler.name, cand.copy())
 
 
@@ -112,12 +122,14 @@ def build_chain(
     vocab: Vocab | None = None,
     samplers: Mapping[str, Callable[..., Sampler]] = ALL_SAMPLERS,
     release: str | None = None,
+    platform: str | None = None,
 ) -> Chain:
     """Build a chain from `[{name: {parameter: value}}, ...]`.
 
     n_vocab and vocab are given to the samplers that need them (mirostat; dry, infill), unless the
     stage names n_vocab itself. release: with the meanings of that release of llama.cpp (b4753) in
-    place of v0.5.0's and of `samplers`. Raises ChainError for an unknown sampler, an unknown or
+    place of v0.5.0's and of `samplers`. platform: with what is computed there (linux-arm64-gcc) in
+    place of x86-64 Linux's. Raises ChainError for an unknown sampler or platform, an unknown or
     missing parameter, a wrong type or a value out of range, and for a release whose meanings are
     not known.
     """
@@ -142,7 +154,7 @@ def build_chain(
             built.append(_build(samplers[name], parameters, {**context, "vocab": vocab}))
         except ChainError as error:
             raise ChainError(f"stage {index} ({name}): {error}") from None
-    return Chain(built)
+    return Chain(built, platform=None if platform is None else platforms.platform_of(platform))
 
 
 @functools.cache

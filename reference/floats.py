@@ -18,11 +18,13 @@ import sys
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from sampler_parity.reference import platforms
 from sampler_parity.reference.compiled import jit, vectorize
+from sampler_parity.reference.platforms import arrays
 
-FloatArray: TypeAlias = NDArray[np.floating[Any]]
+FloatArray: TypeAlias = arrays.FloatArray
 Float: TypeAlias = np.floating[Any]
 
 _BOTH = ["f4(f4)", "f8(f8)"]
@@ -152,6 +154,65 @@ def total_of_squares(x: FloatArray, mean: Any = 0) -> Any:
     return x.dtype.type(_total_of_squares(x, x.dtype.type(mean)))
 
 
+def multiply_add(a: Any, b: Any, c: Any) -> Any:
+    """`a * b + c` of floats of one type, elementwise: rounded once where compilers contract it.
+    float64 is rounded twice."""
+    if platforms.current().contraction == "none":
+        return a * b + c
+    return fused(a, b, c)
+
+
+def add_products(a: Any, b: Any, c: Any, d: Any) -> Any:
+    """`a * b + c * d`: where compilers contract it, clang rounds a * b no more, GCC c * d."""
+    match platforms.current().contraction:
+        case "clang":
+            return fused(a, b, c * d)
+        case "gcc":
+            return fused(c, d, a * b)
+    return a * b + c * d
+
+
+@np.errstate(all="ignore")
+def fused(a: Any, b: Any, c: Any) -> Any:
+    """fmaf: a * b + c, rounded once. In double the product is exact; the sum is rounded to odd, so
+    that float is as of the exact sum (Boldo and Melquiond 2008)."""
+    kind = np.result_type(a, b, c)
+    if kind != np.float32:
+        return a * b + c
+    product, addend = np.float64(a) * np.float64(b), np.float64(c)
+    total = np.asarray(product + addend)
+    part = total - product
+    lost = (product - (total - part)) + (addend - part)
+    bits = total.view(np.int64)
+    even = np.isfinite(total) & (lost != 0) & (bits & 1 == 0)
+    odd = np.where(even, bits + np.where((lost > 0) == (total > 0), 1, -1), bits)
+    return odd.view(np.float64).astype(np.float32)[()]
+
+
+@jit
+def _fused_total(x: FloatArray, y: FloatArray) -> Any:
+    """As fused, step by step."""
+    total = np.zeros(1)
+    bits = total.view(np.int64)
+    result = np.float32(0)
+    for i in range(len(x)):
+        product, addend = np.float64(x[i]) * np.float64(y[i]), np.float64(result)
+        total[0] = product + addend
+        part = total[0] - product
+        lost = (product - (total[0] - part)) + (addend - part)
+        if abs(total[0]) < np.inf and lost != 0 and bits[0] & 1 == 0:
+            bits[0] += 1 if (lost > 0) == (total[0] > 0) else -1
+        result = np.float32(total[0])
+    return result
+
+
+def total_of_products(x: FloatArray, y: FloatArray) -> Any:
+    """`sum += x[i] * y[i]` in C's order, each step rounded once where the compiler contracts it."""
+    if platforms.current().contraction == "none" or x.dtype != np.float32:
+        return total(x * y)
+    return np.float32(_fused_total(x, y))
+
+
 _LONG = 1024  # from here on a pass of NumPy's, with vector instructions, is the faster one
 
 
@@ -198,10 +259,13 @@ def first_largest(x: FloatArray) -> int:
 
 
 def to_int32(x: Float) -> int:
-    """C `int(x)` as x86-64 converts it (cvttss2si).
+    """C `int(x)`: towards zero.
 
-    Towards zero; NaN and what does not fit become -2**31. C++ leaves those undefined, but llama.cpp
-    relies on it: the sort puts -inf, through this, into its lowest bucket.
+    NaN and what does not fit become -2**31 on x86-64 (cvttss2si); on arm64 NaN is 0, and the rest
+    the nearest int. C++ leaves those undefined, but llama.cpp relies on it: the sort puts -inf,
+    through this, into its lowest bucket.
     """
     value = float(x)
+    if platforms.current().conversion == "saturates":
+        return 0 if math.isnan(value) else int(min(max(value, -(2.0**31)), 2.0**31 - 1))
     return int(value) if -(2.0**31) <= value < 2.0**31 else -(2**31)

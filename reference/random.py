@@ -1,7 +1,7 @@
 """C++ random numbers: the streams of llama.cpp's samplers and of the other engines.
 
-A generator holds 32-bit words; how words become numbers is libstdc++'s choice, not the standard's,
-so another standard library draws other tokens from the same seed.
+A generator holds 32-bit words; how words become numbers is the standard library's choice, not the
+standard's, so another library may draw other tokens from the same seed (reference/platforms).
 """
 
 import os
@@ -9,6 +9,7 @@ import os
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.reference import platforms
 from sampler_parity.reference.compiled import jit
 
 DEFAULT_SEED = 0xFFFFFFFF  # LLAMA_DEFAULT_SEED: "draw a seed yourself"
@@ -40,15 +41,17 @@ class Mt19937:
         return self._bits.random_raw(n)
 
     def uniform_double(self) -> float:
-        """std::uniform_real_distribution<double>(0, 1): generate_canonical from two words."""
+        """std::uniform_real_distribution<double>(0, 1): generate_canonical from two words. libc++
+        lets 1.0 be."""
         low, high = self.words(2).tolist()
         value = (float(low) + float(high) * 2.0**32) / 2.0**64
-        return value if value < 1.0 else _BELOW_ONE
+        return value if value < 1.0 or platforms.current().random == "libc++" else _BELOW_ONE
 
     def uniform_float(self) -> np.float32:
-        """std::uniform_real_distribution<float>(0, 1): generate_canonical from one word."""
+        """std::uniform_real_distribution<float>(0, 1): generate_canonical from one word. libc++
+        lets 1.0 be."""
         value = np.float32(self.words(1)[0]) / np.float32(2.0**32)
-        return value if value < 1 else _BELOW_ONE_F
+        return value if value < 1 or platforms.current().random == "libc++" else _BELOW_ONE_F
 
     def clone(self) -> "Mt19937":
         """A generator that continues this stream on its own."""
@@ -75,14 +78,26 @@ def _cumulative(weights: NDArray[np.floating]) -> NDArray[np.float64]:
 def discrete(rng: Mt19937, weights: NDArray[np.floating]) -> int:
     """std::discrete_distribution<int>: an index drawn by weight, from two words.
 
-    Fewer than two weights give 0 and draw nothing. Weights are normalized and summed in double
-    whatever their type, and the last step is set to 1. With NaN weights the binary search of
-    std::lower_bound still ends somewhere defined; it is repeated here for that reason.
+    Fewer than two weights give 0: libstdc++ then draws nothing, libc++ and Microsoft's library do.
+    Weights are normalized and summed in double whatever their type, and the last step is set to 1.
+    With NaN weights the binary search of std::lower_bound, of libc++ std::upper_bound, still ends
+    somewhere defined; it is repeated here for that reason.
     """
+    library = platforms.current().random
     if len(weights) < 2:
+        if library != "libstdc++":
+            rng.uniform_double()
         return 0
     steps = _cumulative(weights)
     u = rng.uniform_double()
+    if library == "libc++":
+        return _upper_bound(steps[:-1], u)
+    if library == "msvc":
+        steps = steps[:-1]
+    return _lower_bound(steps, u)
+
+
+def _lower_bound(steps: NDArray[np.float64], u: float) -> int:
     first, length = 0, len(steps)
     while length > 0:
         half = length >> 1
@@ -91,6 +106,18 @@ def discrete(rng: Mt19937, weights: NDArray[np.floating]) -> int:
             length -= half + 1
         else:
             length = half
+    return first
+
+
+def _upper_bound(steps: NDArray[np.float64], u: float) -> int:
+    first, length = 0, len(steps)
+    while length > 0:
+        half = length >> 1
+        if u < steps[first + half]:
+            length = half
+        else:
+            first += half + 1
+            length -= half + 1
     return first
 
 

@@ -1,249 +1,105 @@
-"""libstdc++'s sorts, step by step: what order equal values end up in is part of the result.
+"""Sorts, step by step: what order equal values end up in is part of the result.
 
 `std::sort` and `std::partial_sort` are not stable, but they are deterministic. `dist` walks the
-candidates as they stand, so the token drawn depends on the order of ties. This file repeats
-bits/stl_algo.h and bits/stl_heap.h of GCC 12 (unchanged since GCC 4.7), and on top of them
-llama.cpp's bucket sort (`llama_token_data_array_partial_sort` in src/llama-sampler.cpp).
+candidates as they stand, so the token drawn depends on the order of ties. Each standard library
+has algorithms of its own (reference/platforms); on top of them stands llama.cpp's bucket sort
+(`llama_token_data_array_partial_sort` in src/llama-sampler.cpp).
 
-Everything here sorts keys in descending order, comp(a, b) = a > b, and carries along the position
-that each key had before. NaN is not allowed: it breaks the strict weak ordering that both
-algorithms require, and libstdc++'s unguarded loops then leave the array.
+Everything here sorts keys in descending order, comp(a, b) = a > b, and tells the position that each
+key had before. NaN is not allowed: it breaks the strict weak ordering that the algorithms require,
+and their unguarded loops then leave the array.
 """
 
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from sampler_parity.reference import floats, platforms
 from sampler_parity.reference.compiled import jit
-from sampler_parity.reference.floats import FloatArray
+from sampler_parity.reference.platforms import libcxx, libcxx_19, libstdcxx, msvc
+from sampler_parity.reference.platforms.arrays import FloatArray, Order
 
-Order: TypeAlias = NDArray[np.int32]
-
-_SMALL = 16  # std::sort leaves runs of at most this length to insertion sort
-
-_ONE = np.uintp(1)  # innermost loops count unsigned: Numba asks of a signed index if it is negative
-
-_BLOCK = 256  # keys that are compared in one go, with vector instructions
+_LIBRARIES: dict[str, Any] = {
+    "libstdc++": libstdcxx,
+    "libc++": libcxx,
+    "libc++19": libcxx_19,
+    "msvc": msvc,
+}
 
 N_BUCKETS = 128
 BUCKET_SCALE = 6.4  # 128 buckets over the logits -10..10
 BUCKET_SHIFT = 64.0
+_TOO_LARGE = 2.0**31
 
 
-@jit
-def _sift(keys: FloatArray, at: Order, first: int, hole: int, n: int, key: Any, was: Any) -> None:
-    """__adjust_heap: move the hole down to a leaf, then push (key, was) up from there."""
-    top = hole
-    child = hole
-    while child < (n - 1) // 2:
-        child = 2 * (child + 1)
-        if keys[first + child] > keys[first + child - 1]:
-            child -= 1
-        keys[first + hole] = keys[first + child]
-        at[first + hole] = at[first + child]
-        hole = child
-    if (n & 1) == 0 and child == (n - 2) // 2:
-        child = 2 * (child + 1)
-        keys[first + hole] = keys[first + child - 1]
-        at[first + hole] = at[first + child - 1]
-        hole = child - 1
-    parent = (hole - 1) // 2
-    while hole > top and keys[first + parent] > key:
-        keys[first + hole] = keys[first + parent]
-        at[first + hole] = at[first + parent]
-        hole = parent
-        parent = (hole - 1) // 2
-    keys[first + hole] = key
-    at[first + hole] = was
-
-
-@jit
-def _pop_heap(keys: FloatArray, at: Order, first: int, last: int, result: int) -> None:
-    key, was = keys[result], at[result]
-    keys[result], at[result] = keys[first], at[first]
-    _sift(keys, at, first, 0, last - first, key, was)
-
-
-@jit
-def _make_heap(keys: FloatArray, at: Order, first: int, n: int) -> None:
-    if n >= 2:
-        for parent in range((n - 2) // 2, -1, -1):
-            _sift(keys, at, first, parent, n, keys[first + parent], at[first + parent])
-
-
-@jit
-def _sort_heap(keys: FloatArray, at: Order, first: int, last: int) -> None:
-    for end in range(last - 1, first, -1):
-        _pop_heap(keys, at, first, end, end)
-
-
-@jit
-def _std_partial_sort(keys: FloatArray, at: Order, first: int, middle: int, last: int) -> None:
-    """std::partial_sort(first, middle, last): __heap_select, then __sort_heap."""
-    _make_heap(keys, at, first, middle - first)
-    for i in range(middle, last):
-        if keys[i] > keys[first]:
-            _pop_heap(keys, at, first, middle, i)
-    _sort_heap(keys, at, first, middle)
-
-
-@jit
-def _swap(keys: FloatArray, at: Order, a: Any, b: Any) -> None:
-    keys[a], keys[b] = keys[b], keys[a]
-    at[a], at[b] = at[b], at[a]
-
-
-@jit
-def _partition(keys: FloatArray, at: Order, first: int, last: int) -> int:
-    """__unguarded_partition_pivot: the median of three goes to the front and is the pivot."""
-    a, b, c = first + 1, first + (last - first) // 2, last - 1
-    if keys[a] > keys[b]:
-        median = b if keys[b] > keys[c] else (c if keys[a] > keys[c] else a)
-    else:
-        median = a if keys[a] > keys[c] else (c if keys[b] > keys[c] else b)
-    _swap(keys, at, first, median)
-    pivot = keys[first]
-    low, high = np.uintp(first + 1), np.uintp(last)
-    while True:
-        while keys[low] > pivot:
-            low += _ONE
-        high -= _ONE
-        while pivot > keys[high]:
-            high -= _ONE
-        if low >= high:
-            return np.intp(low)  # type: ignore[return-value]
-        _swap(keys, at, low, high)
-        low += _ONE
-
-
-@jit
-def _insert(keys: FloatArray, at: Order, start: int) -> None:
-    """__unguarded_linear_insert: something before start is not smaller, so no bound check."""
-    position = np.uintp(start)
-    key, was = keys[position], at[position]
-    while key > keys[position - _ONE]:
-        keys[position], at[position] = keys[position - _ONE], at[position - _ONE]
-        position -= _ONE
-    keys[position], at[position] = key, was
-
-
-@jit
-def _std_sort(keys: FloatArray, at: Order, begin: int, end: int) -> None:
-    """std::sort: quicksort down to runs of 16, heap sort where it goes too deep, insertion sort."""
-    n = end - begin
-    depth = 0
-    while n > 1:
-        n >>= 1
-        depth += 2
-    # The recursion of __introsort_loop; the order of independent parts does not matter.
-    parts = [(begin, end, depth)]
-    while len(parts) > 0:
-        first, last, depth = parts.pop()
-        while last - first > _SMALL:
-            if depth == 0:
-                _std_partial_sort(keys, at, first, last, last)
-                break
-            depth -= 1
-            cut = _partition(keys, at, first, last)
-            parts.append((cut, last, depth))
-            last = cut
-    for i in range(begin + 1, min(begin + _SMALL, end)):
-        if keys[i] > keys[begin]:
-            key, was = keys[i], at[i]
-            for j in range(i, begin, -1):
-                keys[j], at[j] = keys[j - 1], at[j - 1]
-            keys[begin], at[begin] = key, was
-        else:
-            _insert(keys, at, i)
-    for i in range(begin + _SMALL, end):
-        _insert(keys, at, i)
-
-
-@jit
 def std_sort(keys: FloatArray) -> Order:
     """The order of `std::sort(keys, greater)`: result[i] is where the i-th largest key stood."""
-    at = np.arange(len(keys), dtype=np.int32)
-    _std_sort(keys.copy(), at, 0, len(keys))
-    return at
+    return _library().std_sort(keys)  # type: ignore[no-any-return]
 
 
-@jit
-def _select(keys: FloatArray, first: int, last: int, heap: FloatArray, at: Order) -> None:
-    """The loop of __heap_select over keys[first:last]."""
-    for i in range(first, last):
-        if keys[i] > heap[0]:
-            _sift(heap, at, 0, 0, len(heap), keys[i], np.int32(i))
-
-
-@jit
 def std_partial_sort(keys: FloatArray, n: int) -> Order:
-    """The order of the first n after `std::partial_sort(begin, begin + n, end, greater)`.
-
-    What falls out of the heap is never looked at again, so that only the heap is written. A block
-    without a key above the smallest of the heap changes nothing.
-    """
-    at = np.arange(n, dtype=np.int32)
-    if n == 0:
-        return at
-    heap = keys[:n].copy()
-    _make_heap(heap, at, 0, n)
-    start = n
-    while start + _BLOCK <= len(keys):
-        smallest = heap[0]
-        larger = np.int32(0)
-        for j in range(_BLOCK):
-            larger += np.int32(keys[np.uintp(start + j)] > smallest)
-        if larger > 0:
-            _select(keys, start, start + _BLOCK, heap, at)
-        start += _BLOCK
-    _select(keys, start, len(keys), heap, at)
-    _sort_heap(heap, at, 0, n)
-    return at
+    """The order of the first n after `std::partial_sort(begin, begin + n, end, greater)`."""
+    return _library().std_partial_sort(keys, n)  # type: ignore[no-any-return]
 
 
-@jit
-def std_partial_sort_in_place(keys: FloatArray, at: Order, first: int, middle: int) -> None:
-    """`std::partial_sort(begin + first, begin + middle, end, greater)`, all that it moves moved."""
-    _std_partial_sort(keys, at, first, middle, len(keys))
-
-
-@jit
 def bucket_sort(keys: FloatArray, n: int) -> Order:
     """llama.cpp's bucket sort: the order of the n largest of keys, n <= len(keys).
 
     128 buckets over -10..10. Values beyond go to the outermost buckets, except that a value too
     large for int (over 2**31/6.4, +inf) becomes -2**31 on x86-64 and lands in the lowest one.
     """
-    count = len(keys)
-    scale, shift = keys.dtype.type(BUCKET_SCALE), keys.dtype.type(BUCKET_SHIFT)
-    bucket = np.empty(count, np.int16)
-    size = np.zeros(N_BUCKETS, np.int64)
-    for i in range(count):
+    keys_by_bucket, at, edges = _by_bucket(keys, _buckets(keys), n)
+    _library().sort_buckets(keys_by_bucket, at, edges, n)
+    return at[:n].copy()  # type: ignore[no-any-return]
+
+
+def _library() -> Any:
+    return _LIBRARIES[platforms.current().sorting]
+
+
+def _buckets(keys: FloatArray) -> Any:
+    """The bucket of each key: `int(6.4f * key + 64.0f)`, cut to 0..127."""
+    kind = keys.dtype.type
+    highest = _TOO_LARGE if platforms.current().conversion == "lowest" else np.inf
+    if platforms.current().contraction == "none":
+        return _scaled_buckets(keys, kind(BUCKET_SCALE), kind(BUCKET_SHIFT), highest)
+    scaled = floats.multiply_add(kind(BUCKET_SCALE), keys, kind(BUCKET_SHIFT))
+    return _scaled_buckets(scaled, kind(1), kind(0), highest)
+
+
+@jit
+def _scaled_buckets(keys: FloatArray, scale: Any, shift: Any, highest: float) -> Any:
+    bucket = np.empty(len(keys), np.int16)
+    for i in range(len(keys)):
         x = scale * keys[i] + shift
         b = 0
-        if 0 <= x < 2147483648.0:
+        if x >= 0 and (x < highest or highest == np.inf):
             b = int(x) if x < N_BUCKETS else N_BUCKETS - 1
         bucket[i] = b
+    return bucket
+
+
+@jit
+def _by_bucket(keys: FloatArray, bucket: Any, n: int) -> Any:
+    """The keys of the highest buckets that hold n, where they stood, and each bucket's edges."""
+    size = np.zeros(N_BUCKETS, np.int64)
+    for b in bucket:
         size[b] += 1
     lowest = N_BUCKETS - 1
     have = size[lowest]
     while have < n and lowest > 0:
         lowest -= 1
         have += size[lowest]
-    start = np.zeros(N_BUCKETS + 1, np.int64)
-    for b in range(N_BUCKETS - 1, lowest, -1):
-        start[b - 1] = start[b] + size[b]
-    fill = start.copy()
+    edges = np.zeros(N_BUCKETS - lowest + 1, np.int64)
+    for i in range(N_BUCKETS - lowest):
+        edges[i + 1] = edges[i] + size[N_BUCKETS - 1 - i]
+    fill = edges.copy()
     out_keys = np.empty(have, keys.dtype)
     at = np.empty(have, np.int32)
-    for i in range(count):
-        b = bucket[i]
-        if b >= lowest:
-            out_keys[fill[b]] = keys[i]
-            at[fill[b]] = i
-            fill[b] += 1
-    for b in range(N_BUCKETS - 1, lowest, -1):
-        _std_sort(out_keys, at, start[b], start[b] + size[b])
-    _std_partial_sort(out_keys, at, start[lowest], n, have)
-    return at[:n].copy()
+    for i in range(len(keys)):
+        rank = N_BUCKETS - 1 - bucket[i]
+        if rank < N_BUCKETS - lowest:
+            out_keys[fill[rank]] = keys[i]
+            at[fill[rank]] = i
+            fill[rank] += 1
+    return out_keys, at, edges

@@ -30,7 +30,7 @@ class Steps(TypicalP):
         return abs(-log_p - entropy)
 
     def order(self, distance: NDArray[Any]) -> NDArray[Any]:
-        return sorting.std_sort(-distance)  # type: ignore[no-any-return]
+        return sorting.std_sort(-distance)
 
     def cut(self, mass: NDArray[Any]) -> int:
         enough = mass > self.p
@@ -49,7 +49,7 @@ class LeastTypicalFirst(Steps):
     """The order is descending."""
 
     def order(self, distance: NDArray[Any]) -> NDArray[Any]:
-        return sorting.std_sort(distance)  # type: ignore[no-any-return]
+        return sorting.std_sort(distance)
 
 
 class StableSort(Steps):

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from sampler_parity.reference import floats
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.older.meanings import Old
 from sampler_parity.reference.samplers.penalties import Penalties
@@ -56,7 +57,9 @@ class PenaltiesB9842:
         seen, count = at[at >= 0], counts[at >= 0]
         value = cand.logits[seen]
         value = np.where(value <= 0, value * repeat, value / repeat)
-        cand.logits[seen] = value - (count * freq + (count > 0).astype(kind) * present)
+        cand.logits[seen] = value - floats.add_products(
+            count, freq, (count > 0).astype(kind), present
+        )
         cand.sorted = False
 
     def reset(self) -> None:

@@ -41,7 +41,7 @@ class TopNSigmaB8352:
         top = floats.largest(counted, cand.logits[0])
         mean = floats.total(counted) / kind(len(counted))
         variance = floats.total_of_squares(counted, mean) / kind(len(counted))
-        threshold = top - kind(self.n) * np.sqrt(variance)
+        threshold = floats.multiply_add(-kind(self.n), np.sqrt(variance), top)
         floats.mask_below(cand.logits, threshold)
 
     def accept(self, token: int) -> None:

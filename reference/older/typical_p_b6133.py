@@ -31,7 +31,7 @@ class TypicalPB6133:
         if min_keep == 0 and "typical-p-0-keeps-all" in self.old:
             min_keep = len(cand) + 1  # i >= min_keep - 1 in size_t: never
         log_p = floats.log(cand.p)
-        entropy = floats.total(-cand.p * log_p)
+        entropy = floats.total_of_products(-cand.p, log_p)
         order = sorting.std_sort(-abs(-log_p - entropy))
         enough = floats.running_sum(cand.p[order]) > self.p
         enough[: max(0, min_keep - 1)] = False

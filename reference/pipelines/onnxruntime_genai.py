@@ -43,6 +43,7 @@ from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError, UndefinedInputError
 from sampler_parity.reference.parameters import float32, int32, size, token_ids
 from sampler_parity.reference.pipelines.past import size_of_vocabulary
+from sampler_parity.reference.platforms.libstdcxx import std_partial_sort_in_place
 from sampler_parity.reference.random import DEFAULT_SEED, Mt19937, discrete
 
 Row = NDArray[np.float32]
@@ -172,7 +173,7 @@ def nucleus(scores: Row, p: np.float32, inverse: np.float32) -> tuple[Order, Row
     e = np.empty(0, np.float32)
     while True:
         first, middle = len(e), min(len(e) * _GROWTH or _FIRST_SORTED, n)
-        sorting.std_partial_sort_in_place(keys, ids, first, middle)
+        std_partial_sort_in_place(keys, ids, first, middle)
         e = np.append(e, floats.exp((keys[first:middle] - top) * inverse))
         running = floats.running_sum(e)
         behind = np.arange(n - 1, n - 1 - middle, -1).astype(np.float32) * e

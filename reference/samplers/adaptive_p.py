@@ -85,8 +85,9 @@ class AdaptiveP:
                 )
             p = self.original_p[self.pending_index]
             kind = type(p)
-            self.weighted_sum = p + kind(self.decay) * kind(self.weighted_sum)
-            self.total_weight = kind(1) + kind(self.decay) * kind(self.total_weight)
+            decay = kind(self.decay)
+            self.weighted_sum = floats.multiply_add(decay, kind(self.weighted_sum), p)
+            self.total_weight = floats.multiply_add(decay, kind(self.total_weight), kind(1))
         self.pending_token, self.pending_index = NO_TOKEN, -1
 
     def reset(self) -> None:

@@ -65,7 +65,7 @@ class Mirostat:
         i = np.arange(pairs)
         t = floats.log((i + 2).astype(kind) / (i + 1).astype(kind))
         b = floats.log(p[:pairs] / p[1 : pairs + 1])
-        s = floats.total(t * b) / floats.total(t * t)
+        s = floats.total_of_products(t, b) / floats.total_of_products(t, t)
         e = s - kind(1)
         spread = e * floats.power(kind(2), kind(self.mu))
         return floats.power(spread / (kind(1) - floats.power(kind(self.n_vocab), -e)), kind(1) / s)
@@ -91,4 +91,4 @@ def draw_and_steer(
     kind = cand.p.dtype.type
     cand.selected = discrete(rng, cand.p)
     surprise = -floats.log2(cand.p[cand.selected])
-    return kind(mu) - kind(eta) * (surprise - kind(tau))
+    return floats.multiply_add(-kind(eta), surprise - kind(tau), kind(mu))

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from sampler_parity.reference import floats
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError
 from sampler_parity.reference.history import History
@@ -61,7 +62,9 @@ class Penalties:
         repeat, freq = kind(self.penalty_repeat), kind(self.penalty_freq)
         old = cand.logits[seen]
         repeated = np.where(old <= 0, old * repeat, old / repeat)
-        cand.logits[seen] = repeated - (count * freq + kind(self.penalty_present))
+        cand.logits[seen] = repeated - floats.add_products(
+            count, freq, kind(1), kind(self.penalty_present)
+        )
         cand.sorted = False
 
     def accept(self, token: int) -> None:

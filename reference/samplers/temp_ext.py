@@ -82,9 +82,9 @@ def warm_by_entropy(
     """The share of the largest possible entropy that sorted candidates have, as a temperature."""
     kind = cand.logits.dtype.type
     max_entropy = -floats.log(kind(1) / kind(len(cand)))
-    terms = np.where(cand.p > 0, cand.p * floats.log(cand.p), kind(0))
-    entropy = kind(0) - floats.total(terms)
+    possible = cand.p[cand.p > 0]
+    entropy = kind(0) - floats.total_of_products(possible, floats.log(possible))
     share = floats.power(entropy / max_entropy, kind(exponent))
-    scale(cand, lowest + (highest - lowest) * share)
+    scale(cand, floats.multiply_add(highest - lowest, share, lowest))
     p = floats.exp(cand.logits.astype(np.float64) - np.float64(cand.logits[0]))
     cand.p = (p.astype(kind) / floats.total(p)).astype(kind)

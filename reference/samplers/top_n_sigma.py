@@ -42,7 +42,7 @@ class TopNSigma:
         top = floats.largest(valid, cand.logits[0])
         mean = floats.total(valid) / kind(len(valid))
         variance = floats.total_of_squares(valid, mean) / kind(len(valid))
-        threshold = top - kind(self.n) * np.sqrt(variance)
+        threshold = floats.multiply_add(-kind(self.n), np.sqrt(variance), top)
         floats.mask_below(cand.logits, threshold)
 
     def accept(self, token: int) -> None:

@@ -60,5 +60,5 @@ class TypicalP:
 def distances(p: floats.FloatArray) -> floats.FloatArray:
     """How far the surprise of each of these candidates, likeliest first, lies from the entropy."""
     log_p = floats.log(p)
-    entropy = floats.total(-p * log_p)
+    entropy = floats.total_of_products(-p, log_p)
     return abs(-log_p - entropy)

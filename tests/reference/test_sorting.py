@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.reference import floats, sorting
+from sampler_parity.reference.platforms import libstdcxx
 from sampler_parity.reference.random import Mt19937, discrete
 from tests.support.applied import (
     UNIFORM_DOUBLES,
@@ -96,13 +97,13 @@ def test_std_sort_counts_heap_sorts_only_on_the_killer(
 ) -> None:
     parts: list[int] = []
     monkeypatch.setattr(
-        sorting, "_std_partial_sort", lambda keys, at, first, middle, last: parts.append(last)
+        libstdcxx, "sort_part", lambda keys, at, first, middle, last: parts.append(last)
     )
 
     def heap_sorts(keys: Keys) -> int:
         parts.clear()
         at = np.arange(len(keys), dtype=np.int32)
-        sorting._std_sort.__wrapped__(keys.copy(), at, 0, len(keys))
+        libstdcxx._std_sort.__wrapped__(keys.copy(), at, 0, len(keys))
         return len(parts)
 
     assert heap_sorts(cpp(KILLER, 2000, 0, dtype=np.float32)) > 0

@@ -1,0 +1,139 @@
+"""What samplers mean on other platforms: the same source and seed, and other bits or tokens.
+
+What llama.cpp's samplers leave to the compiler, the standard library and the C library is computed
+by primitives: `floats.multiply_add`, `floats.to_int32`, `sorting.std_sort`, `random.discrete` and
+their like. A `Platform` says what each of them does there, and `PLATFORMS` is the table. No sampler
+knows of it. `build_chain(spec, platform="linux-arm64-gcc")` builds a chain with the meanings of a
+platform; inside `with on("wasm"):` all that the reference computes is as there.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Literal
+
+from sampler_parity.reference.errors import ChainError
+
+Contraction = Literal["none", "gcc", "clang"]
+Conversion = Literal["lowest", "saturates"]
+Library = Literal["libstdc++", "libc++", "libc++19", "msvc"]
+CLibrary = Literal["glibc", "musl", "apple", "ucrt"]
+
+
+@dataclass(frozen=True)
+class Platform:
+    """What decides the bits, operation by operation.
+
+    contraction: whether a * b + c is rounded once, and which product where there are two.
+    conversion: what int(x) is where x is NaN or too large: INT_MIN, or the nearest int and 0.
+    sorting: whose std::sort and std::partial_sort order equal logits. random: whose
+    std::discrete_distribution and uniform numbers draw. libm: whose expf, logf, log2f and powf.
+    unknown: what decides there, too, and the reference does not have.
+    """
+
+    name: str
+    words: str
+    contraction: Contraction = "none"
+    conversion: Conversion = "lowest"
+    sorting: Library = "libstdc++"
+    random: Library = "libstdc++"
+    libm: CLibrary = "glibc"
+    unknown: tuple[str, ...] = ()
+
+
+DEFAULT = "linux-x64-gcc"
+
+_APPLE = ("the last bit of Apple's expf, logf, log2f, powf",)
+_UCRT = ("the last bit of the Windows runtime's expf, logf, log2f, powf",)
+
+_TABLE = (
+    Platform(DEFAULT, "Linux on x86-64: glibc, libstdc++"),
+    Platform(
+        "linux-x64-v3-gcc",
+        "Linux on x86-64, compiled by GCC for processors with FMA (-march=x86-64-v3 or native)",
+        contraction="gcc",
+    ),
+    Platform("linux-x64-musl", "Linux on x86-64: musl, libstdc++ (Alpine)", libm="musl"),
+    Platform(
+        "linux-x64-libc++14",
+        "Linux on x86-64: glibc, libc++ 14 to 16",
+        sorting="libc++",
+        random="libc++",
+    ),
+    Platform(
+        "linux-x64-libc++19",
+        "Linux on x86-64: glibc, libc++ 17 to 19",
+        sorting="libc++19",
+        random="libc++",
+    ),
+    Platform(
+        "linux-arm64-gcc",
+        "Linux on arm64, compiled by GCC: glibc, libstdc++",
+        contraction="gcc",
+        conversion="saturates",
+    ),
+    Platform(
+        "linux-arm64-clang",
+        "Linux on arm64, compiled by clang: glibc, libstdc++ (@node-llama-cpp/linux-arm64)",
+        contraction="clang",
+        conversion="saturates",
+    ),
+    Platform(
+        "wasm",
+        "WebAssembly: musl, libc++ 14 to 16 (Emscripten)",
+        sorting="libc++",
+        random="libc++",
+        libm="musl",
+    ),
+    Platform(
+        "macos-arm64",
+        "macOS on arm64: clang, libc++ 17 to 19",
+        contraction="clang",
+        conversion="saturates",
+        sorting="libc++19",
+        random="libc++",
+        libm="apple",
+        unknown=_APPLE,
+    ),
+    Platform(
+        "macos-x64",
+        "macOS on x86-64: clang, libc++ 17 to 19",
+        sorting="libc++19",
+        random="libc++",
+        libm="apple",
+        unknown=_APPLE,
+    ),
+    Platform(
+        "windows-x64",
+        "Windows on x86-64: Microsoft's standard library and runtime",
+        sorting="msvc",
+        random="msvc",
+        libm="ucrt",
+        unknown=_UCRT,
+    ),
+)
+PLATFORMS = {platform.name: platform for platform in _TABLE}
+
+_current: ContextVar[Platform] = ContextVar("platform", default=PLATFORMS[DEFAULT])
+
+current = _current.get
+
+
+def platform_of(name: str) -> Platform:
+    """The platform of a name. Raises ChainError, with the names, for an unknown one."""
+    if name not in PLATFORMS:
+        shown = name if len(name) <= 40 else f"{name[:40]}..."
+        raise ChainError(f"unknown platform {shown!r}; known: {', '.join(PLATFORMS)}")
+    return PLATFORMS[name]
+
+
+@contextmanager
+def on(platform: str | Platform) -> Iterator[None]:
+    """What the reference computes inside is as on this platform; nested, the innermost counts.
+    Raises ChainError for an unknown name."""
+    before = _current.set(platform_of(platform) if isinstance(platform, str) else platform)
+    try:
+        yield
+    finally:
+        _current.reset(before)

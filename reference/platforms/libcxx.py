@@ -1,0 +1,278 @@
+"""The sorts of libc++ 14 to 16, step by step, as libstdcxx.py has those of libstdc++.
+
+Source: __algorithm/sort.h, partial_sort.h and sift_down.h of libc++ 14; 16 leaves the same order,
+though its pop_heap goes another way there. llama.cpp's elements are trivially copied, so runs of
+30 are sorted by insertion. The heap is shared with libc++ 19.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from sampler_parity.reference.compiled import jit
+from sampler_parity.reference.platforms.arrays import Edges, FloatArray, Order
+
+_SMALL = 30  # up to this length a run is sorted by insertion
+_LONG = 1000  # from this length on the pivot is the median of five, not of three
+_GIVES_UP = 8  # elements that the trial of an insertion sort moves at most
+
+
+@jit
+def swap(keys: FloatArray, at: Order, a: Any, b: Any) -> None:
+    keys[a], keys[b] = keys[b], keys[a]
+    at[a], at[b] = at[b], at[a]
+
+
+@jit
+def sift_down(keys: FloatArray, at: Order, first: int, n: int, start: int) -> None:
+    """__sift_down: sinks below its children until both are smaller; of equal children the left."""
+    key, was = keys[first + start], at[first + start]
+    hole = start
+    while 2 * hole + 1 < n:
+        child = 2 * hole + 1
+        if child + 1 < n and keys[first + child] > keys[first + child + 1]:
+            child += 1
+        if keys[first + child] > key:
+            break
+        keys[first + hole], at[first + hole] = keys[first + child], at[first + child]
+        hole = child
+    keys[first + hole], at[first + hole] = key, was
+
+
+@jit
+def sort_part(keys: FloatArray, at: Order, first: int, middle: int, last: int) -> None:
+    """std::partial_sort(first, middle, last)."""
+    n = middle - first
+    for start in range((n - 2) // 2, -1, -1):
+        sift_down(keys, at, first, n, start)
+    if n == 0:
+        return
+    for i in range(middle, last):
+        if keys[i] > keys[first]:
+            swap(keys, at, i, first)
+            sift_down(keys, at, first, n, 0)
+    for end in range(n - 1, 0, -1):
+        swap(keys, at, first, first + end)
+        sift_down(keys, at, first, end, 0)
+
+
+@jit
+def sort_three(keys: FloatArray, at: Order, x: int, y: int, z: int) -> int:
+    """__sort3: stable; how many swaps."""
+    if not keys[y] > keys[x]:
+        if not keys[z] > keys[y]:
+            return 0
+        swap(keys, at, y, z)
+        if keys[y] > keys[x]:
+            swap(keys, at, x, y)
+            return 2
+        return 1
+    if keys[z] > keys[y]:
+        swap(keys, at, x, z)
+        return 1
+    swap(keys, at, x, y)
+    if keys[z] > keys[y]:
+        swap(keys, at, y, z)
+        return 2
+    return 1
+
+
+@jit
+def sort_few(keys: FloatArray, at: Order, places: Any) -> int:
+    """__sort2 to __sort5 of the keys at these places: how many swaps."""
+    if len(places) == 2:
+        if keys[places[1]] > keys[places[0]]:
+            swap(keys, at, places[0], places[1])
+            return 1
+        return 0
+    swaps: int = sort_three(keys, at, places[0], places[1], places[2])
+    for i in range(3, len(places)):
+        j = i
+        while j > 0 and keys[places[j]] > keys[places[j - 1]]:
+            swap(keys, at, places[j - 1], places[j])
+            swaps += 1
+            j -= 1
+    return swaps
+
+
+@jit
+def insert(keys: FloatArray, at: Order, first: int, i: int) -> None:
+    """Moves keys[i] to its place among the sorted keys[first:i], behind equal ones."""
+    key, was = keys[i], at[i]
+    while i > first and key > keys[i - 1]:
+        keys[i], at[i] = keys[i - 1], at[i - 1]
+        i -= 1
+    keys[i], at[i] = key, was
+
+
+@jit
+def sorted_by_few_moves(keys: FloatArray, at: Order, first: int, last: int) -> bool:
+    """__insertion_sort_incomplete: an insertion sort that ends with the eighth key that it moves.
+    Whether all is sorted."""
+    if last - first <= 1:
+        return True
+    if last - first <= 5:
+        sort_few(keys, at, np.arange(first, last))
+        return True
+    sort_three(keys, at, first, first + 1, first + 2)
+    moved = 0
+    for i in range(first + 3, last):
+        if keys[i] > keys[i - 1]:
+            insert(keys, at, first, i)
+            moved += 1
+            if moved == _GIVES_UP:
+                return i + 1 == last
+    return True
+
+
+@jit
+def depth_of(n: int) -> int:
+    """How deep a quicksort may go before a heap sort takes over: 2 log2(n)."""
+    depth = 0
+    while n > 1:
+        n >>= 1
+        depth += 2
+    return depth
+
+
+@jit
+def _partition_first(keys: FloatArray, at: Order, first: int, last: int) -> int:
+    """Where the first key is a largest one: those equal to it go to the front. Where the rest
+    begins; last if nothing is left to sort."""
+    i, j = first + 1, last - 1
+    if not keys[first] > keys[j]:
+        while True:
+            if i == j:
+                return last
+            if keys[first] > keys[i]:
+                swap(keys, at, i, j)
+                i += 1
+                break
+            i += 1
+    if i == j:
+        return last
+    while True:
+        while not keys[first] > keys[i]:
+            i += 1
+        j -= 1
+        while keys[first] > keys[j]:
+            j -= 1
+        if i >= j:
+            return i
+        swap(keys, at, i, j)
+        i += 1
+
+
+@jit
+def _partition(keys: FloatArray, at: Order, first: int, last: int, m: int, j: int) -> Any:
+    """What is larger than keys[m] goes to the front, from first + 1 and below j: where the pivot
+    then stands, and how many swaps."""
+    i, swaps = first + 1, 0
+    if i < j:
+        while True:
+            while keys[i] > keys[m]:
+                i += 1
+            j -= 1
+            while not keys[j] > keys[m]:
+                j -= 1
+            if i > j:
+                break
+            swap(keys, at, i, j)
+            swaps += 1
+            if m == i:
+                m = j
+            i += 1
+    if i != m and keys[m] > keys[i]:
+        swap(keys, at, i, m)
+        swaps += 1
+    return i, swaps
+
+
+@jit
+def _median(keys: FloatArray, at: Order, first: int, last: int) -> int:
+    """Puts the median of three, or of five, into the middle: how many swaps."""
+    half = (last - first) // 2
+    if last - first < _LONG:
+        return sort_three(keys, at, first, first + half, last - 1)  # type: ignore[no-any-return]
+    quarter = half // 2
+    five = np.array([first, first + quarter, first + half, first + half + quarter, last - 1])
+    return sort_few(keys, at, five)  # type: ignore[no-any-return]
+
+
+@jit
+def _guard(keys: FloatArray, first: int, m: int, last: int) -> int:
+    """The last place before the end with a larger key than m's, first if there is none."""
+    j = last - 2
+    while j > first and not keys[j] > keys[m]:
+        j -= 1
+    return j
+
+
+@jit
+def _sort(keys: FloatArray, at: Order, begin: int, end: int) -> None:
+    """std::sort: __introsort, whose order of independent parts does not matter."""
+    parts = [(begin, end, depth_of(end - begin))]
+    while len(parts) > 0:
+        first, last, depth = parts.pop()
+        while last - first > _SMALL:
+            if depth == 0:
+                sort_part(keys, at, first, last, last)
+                first = last
+                break
+            depth -= 1
+            m = first + (last - first) // 2
+            swaps = _median(keys, at, first, last)
+            j = last - 1
+            if not keys[first] > keys[m]:
+                j = _guard(keys, first, m, last)
+                if j == first:
+                    first = _partition_first(keys, at, first, last)
+                    continue
+                swap(keys, at, first, j)
+                swaps += 1
+            i, more = _partition(keys, at, first, last, m, j)
+            if swaps + more == 0:
+                left = sorted_by_few_moves(keys, at, first, i)
+                right = sorted_by_few_moves(keys, at, i + 1, last)
+                if left and right:
+                    first = last
+                    break
+                if right:
+                    last = i
+                    continue
+                if left:
+                    first = i + 1
+                    continue
+            parts.append((i + 1, last, depth))
+            last = i
+        if last - first >= 2:
+            if last - first <= 5:
+                sort_few(keys, at, np.arange(first, last))
+            else:
+                sort_three(keys, at, first, first + 1, first + 2)
+                for i in range(first + 3, last):
+                    insert(keys, at, first, i)
+
+
+@jit
+def std_sort(keys: FloatArray) -> Order:
+    """The order of `std::sort(keys, greater)`: result[i] is where the i-th largest key stood."""
+    at = np.arange(len(keys), dtype=np.int32)
+    _sort(keys.copy(), at, 0, len(keys))
+    return at
+
+
+@jit
+def std_partial_sort(keys: FloatArray, n: int) -> Order:
+    """The order of the first n after `std::partial_sort(begin, begin + n, end, greater)`."""
+    at = np.arange(len(keys), dtype=np.int32)
+    sort_part(keys.copy(), at, 0, n, len(keys))
+    return at[:n].copy()
+
+
+@jit
+def sort_buckets(keys: FloatArray, at: Order, edges: Edges, n: int) -> None:
+    """Sorts keys[edges[i]:edges[i + 1]] each, and of the last the first, up to n."""
+    for i in range(len(edges) - 2):
+        _sort(keys, at, edges[i], edges[i + 1])
+    sort_part(keys, at, edges[-2], n, edges[-1])

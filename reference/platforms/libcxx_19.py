@@ -1,0 +1,154 @@
+"""The sorts of libc++ 17 to 19: another quicksort than that of 14 to 16, and the same heap.
+
+Source: __algorithm/sort.h of libc++ 19, without the branch for numbers under std::less: llama.cpp
+compares with functions of its own.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from sampler_parity.reference.compiled import jit
+from sampler_parity.reference.platforms.arrays import Edges, FloatArray, Order
+from sampler_parity.reference.platforms.libcxx import (
+    depth_of,
+    insert,
+    sort_few,
+    sort_part,
+    sort_three,
+    sorted_by_few_moves,
+    std_partial_sort,
+    swap,
+)
+
+__all__ = ["sort_buckets", "std_partial_sort", "std_sort"]
+
+_SMALL = 24  # below this length a run is sorted by insertion
+_NINTHER = 128  # above this length the pivot is the median of medians
+
+
+@jit
+def _pivot_to_front(keys: FloatArray, at: Order, first: int, last: int) -> None:
+    """The median of three goes to the front, or of nine by threes."""
+    half = first + (last - first) // 2
+    if last - first <= _NINTHER:
+        sort_three(keys, at, half, first, last - 1)
+        return
+    sort_three(keys, at, first, half, last - 1)
+    sort_three(keys, at, first + 1, half - 1, last - 2)
+    sort_three(keys, at, first + 2, half + 1, last - 3)
+    sort_three(keys, at, half - 1, half, half + 1)
+    swap(keys, at, first, half)
+
+
+@jit
+def _pivot_between(keys: FloatArray, at: Order, begin: int, place: int) -> None:
+    """The pivot from the front to its place, and what stood there to the front."""
+    if begin != place:
+        swap(keys, at, begin, place)
+
+
+@jit
+def _equals_right(keys: FloatArray, at: Order, begin: int, end: int) -> Any:
+    """__partition_with_equals_on_right: the place of the pivot, and whether nothing was moved."""
+    pivot, first, last = keys[begin], begin + 1, end
+    while keys[first] > pivot:
+        first += 1
+    last -= 1
+    if begin == first - 1:
+        while first < last and not keys[last] > pivot:
+            last -= 1
+    else:
+        while not keys[last] > pivot:
+            last -= 1
+    untouched = first >= last
+    while first < last:
+        swap(keys, at, first, last)
+        first += 1
+        while keys[first] > pivot:
+            first += 1
+        last -= 1
+        while not keys[last] > pivot:
+            last -= 1
+    _pivot_between(keys, at, begin, first - 1)
+    return first - 1, untouched
+
+
+@jit
+def _equals_left(keys: FloatArray, at: Order, begin: int, end: int) -> int:
+    """__partition_with_equals_on_left: where what is smaller than the pivot begins."""
+    pivot, first, last = keys[begin], begin + 1, end
+    if pivot > keys[end - 1]:
+        while not pivot > keys[first]:
+            first += 1
+    else:
+        while first < last and not pivot > keys[first]:
+            first += 1
+    if first < last:
+        last -= 1
+        while pivot > keys[last]:
+            last -= 1
+    while first < last:
+        swap(keys, at, first, last)
+        first += 1
+        while not pivot > keys[first]:
+            first += 1
+        last -= 1
+        while pivot > keys[last]:
+            last -= 1
+    _pivot_between(keys, at, begin, first - 1)
+    return first
+
+
+@jit
+def _sort(keys: FloatArray, at: Order, begin: int, end: int) -> None:
+    """std::sort: __introsort. A part knows whether another one lies before it, which is sorted by
+    then: the parts come from left to right."""
+    parts = [(begin, end, depth_of(end - begin), True)]
+    while len(parts) > 0:
+        first, last, depth, leftmost = parts.pop()
+        while last - first >= _SMALL:
+            if depth == 0:
+                sort_part(keys, at, first, last, last)
+                first = last
+                break
+            depth -= 1
+            _pivot_to_front(keys, at, first, last)
+            if not leftmost and not keys[first - 1] > keys[first]:
+                first = _equals_left(keys, at, first, last)
+                continue
+            i, untouched = _equals_right(keys, at, first, last)
+            if untouched:
+                left = sorted_by_few_moves(keys, at, first, i)
+                right = sorted_by_few_moves(keys, at, i + 1, last)
+                if left and right:
+                    first = last
+                    break
+                if right:
+                    last = i
+                    continue
+                if left:
+                    first = i + 1
+                    continue
+            parts.append((i + 1, last, depth, False))
+            last = i
+        if 2 <= last - first <= 5:
+            sort_few(keys, at, np.arange(first, last))
+        for i in range(first + 1, last):
+            insert(keys, at, first, i)
+
+
+@jit
+def std_sort(keys: FloatArray) -> Order:
+    """The order of `std::sort(keys, greater)`: result[i] is where the i-th largest key stood."""
+    at = np.arange(len(keys), dtype=np.int32)
+    _sort(keys.copy(), at, 0, len(keys))
+    return at
+
+
+@jit
+def sort_buckets(keys: FloatArray, at: Order, edges: Edges, n: int) -> None:
+    """Sorts keys[edges[i]:edges[i + 1]] each, and of the last the first, up to n."""
+    for i in range(len(edges) - 2):
+        _sort(keys, at, edges[i], edges[i + 1])
+    sort_part(keys, at, edges[-2], n, edges[-1])

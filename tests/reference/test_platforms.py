@@ -1,0 +1,83 @@
+"""reference.platforms: the same chain and seed where compiler or library are others."""
+
+import numpy as np
+import pytest
+
+from sampler_parity.reference import Candidates, ChainError, build_chain, floats, platforms, sorting
+from sampler_parity.reference.random import Mt19937, discrete
+
+
+def test_an_unknown_platform_is_refused_with_all_names() -> None:
+    with pytest.raises(ChainError, match=r"unknown platform 'amiga'; known: linux-x64-gcc, .*wasm"):
+        build_chain([{"top_k": {"k": 2}}], platform="amiga")
+
+
+def test_a_platform_holds_inside_and_no_longer() -> None:
+    with platforms.on("wasm"):
+        with platforms.on("linux-arm64-gcc"):
+            assert platforms.current().name == "linux-arm64-gcc"
+        assert platforms.current().name == "wasm"
+    assert platforms.current().name == platforms.DEFAULT
+
+
+def test_a_chain_leaves_the_platform_to_others_after_each_stage() -> None:
+    chain = build_chain([{"top_k": {"k": 2}}], platform="wasm")
+    for _ in chain.trace(Candidates.from_logits([1, 2, 3])):
+        assert platforms.current().name == platforms.DEFAULT
+
+
+def test_a_product_is_rounded_no_more_where_it_is_contracted() -> None:
+    a, c = np.float32(1 + 2**-12), np.float32(-1)  # a * a = 1 + 2**-11 + 2**-24: a tie, to even
+    with platforms.on("linux-arm64-gcc"):
+        assert floats.multiply_add(a, a, c) == 2**-11 + 2**-24
+    assert floats.multiply_add(a, a, c) == 2**-11
+
+
+def test_a_contracted_sum_is_rounded_once_and_not_by_way_of_double() -> None:
+    # 1 + 2**-23 + 2**-24 - 2**-60: double loses the last, and the tie would go up to the even
+    x, e, c = np.float32(2**-12), np.float32(2**-18), np.float32(1 + 2**-23)
+    assert floats.fused(x * (1 + e), x * (1 - e), c) == c
+    assert np.float32(np.float64(x * (1 + e)) * np.float64(x * (1 - e)) + c) == 1 + 2**-22
+
+
+def test_of_two_products_clang_rounds_the_second_and_gcc_the_first() -> None:
+    a = np.float32(1 + 2**-12)
+    rounded, exact = 1 + 2**-11, 1 + 2**-11 + 2**-24
+    with platforms.on("linux-arm64-clang"):
+        assert floats.add_products(a, a, np.float32(1), np.float32(-1)) == np.float32(exact - 1)
+    with platforms.on("linux-arm64-gcc"):
+        assert floats.add_products(a, a, np.float32(1), np.float32(-1)) == np.float32(rounded - 1)
+
+
+def test_a_sum_of_products_is_contracted_step_by_step() -> None:
+    x = np.array([1, 1 + 2**-12], np.float32)
+    y = np.array([-1, 1 + 2**-12], np.float32)
+    with platforms.on("linux-arm64-gcc"):
+        assert floats.total_of_products(x, y) == 2**-11 + 2**-24
+    assert floats.total_of_products(x, y) == 2**-11
+
+
+@pytest.mark.parametrize(
+    ("x", "elsewhere"), [(np.nan, 0), (3e9, 2**31 - 1), (-np.inf, -(2**31)), (-1.9, -1)]
+)
+def test_what_is_no_int_saturates_on_arm64(x: float, elsewhere: int) -> None:
+    with platforms.on("linux-arm64-gcc"):
+        assert floats.to_int32(np.float32(x)) == elsewhere
+    assert floats.to_int32(np.float32(x)) == (-1 if x == -1.9 else -(2**31))
+
+
+def test_infinity_falls_into_the_lowest_bucket_and_on_arm64_into_the_highest() -> None:
+    logits = np.array([0, np.inf, 9], np.float32)
+    assert sorting.bucket_sort(logits, 3).tolist() == [2, 0, 1]
+    with platforms.on("linux-arm64-clang"):
+        assert sorting.bucket_sort(logits, 3).tolist() == [1, 2, 0]
+
+
+@pytest.mark.parametrize(("platform", "draws"), [("linux-x64-gcc", 0), ("wasm", 2)])
+def test_a_single_weight_uses_up_a_draw_in_other_libraries(platform: str, draws: int) -> None:
+    rng, same = Mt19937(7), Mt19937(7)
+    with platforms.on(platform):
+        assert discrete(rng, np.array([1], np.float32)) == 0
+    if draws:
+        same.words(draws)
+    assert rng.words(1) == same.words(1)
