@@ -2,8 +2,11 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from sampler_parity.harness.backends import environments, names, registry
 from sampler_parity.harness.backends.engines import ENGINES, WORKER_COMMAND
@@ -12,9 +15,11 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.mutants import engines, selftest
 from sampler_parity.harness.mutants.engines import Fault, faults, file_of, trial, worker
+from sampler_parity.harness.mutants.in_process import InProcess
 from sampler_parity.harness.mutants.worker import Worker as Mutant
 from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.verdicts import Verdict
 
 TOP_K = Case(
     id="top_k/two",
@@ -30,6 +35,13 @@ class OneMore(Reference):
 
 
 PLANTED = Fault("null/planted", OneMore, case="top_k/two", stage="top_k")
+
+
+class Raises(Mutant):
+    """Breaks, and samples nothing."""
+
+    def candidates(self, logits: NDArray[np.float32]) -> Any:
+        raise RuntimeError("broken")
 
 
 @pytest.fixture
@@ -104,11 +116,28 @@ def test_a_fault_survives_that_shows_nothing_or_shows_in_the_engine_too(
     assert re.fullmatch(rf"SURVIVED engine/null/planted +{said}", result.line())
 
 
+@pytest.mark.parametrize(
+    ("stage", "verdict", "caught"),
+    [("top_k", "diverged", False), ("", "diverged", False), ("", "crashed", True)],
+    ids=["at its stage", "no stage", "meant to crash"],
+)
+def test_a_fault_that_only_breaks_the_worker_is_caught_only_where_it_says_so(
+    stage: str, verdict: Verdict, caught: bool
+) -> None:
+    fault = Fault("null/planted", OneMore, "top_k/two", stage=stage, verdict=verdict)
+    right, wrong = InPlace("null", Reference()), InProcess("top_k/keeps-one-more")
+    wrong.name, wrong.worker = "null", Raises("top_k/keeps-one-more")
+    result = trial.try_fault(fault, TOP_K, right, wrong)
+    right.close()
+    wrong.close()
+    assert (result.verdict, result.caught) == ("crashed", caught)
+
+
 def test_an_engine_that_is_not_there_is_skipped_with_the_reason_and_nothing_has_passed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    planted = Fault("bare/off", OneMore, case="x/y")
+    planted = Fault("bare/off", OneMore, case="x/y", stage="x")
     monkeypatch.setattr(selftest, "faults", lambda: {planted.name: planted})
     monkeypatch.setattr(trial, "faults", lambda: {planted.name: planted})
     row = environments.known(next(iter(environments.ENVIRONMENTS)))

@@ -12,6 +12,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from sampler_parity.harness.verdicts import Verdict
+
 _OURS = ("trial", "worker")  # no engines
 _FOLDER = Path(__file__).parent
 
@@ -22,14 +24,16 @@ class Fault:
 
     make: what stands in place of the engine's `Worker`; its docstring is the fault. Of a program
     text that is the fault: ENGINE.mjs runs in place of the adapter, with the fault's last word
-    behind its arguments. stage: where it must show; "" anywhere.
+    behind its arguments. stage, verdict: where it must show, and how; a fault that ends the engine
+    has no stage, and says so by its verdict.
     """
 
     name: str
     make: Callable[[], Any] | str
     case: str
+    stage: str
+    verdict: Verdict = "diverged"
     source: str = "ours"
-    stage: str = ""
 
     @property
     def engine(self) -> str:

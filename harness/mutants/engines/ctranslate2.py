@@ -59,12 +59,14 @@ class OneSeed(ct2.Worker):
         return _OneSeed(chain)
 
 
-_SUITE = "ctranslate2"
+def _fault(name: str, make: Any, case: str) -> Fault:
+    return Fault(f"ctranslate2/{name}", make, f"ctranslate2/{case}", "ctranslate2")
+
 
 FAULTS = [
-    Fault(f"{_SUITE}/top_k-one-more", TopKOneMore, case=f"{_SUITE}/top_k-ties"),
-    Fault(f"{_SUITE}/no-top_p", NoTopP, case=f"{_SUITE}/top_p-before"),
-    Fault(f"{_SUITE}/no-penalty", NoPenalty, case=f"{_SUITE}/penalty-by-sign"),
-    Fault(f"{_SUITE}/prompt-not-included", PromptNotIncluded, case=f"{_SUITE}/ngram-two"),
-    Fault(f"{_SUITE}/one-seed", OneSeed, case=f"{_SUITE}/penalty-takes-numbers"),
+    _fault("top_k-one-more", TopKOneMore, "top_k-ties"),
+    _fault("no-top_p", NoTopP, "top_p-before"),
+    _fault("no-penalty", NoPenalty, "penalty-by-sign"),
+    _fault("prompt-not-included", PromptNotIncluded, "ngram-two"),
+    _fault("one-seed", OneSeed, "penalty-takes-numbers"),
 ]

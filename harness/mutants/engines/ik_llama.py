@@ -61,13 +61,18 @@ class MuStands(Faulty):
             self.mu.value = mu
 
 
-def _fault(name: str, make: Any, case: str) -> Fault:
-    return Fault(f"ik_llama/{name}", make, case=f"ik_functions/{case}")
+def _fault(name: str, make: Any, case: str, stage: str) -> Fault:
+    return Fault(f"ik_llama/{name}", make, f"ik_functions/{case}", f"ik_llama_{stage}")
 
 
 FAULTS = [
-    _fault("top_k-one-more", OneMore, "chain-of-the-package"),
-    _fault("penalties-without-window", ForgetsThePenaltyWindow, "penalties-all-three"),
-    _fault("seeded-every-draw", SeedsEveryDraw, "token-float-sum"),
-    _fault("mu-stands", MuStands, "mirostat-k"),
+    _fault("top_k-one-more", OneMore, "chain-of-the-package", "top_k"),
+    _fault(
+        "penalties-without-window",
+        ForgetsThePenaltyWindow,
+        "penalties-all-three",
+        "repetition_penalties",
+    ),
+    _fault("seeded-every-draw", SeedsEveryDraw, "token-float-sum", "token"),
+    _fault("mu-stands", MuStands, "mirostat-k", "mirostat"),
 ]

@@ -39,8 +39,12 @@ class ShortWindow(Faulty):
         return {"last_n_tokens_size": 8}
 
 
+def _fault(name: str, make: Any, case: str) -> Fault:
+    return Fault(f"llama_cpp_python/{name}", make, f"completion/{case}", "llama_cpp_python")
+
+
 FAULTS = [
-    Fault("llama_cpp_python/ignores-min_p", IgnoresMinP, case="completion/min_p-alone"),
-    Fault("llama_cpp_python/seed-zero-is-none", SeedZeroIsNone, case="completion/seed-of-0"),
-    Fault("llama_cpp_python/short-window", ShortWindow, case="completion/window-of-64"),
+    _fault("ignores-min_p", IgnoresMinP, "min_p-alone"),
+    _fault("seed-zero-is-none", SeedZeroIsNone, "seed-of-0"),
+    _fault("short-window", ShortWindow, "window-of-64"),
 ]

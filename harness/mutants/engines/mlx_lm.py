@@ -61,13 +61,11 @@ class PresenceEach(worker.Worker):
 
 
 FAULTS = [
-    Fault("mlx_lm/top_p-by-position", TopPByPosition, case="sampler/top_p-keeps-ties"),
-    Fault("mlx_lm/min_p-without-log", MinPWithoutLog, case="filters/min_p"),
+    Fault("mlx_lm/top_p-by-position", TopPByPosition, "sampler/top_p-keeps-ties", "mlx_sampler"),
+    Fault("mlx_lm/min_p-without-log", MinPWithoutLog, "filters/min_p", "min_p"),
+    Fault("mlx_lm/temperature-twice", TemperatureTwice, "sampler/model/small-r0", "mlx_sampler"),
     Fault(
-        "mlx_lm/temperature-twice",
-        TemperatureTwice,
-        case="sampler/model/small-r0",
+        "mlx_lm/key-stays", KeyStays, "sampler/filters/normal-V129-s0-plain-plain", "mlx_sampler"
     ),
-    Fault("mlx_lm/key-stays", KeyStays, case="sampler/filters/normal-V129-s0-plain-plain"),
-    Fault("mlx_lm/presence-each", PresenceEach, case="penalties/presence-once-frequency-each"),
+    Fault("mlx_lm/presence-each", PresenceEach, "penalties/presence-once", "mlx_penalties"),
 ]

@@ -58,12 +58,16 @@ class LosesText(genai.Worker):
         return _LosesText(chain, n_vocab)
 
 
-_SUITE = "onnxruntime_genai"
+def _fault(name: str, make: Any, case: str) -> Fault:
+    return Fault(
+        f"onnxruntime_genai/{name}", make, f"onnxruntime_genai/{case}", "onnxruntime_genai"
+    )
+
 
 FAULTS = [
-    Fault(f"{_SUITE}/always-draws", AlwaysDraws, case=f"{_SUITE}/greedy-by-default"),
-    Fault(f"{_SUITE}/top_k-one-more", TopKOneMore, case=f"{_SUITE}/top_k-ties"),
-    Fault(f"{_SUITE}/no-top_p", NoTopP, case=f"{_SUITE}/top_p-reached"),
-    Fault(f"{_SUITE}/no-penalty", NoPenalty, case=f"{_SUITE}/penalty-by-sign"),
-    Fault(f"{_SUITE}/loses-text", LosesText, case=f"{_SUITE}/ngram-two"),
+    _fault("always-draws", AlwaysDraws, "greedy-by-default"),
+    _fault("top_k-one-more", TopKOneMore, "top_k-ties"),
+    _fault("no-top_p", NoTopP, "top_p-reached"),
+    _fault("no-penalty", NoPenalty, "penalty-by-sign"),
+    _fault("loses-text", LosesText, "ngram-two"),
 ]

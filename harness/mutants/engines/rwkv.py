@@ -46,9 +46,13 @@ class SeedIgnored(rwkv.Worker):
         rwkv.Stage.seed = property(lambda stage: 0, lambda stage, value: None)
 
 
+def _fault(name: str, make: Any, case: str, stage: str = "rwkv_sample_logits") -> Fault:
+    return Fault(f"rwkv/{name}", make, case, stage)
+
+
 FAULTS = [
-    Fault("rwkv/top_k-ignored", TopKIgnored, case="sample_logits/top_k-behind-top_p"),
-    Fault("rwkv/temperature-squared", TemperatureSquared, case="sample_logits/temperature-last"),
-    Fault("rwkv/no-decay", NoDecay, case="penalties/decay"),
-    Fault("rwkv/seed-ignored", SeedIgnored, case="sample_logits/world-vocabulary"),
+    _fault("top_k-ignored", TopKIgnored, "sample_logits/top_k-behind-top_p"),
+    _fault("temperature-squared", TemperatureSquared, "sample_logits/temperature-last"),
+    _fault("no-decay", NoDecay, "penalties/decay", "rwkv_penalties"),
+    _fault("seed-ignored", SeedIgnored, "sample_logits/world-vocabulary"),
 ]

@@ -85,15 +85,15 @@ def try_fault(fault: Fault, case: Case, right: Backend, wrong: Backend) -> Engin
     met = execute(case, [right], require_all=True)
     judged = execute(case, [wrong], require_all=True)
     got = judged.backends[wrong.name]
-    where = got.stage or ""
+    as_meant = (got.verdict, got.stage or "") == (fault.verdict, fault.stage)
     alarm = "" if met.met(right.name) else f"{met.backends[right.name].verdict} in {case.id}"
     return EngineResult(
         name=f"engine/{fault.name}",
         fault=fault.fault,
         case=case.id,
         verdict=got.verdict,
-        stage=where,
-        caught=not judged.met(wrong.name) and not alarm and fault.stage in ("", where),
+        stage=got.stage or "",
+        caught=as_meant and not judged.met(wrong.name) and not alarm,
         alarm=alarm,
         seconds=time.perf_counter() - begun,
     )

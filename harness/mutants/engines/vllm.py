@@ -71,12 +71,14 @@ class ResetKeepsOutput(Worker):
     serving = KeepsOutput
 
 
+def _fault(name: str, make: Any, case: str, stage: str) -> Fault:
+    return Fault(f"vllm/{name}", make, case, stage)
+
+
 FAULTS = [
-    Fault("vllm/prompt-is-output", PromptIsOutput, case="vllm/penalties-frequency-over-output"),
-    Fault(
-        "vllm/seed-left-out", SeedLeftOut, case="vllm_stages/draws/normal-V12", stage="vllm_sample"
-    ),
-    Fault("vllm/stops-left-out", StopsLeftOut, case="vllm/min_tokens-last-banned"),
-    Fault("vllm/rows-of-another", OthersRows, case="vllm_batches/requests"),
-    Fault("vllm/reset-keeps-output", ResetKeepsOutput, case="vllm_batches/requests"),
+    _fault("prompt-is-output", PromptIsOutput, "vllm/penalties-frequency-over", "vllm_penalties"),
+    _fault("seed-left-out", SeedLeftOut, "vllm_stages/draws/normal-V12", "vllm_sample"),
+    _fault("stops-left-out", StopsLeftOut, "vllm/min_tokens-last-banned", "vllm_min_tokens"),
+    _fault("rows-of-another", OthersRows, "vllm_batches/requests", "relation"),
+    _fault("reset-keeps-output", ResetKeepsOutput, "vllm_batches/requests", "token"),
 ]

@@ -36,7 +36,7 @@ class Warmer(Faulty):
 
 
 FAULTS = [
-    Fault("xllamacpp/top_k-one-more", OneMore, case="top_k/"),
-    Fault("xllamacpp/next-seed", NextSeed, case="dist/"),
-    Fault("xllamacpp/warmer", Warmer, case="temp/"),
+    Fault("xllamacpp/top_k-one-more", OneMore, "top_k/", "top_k"),
+    Fault("xllamacpp/next-seed", NextSeed, "dist/", "dist"),
+    Fault("xllamacpp/warmer", Warmer, "temp/", "temp"),
 ]
