@@ -272,6 +272,9 @@ _FAULTS = {
 # Asks a build which of its devices run here: no engine, it samples nothing.
 _PROBES = {"llama.cpp/devices": f"{_PACKAGE}.llama_cpp.probe"}
 
+# llama.cpp in a build for another platform, which its name says.
+_ELSEWHERE = {"llama.cpp/elsewhere": f"{_PACKAGE}.platforms.worker"}
+
 # Workers that the room of the token trie completes: they measure skip ratios, too.
 _WITH_TRIE = {
     "llama.cpp": "sampler_parity.harness.trie.llama_cpp",
@@ -280,7 +283,7 @@ _WITH_TRIE = {
 
 # Worker name -> the module that holds its class `Worker`.
 _MODULES = {row.name: f"{_PACKAGE}.{row.module}" for row in ENGINES.values() if row.module}
-WORKERS = _MODULES | _WITH_TRIE | _FAULTS | _PROBES
+WORKERS = _MODULES | _WITH_TRIE | _FAULTS | _PROBES | _ELSEWHERE
 
 # What runs a worker: its name and arguments follow. -P: a random.py of the folder is not loaded.
 WORKER_COMMAND = [sys.executable, "-P", "-m", f"{_PACKAGE}.worker"]

@@ -8,6 +8,7 @@ from sampler_parity.harness.backends.engines import ENGINES, WORKER_COMMAND, Eng
 from sampler_parity.harness.backends.llama_cpp import builds
 from sampler_parity.harness.backends.llama_cpp.build_files import digest_of
 from sampler_parity.harness.backends.llama_cpp.signatures import known_release, order
+from sampler_parity.harness.backends.platforms.runners import missing
 from sampler_parity.harness.bundle.artifacts import stage_file
 from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.errors import InputError
@@ -46,6 +47,8 @@ def command_of(name: str) -> tuple[str, list[str]]:
         if row.environment:
             return named.short, environments.command(row.environment, named.of, program)
         return named.short, [program[0], str(_FOLDER / program[1]), *program[2:]]
+    if named.engine == "llama.cpp" and named.of and builds.elsewhere(named.of):
+        return named.short, [*WORKER_COMMAND, "llama.cpp/elsewhere", named.of]
     words = ["mutant/engine", row.name, named.fault] if named.fault else [row.name]
     if row.environment:
         return named.short, environments.worker_command(row.environment, named.of, words)
@@ -133,7 +136,9 @@ def _release_of(name: str) -> str | None:
     if named.engine not in ("llama.cpp", "reference"):
         return None
     release = named.of
-    if named.engine == "llama.cpp" and named.of:
+    if named.engine == "llama.cpp" and (build := builds.elsewhere(named.of)):
+        release = build.release or ""
+    elif named.engine == "llama.cpp" and named.of:
         _, release, *_ = builds.worker_arguments(named.of)
     order(release or NEWEST)
     return release or NEWEST
@@ -145,6 +150,8 @@ def device_of(name: str) -> str:
     row = ENGINES.get(named.engine)
     if row is None or row.device or not (row.builds and named.of):
         return row.device if row else ""
+    if builds.elsewhere(named.of):
+        return ""
     return builds.worker_arguments(named.of)[2]
 
 
@@ -203,7 +210,10 @@ def _built(named: names.BackendName, said: str, libraries: dict[str, str]) -> st
 
 
 def _without_environment(named: names.BackendName) -> str:
+    """Why nothing can run it here: no environment of its engine, no emulator for its build."""
     row = ENGINES.get(named.engine)
+    if row and row.builds and (build := builds.elsewhere(named.of)):
+        return missing(build)
     return environments.missing(row.environment, named.of) if row and row.environment else ""
 
 

@@ -43,6 +43,7 @@ def _backend_option(name: str, info: BackendInfo) -> str:
         own = re.split(r"[@/]", name)[0] in _programs(info.command)
         return name if own else f"{name}={words.join(info.command)}"
     engine, *arguments = info.command[worker + 1 :] or [name]
+    engine = engine.removesuffix("/elsewhere")  # what runs a build for another platform
     of_engine = name == engine or name.startswith((f"{engine}@", f"{engine}/"))
     if of_engine and not _is_relative_path(name.partition("@")[2]):
         return name

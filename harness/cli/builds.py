@@ -1,4 +1,5 @@
-"""The commands about what is judged: `backends`, `builds add`, `builds list`, `adapter check`."""
+"""The commands about what is judged: `backends`, `builds add`, `builds make`, `builds list`,
+`adapter check`."""
 
 from typing import Annotated
 
@@ -51,6 +52,23 @@ def builds_add(
     first = find(build.name.removesuffix(f"-{what.rpartition('@')[2]}"))
     if first is not None and first.name != build.name:
         say(f"{first.name} stays {first.package or first.folder}; this one is {build.name}")
+
+
+@builds_app.command("make")
+def builds_make(
+    name: Annotated[str, typer.Argument(metavar="NAME")],
+) -> None:
+    """Compile llama.cpp's samplers for another platform, by a recipe: libc++, wasm or arm64-gcc.
+
+    Examples:
+      sampler-parity builds make libc++
+
+    Exit status: 0, or 2 for bad input and where a compiler is missing, which is named.
+    """
+    from sampler_parity.harness.backends.platforms.make import make
+
+    build = make(name)
+    say(f"{build.name}  {build.release}  {build.platform}  sha256 {build.sha256}")
 
 
 @builds_app.command("list")

@@ -54,7 +54,7 @@ class HelloReply(Numbered):
     dtypes: of rows that it takes, for `run`, `batch`, `draws` and `time`; float32 is always one.
 
     samplers: those that it can be asked for. uncallable: those that it has and that cannot be asked
-    for, each with the reason.
+    for, each with the reason. platform: of a build for another one, its row in reference/platforms.
     """
 
     ok: Literal[True] = True
@@ -63,6 +63,7 @@ class HelloReply(Numbered):
     version: Words
     build: Words = ""
     device: Words = "cpu"
+    platform: Words = ""
     capabilities: Annotated[
         list[
             Literal[

@@ -121,3 +121,10 @@ def test_an_engine_of_ours_that_is_a_program_is_replayed_by_its_name(
     ours = [f"{folder}/{word}" if "." in word else word for word in words]
     line = command("parity/x", "x/a", 0, {name: BackendInfo(command=ours)})
     assert shlex.split(line)[-1] == shown.replace("FOLDER", folder)
+
+
+def test_a_build_for_another_platform_is_replayed_by_its_name() -> None:
+    words = ["python", "-m", "sampler_parity.harness.backends.worker", "llama.cpp/elsewhere"]
+    info = BackendInfo(command=[*words, "wasm"], name="llama.cpp")
+    line = command("parity", "x/y", 0, {"llama.cpp@wasm": info})
+    assert line == "sampler-parity run parity --case x/y -b llama.cpp@wasm"

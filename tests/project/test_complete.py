@@ -92,7 +92,10 @@ SHARED = {"sampler_parity.harness.backends.grammars.engine"}
 
 
 # Workers that sample nothing.
-NO_ENGINES = {"sampler_parity.harness.backends.llama_cpp.probe"}
+NO_ENGINES = {
+    "sampler_parity.harness.backends.llama_cpp.probe",
+    "sampler_parity.harness.backends.platforms.worker",  # llama.cpp's, in a build for elsewhere
+}
 
 
 def _adapter(row: Engine) -> str:

@@ -114,9 +114,18 @@ def digests(folder: Path) -> dict[str, str]:
     """The SHA-256 of each library of a build by its name, those with a version in it, too: by such
     a name libllama's ggml is looked up. Raises InputError."""
     files = {library_file(folder), *folder.glob("libggml*"), *folder.glob("ggml*.dll")}
-    libraries = sorted(path for path in files if _LIBRARY.search(path.name))
+    return _digests(folder, sorted(path for path in files if _LIBRARY.search(path.name)))
+
+
+def digests_of_all(folder: Path) -> dict[str, str]:
+    """Of a build for another platform: of every file but its record. Raises InputError."""
+    files = sorted(path for path in folder.iterdir() if path.is_file())
+    return _digests(folder, [path for path in files if path.name != "build.json"])
+
+
+def _digests(folder: Path, files: list[Path]) -> dict[str, str]:
     try:
-        return {path.name: sha256_of(path) for path in libraries}
+        return {path.name: sha256_of(path) for path in files}
     except OSError as error:
         raise InputError(folder, f"a library cannot be read: {error}") from None
 

@@ -4,7 +4,6 @@ A registered build is a folder `builds/NAME` with `build.json`; the libraries li
 folder that it names.
 """
 
-import datetime
 import json
 import os
 import platform
@@ -33,11 +32,16 @@ from sampler_parity.harness.backends.llama_cpp.recorded import (
     Build,
     builds_folder,
     find,
+    register,
+    today,
     unchanged,
 )
 from sampler_parity.harness.backends.llama_cpp.signatures import order
 from sampler_parity.harness.backends.llama_cpp.wheels import EXTENSIONS
 from sampler_parity.harness.backends.names import split_device
+from sampler_parity.harness.backends.platforms import make
+from sampler_parity.harness.backends.platforms.recipes import PACKAGES
+from sampler_parity.harness.backends.platforms.runners import RUNNERS, missing
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import sha256_of
 from sampler_parity.harness.protocol import ask
@@ -85,6 +89,12 @@ def resolve(name: str) -> tuple[Path, str | None]:
     return folder, build.release if build else release_of(folder)
 
 
+def elsewhere(name: str) -> Build | None:
+    """The build of this name, if it is for another platform: a program of its own runs it."""
+    build = find(name)
+    return build if build and build.program else None
+
+
 def worker_arguments(name: str) -> list[str]:
     """Folder, release or "", device or "", and of what is registered its name, of BUILD or
     BUILD:DEVICE. Raises InputError.
@@ -109,6 +119,8 @@ def libraries(name: str) -> dict[str, str]:
     InputError where a registered build is not what was recorded."""
     if not name:
         return digests(default_folder())
+    if elsewhere(name):
+        return unchanged(name)
     folder, _, _, *registered = worker_arguments(name)
     return unchanged(registered[0]) if registered else digests(Path(folder))
 
@@ -122,10 +134,14 @@ def describe() -> list[str]:
             build = find(name)
             if build is None:
                 raise InputError(path, "its name is no name of a build")
-            check(Path(build.folder))
+            if not build.program:
+                check(Path(build.folder))
             unchanged(name)
         except InputError as error:
             lines.append(f"{name:<14} unusable: {error}")
+            continue
+        if build.program:
+            lines.append(f"{name:<14} {build.release or '':<16} {_elsewhere(build)}")
             continue
         usable, others = _devices(Path(build.folder))
         lines.append(f"{name:<14} {build.release or 'release unknown':<16} {usable}")
@@ -164,6 +180,12 @@ def probe(folder: Path) -> list[Device]:
         backend.close()
 
 
+def _elsewhere(build: Build) -> str:
+    """What runs a build for another platform here, or why nothing does."""
+    how = f"runs by {RUNNERS[build.runner].program}" if build.runner else "cpu"
+    return f"{build.platform}: {missing(build) or how}"
+
+
 def add(what: str, release: str | None = None) -> Build:
     """NAME=FOLDER, or PACKAGE@VERSION of npm or PyPI. Raises InputError."""
     name, is_folder, folder = what.partition("=")
@@ -180,7 +202,7 @@ def add(what: str, release: str | None = None) -> Build:
 def add_folder(name: str, folder: Path, release: str | None = None) -> Build:
     """Register a folder where it is. release: for a build that does not say its own."""
     if not NAME.fullmatch(name):
-        raise InputError(f"build {name!r}", "no name", "use letters, digits, '.', '_' and '-'")
+        raise InputError(f"build {name!r}", "no name", "use letters, digits, '.', '_', '+' and '-'")
     library = check(folder)
     if builds_folder().resolve() in folder.resolve().parents:
         raise InputError(folder, "is registered already", "see `sampler-parity builds list`")
@@ -191,11 +213,11 @@ def add_folder(name: str, folder: Path, release: str | None = None) -> Build:
         folder=str(folder.resolve()),
         release=release or release_of(folder),
         sha256=sha256_of(library),
-        added=_today(),
+        added=today(),
         libraries=digests(folder),
     )
     with tempfile.TemporaryDirectory() as empty:
-        _register(build, Path(empty))
+        register(build, Path(empty))
     return build
 
 
@@ -215,6 +237,8 @@ def add_package(package: str, version: str) -> Build:
             archive = _npm_pack(f"{package}@{version}", Path(temporary))
             folder = _unpack(archive, Path(temporary) / "unpacked")
             release = release_of(folder)
+            if package in PACKAGES and package != f"@node-llama-cpp/{_platform()}":
+                return make.add_package(package, version, release or "", archive, folder)
         check(folder)
         if release is None:
             raise InputError(f"{package}@{version}", "does not say its release of llama.cpp")
@@ -226,10 +250,10 @@ def add_package(package: str, version: str) -> Build:
             release=release,
             package=f"{package}@{version}",
             sha256=sha256_of(archive),
-            added=_today(),
+            added=today(),
             libraries=digests(folder),
         )
-        _register(build, folder)
+        register(build, folder)
     return build
 
 
@@ -280,20 +304,3 @@ def _unpack(archive: Path, folder: Path) -> Path:
     if len(folders) != 1:
         raise InputError(archive.name, "holds no build of llama.cpp", "use another package")
     return folders[0]
-
-
-def _register(build: Build, files: Path) -> None:
-    """Put the files and build.json in place of what was there under this name."""
-    target = builds_folder() / build.name
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".") as temporary:
-        made = Path(temporary) / "made"
-        shutil.copytree(files, made)
-        (made / "build.json").write_text(build.model_dump_json(indent=2) + "\n")
-        if target.exists():
-            shutil.rmtree(target)
-        made.rename(target)
-
-
-def _today() -> str:
-    return datetime.datetime.now(datetime.UTC).date().isoformat()

@@ -1,22 +1,33 @@
 """The record of a registered build, `build.json`, and whether its libraries are still those."""
 
+import datetime
 import os
 import re
+import shutil
+import tempfile
 from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
-from sampler_parity.harness.backends.llama_cpp.build_files import digests, library_file
+from sampler_parity.harness.backends.llama_cpp.build_files import (
+    digests,
+    digests_of_all,
+    library_file,
+)
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.vocabularies import cache_folder
 from sampler_parity.harness.strict import STRICT
 
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]*")
 
 
 class Build(BaseModel):
     """build.json. sha256: of the package as it was fetched, or of the libllama of a folder.
-    libraries: the SHA-256 of each by its name; empty in records of older versions."""
+    libraries: the SHA-256 of each by its name; empty in records of older versions.
+
+    Of a build for another platform (harness/backends/platforms): platform, its name; program, the
+    file of its folder that speaks for it; runner, what runs that, "" for nothing; recipe: what it
+    was made by."""
 
     model_config = STRICT
 
@@ -27,6 +38,10 @@ class Build(BaseModel):
     sha256: str
     added: str
     libraries: dict[str, str] = {}
+    platform: str = ""
+    program: str = ""
+    runner: str = ""
+    recipe: str = ""
 
     def expected(self) -> dict[str, str]:
         """The digests that are recorded, by the name of the file."""
@@ -36,6 +51,8 @@ class Build(BaseModel):
 
     def again(self) -> str:
         """What adds it once more."""
+        if self.recipe:
+            return f"`sampler-parity builds make {self.recipe}`"
         if self.package:
             return f"`sampler-parity builds add {self.package}`"
         release = f" --release {self.release}" if self.release else ""
@@ -64,7 +81,7 @@ def unchanged(name: str) -> dict[str, str]:
     if build is None:
         raise InputError(f"llama.cpp@{name}", "is registered no more", "`builds add` it")
     folder, expected = Path(build.folder), build.expected()
-    present = digests(folder)
+    present = digests_of_all(folder) if build.program else digests(folder)
     names = present.keys() | expected.keys() if build.libraries else expected.keys()
     for file in sorted(names):
         if present.get(file) != expected.get(file):
@@ -72,3 +89,20 @@ def unchanged(name: str) -> dict[str, str]:
             problem = f"{how or 'has changed'} since `builds add` recorded the build {name}"
             raise InputError(folder / file, problem, f"if that was you, {build.again()}")
     return present
+
+
+def register(build: Build, files: Path) -> None:
+    """Put the files and build.json in place of what was there under this name."""
+    target = builds_folder() / build.name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".") as temporary:
+        made = Path(temporary) / "made"
+        shutil.copytree(files, made)
+        (made / "build.json").write_text(build.model_dump_json(indent=2) + "\n")
+        if target.exists():
+            shutil.rmtree(target)
+        made.rename(target)
+
+
+def today() -> str:
+    return datetime.datetime.now(datetime.UTC).date().isoformat()

@@ -1,0 +1,49 @@
+"""llama.cpp's sources, as the pinned llama-cpp-python brings them."""
+
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs.vocabularies import cache_folder
+
+PACKAGE = "llama_cpp_python==0.3.36"  # as constraints.txt pins it
+WANTED = re.compile(r"[^/]+/vendor/llama\.cpp/(src|include|ggml/include|common|vendor)/.*")
+SAMPLER, GRAMMAR = "src/llama-sampler.cpp", "src/llama-grammar.cpp"
+
+
+def sources() -> Path:
+    """The folder llama.cpp of the package's source distribution, fetched and unpacked once.
+
+    Raises InputError where pip cannot fetch it.
+    """
+    pinned = PACKAGE
+    folder = cache_folder() / "native" / pinned.replace("==", "-")
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent) as temporary:
+            _unpack(_fetch(pinned, Path(temporary)), Path(temporary) / "unpacked").rename(folder)
+    return folder
+
+
+def _fetch(pinned: str, folder: Path) -> Path:
+    """pip asks a source distribution for its metadata, which takes about a minute."""
+    command = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "-q"]
+    command += ["--no-deps", "--no-binary", ":all:", "-d", str(folder), pinned]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    archives = list(folder.glob("*.tar.gz"))
+    if done.returncode or len(archives) != 1:
+        reason = (done.stderr.strip().splitlines() or ["nothing came"])[-1]
+        raise InputError(pinned, f"pip cannot fetch its sources: {reason}")
+    return archives[0]
+
+
+def _unpack(archive: Path, folder: Path) -> Path:
+    with tarfile.open(archive) as tar:
+        members = [member for member in tar if WANTED.fullmatch(member.name)]
+        tar.extractall(folder, members, filter="data")
+    (unpacked,) = folder.glob("*/vendor/llama.cpp")
+    return unpacked

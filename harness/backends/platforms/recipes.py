@@ -1,0 +1,128 @@
+"""How llama.cpp's samplers are compiled for another platform: `builds make NAME`, and what a
+package's library is linked to."""
+
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from sampler_parity.harness.backends.llama_cpp import sources
+from sampler_parity.harness.errors import InputError
+
+_FOLDER = Path(__file__).parent
+# as CMake's Release
+_OPTIONS = ("-std=gnu++17", "-O3", "-DNDEBUG", "-Wno-deprecated-declarations")
+# what the sampler file needs, and what answers for the rest of libllama
+_ALONE = ("worker.cpp", "vocabulary_table.cpp")
+_WITH_LIBRARY = ("worker.cpp", "vocabulary_file.cpp")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """compiler, c_compiler and packages: their commands, and Debian's packages that have them.
+
+    platform: its row in reference/platforms. runner: of runners.py, "" for none. link: more
+    arguments. program: what the runner runs.
+    """
+
+    platform: str
+    compiler: tuple[str, ...]
+    c_compiler: str
+    packages: tuple[str, ...]
+    runner: str = ""
+    link: tuple[str, ...] = ()
+    program: str = "worker"
+
+
+MADE = {
+    "libc++": Recipe(
+        "linux-x64-libc++14",
+        ("clang++", "-stdlib=libc++"),
+        "clang",
+        ("clang", "libc++-dev", "libc++abi-dev"),
+    ),
+    "wasm": Recipe(
+        "wasm",
+        ("em++", "-fexceptions"),
+        "emcc",
+        ("emscripten",),
+        runner="node",
+        link=(
+            "-sNODERAWFS=1",
+            "-sALLOW_MEMORY_GROWTH=1",
+            "-sEXIT_RUNTIME=1",
+            "-sWASM_ASYNC_COMPILATION=0",  # Node.js 18 has a fetch that takes no path
+        ),
+        program="worker.js",
+    ),
+    "arm64-gcc": Recipe(
+        "linux-arm64-gcc",
+        ("aarch64-linux-gnu-g++",),
+        "aarch64-linux-gnu-gcc",
+        ("g++-aarch64-linux-gnu",),
+        runner="qemu-aarch64",
+        link=("-static",),
+    ),
+}
+# npm's packages of other platforms
+PACKAGES = {
+    "@node-llama-cpp/linux-arm64": Recipe(
+        "linux-arm64-clang",
+        ("aarch64-linux-gnu-g++",),
+        "aarch64-linux-gnu-gcc",
+        ("g++-aarch64-linux-gnu",),
+        runner="qemu-aarch64",
+        link=("-Wl,--allow-shlib-undefined",),
+    ),
+}
+
+
+def compile_alone(recipe: Recipe, folder: Path) -> None:
+    """The sampler and the grammar file with our worker, in the folder. Raises InputError."""
+    _check(recipe)
+    tree = sources.sources()
+    files = [_FOLDER / file for file in _ALONE]
+    files += [tree / sources.SAMPLER, tree / sources.GRAMMAR]
+    with tempfile.TemporaryDirectory() as temporary:
+        objects = [_compiled(recipe, file, tree, Path(temporary)) for file in files]
+        never = Path(temporary) / "never.o"
+        _run([recipe.c_compiler, "-c", str(_FOLDER / "never.c"), "-o", str(never)])
+        _link(recipe, [*objects, never], folder)
+
+
+def link_with(recipe: Recipe, library: Path) -> None:
+    """Our worker beside a package's libllama. Raises InputError."""
+    _check(recipe)
+    tree = sources.sources()
+    with tempfile.TemporaryDirectory() as temporary:
+        files = [_FOLDER / file for file in _WITH_LIBRARY]
+        objects = [_compiled(recipe, file, tree, Path(temporary)) for file in files]
+        _link(recipe, [*objects, library], library.parent)
+
+
+def _check(recipe: Recipe) -> None:
+    for program in (recipe.compiler[0], recipe.c_compiler):
+        if shutil.which(program) is None:
+            packages = " ".join(recipe.packages)
+            raise InputError(program, "is not installed", f"apt-get install {packages}")
+
+
+def _compiled(recipe: Recipe, file: Path, tree: Path, folder: Path) -> Path:
+    target = folder / f"{file.stem}.o"
+    includes = [f"-I{tree / place}" for place in ("include", "src", "ggml/include")]
+    _run([*recipe.compiler, *_OPTIONS, *includes, "-c", str(file), "-o", str(target)])
+    return target
+
+
+def _link(recipe: Recipe, files: list[Path], folder: Path) -> None:
+    target = folder / recipe.program
+    _run([*recipe.compiler, *map(str, files), "-o", str(target), *recipe.link])
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+        error = next((line for line in lines if "error" in line), lines[-1])
+        raise InputError(f"{command[0]} {Path(command[-1]).name}", error)
