@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends.llama_cpp.candidates import NativeCandidates
+from sampler_parity.harness.backends.llama_cpp.libllama import Libllama
 from sampler_parity.harness.backends.llama_cpp.token_trie import FlatTrie, NativeTrie
 from sampler_parity.harness.protocol.measured import OwnCosts, SetCosts
 from sampler_parity.harness.trie.grammar import Grammar
@@ -31,7 +32,7 @@ def own_costs(
         grammar.reset()
         for token, row in steps:
             for name, sampler in samplers.items():
-                costs[name].append(_step_ns(session, sampler, token, row))
+                costs[name].append(step_ns(session.library, sampler, token, row))
         for name in ("masking", "compacting"):
             session.library.llama_sampler_free(samplers[name])
     return OwnCosts(**{name: statistics.median(ns) / 1000 for name, ns in costs.items()})
@@ -50,12 +51,13 @@ def trie_left(session: Session, trie: FlatTrie, steps: list[tuple[int, Row]]) ->
     return left
 
 
-def _step_ns(session: Session, sampler: int, token: int, row: Row) -> int:
+def step_ns(library: Libllama, sampler: int, token: int, row: Row) -> int:
+    """Of applying a sampler to a row of its own and accepting the token."""
     candidates = NativeCandidates(row)
     array = ctypes.byref(candidates.array)
     start = time.perf_counter_ns()
-    session.library.llama_sampler_apply(sampler, array)
-    session.library.llama_sampler_accept(sampler, token)
+    library.llama_sampler_apply(sampler, array)
+    library.llama_sampler_accept(sampler, token)
     return time.perf_counter_ns() - start
 
 

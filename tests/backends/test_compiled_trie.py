@@ -14,9 +14,11 @@ from sampler_parity.harness.backends.llama_cpp import compiled
 from sampler_parity.harness.backends.llama_cpp.candidates import NativeCandidates
 from sampler_parity.harness.backends.llama_cpp.compiled_trie import CompiledTrie, Worker
 from sampler_parity.harness.backends.llama_cpp.libllama import Libllama
+from sampler_parity.harness.backends.llama_cpp.token_trie import FlatTrie, NativeTrie
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.suite.file import expand, find_suites, read_suite
+from sampler_parity.harness.trie.costs import step_ns
 from sampler_parity.reference import ChainError
 from sampler_parity.reference.trie import read_payload
 from tests.support.inside import Inside
@@ -75,6 +77,53 @@ def test_a_chain_of_it_outlives_what_it_was_cloned_of(
     libllama.llama_sampler_free(first)
     assert left(libllama, twin, [101, 7], [1.0, 2.0]) == [1.0, -INF]
     libllama.llama_sampler_free(twin)
+
+
+def selected(library: Libllama, chain: int) -> int:
+    """The token that a chain selects of ten, the last the largest."""
+    candidates = NativeCandidates(np.arange(10, dtype=np.float32))
+    library.apply(chain, candidates.array)
+    return int(candidates.current()["id"][candidates.array.selected])
+
+
+@pytest.mark.parametrize("mode", [0, 1])
+def test_set_opens_a_span_in_a_chain_and_clear_ends_it(
+    libllama: Libllama, worker: Worker, mode: int
+) -> None:
+    tries, text = worker.tries, payload([3, 4], [5, 6]).encode()
+    chain = tries.token_trie_slot_init(None, worker._init({"greedy": {}}, 10, None))
+    assert selected(libllama, chain) == 9
+    tries.eliza_inference_set_token_trie(chain, text, len(text), mode)
+    assert selected(libllama, chain) == 5
+    libllama.llama_sampler_accept(chain, 5)
+    twin = libllama.llama_sampler_clone(chain)
+    tries.eliza_inference_set_token_trie(chain, b"{", 1, mode)  # refused: all stays as it was
+    assert selected(libllama, chain) == 6
+    tries.eliza_inference_clear_token_trie(chain)
+    assert selected(libllama, chain) == 9
+    assert selected(libllama, twin) == 6
+    libllama.llama_sampler_accept(twin, 6)  # the end of the leaf
+    assert selected(libllama, twin) == 9
+    for made in (chain, twin):
+        libllama.llama_sampler_free(made)
+
+
+def test_in_mode_0_what_stands_behind_a_span_does_not_draw(
+    libllama: Libllama, worker: Worker
+) -> None:
+    """So the first draw behind it is the first of the seed."""
+    tries, text = worker.tries, payload([3], [5]).encode()
+    dist = {"dist": {"seed": 4}}
+    alone = worker._init(dist, 10, None)
+    slot = tries.token_trie_slot_init(None, worker._init(dist, 10, None))
+    tries.eliza_inference_set_token_trie(slot, text, len(text), 0)
+    assert selected(libllama, slot) == 5
+    libllama.llama_sampler_accept(slot, 5)
+    draws = [[selected(libllama, sampler) for _ in range(20)] for sampler in (slot, alone)]
+    assert draws[0] == draws[1]
+    assert len(set(draws[0])) > 1
+    for sampler in (slot, alone):
+        libllama.llama_sampler_free(sampler)
 
 
 @pytest.mark.parametrize(
@@ -187,6 +236,25 @@ def test_it_is_identical_to_the_reference_on_the_first_cases_of_its_suite(worker
     with closing(Inside(worker, name="token_trie/compiled")) as backend:
         for case in few:
             assert execute(case, [backend]).backends[backend.name].verdict == "identical", case.id
+
+
+def test_a_step_is_at_least_five_times_cheaper_than_by_pythons_functions(
+    libllama: Libllama, tries: CompiledTrie
+) -> None:
+    """Compacting, as a session does. The least time of each: other work only adds to it."""
+    text = payload([5, 6], [7, 8])
+    flat = FlatTrie(read_payload(text).descriptors[0].leaves)
+    row = np.zeros(128_256, np.float32)
+    ns: dict[str, list[int]] = {"C++": [], "Python": []}
+    for _ in range(41):
+        made = {
+            "C++": tries.init(text, 1, compact=True),
+            "Python": NativeTrie(libllama, flat, 1, compact=True).pointer,
+        }
+        for way, sampler in made.items():
+            ns[way].append(step_ns(libllama, sampler, 5, row))
+            libllama.llama_sampler_free(sampler)
+    assert min(ns["Python"]) > 5 * min(ns["C++"])  # medians: 12 times
 
 
 @pytest.mark.parametrize(

@@ -17,22 +17,25 @@ SOURCES = Path(__file__).parent / "native"
 OPTIONS = ["-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden"]
 
 
+def flags() -> list[str]:
+    """What compiles and links against the installed llama.cpp. Raises InputError."""
+    installed = default_folder()
+    headers = installed.parent.parent / "include"
+    if not (headers / "llama.h").is_file():
+        raise InputError(headers / "llama.h", "is not there", "install llama-cpp-python with pip")
+    return [f"-I{headers}", f"-L{installed}", "-lllama", f"-Wl,-rpath,{installed}"]
+
+
 def compiled(file: Path) -> Path:
     """The library of a file and the headers beside it. Raises InputError: no compiler, no header of
     llama.cpp, or what the compiler says."""
-    installed = default_folder()
-    headers = installed.parent.parent / "include"
     compiler = shutil.which("c++")
     if compiler is None:
-        raise InputError(
-            file.name, "needs a C++ compiler, and no c++ is on the path", "install one"
-        )
-    if not (headers / "llama.h").is_file():
-        raise InputError(headers / "llama.h", "is not there", "install llama-cpp-python with pip")
-    command = [compiler, *OPTIONS, str(file), f"-I{headers}"]
-    command += [f"-L{installed}", "-lllama", f"-Wl,-rpath,{installed}"]
+        raise InputError(file.name, "needs a C++ compiler", "there is no c++ on the path")
+    command = [compiler, *OPTIONS, str(file), *flags()]
     digest = hashlib.sha256("\0".join(command).encode())
-    for read in (*sorted(file.parent.iterdir()), headers / "llama.h"):
+    header = default_folder().parent.parent / "include" / "llama.h"
+    for read in (*sorted(file.parent.iterdir()), header):
         digest.update(read.read_bytes())
     library = cache_folder() / "native" / f"{file.stem}-{digest.hexdigest()[:16]}.so"
     if not library.exists():
