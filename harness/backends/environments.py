@@ -83,6 +83,19 @@ _ROWS: tuple[Environment, ...] = (
     ),
     Environment("xllamacpp", "python", needs=("xllamacpp==2026.10.11549", "gguf==0.19.0")),
     Environment("ik_llama", "python", needs=("ik-llama-cpp-python==0.1.5", "gguf==0.19.0")),
+    # what llama-cpp-python's server needs beside our llama_cpp (harness/servers/launch.py)
+    Environment(
+        "llama_cpp_server",
+        "python",
+        needs=(
+            *("fastapi==0.165.0", "uvicorn==0.54.0", "sse-starlette==3.7.0"),
+            *("starlette-context==0.3.6", "pydantic-settings==2.16.3", "pyyaml==6.0.3"),
+        ),
+    ),
+    # with what its server needs: tokenizers of its models
+    Environment(
+        "mlx_lm_server", "python", needs=("mlx-lm==0.32.2", "mlx==0.32.4", "mlx-cpu==0.32.4")
+    ),
     Environment("bun", "node", needs=("@oven/bun-linux-x64@1.4.5",)),
     Environment("hermes", "node", needs=("hermes-engine-cli@0.12.0",)),
     Environment("lloyal", "node", needs=("@lloyal-labs/lloyal.node-linux-x64@3.1.1",)),

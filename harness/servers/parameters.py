@@ -26,6 +26,7 @@ PROMPTS = (
 )
 LENGTH = 24
 SEEDS = (7, 8, 9)
+STATUS_500 = "nonsense is answered with status 500"
 
 
 @dataclass(frozen=True)
@@ -326,13 +327,13 @@ def _default(texts: Texts, row: Parameter) -> Seen | None:
 
 def _nonsense(texts: Texts, row: Parameter, silent: list[str]) -> Seen | None:
     """What is taken in silence goes into `silent`; a value that becomes another is a verdict."""
-    wrong = texts.hot(**{row.name: row.wrong, **row.also})
-    if not wrong.refusal:
+    wrong = _refused_or_not(texts, silent, **{row.name: row.wrong, **row.also})
+    if wrong is not None:
         silent.append(f"wrong type {json.dumps(row.wrong)}")
     if row.beyond is None:
         return None
-    beyond = texts.hot(**{row.name: row.beyond, **row.also})
-    if beyond.refusal:
+    beyond = _refused_or_not(texts, silent, **{row.name: row.beyond, **row.also})
+    if beyond is None:
         return None
     silent.append(f"out of range {json.dumps(row.beyond)}")
     if row.bound is None or not texts.seeds:
@@ -341,6 +342,20 @@ def _nonsense(texts: Texts, row: Parameter, silent: list[str]) -> Seen | None:
     if bound.text != beyond.text:
         return None
     return Seen("clamped", f"{row.name} {row.beyond} is taken in silence as {row.bound}", beyond)
+
+
+def _refused_or_not(texts: Texts, silent: list[str], **nonsense: Any) -> Answer | None:
+    """The answer to nonsense; None where it is refused. With a status of 500 a server calls the
+    client's mistake its own, and goes on."""
+    try:
+        answer = texts.hot(**nonsense)
+    except Failure as failure:
+        if not (failure.verdict == "crashed" and "status 5" in failure.line):
+            raise
+        if STATUS_500 not in silent:
+            silent.append(STATUS_500)
+        return None
+    return None if answer.refusal else answer
 
 
 def _undocumented(seen: Seen) -> Seen:

@@ -1,0 +1,129 @@
+"""Real servers, started here on a free port of the loopback address, and ended with who asked."""
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sampler_parity.harness.backends import environments
+from sampler_parity.harness.bundle.records.server import ServerVerdict
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.foreign.printable import one_line
+from sampler_parity.harness.servers import http
+from sampler_parity.harness.servers.address import Address
+
+_STARTED = Path(__file__).parent / "started"
+_READY_S = 120.0  # mlx-lm imports transformers: 20 s on two busy cores
+
+
+@dataclass(frozen=True)
+class Real:
+    """A server that we know how to start. environment: that has its packages. ours: it runs on this
+    Python, with those packages behind. ready: a path that answers once it is up. golden: what the
+    golden model is to it: a GGUF file or a folder of Hugging Face's. known: verdicts that it is
+    known for, by id of the result."""
+
+    name: str
+    dialect: str
+    environment: str
+    script: str
+    ready: str
+    ours: bool = False
+    golden: str = "gguf"
+    known: dict[str, ServerVerdict] = field(default_factory=dict)
+
+
+REAL: dict[str, Real] = {
+    row.name: row
+    for row in (
+        Real("llama-server", "llama-server", "xllamacpp", "xllamacpp.py", "/health"),
+        Real(
+            "llama-cpp-python",
+            "llama-cpp-python",
+            "llama_cpp_server",
+            "llama_cpp_python.py",
+            "/v1/models",
+            ours=True,
+        ),
+    )
+}
+
+
+def missing(real: Real) -> str:
+    """Why a server cannot be started here, with what mends it; "" where it can."""
+    return environments.missing(real.environment)
+
+
+@contextmanager
+def started(real: Real, model: Path) -> Iterator[Address]:
+    """The address of a server that answers. Raises InputError for one that does not start."""
+    if why := missing(real):
+        raise InputError(f"server {real.name}", "its environment is not there", why)
+    port = free_port()
+    address = Address("http", "127.0.0.1", port)
+    with (
+        tempfile.TemporaryFile() as said,
+        _process(_words(real, model, port), said.fileno()) as run,
+    ):
+        try:
+            _wait(real, address, run)
+        except TimeoutError:
+            said.seek(0)
+            lines = said.read().decode(errors="replace").strip().splitlines() or ["it said nothing"]
+            problem = f"does not start: {one_line(lines[-1])}"
+            raise InputError(f"server {real.name}", problem) from None
+        yield address
+
+
+def free_port() -> int:
+    """One that nobody listens on now."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return int(free.getsockname()[1])
+
+
+def _words(real: Real, model: Path, port: int) -> list[str]:
+    folder = environments.folder_of(real.environment)
+    script = str(_STARTED / real.script)
+    python = environments.python_of(folder)
+    if not real.ours:
+        return [str(python), "-I", script, str(model), str(port)]
+    packages = next(folder.glob("lib/python*/site-packages"), folder / "Lib" / "site-packages")
+    return [sys.executable, "-I", script, str(packages), str(model), str(port)]
+
+
+@contextmanager
+def _process(words: list[str], said: int) -> Iterator["subprocess.Popen[bytes]"]:
+    """Ended by the end of its standard input, and if that does not help, killed."""
+    quiet = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
+    run = subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=said, stderr=said, env=quiet, start_new_session=True
+    )
+    try:
+        yield run
+    finally:
+        assert run.stdin is not None
+        run.stdin.close()
+        try:
+            run.wait(3)
+        except subprocess.TimeoutExpired:
+            run.kill()
+            run.wait()
+
+
+def _wait(real: Real, address: Address, run: "subprocess.Popen[bytes]") -> None:
+    """Until it answers. Raises TimeoutError where it ends or does not."""
+    until = time.monotonic() + _READY_S
+    while time.monotonic() < until and run.poll() is None:
+        try:
+            if not http.ask(address, real.ready, seconds=5).refused:
+                return
+        except http.Failure:
+            pass
+        time.sleep(0.1)
+    raise TimeoutError
