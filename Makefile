@@ -12,7 +12,7 @@ TSAMPLER_SOURCES := $(wildcard $(TSAMPLER)/*.json $(TSAMPLER)/src/*/*.ts)
 # assertion again: 8 of 19 seconds before its first test.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: setup tsampler wheel docs parity parity-full drift witness distribution engines fuzz types lint \
+.PHONY: setup tsampler wheel docs parity parity-full drift witness distribution engines servers fuzz types lint \
 	check test pytest nightly commands attack fuzz-inputs selftest coverage native-mutants clean
 
 setup: .venv/ready
@@ -89,6 +89,12 @@ distribution: setup
 engines: setup
 	rm -rf bundles/engines
 	$(BIN)/python -m sampler_parity.harness.cli.engines bundles/engines $(REPORT) $(ENGINES)
+
+# Real servers on the golden model, one after the other: what each does with each parameter.
+servers: setup
+	$(BIN)/sampler-parity engines add xllamacpp llama_cpp_server mlx_lm_server
+	rm -rf bundles/servers
+	$(BIN)/sampler-parity server start -o bundles/servers --report $(REPORT)
 
 # What `sampler-parity lint` finds is a test, too: beside the others it costs no time of its own.
 lint: types

@@ -1,4 +1,4 @@
-"""The commands about servers: `server check`, `server list`."""
+"""The commands about servers: `server check`, `server start`."""
 
 import sys
 import time
@@ -58,6 +58,65 @@ def server_check(
     say(f"server   {right}/{len(judged)} as required, {client.asked[0]} requests - {folder}")
     if not met(done):
         raise typer.Exit(1)
+
+
+@server_app.command("start")
+def server_start(
+    names: Annotated[list[str] | None, typer.Argument(metavar="SERVER...")] = None,
+    each: Annotated[
+        int, typer.Option(min=1, max=limits.ROUNDS, help="requests of each predicted chain")
+    ] = 9,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="of the bundles")] = None,
+    report: Annotated[Path, typer.Option(help="folder of the report")] = Path("report"),
+) -> None:
+    """Start real servers on the golden model, one after the other, check them, and write a report.
+
+    Examples:
+      sampler-parity server start
+      sampler-parity server start llama-server --each 2
+
+    Exit status: 0 all is as required; 1 something is not, or a server that was named does not
+    start; 2 bad input.
+    """
+    from sampler_parity.harness.servers.launch import REAL, missing
+    from sampler_parity.reports.write import write_report
+
+    folder = output or Path("bundles") / time.strftime("servers-%Y%m%d-%H%M%S")
+    for name in names or ():
+        if name not in REAL:
+            mend = did_you_mean(name, [*REAL]) or f"use {', '.join(REAL)}"
+            raise InputError(f"server {name!r}", "unknown", mend)
+    right = True
+    bundles = []
+    for name in names or REAL:
+        if why := missing(REAL[name]):
+            say(f"server   {name} not here: {why}")
+            right = right and not names
+            continue
+        right = _checked(name, folder / name, each) and right
+        bundles.append(folder / name)
+    if bundles:
+        say(f"report   {write_report(bundles, report, ['json', 'md', 'html', 'junit'])[-1]}")
+    if not (bundles and right):
+        raise typer.Exit(1)
+
+
+def _checked(name: str, folder: Path, each: int) -> bool:
+    """Whether a server of ours is as required."""
+    from sampler_parity.harness.inputs.models import GOLDEN, model_path
+    from sampler_parity.harness.servers.check import check, met, of_real
+    from sampler_parity.harness.servers.launch import REAL, started
+
+    start = time.monotonic()
+    with started(REAL[name], model_path(GOLDEN)) as address:
+        asked = of_real(REAL[name], address, each)
+        say(f"server   {name} at {address.url}")
+        done = check(asked, folder, ["sampler-parity", *sys.argv[1:]], shown)
+    judged = [result for result in done.servers if result.verdict != "skipped"]
+    right = sum(result.met for result in judged)
+    seconds = time.monotonic() - start
+    say(f"server   {name}: {right}/{len(judged)} as required, {seconds:.0f} s - {folder}")
+    return met(done)
 
 
 def dialect_of(name: str) -> "Dialect":

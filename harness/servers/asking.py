@@ -72,10 +72,14 @@ class Client:
         """Raises Failure where no answer comes."""
         sent = self.body(prompt, parameters)
         self.asked[0] += 1
-        reply = http.ask(self.address, self.dialect.path, sent, self.seconds)
-        if reply.refused:
-            return Answer(sent, refusal=reply.reason or f"status {reply.status}")
-        return answer_of(self.dialect, sent, reply.data)
+        try:
+            reply = http.ask(self.address, self.dialect.path, sent, self.seconds)
+            if reply.refused:
+                return Answer(sent, refusal=reply.reason or f"status {reply.status}")
+            return answer_of(self.dialect, sent, reply.data)
+        except http.Failure as failure:
+            failure.sent = sent
+            raise
 
     def streamed(
         self, prompt: Prompt, parameters: Mapping[str, Any], leave_after: int | None = None

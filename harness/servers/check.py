@@ -4,9 +4,11 @@ import datetime
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import version
+from functools import partial
+from importlib.metadata import version as version_of
 from pathlib import Path
 
+from sampler_parity.harness.backends import environments
 from sampler_parity.harness.bundle import bundle, machine
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
@@ -14,8 +16,15 @@ from sampler_parity.harness.bundle.lock import locked
 from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.records.server import ServerResult, ServerVerdict
 from sampler_parity.harness.bundle.writer import create
+from sampler_parity.harness.inputs.models import GOLDEN, model_path
+from sampler_parity.harness.inputs.vocabularies import read_vocab
+from sampler_parity.harness.servers.address import Address
 from sampler_parity.harness.servers.asking import Client
+from sampler_parity.harness.servers.dialects import DIALECTS
+from sampler_parity.harness.servers.exact import check_exact
+from sampler_parity.harness.servers.launch import Real
 from sampler_parity.harness.servers.parameters import check_parameters
+from sampler_parity.harness.servers.predicted import predicted
 
 Group = Callable[[Client], Iterator[ServerResult]]
 
@@ -29,6 +38,18 @@ class Check:
     groups: tuple[Group, ...] = (check_parameters,)
     about: str = ""
     known: dict[str, ServerVerdict] | None = None
+
+
+def of_real(real: Real, address: Address, each: int) -> Check:
+    """Of a server that we started on the golden model. each: requests of a predicted chain."""
+    eos = read_vocab(model_path(GOLDEN)).eos
+    client = Client(address, DIALECTS[real.dialect], eos=eos)
+    groups: list[Group] = []
+    if (by := predicted(real.name, each)) is not None:
+        groups.append(partial(check_exact, predicted=by))
+    groups.append(check_parameters)  # the last: nonsense may end a server
+    version = environments.folder_of(real.environment).name
+    return Check(real.name, client, tuple(groups), version, real.known)
 
 
 def check(
@@ -72,7 +93,7 @@ def _info(asked: Check, command: list[str]) -> RunInfo:
         version=asked.about or client.dialect.name,
     )
     return RunInfo(
-        version=version("sampler-parity"),
+        version=version_of("sampler-parity"),
         started=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         command=command,
         suites={},

@@ -116,7 +116,6 @@ def _result(client: Client, chain: str, asked: list[_Asked]) -> ServerResult:
     tokens = sum(len(one.want.tokens) for one in asked)
     said = f"{len(asked) - len(wrong)}/{len(asked)} requests as the reference, {tokens:,} tokens"
     failed = any(isinstance(one.got, Failure) or one.got.refusal for one in wrong)
-    sent = shown.got.sent if isinstance(shown.got, Answer) else {}
     return ServerResult(
         id=f"exact/{chain}",
         server="",
@@ -124,9 +123,9 @@ def _result(client: Client, chain: str, asked: list[_Asked]) -> ServerResult:
         name=chain,
         verdict="error" if failed else "other meaning" if wrong else "honoured",
         evidence=said + (f"; {shown.request.id}: {shown.differs}" if wrong else ""),
-        sent=json.dumps(sent, ensure_ascii=False),
+        sent=json.dumps(shown.got.sent, ensure_ascii=False),
         got=shown.got.got if isinstance(shown.got, Answer) else shown.got.line,
-        curl=client.curl(sent),
+        curl=client.curl(shown.got.sent),
         requests=len(asked),
         tokens=tokens,
     )

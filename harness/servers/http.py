@@ -16,7 +16,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -37,6 +37,7 @@ class Failure(Exception):  # noqa: N818 - a verdict on a server, not a defect of
     def __init__(self, verdict: Literal["timeout", "crashed", "rejected"], line: str) -> None:
         super().__init__(verdict, visible(one_line(line, _SAID)))
         self.verdict = verdict
+        self.sent: Mapping[str, Any] = {}  # the request, where somebody says it
 
     @property
     def line(self) -> str:

@@ -80,9 +80,9 @@ def check_parameters(client: Client) -> Iterator[ServerResult]:
     except Failure as failure:
         yield _result(client, "seed", "error", failure.line, None, [])
         return
+    yield _unknown(texts)
     for row in client.dialect.parameters:
         yield one(texts, row)
-    yield _unknown(texts)
 
 
 def one(texts: Texts, row: Parameter) -> ServerResult:
@@ -97,7 +97,8 @@ def one(texts: Texts, row: Parameter) -> ServerResult:
         elif seen.verdict == "honoured":
             seen = _default(texts, row) or _nonsense(texts, row, silent) or seen
     except Failure as failure:
-        return _result(texts.client, row.name, "error", failure.line, None, [])
+        answer = Answer(failure.sent, refusal=failure.line)
+        return _result(texts.client, row.name, "error", failure.line, answer, [])
     except _Unknowable as why:
         return _result(texts.client, row.name, "skipped", str(why), None, [])
     done = _result(texts.client, row.name, seen.verdict, seen.evidence, seen.answer, silent)

@@ -1,0 +1,13 @@
+"""The servers page as HTML."""
+
+from sampler_parity.harness.foreign.printable import one_line
+from sampler_parity.reports.pages.servers import words
+from sampler_parity.reports.pages.servers.build import headlines
+from sampler_parity.reports.pages.servers.model import ServersReport
+from sampler_parity.reports.render.html import template
+from sampler_parity.reports.render.overview import anchor
+
+
+def html(report: ServersReport) -> str:
+    page = template("servers.html.j2", words=words, anchor=anchor, one_line=one_line)
+    return page.render(report=report, headlines=headlines(report))

@@ -1,0 +1,58 @@
+"""What the servers page says; reports/schemas/servers.schema.json is made of it."""
+
+from typing import Literal
+
+from sampler_parity.harness.bundle.records.server import Group, ServerVerdict
+from sampler_parity.harness.strict import Strict
+
+
+class Cell(Strict):
+    """What a server does with a parameter, or of a fact. known: a verdict that is required though
+    it is not the right one."""
+
+    server: str
+    name: str
+    group: Group
+    verdict: ServerVerdict
+    met: bool
+    known: bool
+    evidence: str
+    silent: list[str]
+    got: str
+    curl: str
+    requests: int
+    tokens: int
+    figures: dict[str, float]
+
+
+class Server(Strict):
+    """A server of a bundle. started: when its check was."""
+
+    name: str
+    dialect: str
+    version: str
+    bundle: str
+    started: str
+    cells: list[Cell]
+
+    def of(self, group: Group) -> list[Cell]:
+        return [cell for cell in self.cells if cell.group == group]
+
+    def cell(self, group: Group, name: str) -> Cell | None:
+        return next((c for c in self.cells if (c.group, c.name) == (group, name)), None)
+
+
+class ServersReport(Strict):
+    schema_version: Literal[1] = 1
+    kind: Literal["servers"] = "servers"
+    ok: bool
+    servers: list[Server]
+
+    @property
+    def judged(self) -> list[Cell]:
+        cells = [cell for server in self.servers for cell in server.cells]
+        return [cell for cell in cells if cell.verdict != "skipped"]
+
+    def names(self, group: Group) -> list[str]:
+        """Of all servers, as they come."""
+        return [*dict.fromkeys(cell.name for s in self.servers for cell in s.of(group))]
