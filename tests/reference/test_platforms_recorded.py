@@ -1,0 +1,77 @@
+"""reference/platforms beside what real builds gave: arm64, libc++, WebAssembly, and this machine.
+
+tests/support/platform_results.json has their results, studies/platforms.py recorded them.
+"""
+
+from dataclasses import fields, replace
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.backends.reference import Worker
+from sampler_parity.reference.platforms import DEFAULT, PLATFORMS, Platform, on
+from tests.support.platform_cases import cases, outcome, recorded
+
+REAL = tuple(recorded()["results"])
+NAMES = tuple(cases())
+DECIDE = [part.name for part in fields(Platform) if part.name not in ("name", "words", "unknown")]
+
+
+def apart(platform: Platform, names: tuple[str, ...], real: str) -> set[str]:
+    """The cases of these on which the reference is not as the real build."""
+    worker, results = Worker(), recorded()["results"]
+    wanted: dict[str, Any] = results[DEFAULT] | results[real]
+    with on(platform):
+        return {name for name in names if outcome(worker, cases()[name]) != wanted[name]}
+
+
+@pytest.mark.parametrize("real", REAL)
+def test_the_reference_of_a_platform_gives_what_its_real_build_gave(real: str) -> None:
+    assert apart(PLATFORMS[real], NAMES[::9], real) == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("real", REAL)
+def test_the_reference_gives_every_result_of_a_real_build(real: str) -> None:
+    assert apart(PLATFORMS[real], NAMES, real) == set()
+
+
+# What a platform's table says beside the default, and a case that only this explains.
+SWITCHES = {
+    ("linux-arm64-clang", "contraction"): "penalties/V5-4",
+    ("linux-arm64-gcc", "contraction"): "temp_ext/normal-V17-1",
+    ("linux-arm64-clang", "conversion"): "top_k/huge-0-k140",
+    ("linux-arm64-gcc", "conversion"): "top_k/huge-0-k140",
+    ("linux-x64-libc++14", "sorting"): "typical_p/ties-V40-p0.9",
+    ("linux-x64-libc++14", "random"): "mirostat/normal-V5-0",
+    ("wasm", "sorting"): "typical_p/ties-V40-p0.9",
+    ("wasm", "random"): "mirostat/normal-V5-0",
+}
+
+
+@pytest.mark.parametrize(("real", "switch"), SWITCHES)
+def test_a_switch_left_out_of_a_platforms_table_is_caught(real: str, switch: str) -> None:
+    case = SWITCHES[real, switch]
+    without = replace(PLATFORMS[real], **{switch: getattr(PLATFORMS[DEFAULT], switch)})
+    assert apart(without, (case,), real) == {case}
+    assert apart(PLATFORMS[real], (case,), real) == set()
+
+
+def test_every_switch_of_a_recorded_platform_has_a_case_that_needs_it() -> None:
+    """But musl's libm: on these cases it gives glibc's bits."""
+    default = PLATFORMS[DEFAULT]
+    switched = {
+        (real, name)
+        for real in REAL
+        for name in DECIDE
+        if getattr(PLATFORMS[real], name) != getattr(default, name)
+    }
+    assert switched - SWITCHES.keys() == {("wasm", "libm")}
+
+
+@pytest.mark.parametrize(
+    ("real", "other"), [("linux-arm64-clang", "gcc"), ("linux-arm64-gcc", "clang")]
+)
+def test_the_other_compilers_contraction_is_caught(real: str, other: Any) -> None:
+    wrong = replace(PLATFORMS[real], contraction=other)
+    assert apart(wrong, ("penalties/V5-4",), real) == {"penalties/V5-4"}
