@@ -7,7 +7,7 @@ from types import ModuleType
 import pytest
 
 from sampler_parity.harness.suite.file import expand, find_suites
-from studies import akunu, power_law, tsampler, tsampler_small
+from studies import akunu, power_law, power_law_beside, tsampler, tsampler_small
 from studies.sections import main
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
@@ -33,6 +33,7 @@ def test_every_case_that_a_page_of_findings_names_exists(page: str) -> None:
     [
         ("findings-akunu.md", "akunu", akunu.SECTIONS),
         ("findings-power-law.md", "power_law", power_law.SECTIONS),
+        ("findings-power-law.md", "power_law_beside", power_law_beside.SECTIONS),
     ],
 )
 def test_every_measurement_that_a_page_of_findings_names_exists(
@@ -64,7 +65,7 @@ def test_measurements_refuse_an_unknown_section(capsys: pytest.CaptureFixture[st
     assert "section 'bias': unknown - use order, cap" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("study", [akunu, power_law, tsampler, tsampler_small])
+@pytest.mark.parametrize("study", [akunu, power_law, power_law_beside, tsampler, tsampler_small])
 def test_the_help_of_a_study_lists_its_sections_and_runs_none(
     study: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
