@@ -38,17 +38,18 @@ class Chain:
     accepted: int = 0
     platform: platforms.Platform | None = None
 
-    def _there(self) -> AbstractContextManager[None]:
+    def there(self) -> AbstractContextManager[None]:
+        """Computes as on its platform: for who applies its samplers one by one."""
         return nullcontext() if self.platform is None else platforms.on(self.platform)
 
     def apply(self, cand: Candidates) -> None:
-        with self._there():
+        with self.there():
             for sampler in self.samplers:
                 if getattr(sampler, "applies", True):
                     sampler.apply(cand)
 
     def accept(self, token: int) -> None:
-        with self._there():
+        with self.there():
             for sampler in self.samplers:
                 sampler.accept(token)
         self.accepted += 1
@@ -103,7 +104,7 @@ class Chain:
         """As apply, and yields the candidates after each stage."""
         for index, sampler in enumerate(self.samplers):
             if getattr(sampler, "applies", True):
-                with self._there():
+                with self.there():
                     sampler.apply(cand)
             yield Stage(index, sampler.name, cand.copy())
 

@@ -23,7 +23,9 @@ from sampler_parity.reference import (
     floats,
 )
 from sampler_parity.reference.chronology import NEWEST
+from sampler_parity.reference.meaning import parted
 from sampler_parity.reference.older.dist_b9842 import DistB9842
+from sampler_parity.reference.platforms import DEFAULT
 from sampler_parity.reference.random import Mt19937
 from sampler_parity.reference.releases import CHANGES, samplers_of
 from sampler_parity.reference.samplers.dist import Dist
@@ -36,7 +38,8 @@ class ReferenceInstance:
         self.chain = chain
 
     def apply(self, stage: int | None, candidates: Candidates) -> None:
-        (self.chain if stage is None else self.chain.samplers[stage]).apply(candidates)
+        with self.chain.there():
+            (self.chain if stage is None else self.chain.samplers[stage]).apply(candidates)
 
     def accept(self, token: int) -> None:
         self.chain.accept(token)
@@ -54,6 +57,12 @@ class ReferenceInstance:
         self, candidates: Candidates, n: int, uniforms: NDArray[np.float64] | None
     ) -> NDArray[np.int32]:
         """n tokens by the last stage; at once where it is the reference's own dist."""
+        with self.chain.there():
+            return self._draw(candidates, n, uniforms)
+
+    def _draw(
+        self, candidates: Candidates, n: int, uniforms: NDArray[np.float64] | None
+    ) -> NDArray[np.int32]:
         last = self.chain.samplers[-1]
         if uniforms is not None and isinstance(last, Dist | DistB9842):
             last.rng = GivenUniforms(uniforms)
@@ -88,13 +97,15 @@ class GivenUniforms(Mt19937):
 
 
 class Worker:
-    """release: whose meaning the samplers have."""
+    """meaning: of which release and platform the samplers are."""
 
     samplers: Mapping[str, Callable[..., Sampler]] = ALL_SAMPLERS
     version = NEWEST
 
-    def __init__(self, release: str = NEWEST) -> None:
+    def __init__(self, meaning: str = NEWEST) -> None:
         keep_freed_memory()
+        release, platform = parted(meaning)
+        self.platform = None if platform == DEFAULT else platform
         self.version = release
         if release != NEWEST:
             meant = samplers_of([change for change in CHANGES if change.in_force(release)])
@@ -115,7 +126,13 @@ class Worker:
         words = read_vocab(Path(vocab)) if vocab else None
         floats.load_compiler()
         return ReferenceInstance(
-            build_chain(chain, n_vocab=n_vocab, vocab=words, samplers=self.samplers)
+            build_chain(
+                chain,
+                n_vocab=n_vocab,
+                vocab=words,
+                samplers=self.samplers,
+                platform=self.platform,
+            )
         )
 
     def speculate(self, request: SpeculativeRequest, rounds: Rounds) -> NDArray[np.int32]:

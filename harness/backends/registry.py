@@ -1,13 +1,14 @@
 """Backends by their names: the command that runs one, and what it says of itself."""
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 from sampler_parity.harness.backends import environments, names, worker
 from sampler_parity.harness.backends.engines import ENGINES, WORKER_COMMAND, Engine
 from sampler_parity.harness.backends.llama_cpp import builds
 from sampler_parity.harness.backends.llama_cpp.build_files import digest_of
-from sampler_parity.harness.backends.llama_cpp.signatures import known_release, order
+from sampler_parity.harness.backends.llama_cpp.signatures import known_meaning, order
 from sampler_parity.harness.backends.platforms.runners import missing
 from sampler_parity.harness.bundle.artifacts import stage_file
 from sampler_parity.harness.bundle.info import BackendInfo
@@ -78,20 +79,34 @@ def _worker_arguments(named: names.BackendName) -> list[str]:
     if not named.of:
         return []
     if named.engine == "reference":
-        return [known_release(named.of)]
+        return [known_meaning(named.of)]
     return builds.worker_arguments(named.of)
 
 
 def references(backends: list[str], reference: str | None) -> dict[str, str | None]:
-    """By backend, the release whose meaning it is judged by: the one given, or with `own` that of
-    its build. None: as the cases require, by v0.5.0. Raises InputError."""
+    """By backend, whose meaning it is judged by, of what release and platform: the one given, or
+    with `own` that of its build. None: as the cases require, by v0.5.0. Raises InputError."""
     if reference not in (None, "own"):
-        known_release(reference)
+        reference = known_meaning(reference)
     releases: dict[str, str | None] = {}
     _tell_apart([command_of(name)[0] for name in backends])
     for name in backends:
         releases[name] = _release_of(name) if reference == "own" else reference
     return releases
+
+
+def references_as_said(
+    meanings: dict[str, str | None], infos: Mapping[str, BackendInfo]
+) -> dict[str, str | None]:
+    """The same where each judges itself, with the platform that an adapter says it is built for.
+    Raises InputError for one that is not known."""
+    said = {name: infos[command_of(name)[0]].platform for name in meanings}
+    return {
+        name: known_meaning(said[name], f"backend {name}")
+        if meaning is None and said[name]
+        else meaning
+        for name, meaning in meanings.items()
+    }
 
 
 def shown(command: list[str]) -> list[str]:
@@ -137,9 +152,11 @@ def _release_of(name: str) -> str | None:
         return None
     release = named.of
     if named.engine == "llama.cpp" and (build := builds.elsewhere(named.of)):
-        release = build.release or ""
-    elif named.engine == "llama.cpp" and named.of:
+        return known_meaning(f"{build.release or NEWEST}/{build.platform}")
+    if named.engine == "llama.cpp" and named.of:
         _, release, *_ = builds.worker_arguments(named.of)
+    if named.engine == "reference":
+        return known_meaning(release or NEWEST)
     order(release or NEWEST)
     return release or NEWEST
 
@@ -192,6 +209,7 @@ def about(name: str, process: BackendProcess) -> BackendInfo:
         version=hello.version,
         build=_built(parse(name), hello.build, libraries),
         device=hello.device,
+        platform=hello.platform,
         capabilities=list(hello.capabilities),
         sandbox=process.sandbox,
         libraries=libraries,

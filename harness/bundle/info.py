@@ -5,16 +5,15 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, Field
 
 from sampler_parity.harness.strict import STRICT
-from sampler_parity.reference.chronology import order
+from sampler_parity.reference.meaning import joined, parted
 
 
 class _Record(BaseModel):
     model_config = STRICT
 
 
-def _release(name: str) -> str:
-    order(name)  # raises ChainError, a ValueError
-    return name
+def _meaning(name: str) -> str:
+    return joined(*parted(name))  # raises ChainError, a ValueError
 
 
 class BackendInfo(_Record):
@@ -23,10 +22,12 @@ class BackendInfo(_Record):
     version: str = ""
     build: str = ""
     device: str = ""
+    platform: str = Field(default="", description="that it says its build is for")
     capabilities: list[str] = []
     unavailable: str = ""
-    reference: Annotated[str, AfterValidator(_release)] = Field(
-        default="v0.5.0", description="the release that it is judged by"
+    reference: Annotated[str, AfterValidator(_meaning)] = Field(
+        default="v0.5.0",
+        description="the release, of another platform with its name, that it is judged by",
     )
     libraries: dict[str, str] = Field(default={}, description="llama.cpp's, with their SHA-256")
     sandbox: bool = Field(default=False, description="whether it ran in a sandbox")

@@ -35,6 +35,7 @@ from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.suite.case import Case, Kind
 from sampler_parity.harness.suite.prepared import Prepared, Trace, prepare, state_before
 from sampler_parity.harness.verdicts import BY_ANY_SORT, Verdict, worst
+from sampler_parity.reference import meaning, platforms
 
 Releases = Mapping[str, str]
 Judge = Callable[[Case, Sequence[Backend], Path | None, Releases], CaseResult]
@@ -49,19 +50,40 @@ def execute(
 ) -> CaseResult:
     """Run a case everywhere. Never raises for what a backend does; that is a verdict.
 
-    artifacts: a folder for the arrays of the first stage that differs. releases: by backend, the
-    release that it is judged by; v0.5.0, as the case requires, for those that are not named.
+    artifacts: a folder for the arrays of the first stage that differs. releases: by backend, whose
+    meaning it is judged by: RELEASE or RELEASE/PLATFORM; v0.5.0, as the case requires, for those
+    that are not named.
     require_all: nothing is skipped. Not for logits alone, which have no verdict: `measure` of
     harness/parity/devices.py.
     """
     releases = releases or {}
     if require_all:
-        return JUDGES[case.kind](case, backends, artifacts, releases)
+        return _judged(case, backends, artifacts, releases)
     asked, unasked = parted(case, backends, releases)
-    judged = JUDGES[case.kind](case, asked, artifacts, releases) if asked or not backends else None
+    judged = _judged(case, asked, artifacts, releases) if asked or not backends else None
     if judged is not None and not unasked:
         return judged
     return with_skipped(case, judged, unasked, [backend.name for backend in backends])
+
+
+def _judged(
+    case: Case, backends: Sequence[Backend], artifacts: Path | None, meanings: Releases
+) -> CaseResult:
+    """By the reference on each backend's platform, and there by its release."""
+    judge = JUDGES[case.kind]
+    parts = {name: meaning.parted(whose) for name, whose in meanings.items()}
+    releases = {name: release for name, (release, _) in parts.items()}
+    together: dict[str, list[Backend]] = {}
+    for backend in backends:
+        _, platform = parts.get(backend.name, ("", platforms.DEFAULT))
+        together.setdefault(platform, []).append(backend)
+    if together.keys() <= {platforms.DEFAULT}:
+        return judge(case, backends, artifacts, releases)
+    results = []
+    for platform, some in together.items():
+        with platforms.on(platform):
+            results.append(judge(case, some, artifacts, releases))
+    return merged(results)
 
 
 def _on_given_logits(

@@ -41,6 +41,8 @@ from sampler_parity.harness.suite.case import MEASURED, Case
 from sampler_parity.harness.verdicts import Accept
 from sampler_parity.reference import ChainError
 from sampler_parity.reference.chronology import NEWEST
+from sampler_parity.reference.meaning import parted
+from sampler_parity.reference.platforms import DEFAULT
 
 _CHUNK_CASES = 50
 _CHUNK_VALUES = 4_000_000
@@ -246,6 +248,13 @@ def ended_its_process(suite: str, case: Case, names: list[str], how: str) -> Res
         backends={name: BackendResult(verdict="crashed", detail=problem) for name in shorts},
         required={name: case.required(name) for name in shorts},
     )
+
+
+def has_changed(meaning: str) -> bool:
+    """Whether it is a release's that samplers meant otherwise in; not of another platform, on which
+    no change is shown."""
+    release, platform = parted(meaning)
+    return release != NEWEST and platform == DEFAULT
 
 
 def run_changes(

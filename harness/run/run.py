@@ -80,6 +80,8 @@ def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Run:
             info = described(
                 plan.asked, plan.suites, plan.releases, executor if judging else None
             ).model_copy(update={"options": plan.options, "paths": plan.paths})
+            if plan.asked.reference == "own":
+                plan, info = as_said(plan, info)
             absent = absent_of(info.backends, plan.releases)
             plan = plan.on(name for name in plan.backends if name not in absent)
             if not plan.backends:
@@ -127,6 +129,16 @@ def described(
         return executor.describe(*of_run, asked.timeout_s)
     info: RunInfo = executor.call(cases.describe, *of_run, asked.timeout_s)
     return info
+
+
+def as_said(plan: Plan, info: RunInfo) -> tuple[Plan, RunInfo]:
+    """Each adapter judged by the platform that it says it is built for. Raises InputError."""
+    meanings = registry.references_as_said(plan.releases, info.backends)
+    backends = dict(info.backends)
+    for name, meaning in meanings.items():
+        short = registry.command_of(name)[0]
+        backends[short] = backends[short].model_copy(update={"reference": meaning or NEWEST})
+    return replace(plan, releases=meanings), info.model_copy(update={"backends": backends})
 
 
 def absent_of(info: dict[str, BackendInfo], names: Iterable[str]) -> dict[str, str]:
@@ -193,7 +205,7 @@ def _judge(
         seen,
         asked.require_all,
     )
-    old = {name: r for name, r in plan.releases.items() if r not in (None, NEWEST)}
+    old = {n: r for n, r in plan.releases.items() if r is not None and cases.has_changed(r)}
     if old and plan.cases:  # else its process would be the first, and forked with the lock
         for change in executor.call(cases.run_changes, judged, by_id, old, asked.timeout_s):
             if change.id not in writer.done:

@@ -15,6 +15,7 @@ from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.reference import chronology
 from sampler_parity.reference.chronology import OLDEST, SEEN
 from sampler_parity.reference.errors import ChainError
+from sampler_parity.reference.meaning import joined, parted
 
 
 class LogitBias(ctypes.Structure):
@@ -214,10 +215,12 @@ def _holds(row: Signature | ModelLayout, release: str) -> bool:
     return order(row.since) <= order(release) <= order(row.until)
 
 
-def known_release(release: str) -> str:
-    """The release, if what it meant by some samplers is known. Raises InputError."""
+def known_meaning(meaning: str, where: str = "") -> str:
+    """RELEASE, PLATFORM or RELEASE/PLATFORM, if what it meant by some samplers is known. Raises
+    InputError."""
     try:
+        release, platform = parted(meaning)
         chronology.check_known(release)
     except ChainError as error:
-        raise InputError(f"--reference {release}", str(error)) from None
-    return release
+        raise InputError(where or f"--reference {meaning}", str(error)) from None
+    return joined(release, platform)

@@ -9,6 +9,7 @@ from sampler_parity.harness.bundle.records.change import ChangeResult
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.foreign.printable import visible
 from sampler_parity.reference.chronology import NEWEST, order
+from sampler_parity.reference.meaning import parted
 from sampler_parity.reference.releases import CHANGES
 from sampler_parity.reports.pages.parity.model import (
     Change,
@@ -30,7 +31,7 @@ def drift(bundles: list[Bundle], sections: list[Section]) -> Drift | None:
     ]
     if all(bundle.info.backends[name].reference == NEWEST for _, bundle, name in parts):
         return None
-    parts.sort(key=lambda part: order(part[1].info.backends[part[2]].reference))
+    parts.sort(key=lambda part: order(parted(part[1].info.backends[part[2]].reference)[0]))
     columns = [
         DriftColumn(
             bundle=section,
