@@ -22,6 +22,7 @@ NAVIGATION = {
         "builds",
         "devices",
         "drift",
+        "platforms",
         "generate",
         "sequences",
         "fuzz",
