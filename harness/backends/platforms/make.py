@@ -6,8 +6,14 @@ from pathlib import Path
 
 from sampler_parity.harness.backends.llama_cpp.build_files import digests_of_all
 from sampler_parity.harness.backends.llama_cpp.recorded import Build, builds_folder, register, today
+from sampler_parity.harness.backends.llama_cpp.signatures import (
+    SIGNATURES,
+    has,
+    model_layout,
+    signature,
+)
 from sampler_parity.harness.backends.platforms import recipes
-from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.files import sha256_of
 from sampler_parity.reference.chronology import NEWEST
 
@@ -29,19 +35,30 @@ def add_package(package: str, version: str, release: str, archive: Path, folder:
     """Register an unpacked package of another platform with a worker linked to its libllama.
     release: as its metadata says. Raises InputError."""
     recipe = recipes.PACKAGES[package]
-    if release != NEWEST:
-        known = f"the worker is compiled against {NEWEST}'s llama.h alone"
+    if not _called_as_newest(release):
+        known = f"the worker calls samplers as {NEWEST} takes them"
         raise InputError(f"{package}@{version}", f"is of {release}: {known}")
     (library,) = folder.glob(f"*llama.{release}.*")
     recipes.link_with(recipe, library)
-    for unused in (*folder.glob("libggml-cpu-*"), *folder.glob("libllama-common*")):
+    for unused in (*folder.glob("*ggml-cpu-*"), *folder.glob("*llama-common*")):
         unused.unlink()  # sampling needs no device
     name = f"{release}-{package.rpartition('/')[2]}"
-    build = _build(name, recipe, folder).model_copy(
-        update={"package": f"{package}@{version}", "sha256": sha256_of(archive)}
-    )
+    update = {"package": f"{package}@{version}", "sha256": sha256_of(archive), "release": release}
+    build = _build(name, recipe, folder).model_copy(update=update)
     register(build, folder)
     return build
+
+
+def _called_as_newest(release: str) -> bool:
+    """Whether every sampler and a model are taken as by the release of the worker's llama.h."""
+    try:
+        return model_layout(release) == model_layout(NEWEST) and all(
+            signature(name, release) == signature(name, NEWEST)
+            for name in SIGNATURES
+            if has(name, NEWEST)
+        )
+    except (Unsupported, InputError):
+        return False
 
 
 def _build(name: str, recipe: recipes.Recipe, folder: Path) -> Build:

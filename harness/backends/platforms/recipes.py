@@ -23,7 +23,8 @@ class Recipe:
     """compiler, c_compiler and packages: their commands, and Debian's packages that have them.
 
     platform: its row in reference/platforms. runner: of runners.py, "" for none. link: more
-    arguments. program: what the runner runs.
+    arguments. program: what the runner runs. mathematics: an archive whose expf, logf and the like
+    stand before those of the C library.
     """
 
     platform: str
@@ -33,6 +34,7 @@ class Recipe:
     runner: str = ""
     link: tuple[str, ...] = ()
     program: str = "worker"
+    mathematics: str = ""
 
 
 MADE = {
@@ -41,6 +43,14 @@ MADE = {
         ("clang++", "-stdlib=libc++"),
         "clang",
         ("clang", "libc++-dev", "libc++abi-dev"),
+    ),
+    "x64-v3": Recipe("linux-x64-v3-gcc", ("g++", "-march=x86-64-v3"), "gcc", ("g++",)),
+    "musl": Recipe(
+        "linux-x64-musl",
+        ("g++",),
+        "gcc",
+        ("g++", "musl-dev"),
+        mathematics="/usr/lib/x86_64-linux-musl/libc.a",
     ),
     "wasm": Recipe(
         "wasm",
@@ -65,6 +75,13 @@ MADE = {
         link=("-static",),
     ),
 }
+# what llama.cpp's samplers call of musl's mathematics, and what that calls
+_MATHEMATICS = (
+    *("exp2f_data", "exp_data", "expf", "exp", "log2f", "log2f_data", "logf", "logf_data"),
+    *("pow", "pow_data", "powf", "powf_data"),
+    *(f"__math_{how}" for how in ("divzero", "invalid", "oflow", "uflow", "xflow")),
+    *(f"__math_{how}f" for how in ("divzero", "invalid", "oflow", "uflow", "xflow")),
+)
 # npm's packages of other platforms
 PACKAGES = {
     "@node-llama-cpp/linux-arm64": Recipe(
@@ -74,6 +91,15 @@ PACKAGES = {
         ("g++-aarch64-linux-gnu",),
         runner="qemu-aarch64",
         link=("-Wl,--allow-shlib-undefined",),
+    ),
+    "@node-llama-cpp/win-x64": Recipe(
+        "windows-x64",
+        ("x86_64-w64-mingw32-g++",),
+        "x86_64-w64-mingw32-gcc",
+        ("g++-mingw-w64-x86-64",),
+        runner="wine",
+        link=("-static",),
+        program="worker.exe",
     ),
 }
 
@@ -88,7 +114,8 @@ def compile_alone(recipe: Recipe, folder: Path) -> None:
         objects = [_compiled(recipe, file, tree, Path(temporary)) for file in files]
         never = Path(temporary) / "never.o"
         _run([recipe.c_compiler, "-c", str(_FOLDER / "never.c"), "-o", str(never)])
-        _link(recipe, [*objects, never], folder)
+        mathematics = _mathematics(recipe, Path(temporary))
+        _link(recipe, [*objects, never, *mathematics], folder)
 
 
 def link_with(recipe: Recipe, library: Path) -> None:
@@ -106,6 +133,16 @@ def _check(recipe: Recipe) -> None:
         if shutil.which(program) is None:
             packages = " ".join(recipe.packages)
             raise InputError(program, "is not installed", f"apt-get install {packages}")
+    if recipe.mathematics and not Path(recipe.mathematics).is_file():
+        raise InputError(recipe.mathematics, "is not installed", "apt-get install musl-dev")
+
+
+def _mathematics(recipe: Recipe, folder: Path) -> list[Path]:
+    if not recipe.mathematics:
+        return []
+    names = [f"{name}.lo" for name in _MATHEMATICS]
+    _run(["ar", "x", "--output", str(folder), recipe.mathematics, *names])
+    return [folder / name for name in names]
 
 
 def _compiled(recipe: Recipe, file: Path, tree: Path, folder: Path) -> Path:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from sampler_parity.harness.backends.llama_cpp.recorded import Build, find
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs.vocabularies import cache_folder
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,12 @@ def command_of(name: str) -> tuple[Build, list[str], dict[str, str]]:
     if build is None or not build.program:
         raise InputError(f"llama.cpp@{name}", "is no build for another platform", "`builds make`")
     folder = Path(build.folder)
-    environment = {"LD_LIBRARY_PATH": str(folder), "WINEDEBUG": "-all", "GGML_NO_BACKTRACE": "1"}
+    environment = {
+        "LD_LIBRARY_PATH": str(folder),
+        "GGML_NO_BACKTRACE": "1",  # it answers an abort by running gdb on itself
+        "WINEDEBUG": "-all",
+        "WINEPREFIX": str(cache_folder() / "wine"),
+    }
     return build, [*_before(build), str(folder / build.program)], environment
 
 
