@@ -4,6 +4,7 @@ package's library is linked to."""
 import shutil
 import subprocess
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -111,7 +112,10 @@ def compile_alone(recipe: Recipe, folder: Path) -> None:
     files = [_FOLDER / file for file in _ALONE]
     files += [tree / sources.SAMPLER, tree / sources.GRAMMAR]
     with tempfile.TemporaryDirectory() as temporary:
-        objects = [_compiled(recipe, file, tree, Path(temporary)) for file in files]
+        with ThreadPoolExecutor() as pool:  # the two of llama.cpp take 10 s each and more
+            objects = list(
+                pool.map(lambda file: _compiled(recipe, file, tree, Path(temporary)), files)
+            )
         never = Path(temporary) / "never.o"
         _run([recipe.c_compiler, "-c", str(_FOLDER / "never.c"), "-o", str(never)])
         mathematics = _mathematics(recipe, Path(temporary))
