@@ -25,19 +25,25 @@ from sampler_parity.harness.servers.exact import check_exact
 from sampler_parity.harness.servers.launch import Real
 from sampler_parity.harness.servers.parameters import check_parameters
 from sampler_parity.harness.servers.predicted import predicted
+from sampler_parity.harness.servers.probabilities import check_probabilities
+from sampler_parity.harness.servers.state import check_state
 
 Group = Callable[[Client], Iterator[ServerResult]]
+
+# Nonsense may end a server, so the parameters come last.
+EVERYWHERE: tuple[Group, ...] = (check_probabilities, check_state, check_parameters)
 
 
 @dataclass(frozen=True)
 class Check:
-    """name: of the server, in the bundle. known: verdicts that pass beside `honoured`, by id."""
+    """name: of the server, in the bundle. known: verdicts that are required in the place of
+    `honoured`, by id of the result."""
 
     name: str
     client: Client
-    groups: tuple[Group, ...] = (check_parameters,)
+    groups: tuple[Group, ...] = EVERYWHERE
     about: str = ""
-    known: dict[str, ServerVerdict] | None = None
+    known: dict[str, tuple[ServerVerdict, ...]] | None = None
 
 
 def of_real(real: Real, address: Address, each: int) -> Check:
@@ -47,7 +53,7 @@ def of_real(real: Real, address: Address, each: int) -> Check:
     groups: list[Group] = []
     if (by := predicted(real.name, each)) is not None:
         groups.append(partial(check_exact, predicted=by))
-    groups.append(check_parameters)  # the last: nonsense may end a server
+    groups += EVERYWHERE
     version = environments.folder_of(real.environment).name
     return Check(real.name, client, tuple(groups), version, real.known)
 
@@ -80,9 +86,9 @@ def met(done: Bundle) -> bool:
 
 
 def _let(asked: Check, result: ServerResult) -> dict[str, list[ServerVerdict]]:
-    """A known verdict is required in the place of the right one: one that is mended is seen."""
-    verdict = (asked.known or {}).get(result.id)
-    return {"required": [verdict]} if verdict else {}
+    """Known verdicts are required in the place of the right one: what is mended is seen."""
+    verdicts = (asked.known or {}).get(result.id)
+    return {"required": [*verdicts]} if verdicts else {}
 
 
 def _info(asked: Check, command: list[str]) -> RunInfo:

@@ -64,7 +64,8 @@ class Parameter:
 @dataclass(frozen=True)
 class Dialect:
     """path: of a completion. length, seed, temperature: names of these. hot: a temperature at which
-    texts differ. always: fields of each request. group: the field that parameters stand in."""
+    texts differ. always: fields of each request. group: the field that parameters stand in.
+    probabilities: what asks for those of the five most likely tokens."""
 
     name: str
     path: str
@@ -74,6 +75,7 @@ class Dialect:
     hot: float = 2.0
     always: dict[str, Any] = field(default_factory=dict)
     group: str = ""
+    probabilities: dict[str, Any] = field(default_factory=dict)
 
     @property
     def neutral(self) -> dict[str, Any]:
@@ -92,6 +94,7 @@ _LLAMA_SERVER = Dialect(
     "llama-server",
     "n_predict",
     always={"cache_prompt": False, "return_tokens": True},
+    probabilities={"n_probs": 5},
     parameters=(
         _P("temperature", "greedy", 1.0, 0.0, 0.8),
         _P("top_k", "greedy", 0, 1, 40),
@@ -111,7 +114,7 @@ _LLAMA_SERVER = Dialect(
         _P("dry_base", "moves", None, 100.0, 1.75, also=_DRY),
         _P("dry_allowed_length", "moves", None, 1, 2, also={"dry_multiplier": 8.0}),
         _P("dry_penalty_last_n", "moves", 0, 64, 64, -2, also={"dry_multiplier": 8.0}, alone=True),
-        _P("dry_sequence_breakers", "moves", None, [WORD], also={"dry_multiplier": 8.0}, wrong=5),
+        _P("dry_sequence_breakers", "moves", None, [" "], also={"dry_multiplier": 8.0}, wrong=5),
         _P("mirostat", "changes", 0, 2, 0, also={"mirostat_tau": 1.0}, beyond=7),
         _P("mirostat_tau", "changes", None, 0.5, 5.0, also={"mirostat": 2}),
         _P("mirostat_eta", "changes", None, 0.9, 0.1, also={"mirostat": 2}),
@@ -144,6 +147,7 @@ _OPENAI = Dialect(
     "/v1/completions",
     "openai",
     "max_tokens",
+    probabilities={"logprobs": 5},
     parameters=(
         *_OPENAI_ROWS,
         _P("top_k", "greedy", 0, 1, documented=False),
@@ -158,6 +162,7 @@ _LLAMA_CPP_PYTHON = Dialect(
     "/v1/completions",
     "openai",
     "max_tokens",
+    probabilities={"logprobs": 5},
     parameters=(
         _P("temperature", "greedy", 1.0, 0.0, 0.8),
         _P("top_k", "greedy", 0, 1, 40, beyond=-1),
@@ -182,6 +187,7 @@ _MLX_LM = Dialect(
     "/v1/completions",
     "openai",
     "max_tokens",
+    probabilities={"logprobs": True, "top_logprobs": 5},
     parameters=(
         _P("temperature", "greedy", 1.0, 0.0, 0.0, beyond=-1.0),
         _P("top_k", "greedy", 0, 1, 0, beyond=-1),
@@ -203,6 +209,7 @@ _VLLM = Dialect(
     "/v1/completions",
     "openai",
     "max_tokens",
+    probabilities={"logprobs": 5},
     parameters=(
         _P("temperature", "greedy", 1.0, 0.0, 1.0, beyond=-1.0),
         _P("top_p", "greedy", 1.0, 1e-6, 1.0, beyond=1.5, bound=1.0),

@@ -36,13 +36,21 @@ class Real:
     ready: str
     ours: bool = False
     golden: str = "gguf"
-    known: dict[str, ServerVerdict] = field(default_factory=dict)
+    known: dict[str, tuple[ServerVerdict, ...]] = field(default_factory=dict)
 
 
 REAL: dict[str, Real] = {
     row.name: row
     for row in (
-        Real("llama-server", "llama-server", "xllamacpp", "xllamacpp.py", "/health"),
+        Real(
+            "llama-server",
+            "llama-server",
+            "xllamacpp",
+            "xllamacpp.py",
+            "/health",
+            # now and then a token: a batch changes the last bits of logits
+            known={"state/32 at once": ("honoured", "other meaning")},
+        ),
         Real(
             "llama-cpp-python",
             "llama-cpp-python",
@@ -50,7 +58,7 @@ REAL: dict[str, Real] = {
             "llama_cpp_python.py",
             "/v1/models",
             ours=True,
-            known={"parameter/grammar": "error"},  # one that is wrong ends the server
+            known={"parameter/grammar": ("error",)},  # one that is wrong ends the server
         ),
     )
 }

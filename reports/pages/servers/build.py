@@ -31,7 +31,7 @@ def _server(bundle: Bundle) -> Server:
 
 def _cell(result: ServerResult) -> Cell:
     said = result.model_dump(exclude={"kind", "id", "required", "sent"})
-    known = result.met and "honoured" not in result.required
+    known = result.met and result.verdict in ("other meaning", "error")
     return Cell(**visible(said), met=result.met, known=known)
 
 

@@ -1,0 +1,113 @@
+"""What of one request reaches another: nothing must.
+
+Texts are compared with those of the same requests alone. Where no seed repeats a text, they are
+greedy. Batches change the last bits of logits (docs/sequences.md), and so now and then a token:
+`at once` counts the texts that stay. The text of another client is an error.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from sampler_parity.harness.bundle.records.server import ServerResult
+from sampler_parity.harness.servers.asking import Client
+from sampler_parity.harness.servers.facts import Fact, Told, right_if, told
+from sampler_parity.harness.servers.parameters import LENGTH, PROMPTS
+
+CLIENTS = 32
+_OTHER = "def first(value):\n    return value\n\ndef second(value):\n    return"
+
+
+def check_state(client: Client) -> Iterator[ServerResult]:
+    yield from told("state", STATE, client)
+
+
+def _drawn(client: Client, seed: int, **changed: Any) -> dict[str, Any]:
+    """A seeded request that says little: what it does not say, must be the default."""
+    return {client.dialect.length: LENGTH, "temperature": 0.9, "seed": seed, **changed}
+
+
+def _repeats(client: Client) -> Told:
+    asked = _drawn(client, 11)
+    first, again = (client.complete(PROMPTS[0], asked) for _ in range(2))
+    same = first.text == again.text
+    return right_if(same, "twice the same text", f"another text: {again.got}, {first.got}", again)
+
+
+def _temperature(client: Client) -> dict[str, Any]:
+    """Drawn where a seed repeats, else greedy: so that two texts can be compared."""
+    drawn = _drawn(client, 11)
+    texts = {client.complete(PROMPTS[0], drawn).text for _ in range(2)}
+    return drawn if len(texts) == 1 else {**drawn, "temperature": 0.0}
+
+
+def _after_another(client: Client) -> Told:
+    """The other one says all that this one does not."""
+    asked = _temperature(client)
+    alone = client.complete(PROMPTS[0], asked)
+    rows = [row for row in client.dialect.parameters if row.effect in ("spreads", "forces")]
+    loud = {row.name: row.effective for row in rows if row.documented}
+    client.complete(PROMPTS[0], {**asked, **loud, "seed": 5})
+    client.complete(_OTHER, {**asked, **loud, "seed": 6})
+    after = client.complete(PROMPTS[0], asked)
+    return right_if(
+        alone.text == after.text,
+        "the text that it has alone",
+        f"another text than alone: {after.got}, {alone.got}",
+        after,
+    )
+
+
+def _streamed(client: Client) -> Told:
+    asked = _temperature(client)
+    whole, parts = client.complete(PROMPTS[0], asked), client.streamed(PROMPTS[0], asked)
+    return right_if(
+        whole.text == parts.text and whole.tokens in (parts.tokens, None),
+        f"in {len(parts.times)} parts the same text",
+        f"another text than in one: {parts.got}, {whole.got}",
+        parts,
+    )
+
+
+def _after_one_that_left(client: Client) -> Told:
+    asked = _temperature(client)
+    alone = client.complete(PROMPTS[0], asked)
+    client.streamed(_OTHER, {**asked, client.dialect.length: 200}, leave_after=2)
+    after = client.complete(PROMPTS[0], asked)
+    return right_if(
+        alone.text == after.text,
+        "the text that it has alone",
+        f"another text than alone: {after.got}, {alone.got}",
+        after,
+    )
+
+
+def _at_once(client: Client) -> Told:
+    asked = _temperature(client)
+    prompts = [PROMPTS[i % len(PROMPTS)] for i in range(CLIENTS)]
+    several = [{**asked, "seed": 100 + i} for i in range(CLIENTS)]
+    alone = [client.complete(*pair) for pair in zip(prompts, several, strict=True)]
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        together = list(pool.map(client.complete, prompts, several))
+    apart = [i for i in range(CLIENTS) if alone[i].text != together[i].text]
+    said = f"{CLIENTS - len(apart)}/{CLIENTS} texts as alone"
+    if not apart:
+        return Told("honoured", said, together[0], {"equal": CLIENTS})
+    figures = {"equal": float(CLIENTS - len(apart))}
+    texts = {answer.text: i for i, answer in enumerate(alone)}
+    for i in apart:
+        if (owner := texts.get(together[i].text)) is not None:
+            line = f"{said}; client {i} got the text of client {owner}"
+            return Told("error", line, together[i], figures)
+    first = apart[0]
+    line = f"{said}; client {first}: {together[first].got}, alone {alone[first].got}"
+    return Told("other meaning", line, together[first], figures)
+
+
+STATE: dict[str, Fact] = {
+    "a seed repeats": _repeats,
+    "after another request": _after_another,
+    "streamed": _streamed,
+    "after a client that left": _after_one_that_left,
+    f"{CLIENTS} at once": _at_once,
+}

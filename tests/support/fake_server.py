@@ -1,0 +1,165 @@
+"""llama-server in small, in this process: a table of logits for a model, the reference's sampler,
+and over HTTP. What stands between it and a check may be faulty (tests/support/server_faults.py).
+"""
+
+import json
+import math
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import numpy as np
+
+from sampler_parity.harness.servers.address import Address
+from sampler_parity.harness.servers.dialects import DIALECTS
+from sampler_parity.harness.servers.expected import params_of
+from sampler_parity.reference.errors import ChainError
+from sampler_parity.reference.pipelines.llama_cpp import CommonSampler, Output
+from sampler_parity.reference.vocab import TokenType, Vocab
+
+N = 320
+EOS = N - 1
+VOCAB = Vocab(
+    kind="bpe",
+    texts=tuple(f"Ġw{i}" for i in range(N)),
+    types=(TokenType.NORMAL,) * N,
+    eog=frozenset({EOS}),
+    eos=EOS,
+)
+TABLE = np.random.default_rng(5).normal(0, 2.5, (N, N)).astype(np.float32)
+TABLE[:, EOS] = -20  # nothing ends by itself
+
+Sent = dict[str, Any]
+Answered = tuple[int, Any]
+Answering = Callable[[Sent], Answered]
+
+_NUMBERS = {row.name for row in DIALECTS["llama-server"].parameters if row.wrong == "a word"}
+_LISTS = {"stop", "samplers", "dry_sequence_breakers", "logit_bias"}
+_OURS = {row.name for row in DIALECTS["llama-server"].parameters}
+
+
+def answered(sent: Sent) -> Answered:
+    """What llama-server answers, without `stream`."""
+    if problem := _problem(sent):
+        return 400, {"error": {"code": 400, "message": problem}}
+    known = {k: v for k, v in sent.items() if k in _OURS and k != "json_schema"}
+    prompt = [1 + ord(c) % (N - 2) for c in str(sent["prompt"])]
+    length = known.pop("n_predict", 16)
+    known.setdefault("n_predict", length)
+    if "grammar" in known or "json_schema" in sent:
+        return 200, _said("abacus", [], [], "eos")
+    return _sampled(known, prompt, length, int(sent.get("n_probs", 0)), sent)
+
+
+def _problem(sent: Sent) -> str:
+    for name in _NUMBERS & sent.keys():
+        if isinstance(sent[name], str):
+            return f"Field '{name}': type must be number, but is string"
+    for name in _LISTS & sent.keys():
+        if not isinstance(sent[name], list):
+            return f"Field '{name}': type must be array"
+    for name in ("repeat_penalty", "repeat_last_n", "dry_penalty_last_n", "mirostat", "n_predict"):
+        if name in sent and not (-1 <= sent[name] < (3 if name == "mirostat" else 10**6)):
+            return f"Field '{name}': out of range"
+    if any(not 0 <= token < N for token, _ in sent.get("logit_bias", ())):
+        return "Field 'logit_bias': no such token"
+    grammar = sent.get("grammar", "")
+    if not isinstance(grammar, str) or grammar.endswith("("):
+        return "failed to parse grammar"
+    return ""
+
+
+def _sampled(known: Sent, prompt: list[int], length: int, n_probs: int, sent: Sent) -> Answered:
+    try:
+        params = params_of({k: v for k, v in known.items() if k != "n_predict"}, VOCAB)
+        sampler = CommonSampler(params, N, VOCAB)
+    except ChainError as error:
+        return 400, {"error": str(error)}
+    for token in prompt:
+        sampler.accept(token, is_generated=False)
+    tokens: list[int] = []
+    text, places, ended = "", [], "limit"
+    while len(tokens) < length:
+        row = TABLE[tokens[-1] if tokens else prompt[-1]]
+        token = sampler.sample(Output(row.copy()))
+        sampler.accept(token, is_generated=True)
+        tokens.append(token)
+        if token == EOS:
+            ended = "eos"
+            break
+        text += f" w{token}"
+        if n_probs:
+            places.append(
+                _place(row, token, n_probs, sampler, bool(sent.get("post_sampling_probs")))
+            )
+        cuts = [at for word in known.get("stop", ()) if (at := text.find(word)) >= 0]
+        if cuts:
+            text, ended = text[: min(cuts)], "word"
+            break
+    return 200, _said(text, tokens, places, ended)
+
+
+def _place(
+    row: np.ndarray[Any, Any], token: int, n: int, sampler: CommonSampler, post: bool
+) -> dict[str, Any]:
+    if post:
+        left = sampler.get_candidates()
+        pairs = sorted(zip(left.p.tolist(), left.ids.tolist(), strict=True), reverse=True)[:n]
+        tops = [{"id": i, "token": f" w{i}", "prob": p} for p, i in pairs]
+        return {"id": token, "token": f" w{token}", "prob": 0.0, "top_probs": tops}
+    shifted = row.astype(np.float64) - math.log(np.exp(row.astype(np.float64)).sum())
+    best = np.argsort(-shifted)[:n].tolist()
+    tops = [{"id": i, "token": f" w{i}", "logprob": float(shifted[i])} for i in best]
+    own = float(shifted[token])
+    return {"id": token, "token": f" w{token}", "logprob": own, "top_logprobs": tops}
+
+
+def _said(text: str, tokens: list[int], places: list[Any], ended: str) -> dict[str, Any]:
+    said = {"content": text, "tokens": tokens, "stop": True, "stop_type": ended}
+    return {**said, "completion_probabilities": places} if places else said
+
+
+class _Handler(BaseHTTPRequestHandler):
+    answering: Answering
+
+    def do_POST(self) -> None:
+        sent = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        status, data = self.answering(sent)
+        streams = status == 200 and sent.get("stream")
+        body = _streamed(data) if streams else json.dumps(data).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+def _streamed(data: Any) -> bytes:
+    """A word an event, as llama-server."""
+    words = data["content"].replace(" w", "\0 w").split("\0")[1:] or [data["content"]]
+    tokens = data["tokens"] or [0]
+    events = [
+        {"content": word, "tokens": [token], "stop": False}
+        for word, token in zip(words, tokens, strict=False)
+    ]
+    events.append({"content": "", "tokens": [], "stop": True, "stop_type": data["stop_type"]})
+    return b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)
+
+
+@contextmanager
+def fake_server(answering: Answering = answered) -> Iterator[Address]:
+    handler = type("Handler", (_Handler,), {"answering": staticmethod(answering)})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, args=(0.001,))
+    thread.start()
+    try:
+        yield Address("http", "127.0.0.1", server.server_address[1])
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

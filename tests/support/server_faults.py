@@ -1,0 +1,253 @@
+"""Faults between a check and a server, each wrong in one way, and what a check must call it."""
+
+import itertools
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tests.support.fake_server import Answered, Answering, Sent
+
+Faulty = Callable[[Answering], Answering]
+
+
+@dataclass(frozen=True)
+class Fault:
+    """result, verdict: what names it."""
+
+    name: str
+    result: str
+    verdict: str
+    between: Faulty
+
+
+def _request(change: Callable[[Sent], Sent]) -> Faulty:
+    return lambda server: lambda sent: server(change(dict(sent)))
+
+
+def _answer(change: Callable[[Sent, Any], Any]) -> Faulty:
+    def between(server: Answering) -> Answering:
+        def answering(sent: Sent) -> Answered:
+            status, data = server(sent)
+            return status, change(sent, data) if status == 200 else data
+
+        return answering
+
+    return between
+
+
+def _drops(name: str) -> Faulty:
+    return _request(lambda sent: {k: v for k, v in sent.items() if k != name})
+
+
+def _renames(name: str, other: str) -> Faulty:
+    return _request(lambda sent: {other if k == name else k: v for k, v in sent.items()})
+
+
+def _makes(name: str, change: Callable[[Any], Any]) -> Faulty:
+    return _request(lambda sent: sent | ({name: change(sent[name])} if name in sent else {}))
+
+
+def _default(name: str, value: Any) -> Faulty:
+    return _request(lambda sent: {name: value, **sent})
+
+
+def _refuses(name: str, status: int) -> Faulty:
+    def between(server: Answering) -> Answering:
+        def answering(sent: Sent) -> Answered:
+            return (status, {"error": "no"}) if sent.get(name) == 1 else server(sent)
+
+        return answering
+
+    return between
+
+
+def _remembers(server: Answering) -> Answering:
+    """The slot's repeat_penalty stays for requests that do not say one."""
+    slot: Sent = {}
+
+    def answering(sent: Sent) -> Answered:
+        slot.update({k: v for k, v in sent.items() if k == "repeat_penalty"})
+        return server({**slot, **sent})
+
+    return answering
+
+
+def _remembers_one_that_left(server: Answering) -> Answering:
+    """After a stream, a token is banned for the next request."""
+    left: list[int] = []
+
+    def answering(sent: Sent) -> Answered:
+        ban = {"logit_bias": [[i, -100.0] for i in range(0, 300, 2)]} if left else {}
+        left.clear()
+        if sent.get("stream") and sent.get("n_predict") == 200:
+            left.append(1)
+        return server({**sent, **ban})
+
+    return answering
+
+
+def _swaps(server: Answering) -> Answering:
+    """Two clients at once get each other's text."""
+    waiting: list[tuple[threading.Event, list[Answered], Answered]] = []
+    lock, active = threading.Lock(), itertools.count()
+    running: list[int] = []
+
+    def answering(sent: Sent) -> Answered:
+        own = next(active)
+        with lock:
+            running.append(own)
+        reply = server(sent)
+        with lock:
+            crowded = len(running) > 1
+            if crowded and waiting:
+                event, box, other = waiting.pop()
+                box.append(reply)
+                running.remove(own)
+                event.set()
+                return other
+            if not crowded:
+                running.remove(own)
+                return reply
+            event, box = threading.Event(), []
+            waiting.append((event, box, reply))
+        event.wait(0.05)
+        with lock:
+            running.remove(own)
+            if not box:
+                waiting[:] = [one for one in waiting if one[0] is not event]
+        return box[0] if box else reply
+
+    return answering
+
+
+def _new_seed(server: Answering) -> Answering:
+    seeds = itertools.count(1000)
+    return lambda sent: server({**sent, "seed": next(seeds)})
+
+
+def _places(change: Callable[[Any], Any]) -> Faulty:
+    def changed(_: Sent, data: Any) -> Any:
+        data = json.loads(json.dumps(data))
+        for place in data.get("completion_probabilities", ()):
+            change(place)
+        return data
+
+    return _answer(changed)
+
+
+def _rounds(place: Any) -> None:
+    for one in (place, *place.get("top_logprobs", ())):
+        if "logprob" in one:
+            one["logprob"] = round(one["logprob"], 2)
+
+
+def _tempered(sent: Sent, data: Any) -> Any:
+    data = json.loads(json.dumps(data))
+    for place in data.get("completion_probabilities", ()):
+        for one in (place, *place.get("top_logprobs", ())):
+            one["logprob"] = one.get("logprob", 0.0) / (sent.get("temperature") or 1.0)
+    return data
+
+
+def _cut(sent: Sent, data: Any) -> Any:
+    k = sent.get("top_k") or 99
+    places = [
+        {**place, "top_logprobs": place["top_logprobs"][:k]} if "top_logprobs" in place else place
+        for place in data.get("completion_probabilities", ())
+    ]
+    return {**data, "completion_probabilities": places}
+
+
+def _loses_a_token(sent: Sent, data: Any) -> Any:
+    if not sent.get("stream"):
+        return data
+    words = data["content"].split(" ")
+    return {**data, "content": " ".join(words[:3] + words[4:]), "tokens": data["tokens"][:-1]}
+
+
+FAULTS = (
+    Fault("drops min_p", "parameter/min_p", "ignored", _drops("min_p")),
+    Fault("drops top_k", "parameter/top_k", "ignored", _drops("top_k")),
+    Fault("drops the stop words", "parameter/stop", "ignored", _drops("stop")),
+    Fault("ignores logit_bias", "parameter/logit_bias", "ignored", _drops("logit_bias")),
+    Fault("ignores the grammar", "parameter/grammar", "ignored", _drops("grammar")),
+    Fault("ignores DRY", "parameter/dry_multiplier", "ignored", _drops("dry_multiplier")),
+    Fault("ignores mirostat", "parameter/mirostat", "ignored", _drops("mirostat")),
+    Fault("ignores the order", "parameter/samplers", "ignored", _drops("samplers")),
+    Fault("forgets ignore_eos", "parameter/ignore_eos", "ignored", _drops("ignore_eos")),
+    Fault(
+        *("renames repeat_penalty", "parameter/repeat_penalty", "ignored"),
+        _renames("repeat_penalty", "repetition_penalty"),
+    ),
+    Fault("keeps the seed", "parameter/seed", "ignored", _makes("seed", lambda _: 1)),
+    Fault("draws a new seed", "state/a seed repeats", "other meaning", _new_seed),
+    Fault(
+        *("clamps the temperature", "parameter/temperature", "clamped"),
+        _makes("temperature", lambda t: min(t, 1.0)),
+    ),
+    Fault(
+        *("clamps nonsense", "parameter/top_p", "clamped"),
+        _makes("top_p", lambda p: min(p, 1.0) if isinstance(p, float) else p),
+    ),
+    Fault(*("has a top_p of its own", "parameter/top_p", "other meaning"), _default("top_p", 0.5)),
+    Fault(
+        *("has a temperature of its own", "parameter/temperature", "other meaning"),
+        _default("temperature", 0.3),
+    ),
+    Fault("keeps one more", "parameter/top_k", "other meaning", _makes("top_k", lambda k: k + 1)),
+    Fault(
+        *("takes the reciprocal of min_p", "parameter/min_p", "other meaning"),
+        _makes("min_p", lambda p: p / 3 if isinstance(p, float) else p),
+    ),
+    Fault(
+        *("says a token too much", "parameter/n_predict", "other meaning"),
+        _makes("n_predict", lambda n: n + 1 if n == 5 else n),
+    ),
+    Fault(
+        *("says the stop word, too", "parameter/stop", "other meaning"),
+        _answer(
+            lambda sent, data: (
+                {**data, "content": data["content"] + sent["stop"][0]}
+                if data["stop_type"] == "word"
+                else data
+            )
+        ),
+    ),
+    Fault(
+        *("takes the presence penalty for a reward", "parameter/presence_penalty", "other meaning"),
+        _makes("presence_penalty", lambda x: -x if isinstance(x, float) else x),
+    ),
+    Fault("refuses top_k", "parameter/top_k", "error", _refuses("top_k", 400)),
+    Fault("fails at top_k", "parameter/top_k", "error", _refuses("top_k", 500)),
+    Fault("reuses a slot's penalty", "state/after another request", "other meaning", _remembers),
+    Fault(
+        *("remembers who left", "state/after a client that left", "other meaning"),
+        _remembers_one_that_left,
+    ),
+    Fault("swaps two texts", "state/32 at once", "error", _swaps),
+    Fault("loses a token of a stream", "state/streamed", "other meaning", _answer(_loses_a_token)),
+    Fault("rounds logprobs", "probabilities/digits", "other meaning", _places(_rounds)),
+    Fault(
+        *("sends the list unsorted", "probabilities/order", "other meaning"),
+        _places(lambda place: place.get("top_logprobs", []).reverse()),
+    ),
+    Fault(
+        *("sends one too few", "probabilities/how many", "other meaning"),
+        _places(lambda place: place.get("top_logprobs", [0]).pop()),
+    ),
+    Fault(
+        *("says logprobs after the temperature", "probabilities/before temperature"),
+        *("other meaning", _answer(_tempered)),
+    ),
+    Fault(
+        *("says logprobs after the filters", "probabilities/before filters", "other meaning"),
+        _answer(_cut),
+    ),
+    Fault("sends no logprobs", "probabilities/how many", "ignored", _drops("n_probs")),
+    Fault(
+        *("says the wrong token's logprob", "probabilities/the chosen token", "other meaning"),
+        _places(lambda place: place.update(logprob=place.get("logprob", 0.0) - 0.1)),
+    ),
+)
