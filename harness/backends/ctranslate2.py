@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.backends.whole_chains import ANY_SEED, LAST, stages_of
+from sampler_parity.harness.backends.whole_chains import ANY_SEED, LAST, Row, stages_of
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.table_model import ctranslate2 as table
+from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 
 NAME = "ctranslate2"
@@ -55,12 +56,6 @@ def _options(name: str, parameters: dict[str, Any]) -> dict[str, Any]:
     if name == "top_p":
         return {"sampling_topp": float(parameters["p"])}
     return {"seed": parameters["seed"]} if name == "dist" else {"sampling_topk": 1}
-
-
-class Row:
-    def __init__(self, logits: NDArray[np.float32]) -> None:
-        self.logits = logits
-        self.token = -1
 
 
 class Instance:
@@ -147,6 +142,5 @@ class Worker:
     def candidates(self, logits: NDArray[np.float32]) -> Row:
         return Row(logits)
 
-    def result(self, row: Row) -> tuple[Any, Any, Any, bool | None, int]:
-        ids = np.arange(len(row.logits), dtype=np.int32)
-        return ids, row.logits, np.zeros_like(row.logits), None, row.token
+    def result(self, row: Row) -> Result:
+        return row.result()

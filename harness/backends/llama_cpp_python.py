@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends.llama_cpp.candidates import NativeCandidates
+from sampler_parity.harness.backends.whole_chains import Row
 from sampler_parity.harness.errors import Unsupported, lacking
 from sampler_parity.harness.inputs.table_model import gguf as table
+from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 
 NAME = "llama_cpp_python"
@@ -61,11 +63,6 @@ def arguments_of(chain: ChainSpec) -> dict[str, Any]:
     return arguments
 
 
-class Row:
-    def __init__(self, logits: NDArray[np.float32]) -> None:
-        self.logits, self.selected = logits.copy(), -1
-
-
 class Instance:
     def __init__(self, package: Any, llama: Any, arguments: dict[str, Any]) -> None:
         self.package, self.llama, self.arguments = package, llama, arguments
@@ -82,7 +79,7 @@ class Instance:
         array = ctypes.byref(candidates.array)
         arrays = ctypes.POINTER(self.package.llama_token_data_array)
         self.package.llama_sampler_apply(self.sampler.sampler, ctypes.cast(array, arrays))
-        row.selected = int(candidates.current()["id"][candidates.array.selected])
+        row.token = int(candidates.current()["id"][candidates.array.selected])
 
     def accept(self, token: int) -> None:
         self.sampler.accept(token)
@@ -124,8 +121,7 @@ class Worker:
         return Instance(self.package, self.llamas[n_vocab], arguments)
 
     def candidates(self, logits: NDArray[np.float32]) -> Row:
-        return Row(logits)
+        return Row(logits.copy())
 
-    def result(self, row: Row) -> tuple[Any, Any, Any, bool | None, int]:
-        n = len(row.logits)
-        return np.arange(n), row.logits, np.zeros(n), None, row.selected
+    def result(self, row: Row) -> Result:
+        return row.result()

@@ -19,9 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.backends.whole_chains import ANY_SEED, LAST, stages_of
+from sampler_parity.harness.backends.whole_chains import ANY_SEED, LAST, Row, stages_of
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.table_model import onnx
+from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 
 NAME = "onnxruntime_genai"
@@ -66,12 +67,6 @@ def _options(name: str, parameters: dict[str, Any]) -> dict[str, Any]:
     if name == "temp":
         return {"temperature": float(parameters["temp"])}
     return {name: parameters["k"] if name == "top_k" else float(parameters["p"])}
-
-
-class Row:
-    def __init__(self, logits: NDArray[np.float32]) -> None:
-        self.logits = logits
-        self.token = -1
 
 
 class Instance:
@@ -131,6 +126,5 @@ class Worker:
     def candidates(self, logits: NDArray[np.float32]) -> Row:
         return Row(logits)
 
-    def result(self, row: Row) -> tuple[Any, Any, Any, bool | None, int]:
-        ids = np.arange(len(row.logits), dtype=np.int32)
-        return ids, row.logits, np.zeros_like(row.logits), None, row.token
+    def result(self, row: Row) -> Result:
+        return row.result()

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.harness.backends.staged import Staged
+from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 
 SAMPLERS = ["rwkv_penalties", "rwkv_sample_logits"]
@@ -76,11 +77,17 @@ class Stage:
     def reset(self) -> None:
         self.rng = np.random.RandomState(self.seed)
 
-    def apply(self, row: Row, output: list[int]) -> None:
-        if self.name == "rwkv_penalties":
-            row.logits = self.penalized(row.logits, output)
+    def apply(self, row: Row, tokens: list[int], n_prompt: int) -> None:
+        if self.name == "rwkv_penalties":  # generate knows its prompt, and counts none of it
+            row.logits = self.penalized(row.logits, tokens[n_prompt:])
         else:
             row.token = self.sample(row)
+
+    def draws(self, row: Row, n: int) -> list[int]:
+        return [self.sample(row) for _ in range(n)]
+
+    def draw_as(self, other: "Stage") -> None:
+        self.rng.set_state(other.rng.get_state())
 
     def sample(self, row: Row) -> int:
         """What sample_logits draws. It may write into the row that it is given."""
@@ -115,39 +122,6 @@ class Stage:
         return handed[-1]
 
 
-class Instance:
-    def __init__(self, chain: ChainSpec) -> None:
-        self.chain = chain
-        self.stages = [Stage(name, of) for stage in chain for name, of in stage.items()]
-        self.output: list[int] = []
-
-    def apply(self, stage: int | None, row: Row) -> None:
-        try:
-            with np.errstate(all="ignore"):
-                for chosen in self.stages if stage is None else [self.stages[stage]]:
-                    chosen.apply(row, self.output)
-        except (ValueError, IndexError, OverflowError) as error:
-            raise InputError("rwkv", str(error)) from None
-
-    def accept(self, token: int) -> None:
-        self.output.append(token)
-
-    def accept_prompt(self, token: int) -> None:
-        """generate knows its prompt, and counts none of it."""
-
-    def reset(self) -> None:
-        self.output.clear()
-        for stage in self.stages:
-            stage.reset()
-
-    def clone(self) -> "Instance":
-        twin = Instance(self.chain)
-        twin.output = list(self.output)
-        for stage, other in zip(self.stages, twin.stages, strict=True):
-            other.rng.set_state(stage.rng.get_state())
-        return twin
-
-
 class Worker:
     def hello(self) -> HelloReply:
         torch, _ = libraries()
@@ -158,8 +132,8 @@ class Worker:
             samplers=SAMPLERS,
         )
 
-    def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Instance:
-        return Instance(chain)
+    def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Staged:
+        return Staged(chain, Stage, "rwkv", (ValueError, IndexError, OverflowError))
 
     def candidates(self, logits: NDArray[np.float32]) -> Row:
         return Row(logits)

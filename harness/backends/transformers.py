@@ -20,7 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.harness.backends.masked import listed
+from sampler_parity.harness.backends.staged import Staged
 from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 
 Processor = tuple[str, dict[str, Any]]
@@ -110,17 +113,6 @@ class Row:
         self.token = -1
         self.whole = False
 
-    def ids(self) -> Any:
-        torch, _ = _libraries()
-        if self.whole:
-            return torch.arange(self.scores.shape[1])
-        survivors = torch.nonzero(self.scores[0] != -torch.inf)[:, 0]
-        return (
-            survivors
-            if self.order is None
-            else survivors[self.order[0, survivors].argsort(stable=True)]
-        )
-
 
 class Stage:
     def __init__(self, name: str, parameters: dict[str, Any]) -> None:
@@ -147,7 +139,7 @@ class Stage:
             self.generator = _libraries()[0].Generator()
             self.generator.manual_seed(seed) if seed != 0xFFFFFFFF else self.generator.seed()
 
-    def apply(self, row: Row, history: list[int], n_prompt: int) -> None:
+    def apply(self, row: Row, tokens: list[int], n_prompt: int) -> None:
         row.whole = row.whole or self.name in OWN
         try:
             if self.name == "transformers_min_new_tokens":
@@ -158,14 +150,14 @@ class Stage:
                 row.p = row.scores.softmax(-1)
                 row.token = self.draw(row.p)
             elif self.processor is not None:
-                self._process(row, history[-self.parameters.get("penalty_last_n", 0) :])
+                self._process(row, tokens[-self.parameters.get("penalty_last_n", 0) :])
         except (ValueError, RuntimeError, IndexError) as error:
             raise InputError(self.name, str(error)) from None
 
-    def _process(self, row: Row, history: list[int]) -> None:
+    def _process(self, row: Row, tokens: list[int]) -> None:
         torch, _ = _libraries()
         before = row.scores
-        row.scores = self.processor(torch.tensor([history], dtype=torch.long), before)
+        row.scores = self.processor(torch.tensor([tokens], dtype=torch.long), before)
         if self.name in ("top_p", "typical_p"):
             row.p = before.softmax(-1)
         if self.name in ("top_k", "top_p"):
@@ -174,52 +166,18 @@ class Stage:
             surprisal = -before.log_softmax(-1)
             row.order = (surprisal - (surprisal * row.p).nansum(-1, keepdim=True)).abs()
 
+    def draws(self, row: Row, n: int) -> list[int]:
+        """Each drawn as `generate` draws one: more at once are drawn in another way."""
+        self.apply(row, [], 0)
+        rest = (self.draw(row.p) if self.name == "dist" else row.token for _ in range(n - 1))
+        return [row.token, *rest]
+
+    def draw_as(self, other: "Stage") -> None:
+        if other.generator is not None:
+            self.generator.set_state(other.generator.get_state())
+
     def draw(self, p: Any) -> int:
         return int(_libraries()[0].multinomial(p, 1, generator=self.generator))
-
-
-class Instance:
-    def __init__(self, chain: ChainSpec) -> None:
-        self.chain = chain
-        self.stages = [
-            Stage(name, parameters) for stage in chain for name, parameters in stage.items()
-        ]
-        self.history: list[int] = []
-        self.n_prompt = 0
-
-    def apply(self, stage: int | None, row: Row) -> None:
-        for chosen in self.stages if stage is None else [self.stages[stage]]:
-            chosen.apply(row, self.history, self.n_prompt)
-
-    def accept(self, token: int) -> None:
-        self.history.append(token)
-
-    def accept_prompt(self, token: int) -> None:
-        self.history.append(token)
-        self.n_prompt += 1
-
-    def reset(self) -> None:
-        self.history.clear()
-        self.n_prompt = 0
-        for stage in self.stages:
-            stage.reset()
-
-    def clone(self) -> "Instance":
-        twin = Instance(self.chain)
-        twin.history, twin.n_prompt = list(self.history), self.n_prompt
-        for stage, other in zip(self.stages, twin.stages, strict=True):
-            if stage.generator is not None:
-                other.generator.set_state(stage.generator.get_state())
-        return twin
-
-    def draw(self, row: Row, n: int, uniforms: NDArray[np.float64] | None) -> NDArray[np.int32]:
-        """n tokens, each drawn as `generate` draws one: more at once are drawn in another way."""
-        if uniforms is not None:
-            raise Unsupported("torch takes no uniforms")
-        last = self.stages[-1]
-        self.apply(None, row)
-        rest = (last.draw(row.p) if last.name == "dist" else row.token for _ in range(n - 1))
-        return np.fromiter([row.token, *rest], np.int32, n)
 
 
 class Worker:
@@ -232,14 +190,12 @@ class Worker:
             samplers=[*SAMPLERS, *OWN],
         )
 
-    def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Instance:
-        return Instance(chain)
+    def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Staged:
+        return Staged(chain, Stage, "transformers")
 
     def candidates(self, logits: NDArray[np.float32]) -> Row:
         return Row(logits)
 
-    def result(self, row: Row) -> tuple[Any, Any, Any, bool | None, int]:
-        ids = row.ids()
-        at = (ids == row.token).nonzero()
-        selected = int(at[0, 0]) if len(at) else -1
-        return ids.numpy(), row.scores[0, ids].numpy(), row.p[0, ids].numpy(), None, selected
+    def result(self, row: Row) -> Result:
+        order = None if row.order is None else row.order[0]
+        return listed(row.scores[0], row.p[0], row.token, order, row.whole)

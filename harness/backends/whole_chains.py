@@ -1,13 +1,31 @@
 """Chains of llama.cpp's samplers for engines that have them all, in an order of their own, in one
 call, and show the token alone."""
 
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sampler_parity.harness.errors import Unsupported
+from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import ChainSpec
 
 ANY_SEED = 0xFFFFFFFF  # llama.cpp's for a random one
 LAST = ("dist", "greedy")
+
+
+@dataclass
+class Row:
+    """Logits, and the token that was chosen."""
+
+    logits: NDArray[np.float32]
+    token: int = -1
+
+    def result(self) -> Result:
+        """All candidates as they came: nothing else shows."""
+        n = len(self.logits)
+        return np.arange(n, dtype=np.int32), self.logits, np.zeros(n, np.float32), None, self.token
 
 
 def stages_of(chain: ChainSpec, order: tuple[str, ...], engine: str) -> list[tuple[str, Any]]:

@@ -12,41 +12,26 @@ file for each new temperature.
 """
 
 import importlib
-import importlib.util
 import secrets
-import sys
-from collections.abc import Callable
-from functools import cache
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.harness.backends.masked import listed
 from sampler_parity.harness.backends.mlx_lm.arguments import (
     OWN,
     SAMPLERS,
     processors_of,
     sampler_of,
 )
-from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.harness.backends.mlx_lm.engine import Seen, drawn, libraries, log_probs
+from sampler_parity.harness.backends.staged import Staged
+from sampler_parity.harness.errors import Unsupported
+from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 
 SORTED = ("top_k", "top_p", "xtc")
-
-
-@cache
-def libraries() -> tuple[Any, Any]:
-    """mlx.core and mlx_lm.sample_utils, without the rest of mlx_lm, which loads transformers."""
-    found = importlib.util.find_spec("mlx_lm")
-    if found is None:
-        raise Unsupported("mlx_lm is not installed")
-    package = ModuleType("mlx_lm")
-    package.__path__ = list(found.submodule_search_locations or [])
-    sys.modules.setdefault("mlx_lm", package)
-    mx = importlib.import_module("mlx.core")
-    mx.disable_compile()
-    return mx, importlib.import_module("mlx_lm.sample_utils")
 
 
 class Row:
@@ -84,12 +69,15 @@ class Stage:
         seed = self.parameters.get("seed", 0)
         self.seed = secrets.randbits(64) if seed == 0xFFFFFFFF else seed
 
-    def apply(self, row: Row, history: list[int]) -> None:
+    def draw_as(self, other: "Stage") -> None:
+        self.seed = other.seed
+
+    def apply(self, row: Row, tokens: list[int], n_prompt: int) -> None:
         mx, _ = libraries()
         row.whole = row.whole or self.name in OWN
         before = row.scores
         for processor in self.processors:
-            row.scores = processor(mx.array(history), mx.array(row.scores))
+            row.scores = processor(mx.array(tokens), mx.array(row.scores))
         if self.name == "temp":
             row.scores = row.scores * (1.0 / self.parameters["temp"])
         elif self.name in ("dist", "greedy", "mlx_sampler"):
@@ -134,79 +122,6 @@ class Stage:
         self.seed = high << 32 | low
 
 
-class Seen:
-    """What make_sampler's filters hand to the draw, which is the last that it calls."""
-
-    def __init__(self, mlx: Any, draw: bool) -> None:
-        self.mlx, self.original, self.draw = mlx, mlx.categorical_sampling, draw
-        self.scores: Any = None
-
-    def __call__(self, scores: Any, temp: float) -> Any:
-        self.scores = scores
-        return self.original(scores, temp) if self.draw else None
-
-    def __enter__(self) -> "Seen":
-        self.mlx.categorical_sampling = self
-        return self
-
-    def __exit__(self, *problem: object) -> None:
-        self.mlx.categorical_sampling = self.original
-
-
-def drawn(draw: Callable[[], Any], n: int) -> list[int]:
-    """n tokens one after the other, of which 256 wait to be computed together."""
-    tokens: list[int] = []
-    while len(tokens) < n:
-        waiting = [draw() for _ in range(min(256, n - len(tokens)))]
-        tokens += np.array(libraries()[0].concatenate(waiting)).tolist()
-    return tokens
-
-
-def log_probs(scores: Any) -> Any:
-    """As generate_step makes them of logits."""
-    return scores - libraries()[0].logsumexp(scores, axis=-1, keepdims=True)
-
-
-class Instance:
-    def __init__(self, chain: ChainSpec) -> None:
-        self.chain = chain
-        self.history: list[int] = []
-        try:
-            self.stages = [Stage(name, of) for stage in chain for name, of in stage.items()]
-        except ValueError as error:
-            raise InputError("MLX LM", str(error)) from None
-
-    def apply(self, stage: int | None, row: Row) -> None:
-        try:
-            for chosen in self.stages if stage is None else [self.stages[stage]]:
-                chosen.apply(row, self.history)
-        except ValueError as error:
-            raise InputError("MLX LM", str(error)) from None
-
-    def accept(self, token: int) -> None:
-        self.history.append(token)
-
-    def reset(self) -> None:
-        self.history.clear()
-        for stage in self.stages:
-            stage.reset()
-
-    def clone(self) -> "Instance":
-        twin = Instance(self.chain)
-        twin.history = list(self.history)
-        for stage, other in zip(self.stages, twin.stages, strict=True):
-            other.seed = stage.seed
-        return twin
-
-    def draw(self, row: Row, n: int, uniforms: NDArray[np.float64] | None) -> NDArray[np.int32]:
-        if uniforms is not None:
-            raise Unsupported("MLX takes no uniforms")
-        *filters, last = self.stages
-        for stage in filters:
-            stage.apply(row, self.history)
-        return np.array(last.draws(row, n), np.int32)
-
-
 class Worker:
     def hello(self) -> HelloReply:
         mx, _ = libraries()
@@ -218,16 +133,12 @@ class Worker:
             samplers=[*SAMPLERS, *OWN],
         )
 
-    def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Instance:
-        return Instance(chain)
+    def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Staged:
+        return Staged(chain, Stage, "MLX LM")
 
     def candidates(self, logits: NDArray[np.float32]) -> Row:
         return Row(logits)
 
-    def result(self, row: Row) -> tuple[Any, Any, Any, bool | None, int]:
-        scores, p = np.array(row.scores[0]), np.array(row.p[0])
-        ids = np.arange(len(scores)) if row.whole else np.flatnonzero(scores != -np.inf)
-        if row.order is not None and not row.whole:
-            ids = ids[np.array(row.order[0])[ids].argsort(kind="stable")]
-        at = np.flatnonzero(ids == row.token)
-        return ids, scores[ids], p[ids], None, int(at[0]) if len(at) else -1
+    def result(self, row: Row) -> Result:
+        order = None if row.order is None else row.order[0]
+        return listed(row.scores[0], row.p[0], row.token, order, row.whole)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.harness.backends.masked import listed
 from sampler_parity.harness.backends.vllm import requests as slots
 from sampler_parity.harness.backends.vllm.batch import Batch
 from sampler_parity.harness.backends.vllm.engine import vllm
@@ -56,12 +57,7 @@ def results_of(
         drawn = drawn or slot == slots.SELECT or (slot == slots.TEMPERATURE and greedy)
         if slot == slots.LOGPROBS or name == "dist":
             p_of = logprobs.exp()
-        ids = torch.nonzero(scores != -torch.inf)[:, 0] if cut else torch.arange(len(scores))
-        if cut and order is not None:
-            ids = ids[order[ids].argsort(stable=True)]
-        selected = (ids == token).nonzero()[:1, 0].tolist() if drawn else []
-        at = selected[0] if selected else -1
-        results.append((ids.numpy(), scores[ids].numpy(), p_of[ids].numpy(), None, at))
+        results.append(listed(scores, p_of, token if drawn else -1, order, whole=not cut))
         before = scores
     return results
 

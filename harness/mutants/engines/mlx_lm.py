@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from sampler_parity.harness.backends.mlx_lm import worker
+from sampler_parity.harness.backends.mlx_lm.engine import libraries
 from sampler_parity.harness.mutants.engines import Fault
 
 
@@ -11,7 +12,7 @@ class TopPByPosition(worker.Worker):
     """top_p cuts by position: of equal tokens some go."""
 
     def __init__(self) -> None:
-        mx, mlx = worker.libraries()
+        mx, mlx = libraries()
 
         def by_position(logprobs: Any, top_p: float) -> Any:
             order = mx.argsort(-logprobs, axis=-1)
@@ -27,7 +28,7 @@ class MinPWithoutLog(worker.Worker):
     """min_p itself is added to the largest log-probability, not its logarithm."""
 
     def __init__(self) -> None:
-        mx, mlx = worker.libraries()
+        mx, mlx = libraries()
 
         def without_log(logprobs: Any, min_p: float, least: int = 1) -> Any:
             top = mx.max(logprobs, axis=-1, keepdims=True)
@@ -40,7 +41,7 @@ class TemperatureTwice(worker.Worker):
     """The draw divides by the temperature twice."""
 
     def __init__(self) -> None:
-        _, mlx = worker.libraries()
+        _, mlx = libraries()
         original: Callable[[Any, float], Any] = mlx.categorical_sampling
         mlx.categorical_sampling = lambda scores, temp: original(scores * (1.0 / temp), temp)
 
@@ -56,7 +57,7 @@ class PresenceEach(worker.Worker):
     """The presence penalty is subtracted for every occurrence."""
 
     def __init__(self) -> None:
-        _, mlx = worker.libraries()
+        _, mlx = libraries()
         mlx.make_presence_penalty = mlx.make_frequency_penalty
 
 

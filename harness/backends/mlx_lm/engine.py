@@ -1,0 +1,60 @@
+"""MLX LM as its samplers need it: the modules, and what is drawn from."""
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from sampler_parity.harness.errors import Unsupported
+
+
+@cache
+def libraries() -> tuple[Any, Any]:
+    """mlx.core and mlx_lm.sample_utils, without the rest of mlx_lm, which loads transformers."""
+    found = importlib.util.find_spec("mlx_lm")
+    if found is None:
+        raise Unsupported("mlx_lm is not installed")
+    package = ModuleType("mlx_lm")
+    package.__path__ = list(found.submodule_search_locations or [])
+    sys.modules.setdefault("mlx_lm", package)
+    mx = importlib.import_module("mlx.core")
+    mx.disable_compile()
+    return mx, importlib.import_module("mlx_lm.sample_utils")
+
+
+class Seen:
+    """What make_sampler's filters hand to the draw, which is the last that it calls."""
+
+    def __init__(self, mlx: Any, draw: bool) -> None:
+        self.mlx, self.original, self.draw = mlx, mlx.categorical_sampling, draw
+        self.scores: Any = None
+
+    def __call__(self, scores: Any, temp: float) -> Any:
+        self.scores = scores
+        return self.original(scores, temp) if self.draw else None
+
+    def __enter__(self) -> "Seen":
+        self.mlx.categorical_sampling = self
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self.mlx.categorical_sampling = self.original
+
+
+def drawn(draw: Callable[[], Any], n: int) -> list[int]:
+    """n tokens one after the other, of which 256 wait to be computed together."""
+    tokens: list[int] = []
+    while len(tokens) < n:
+        waiting = [draw() for _ in range(min(256, n - len(tokens)))]
+        tokens += np.array(libraries()[0].concatenate(waiting)).tolist()
+    return tokens
+
+
+def log_probs(scores: Any) -> Any:
+    """As generate_step makes them of logits."""
+    return scores - libraries()[0].logsumexp(scores, axis=-1, keepdims=True)
