@@ -69,6 +69,10 @@ class Payload:
                     place = f"descriptors[{i}].leaves[{j}].tokens[{at}]"
                     raise ChainError(f"{place}: the vocabulary has no token {leaf.tokens[at]}")
 
+    def onward(self, path: str) -> tuple[Descriptor, ...]:
+        """The one with this path, and those behind it. Raises ChainError."""
+        return self.descriptors[self.descriptors.index(self.descriptor(path)) :]
+
     def descriptor(self, path: str) -> Descriptor:
         """The one with this path; "" names the first. Raises ChainError."""
         if not path:

@@ -138,6 +138,34 @@ class SortsChildren(TokenTrie):
                 cand.selected = 0
 
 
+class StopsAtTheBoundary(TokenTrie):
+    """The end of the first leaf ends the span, across descriptors or not."""
+
+    def accept(self, token: int) -> None:
+        self.roots = self.roots[: self.span + 1]
+        super().accept(token)
+
+
+class GoesRound(TokenTrie):
+    """Behind the last descriptor the first one follows again."""
+
+    def accept(self, token: int) -> None:
+        active = self.active
+        super().accept(token)
+        if active and len(self.roots) > 1 and not self.node.children:
+            self.activate()
+
+
+class CloneBegins(TokenTrie):
+    """A clone is at the first descriptor's root."""
+
+    def clone(self) -> "TokenTrie":
+        twin = super().clone()
+        if self.span > 0:
+            twin.activate()
+        return twin
+
+
 MUTANTS = [
     Mutant("token_trie/masks-one-node-late", MasksOneNodeLate, case="token_trie/walks-to"),
     Mutant("token_trie/not-reset", NotReset, case="token_trie/reset-ends"),
@@ -149,5 +177,8 @@ MUTANTS = [
     Mutant("token_trie/stays-sorted", StaysSorted, case="token_trie/masked-candidates"),
     Mutant("token_trie/argmax-of-all", ArgmaxOfAll, case="token_trie/argmax-of"),
     Mutant("token_trie/compacts-to-nothing", CompactsToNothing, case="token_trie/no-child-left"),
+    Mutant("token_trie/stops-at-the-boundary", StopsAtTheBoundary, case="token_trie/across-the"),
+    Mutant("token_trie/goes-round", GoesRound, case="token_trie/across-to"),
+    Mutant("token_trie/clone-begins", CloneBegins, case="token_trie/across-clones"),
     Mutant("token_trie/sorts-children", SortsChildren, case="token_trie/random"),
 ]

@@ -121,16 +121,21 @@ class Session:
             self.context.decode(self.pending[:-1])
             del self.pending[:-1]
 
-    def set_token_trie(self, payload_json: str, mode: int, path: str = "") -> None:
-        """Open a span. Raises ChainError for a payload that is not right, and then all is as
-        before; a payload that is set ends the span before it."""
+    def set_token_trie(
+        self, payload_json: str, mode: int, path: str = "", across: bool = False
+    ) -> None:
+        """Open a span; across: and at its leaf's end that of the next descriptor, to the last.
+        Raises ChainError for a payload that is not right, and then all is as before; a payload that
+        is set ends the span before it."""
         key, tries = self.cache.acquire(payload_json)
         try:
             tries.payload.check(self.model.n_vocab, self.model_id)
-            nodes = tries.by_path[tries.payload.descriptor(path).path]
+            descriptors = tries.payload.onward(path)
+            nodes, *further = (tries.by_path[descriptor.path] for descriptor in descriptors)
             if mode not in (0, 1):
                 raise InputError("token trie", f"mode {mode!r}", "0 is argmax, 1 is sampled")
-            trie = NativeTrie(self.library, nodes, mode, compact=True)
+            behind = tuple(further) if across else ()
+            trie = NativeTrie(self.library, nodes, mode, compact=True, behind=behind)
         except Exception:
             self.cache.release(key)
             raise
@@ -181,8 +186,9 @@ class Session:
         decoded = time.perf_counter_ns()
         if seen is not None:
             seen(row)
-        trie, node = self.trie, self.trie.node if self.trie is not None else 0
+        trie = self.trie
         constrained = trie is not None and trie.constrains
+        nodes, node = (trie.trie, trie.node) if trie is not None else (None, 0)
         sampling = time.perf_counter_ns()
         token = int(self.library.llama_sampler_sample(self.chain, self.context.pointer, -1))
         done.sampler_ns.append(time.perf_counter_ns() - sampling)
@@ -190,8 +196,8 @@ class Session:
         self.pending = [token]
         for sampler in self._aside:
             self.library.llama_sampler_accept(sampler, token)
-        done.valid.append(len(trie.trie.children(node)) if trie and constrained else None)
-        if trie and constrained and trie.trie.child(node, token) is None:
+        done.valid.append(len(nodes.children(node)) if nodes and constrained else None)
+        if nodes and constrained and nodes.child(node, token) is None:
             self.clear_token_trie()
             problem = "none of the tokens that may follow has a logit above -inf"
             raise InputError("token trie", problem, "do not ban all of them")

@@ -11,12 +11,13 @@ Parameters:
     trie_descriptor_json  the payload, see reference/trie.py
     mode      0 selects the largest logit of the children; 1 leaves the selection to later stages
     path      of the descriptor; "" takes the first
+    across    True opens the next descriptor's span at the end of a leaf, behind the last one's none
     compact   True removes the other candidates in place of masking them, which leaves the rest of
               the chain a handful of candidates; the same token comes out
     model_id  of the model, to be equal to the payload's; "" asks for none
     n_vocab   every token of the payload is below it; None asks for none
 Activation: made active, at the root. reset leaves it inactive at the root; activate() opens the
-    next span. A trie LIMIT tokens old without either warns and resets itself.
+    next span, from the first descriptor on. A span LIMIT tokens old warns and resets the trie.
 Ties: mode 0 takes the child that stands first. The candidates keep their order.
 Edges: no child among the candidates, or all at -inf: everything is -inf and nothing is removed, so
     that the next stage selects a token outside the trie, which ends the span. Masking forgets that
@@ -54,24 +55,34 @@ class TokenTrie:
         compact: Any = False,
         model_id: Any = "",
         n_vocab: Any = None,
+        across: Any = False,
     ) -> None:
         self.mode = integer("mode", mode, 0, 1)
         for key, text in (("path", path), ("model_id", model_id)):
             if not isinstance(text, str):
                 raise ChainError(f"{key} must be a text, got {text!r}")
-        if not isinstance(compact, bool):
-            raise ChainError(f"compact must be true or false, got {compact!r}")
+        for key, flag in (("compact", compact), ("across", across)):
+            if not isinstance(flag, bool):
+                raise ChainError(f"{key} must be true or false, got {flag!r}")
         payload = read_payload(trie_descriptor_json)
         payload.check(n_vocab, model_id)
         self.compact = compact
-        self.root = build_trie(payload.descriptor(path).leaves)
+        descriptors = payload.onward(path) if across else (payload.descriptor(path),)
+        self.roots = tuple(build_trie(descriptor.leaves) for descriptor in descriptors)
         self.activate()
 
     def activate(self) -> None:
-        """Open a span at the root."""
-        self.node: Node = self.root
-        self.active = True
-        self.age = 0  # tokens since the span was opened
+        """Open the first span at its root."""
+        self._go_to(0, active=True)
+
+    def _go_to(self, span: int, active: bool) -> None:
+        self.span, self.active = span, active
+        self.node = self.root
+        self.age = 0  # tokens since the span was opened: its document's position_in_span
+
+    @property
+    def root(self) -> Node:
+        return self.roots[self.span]
 
     def apply(self, cand: Candidates) -> None:
         if not self.active or not self.node.children:
@@ -92,18 +103,22 @@ class TokenTrie:
             self.active = False
             child = self.root.children.get(token, self.root)
         self.node = child
-        if not child.children:
-            self.active = False
         self.age += 1
+        if not child.children:
+            if self.active and self.span + 1 < len(self.roots):
+                self._go_to(self.span + 1, active=True)
+            else:
+                self.active = False
         if self.age == LIMIT:
             _log.warning(LATE, LIMIT)
             self.reset()
 
     def reset(self) -> None:
-        self.node, self.active, self.age = self.root, False, 0
+        self._go_to(0, active=False)
 
     def clone(self) -> "TokenTrie":
         twin = TokenTrie.__new__(TokenTrie)
-        twin.mode, twin.compact, twin.root = self.mode, self.compact, self.root
-        twin.node, twin.active, twin.age = self.node, self.active, self.age
+        twin.mode, twin.compact, twin.roots = self.mode, self.compact, self.roots
+        twin.span, twin.node = self.span, self.node
+        twin.active, twin.age = self.active, self.age
         return twin

@@ -27,7 +27,7 @@ from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.trie import Leaf, build_trie
 from studies.trie_costs import apply_us
 from tests.support.tiny_model import write_tiny_model
-from tests.support.tries import SEED, payload
+from tests.support.tries import LEAF_LISTS, SEED, payload, without_prefixes
 
 INF = np.inf
 LEAVES = (Leaf("THINK", (100, 101)), Leaf("EXECUTE", (200,)))
@@ -132,19 +132,6 @@ def test_bad_input_is_refused_and_never_reaches_llama_cpp(
     with pytest.raises(ChainError, match=message):
         Worker().build([{"token_trie": stage}], 50, None)
     assert set(_living) == before
-
-
-LEAF_LISTS = st.lists(
-    st.lists(st.integers(0, 5), min_size=1, max_size=4).map(tuple), min_size=1, max_size=12
-)
-
-
-def without_prefixes(spellings: list[tuple[int, ...]]) -> tuple[Leaf, ...]:
-    apart: list[tuple[int, ...]] = []
-    for leaf in spellings:
-        if not any(leaf[: len(o)] == o[: len(leaf)] for o in apart):
-            apart.append(leaf)
-    return tuple(Leaf(str(i), leaf) for i, leaf in enumerate(apart))
 
 
 @given(LEAF_LISTS.map(without_prefixes))

@@ -7,7 +7,7 @@ import pytest
 
 from sampler_parity.reference import Candidates, ChainError, build_chain
 from sampler_parity.reference.samplers.token_trie import LIMIT, TokenTrie
-from tests.support.tries import SEED, payload
+from tests.support.tries import SEED, SPANS, as_json, payload
 
 INF = np.inf
 
@@ -157,3 +157,45 @@ def test_the_path_chooses_the_descriptor_and_the_first_is_the_default() -> None:
 def test_a_bad_parameter_is_refused(changes: dict[str, object], message: str) -> None:
     with pytest.raises(ChainError, match=message):
         build_chain([{"token_trie": {"trie_descriptor_json": SEED, **changes}}], n_vocab=300)
+
+
+def test_across_descriptors_the_end_of_a_leaf_opens_the_next_span() -> None:
+    trie = TokenTrie(SPANS, across=True)
+    seen = []
+    for token in (5, 6, 5, 8):
+        seen.append((left(trie, 20), trie.span, trie.age))
+        trie.accept(token)
+    assert seen == [([5, 7], 0, 0), ([6], 0, 1), ([5, 9], 1, 0), ([8], 1, 1)]
+    assert (trie.active, len(left(trie, 20))) == (False, 20)
+
+
+def test_a_token_outside_ends_all_spans_and_the_next_opening_begins_with_the_first() -> None:
+    trie = TokenTrie(SPANS, across=True)
+    for token in (7, 3):
+        trie.accept(token)
+    assert (trie.active, trie.span, len(left(trie, 20))) == (False, 1, 20)
+    trie.accept(9)  # a leaf of the second, followed and not counted as a span's end
+    assert not trie.active
+    trie.activate()
+    assert left(trie, 20) == [5, 7]
+
+
+def test_across_begins_with_the_path_and_does_not_go_back() -> None:
+    trie = TokenTrie(SPANS, across=True, path="unit")
+    assert left(trie, 20) == [5, 9]
+    trie.accept(9)
+    assert not trie.active
+    with pytest.raises(ChainError, match="across must be true or false, got 1"):
+        TokenTrie(SPANS, across=1)
+
+
+def test_each_span_counts_its_500_tokens_from_its_own_opening(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    leaf = [1, 2] * 200
+    spans = [{"path": str(i), "leaves": [{"name": "a", "tokens": leaf}]} for i in range(3)]
+    trie = TokenTrie(as_json(spans), across=True)
+    for token in leaf * 3:
+        assert trie.active
+        trie.accept(token)
+    assert (trie.active, caplog.messages) == (False, [])

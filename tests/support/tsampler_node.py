@@ -1,8 +1,9 @@
-"""Runs JavaScript against our TypeScript's API, for the tests of tsampler."""
+"""Runs JavaScript against our TypeScript, for the tests of tsampler and of the trie's calls."""
 
 import json
 import shutil
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,23 +11,25 @@ import pytest
 from sampler_parity.harness.backends.registry import TSAMPLER
 
 API = TSAMPLER / "dist" / "api" / "index.js"
+TRIE_RUNNER = TSAMPLER / "dist" / "trie" / "runner.js"
 
 
-def run_js(body: str, data: Any = None) -> Any:
-    """What `body` returns, as JSON; it sees `api` and `data`. Numbers pass without loss.
+def run_js(body: str, data: Any = None, module: Path = API) -> Any:
+    """What `body` returns or promises, as JSON; it sees `api`, the module, and `data`. Numbers pass
+    without loss.
 
     Skips without Node.js; fails where there is one and the TypeScript was not built.
     """
     if shutil.which("node") is None:
         pytest.skip("Node.js is not installed")
-    assert API.is_file(), "the TypeScript is not built: run `make tsampler`"
+    assert module.is_file(), "the TypeScript is not built: run `make tsampler`"
     script = f"""
-        import * as api from {json.dumps(API.as_uri())};
+        import * as api from {json.dumps(module.as_uri())};
         import {{ readFileSync }} from "node:fs";
         const data = JSON.parse(readFileSync(0, "utf8"));
         const number = (x) => typeof x !== "string" ? x : Number(x);
         const f32 = (xs) => Float32Array.from(xs, number);
-        const result = (() => {{ {body} }})();
+        const result = await (() => {{ {body} }})();
         const plain = (_, x) => typeof x === "number" && !Number.isFinite(x) ? String(x) : x;
         console.log(JSON.stringify(result, plain));
     """

@@ -12,7 +12,7 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.trie.session import Session
 from sampler_parity.reference import Candidates, ChainError, build_chain
 from tests.support.tiny_model import N_VOCAB
-from tests.support.tries import as_json, payload
+from tests.support.tries import SPANS, as_json, payload
 
 PROMPT = [317, 104, 101, 108]
 SAMPLED: list[dict[str, dict[str, Any]]] = [
@@ -139,6 +139,15 @@ def test_paths_are_set_one_after_the_other(session: Session) -> None:
         tokens.append(session.generate(64, to_leaf=True).tokens)
     assert tokens == [[20], [10, 11], [10, 11]]
     assert len(session.cache.entries) == 1
+
+
+@pytest.mark.parametrize("skip_ahead", [True, False])
+def test_across_descriptors_one_payload_is_enough(session: Session, skip_ahead: bool) -> None:
+    session.set_token_trie(SPANS, 1, across=True)
+    done = session.generate(64, skip_ahead, to_leaf=True)
+    assert tuple(done.tokens) in {(5, 6, 5, 8), (5, 6, 9), (7, 5, 8), (7, 9)}
+    assert [n for n in done.valid if n != 1] == [2, 2]
+    assert session.trie is None
 
 
 def test_where_every_child_is_banned_it_says_so(tiny: Path) -> None:

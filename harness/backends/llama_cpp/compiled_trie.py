@@ -21,6 +21,7 @@ class Params(Structure):
         ("model_id", c_char_p),
         ("n_vocab", c_int32),
         ("compact", c_bool),
+        ("across", c_bool),
         ("cache", c_void_p),
     )
 
@@ -87,6 +88,7 @@ class Worker(worker.Worker):
             **texts,
             n_vocab=-1 if limit is None else limit,
             compact=parameters["compact"],
+            across=parameters.get("across", False),
         )
 
 

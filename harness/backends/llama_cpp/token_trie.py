@@ -100,16 +100,29 @@ class FlatTrie:
 
 
 class NativeTrie:
-    """One llama_sampler; `pointer` is what a chain takes, and frees."""
+    """One llama_sampler; `pointer` is what a chain takes, and frees. behind: the tries of the spans
+    that it opens by itself, one at the end of the other."""
 
-    def __init__(self, library: Libllama, trie: FlatTrie, mode: int, compact: bool) -> None:
+    def __init__(
+        self,
+        library: Libllama,
+        trie: FlatTrie,
+        mode: int,
+        compact: bool,
+        behind: tuple[FlatTrie, ...] = (),
+    ) -> None:
         if library.llama_sampler_init is None:
             raise Unsupported("this build of llama.cpp takes no sampler of another's making")
-        self.library, self.trie, self.mode, self.compact = library, trie, mode, compact
-        self.node, self.active, self.age = 0, True, 0
+        self.library, self.mode, self.compact = library, mode, compact
+        self.tries = (trie, *behind)
+        self._go_to(0, active=True)
         handle = next(_handles)
         _living[handle] = self
         self.pointer: int = int(library.llama_sampler_init(ctypes.byref(_INTERFACE), handle))
+
+    def _go_to(self, span: int, active: bool) -> None:
+        self.span, self.trie = span, self.tries[span]
+        self.node, self.active, self.age = 0, active, 0
 
     @property
     def constrains(self) -> bool:
@@ -139,17 +152,21 @@ class NativeTrie:
             self.active = False
             child = self.trie.child(0, token) or 0
         self.node = child
-        self.active = self.constrains
         self.age += 1
+        if self.active and not self.constrains and self.span + 1 < len(self.tries):
+            self._go_to(self.span + 1, active=True)
+        self.active = self.constrains
         if self.age == LIMIT:
             _log.warning(LATE, LIMIT)
             self.reset()
 
     def reset(self) -> None:
-        self.node, self.active, self.age = 0, False, 0
+        self._go_to(0, active=False)
 
     def clone(self) -> "NativeTrie":
-        twin = NativeTrie(self.library, self.trie, self.mode, self.compact)
+        first, *behind = self.tries
+        twin = NativeTrie(self.library, first, self.mode, self.compact, tuple(behind))
+        twin.span, twin.trie = self.span, self.trie
         twin.node, twin.active, twin.age = self.node, self.active, self.age
         return twin
 
@@ -218,5 +235,8 @@ class Worker(worker.Worker):
             raise ChainError(f"mode must be in 0..1, got {parameters['mode']}")
         payload = read_payload(parameters["trie_descriptor_json"])
         payload.check(parameters["n_vocab"], parameters["model_id"])
-        trie = FlatTrie(payload.descriptor(parameters["path"]).leaves)
-        return NativeTrie(self.library, trie, parameters["mode"], parameters["compact"]).pointer
+        descriptors = payload.onward(parameters["path"])
+        tries = [FlatTrie(descriptor.leaves) for descriptor in descriptors]
+        behind = tuple(tries[1:]) if parameters.get("across") else ()
+        compact = parameters["compact"]
+        return NativeTrie(self.library, tries[0], parameters["mode"], compact, behind).pointer

@@ -28,27 +28,27 @@ void say(ggml_log_level level, const std::string & line) {
 struct Position {
     token_trie_cache * cache;
     Entry * entry;
-    const Trie * trie;
     int mode;
     bool compact;
+    const Trie *first = nullptr, *last = nullptr;  // of the spans that follow each other
+    const Trie * trie = nullptr;
     int32_t node = 0;
     bool active = true;
-    int age = 0;  // tokens since the span was opened
+    int age = 0;  // tokens since the span was opened: the document's position_in_span
 
-    Position(token_trie_cache * cache, Entry * entry, const Trie * trie, int mode, bool compact)
-        : cache(cache), entry(entry), trie(trie), mode(mode), compact(compact) {}
-    Position(const Position & other)
-        : cache(other.cache), entry(other.entry), trie(other.trie), mode(other.mode),
-          compact(other.compact), node(other.node), active(other.active), age(other.age) {
-        cache->acquire(entry);
-    }
-    Position & operator=(const Position &) = delete;
+    Position(token_trie_cache * cache, Entry * entry, int mode, bool compact)
+        : cache(cache), entry(entry), mode(mode), compact(compact) {}
+    Position(const Position & other) { *this = other, cache->acquire(entry); }
     ~Position() { cache->release(entry); }
 
     bool constrains() const { return active && !trie->is_leaf(node); }
     void apply(llama_token_data_array * candidates) const;
     void accept(llama_token token);
-    void reset() { node = 0, active = false, age = 0; }
+    void go_to(const Trie * span, bool opened) { trie = span, node = 0, active = opened, age = 0; }
+    void reset() { go_to(first, false); }
+
+private:
+    Position & operator=(const Position &) = default;  // without a use of the trie
 };
 
 // Whether the children stand at the positions of their ids, as they do if nothing was moved.
@@ -99,8 +99,10 @@ void Position::accept(llama_token token) {
         child = std::max(trie->child(0, token), 0);
     }
     node = child;
+    age++;
+    if (active && trie->is_leaf(node) && trie != last) go_to(trie + 1, true);
     active = constrains();
-    if (++age == LIMIT) {
+    if (age == LIMIT) {
         say(GGML_LOG_LEVEL_WARN,
             "token trie: 500 tokens without an end of the span: reset; was the clear forgotten?");
         reset();
@@ -130,11 +132,12 @@ std::unique_ptr<Position> open(std::string_view json, int mode, const token_trie
     static auto * const there = new token_trie_cache;  // for samplers that outlive main
     token_trie_cache * cache = params.cache ? params.cache : there;
     Entry * entry = cache->acquire(json);
+    auto made = std::make_unique<Position>(cache, entry, mode, params.compact);
     const Payload & payload = entry->payload;
-    auto made = std::make_unique<Position>(
-        cache, entry, &payload.tries.front(), mode, params.compact);
     check(payload, mode, params);
-    made->trie = trie_of(payload, params.path);
+    made->first = trie_of(payload, params.path);
+    made->last = params.across ? &payload.tries.back() : made->first;
+    made->go_to(made->first, true);
     return made;
 }
 
@@ -208,7 +211,7 @@ llama_sampler_i TRIE = trie_functions(), SLOT = slot_functions();
 
 token_trie_cache * token_trie_cache_init() { return new token_trie_cache; }
 void token_trie_cache_free(token_trie_cache * cache) { delete cache; }
-token_trie_params token_trie_default_params() { return {nullptr, nullptr, -1, false, nullptr}; }
+token_trie_params token_trie_default_params() { return {nullptr, nullptr, -1, false, false, nullptr}; }
 
 llama_sampler * token_trie_init(const char * json, size_t len, int mode, token_trie_params params) {
     auto trie = opened(json, len, mode, params);

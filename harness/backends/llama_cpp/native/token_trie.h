@@ -29,6 +29,7 @@ struct token_trie_params {
     const char * model_id; /* to be equal to the payload's; NULL or "": any */
     int32_t n_vocab;       /* every token is below it; -1: any */
     bool compact;          /* remove the other candidates in place of masking them */
+    bool across;           /* the end of a leaf opens the next descriptor's span */
     struct token_trie_cache * cache; /* NULL: the one that is there */
 };
 struct token_trie_params token_trie_default_params(void);
