@@ -21,6 +21,8 @@ from sampler_parity.reference.pipelines.onnxruntime_genai import OnnxruntimeGena
 from sampler_parity.reference.pipelines.openai import OpenaiPenalties
 from sampler_parity.reference.pipelines.power_law import PowerLaw
 from sampler_parity.reference.pipelines.rwkv import RwkvPenalties, RwkvSampleLogits
+from sampler_parity.reference.pipelines.sglang.penalties import SglangPenalties
+from sampler_parity.reference.pipelines.sglang.sample import SglangSample
 from sampler_parity.reference.pipelines.transformers import (
     TransformersMinLength,
     TransformersMinNewTokens,
@@ -391,6 +393,8 @@ ENGINE_ROWS: dict[str, Row] = {
     ),
     "rwkv_penalties": Row(RwkvPenalties, {}),
     "rwkv_sample_logits": Row(RwkvSampleLogits, {"seed": 1}),
+    "sglang_penalties": Row(SglangPenalties, {"repetition_penalty": 1.1}),
+    "sglang_sample": Row(SglangSample, {"seed": 1}),
     "token_trie": Row(TokenTrie, {"trie_descriptor_json": _TRIE}),
     "transformers_min_length": Row(TransformersMinLength, {"min_length": 2, "eos_token_id": [1]}),
     "transformers_min_new_tokens": Row(

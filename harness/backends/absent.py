@@ -1,4 +1,5 @@
-"""Packages that an engine imports and its sampler never calls, so that they need not be there.
+"""Packages and modules that an engine imports and its sampler never calls, so that they need not be
+there.
 
 A stand-in has every name that is asked of it: a class that does nothing. It stands in for what is
 named, imported by an engine, and for nothing else; what a sampler does call fails at once.
@@ -52,7 +53,7 @@ class Absent(MetaPathFinder, Loader):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname.partition(".")[0] not in self.packages:
+        if not any(f"{fullname}.".startswith(f"{name}.") for name in self.packages):
             return None
         return ModuleSpec(fullname, self, is_package=True)
 
@@ -64,5 +65,6 @@ class Absent(MetaPathFinder, Loader):
 
 
 def stand_in_for(packages: Sequence[str]) -> None:
-    """From now on these packages are stand-ins, whether they are installed or not."""
+    """From now on these packages, or modules by their full names, are stand-ins, whether they are
+    installed or not."""
     sys.meta_path.insert(0, Absent(frozenset(packages)))

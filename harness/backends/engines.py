@@ -219,6 +219,15 @@ _ROWS = (
         draws=("draws/vllm",),
         in_make_engines=True,
     ),
+    Engine(
+        "sglang",
+        "SGLang's sampler and its batch of requests, on the CPU",
+        module="sglang.worker",
+        environment="sglang",
+        suites=("sglang", "properties"),
+        draws=("draws/sglang",),
+        in_make_engines=True,
+    ),
     # Those that take GBNF text refuse some of it; see docs/grammar-engines.md.
     Engine(
         "llguidance",

@@ -118,6 +118,20 @@ _ROWS: tuple[Environment, ...] = (
         ),
         whole=False,
     ),
+    # its sampler and batch alone (harness/backends/sglang/engine.py); the rest needs CUDA
+    Environment(
+        "sglang",
+        "python",
+        needs=(
+            "sglang==0.5.23",
+            *_TORCH,
+            "msgspec==0.22.0",
+            "packaging==26.3",
+            "psutil==7.2.2",
+            "tqdm==4.70.1",
+        ),
+        whole=False,
+    ),
     Environment("transformers_js", "node", needs=("@huggingface/transformers@4.3.1",)),
     Environment(  # onnx writes its table models
         "onnxruntime_genai",

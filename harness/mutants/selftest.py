@@ -63,6 +63,7 @@ SUITES = [
     "ik_llama/ik_functions",
     "ctranslate2",
     "rwkv",
+    "sglang",
     "vllm/vllm_stages",
     "llama_cpp_python",
 ]

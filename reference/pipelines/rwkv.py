@@ -29,8 +29,7 @@ Edges: the temperature comes last and brings nothing back. Below 0 what was remo
     and NumPy refuses NaN; where nothing was removed the order is turned around. No window. The
     occurrence of a weightless token is 0, and alpha_presence is subtracted all the same.
 Source: PIPELINE.generate and sample_logits, rwkv/utils.py at 0.8.32; torch 2.13.0's softmax
-    without vector instructions (ATEN_CPU_CAPABILITY=default): eight sums, the rest to the first,
-    then one after the other; a product with the reciprocal. Sum, power and choice are NumPy's.
+    without vector instructions (torch_cpu.py). Sum, power and choice are NumPy's.
 Suite: suites/rwkv
 """
 
@@ -38,14 +37,12 @@ from typing import Any
 
 import numpy as np
 
-from sampler_parity.reference import floats
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import UndefinedInputError
 from sampler_parity.reference.floats import FloatArray
 from sampler_parity.reference.parameters import int32, real, token_ids, uint32
 from sampler_parity.reference.pipelines.past import OfPast, Past, size_of_vocabulary
-
-LANES = 8
+from sampler_parity.reference.pipelines.torch_cpu import softmax
 
 
 class RwkvPenalties(OfPast):
@@ -132,15 +129,3 @@ class RwkvSampleLogits:
         twin = RwkvSampleLogits(self.seed, self.temperature, self.top_p, self.top_k)
         twin.rng.set_state(self.rng.get_state())
         return twin
-
-
-def softmax(logits: FloatArray) -> FloatArray:
-    """torch's on a CPU without vector instructions."""
-    kind = logits.dtype.type
-    weights = floats.exp(logits - logits.max())
-    whole = len(weights) // LANES * LANES
-    if whole == 0:
-        return np.asarray(weights * (kind(1) / floats.total(weights)))
-    lanes = np.add.accumulate(weights[:whole].reshape(-1, LANES), axis=0)[-1]
-    lanes[: len(weights) - whole] += weights[whole:]
-    return np.asarray(weights * (kind(1) / floats.total(lanes)))

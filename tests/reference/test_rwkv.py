@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sampler_parity.reference import ChainError, UndefinedInputError
-from sampler_parity.reference.pipelines.rwkv import softmax
+from sampler_parity.reference.pipelines.torch_cpu import softmax
 from tests.support.applied import applied, chain_of, logs
 
 
