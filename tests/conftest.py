@@ -105,12 +105,14 @@ def suite(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def see(tmp_path: Path) -> See:
-    """A page in a headless Chromium, in each of these widths in CSS pixels."""
+    """A page, or several, in a headless Chromium, in each of these widths in CSS pixels."""
     program = chromium()
     if program is None:
         pytest.skip("unavailable: chromium is not installed")
 
-    def see(page: str, *widths: int, act: str = "(page) => ''") -> list[Seen]:
-        return look(program, page, widths, tmp_path / f"browser-{widths[0]}-{len(page)}", act)
+    def see(page: str | list[str], *widths: int, act: str = "(page) => ''") -> list[Seen]:
+        pages = [page] if isinstance(page, str) else page
+        folder = tmp_path / f"browser-{widths[0]}-{sum(map(len, pages))}"
+        return look(program, pages, widths, folder, act)
 
     return see

@@ -259,7 +259,8 @@ class TestInChromium:
 
     def test_overflow_and_script_errors_are_seen_where_they_are(self, see: See) -> None:
         page = "<title>x</title><div style='width:600px'>wide</div><script>nothing.here</script>"
-        (seen,) = see(page, 390)
+        right, seen = see(["<title>y</title>narrow", page], 390)
+        assert (right.scroll_width, right.title) == (390, "y")
         assert seen.scroll_width > 600
         assert "nothing is not defined" in seen.console[0]
 

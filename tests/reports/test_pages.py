@@ -238,13 +238,15 @@ def test_index_of_many_bundles_fits_a_comment(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 class TestInChromium:
-    @pytest.mark.parametrize("name", [*PAGES, "history"])
-    def test_page_fits_the_screen_and_its_console_is_silent(
-        self, see: See, name: str, pages: dict[str, str], tmp_path: Path
+    def test_every_page_fits_the_screen_and_its_console_is_silent(
+        self, see: See, pages: dict[str, str], tmp_path: Path
     ) -> None:
-        page = history_page(tmp_path) if name == "history" else pages[f"{name}.html"]
+        texts = {name: pages[f"{name}.html"] for name in PAGES} | {
+            "history": history_page(tmp_path)
+        }
         widths = (360, 1280)
-        assert see(page, *widths) == [Seen(width, TITLES[name], []) for width in widths]
+        fit = [Seen(width, TITLES[name], []) for name in texts for width in widths]
+        assert see(list(texts.values()), *widths) == fit
 
     def test_hostile_texts_do_not_widen_the_index(self, see: See, tmp_path: Path) -> None:
         long = write_bundle(

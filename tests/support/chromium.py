@@ -1,5 +1,5 @@
 """A headless Chromium, where one is installed: how wide a page is, how long it takes to open, and
-what its console says. Its start takes a second: a page is looked at in all widths at once."""
+what its console says. Its start takes a second: pages are looked at together, in all widths."""
 
 import html
 import re
@@ -40,7 +40,8 @@ addEventListener('load', () => {
 
 @dataclass(frozen=True)
 class Seen:
-    """scroll_width in CSS pixels; console: its lines, policy violations and script errors too.
+    """scroll_width in CSS pixels; console: its lines, policy violations and script errors too, of
+    all pages that were looked at together.
 
     opened_ms: from the start of the navigation until the page is loaded and laid out. answer: what
     was asked of it, in JavaScript.
@@ -53,7 +54,7 @@ class Seen:
     answer: str = field(default="", compare=False)
 
 
-See = Callable[..., list[Seen]]  # a page and widths, as the fixture `see` looks at it: one of each
+See = Callable[..., list[Seen]]  # a page or several, and widths: as the fixture `see` looks at them
 
 
 def chromium() -> str | None:
@@ -62,17 +63,23 @@ def chromium() -> str | None:
 
 
 def look(
-    program: str, page: str, widths: Sequence[int], folder: Path, act: str = "(page) => ''"
+    program: str,
+    pages: Sequence[str],
+    widths: Sequence[int],
+    folder: Path,
+    act: str = "(page) => ''",
 ) -> list[Seen]:
-    """Load a page in a frame of each width. folder: a new one, for the profile. act: a function of
-    the loaded document, what it returns is the answer.
+    """Load each page in a frame of each width, in this order. folder: a new one, for the profile.
+    act: a function of the loaded document, what it returns is the answer.
 
     Tries twice: on a busy machine a browser may not start in time. Raises RuntimeError when
     it did not measure the page; what it measured is never tried again.
     """
     folder.mkdir()
     path = folder / "frame.html"
-    frames = [_FRAME.format(page=html.escape(page), width=width) for width in widths]
+    frames = [
+        _FRAME.format(page=html.escape(page), width=width) for page in pages for width in widths
+    ]
     content = ['<!doctype html><meta charset="utf-8">', *frames, _MEASURED % act]
     path.write_text("\n".join(content), encoding="utf-8")
     said = ""
