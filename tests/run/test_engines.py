@@ -46,10 +46,10 @@ def _theirs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     monkeypatch.setattr(environments, "ENVIRONMENTS", {"theirs": ROW})
     row = replace(engines.ENGINES["null"], name="theirs", environment="theirs")
     monkeypatch.setitem(engines.ENGINES, "theirs", row)
+    monkeypatch.setattr(cases, "_started", {})  # other tests' backends stay theirs
     yield
     for process in cases._started.values():
         process.close()
-    cases._started.clear()
 
 
 def engine(act: str, samplers: tuple[str, ...] = ("top_k",)) -> Path:
