@@ -1,5 +1,6 @@
 """In-graph sampling: the specification by hand, and llama.cpp's graph against it."""
 
+import functools
 import math
 from collections.abc import Callable
 from functools import partial
@@ -144,6 +145,7 @@ def inside(inside: Callable[..., Inside]) -> Callable[..., Inside]:
     return partial(inside, name="llama.cpp/graph")
 
 
+@functools.cache
 def suite_cases(file: str, prompt: str) -> list[Any]:
     left_out = ("/abort", "/large/")  # another model, or the end of this process
     return [

@@ -1,5 +1,6 @@
 """A backend that shows the end of a chain alone: the stage that is wrong is named all the same."""
 
+import functools
 from typing import Any
 
 import pytest
@@ -32,9 +33,14 @@ class EndAlone(InProcess):
         return answered
 
 
+@functools.cache
+def _cases(suite: str) -> dict[str, Case]:
+    (path,) = find_suites([f"parity/{suite}"])
+    return {case.id: case for case in expand(path, "quick")}
+
+
 def _case(wanted: str = CASE) -> Case:
-    (path,) = find_suites([f"parity/{wanted.partition('/')[0]}"])
-    return next(case for case in expand(path, "quick") if case.id == wanted)
+    return _cases(wanted.partition("/")[0])[wanted]
 
 
 def _placed(backend: InProcess, case: Case) -> tuple[str, int | None, int | None, str]:

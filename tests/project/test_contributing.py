@@ -165,8 +165,12 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def python(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Of the copy: its modules, its folder."""
-    environment = {**os.environ, "PYTHONPATH": str(tree / "namespace")}
+    """Of the copy: its modules, its folder; of pytest no plugin, each of which is loaded first."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(tree / "namespace"),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+    }
     return subprocess.run(
         [sys.executable, *arguments], cwd=tree, env=environment, capture_output=True, text=True
     )
