@@ -1,5 +1,6 @@
 """The JSON Schema of the adapter protocol, made from the models; committed in harness/schemas/."""
 
+import functools
 import json
 from typing import Any
 
@@ -8,6 +9,7 @@ from pydantic import TypeAdapter
 from sampler_parity.harness.protocol import messages as p
 
 
+@functools.cache
 def protocol_schema() -> str:
     """Text of harness/schemas/protocol.schema.json: `$defs` of every message."""
     union: Any = (

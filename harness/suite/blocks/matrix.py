@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs import fixtures
-from sampler_parity.harness.inputs.logits import Family, Logits
+from sampler_parity.harness.inputs.logits import Family, Generated, Logits
 from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.strict import STRICT, Id, Seed, Size, Steps, Tokens
@@ -95,7 +95,7 @@ class Grid(BaseModel):
             return {"golden": self.golden, "row": point["rows"]}
         if self.logits:
             return self.logits[point["logits"]]
-        return {"family": point["families"], "n": point["sizes"], "seed": point["seeds"]}
+        return Generated(family=point["families"], n=point["sizes"], seed=point["seeds"])
 
     def n_of(self, point: Mapping[str, Any]) -> int:
         if "sizes" in point:
