@@ -116,7 +116,7 @@ class Candidates:
 
     def weights(self) -> NDArray[Any]:
         """exp(logit - max): what p is before it is divided by the sum."""
-        return floats.exp_of_difference(self.logits, self.max_logit())  # type: ignore[no-any-return]
+        return floats.exp_of_difference(self.logits, self.max_logit())
 
 
 @jit

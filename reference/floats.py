@@ -31,9 +31,28 @@ _BOTH = ["f4(f4)", "f8(f8)"]
 
 
 @vectorize(_BOTH)
-def exp(x: float) -> float:
-    """glibc `expf` / `exp`, elementwise."""
+def _exp(x: float) -> float:
     return math.exp(x)
+
+
+def exp(x: Any) -> Any:
+    """glibc `expf` / `exp`, elementwise; musl's `expf` on a platform that has it."""
+    return _of_c_library(x, _exp(x))
+
+
+# Of all 2^32 floats those that glibc's expf with FMA and musl's differ in (glibc's without FMA is
+# musl's): the bits of x, and of musl's result. logf and log2f are the same, powf in 20,000,000.
+_MUSL_EXPF = {0xC27C65D9: 0x11FA2992, 0x4202422F: 0x56FC9F1B}
+
+
+def _of_c_library(x: Any, result: Any) -> Any:
+    if platforms.current().libm != "musl" or np.asarray(result).dtype != np.float32:
+        return result
+    asked = np.asarray(x, np.float32).view(np.uint32)
+    fixed = np.array(result, np.float32)
+    for bits, of_musl in _MUSL_EXPF.items():
+        fixed.view(np.uint32)[asked == bits] = of_musl
+    return fixed[()]
 
 
 @vectorize(_BOTH)
@@ -111,9 +130,25 @@ def total(x: FloatArray) -> Any:
     return x.dtype.type(_total(x))
 
 
-@jit
 def exp_of_difference(x: FloatArray, top: Any) -> FloatArray:
     """exp(x - top), elementwise."""
+    result: FloatArray = _exp_of_difference(x, top)
+    if platforms.current().libm != "glibc":
+        result = _of_c_library(x - top, result)
+    return result
+
+
+def softmax(x: FloatArray, top: Any) -> FloatArray:
+    """exp(x - top) / sum, the sum in C's order."""
+    if platforms.current().libm == "glibc":
+        return _softmax(x, top)  # type: ignore[no-any-return]
+    result = exp_of_difference(x, top)
+    result /= total(result)
+    return result
+
+
+@jit
+def _exp_of_difference(x: FloatArray, top: Any) -> FloatArray:
     result = np.empty_like(x)
     for i in range(len(x)):
         result[i] = math.exp(x[i] - top)
@@ -121,9 +156,8 @@ def exp_of_difference(x: FloatArray, top: Any) -> FloatArray:
 
 
 @jit
-def softmax(x: FloatArray, top: Any) -> FloatArray:
-    """exp(x - top) / sum, the sum in C's order."""
-    result: FloatArray = exp_of_difference(x, top)
+def _softmax(x: FloatArray, top: Any) -> FloatArray:
+    result: FloatArray = _exp_of_difference(x, top)
     sum = x.dtype.type(0)
     for value in result:
         sum += value

@@ -22,6 +22,7 @@ from sampler_parity.harness.cli import (
     init,
     listing,
     measure,
+    predict,
     run,
     server,
     trie,
@@ -74,6 +75,7 @@ app.command("init", rich_help_panel=_MINE)(init.init)
 app.command("list", rich_help_panel=_MINE)(listing.list_command)
 app.command("run", rich_help_panel=_MINE)(run.run_command)
 app.command("explain", rich_help_panel=_MINE)(bundles.explain)
+app.command("predict", rich_help_panel=_MINE)(predict.predict_command)
 app.command("report", rich_help_panel=_MINE)(bundles.report)
 app.command("fuzz", rich_help_panel=_MINE)(fuzz.fuzz_command)
 app.command("backends", rich_help_panel=_MINE)(builds.backends)

@@ -29,7 +29,7 @@ class Platform:
     conversion: what int(x) is where x is NaN or too large: INT_MIN, or the nearest int and 0.
     sorting: whose std::sort and std::partial_sort order equal logits. random: whose
     std::discrete_distribution and uniform numbers draw. libm: whose expf, logf, log2f and powf.
-    unknown: what decides there, too, and the reference does not have.
+    unknown: parts of the row that the reference does not have, or may not, each with what.
     """
 
     name: str
@@ -39,13 +39,19 @@ class Platform:
     sorting: Library = "libstdc++"
     random: Library = "libstdc++"
     libm: CLibrary = "glibc"
-    unknown: tuple[str, ...] = ()
+    unknown: tuple[tuple[str, str], ...] = ()
 
 
 DEFAULT = "linux-x64-gcc"
 
-_APPLE = ("the last bit of Apple's expf, logf, log2f, powf",)
-_UCRT = ("the last bit of the Windows runtime's expf, logf, log2f, powf",)
+_APPLE = (
+    ("libm", "the last bit of Apple's expf, logf, log2f, powf"),
+    ("sorting", "whether it was compiled with libc++ 17 or later, as here, or with an older one"),
+)
+_WINDOWS = (
+    ("libm", "the last bit of the Windows runtime's expf, logf, log2f, powf"),
+    ("sorting", "Microsoft's sort is as its source has it, and was held to no build"),
+)
 
 _TABLE = (
     Platform(DEFAULT, "Linux on x86-64: glibc, libstdc++"),
@@ -110,7 +116,7 @@ _TABLE = (
         sorting="msvc",
         random="msvc",
         libm="ucrt",
-        unknown=_UCRT,
+        unknown=_WINDOWS,
     ),
 )
 PLATFORMS = {platform.name: platform for platform in _TABLE}

@@ -81,3 +81,25 @@ def test_a_single_weight_uses_up_a_draw_in_other_libraries(platform: str, draws:
     if draws:
         same.words(draws)
     assert rng.words(1) == same.words(1)
+
+
+@pytest.mark.parametrize(
+    ("x", "of_glibc", "of_musl"),
+    [(0xC27C65D9, 0x11FA2993, 0x11FA2992), (0x4202422F, 0x56FC9F1C, 0x56FC9F1B)],
+)
+def test_expf_of_musl_is_another_in_two_inputs(x: int, of_glibc: int, of_musl: int) -> None:
+    """As glibc itself gives them with and without FMA (GLIBC_TUNABLES)."""
+    inputs = np.array([x, 0], np.uint32).view(np.float32)
+    assert floats.exp_of_difference(inputs, np.float32(0)).view(np.uint32)[0] == of_glibc
+    with platforms.on("linux-x64-musl"):
+        assert floats.exp(inputs).view(np.uint32).tolist() == [of_musl, 0x3F800000]
+        assert floats.exp_of_difference(inputs, np.float32(0)).view(np.uint32)[0] == of_musl
+
+
+def test_a_softmax_is_of_the_c_library_too() -> None:
+    logits = np.array([0, np.array(0xC27C65D9, np.uint32).view(np.float32)], np.float32)
+    ours = floats.softmax(logits, np.float32(0))
+    with platforms.on("linux-x64-musl"):
+        theirs = floats.softmax(logits, np.float32(0))
+    assert ours.view(np.uint32)[1] - theirs.view(np.uint32)[1] == 1
+    assert ours[0] == theirs[0]

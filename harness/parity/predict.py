@@ -1,0 +1,189 @@
+"""Whether a case repeats on another platform: what the reference makes of it here and there.
+
+Nothing is run but the reference. Where the two part first, each part of the platform's row is put
+into the default's alone: those that part it at the same place are the operations that decide.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from sampler_parity.harness.parity.classify import identical, same_bits
+from sampler_parity.harness.parity.releases.meanings import Wanted, wanted_of
+from sampler_parity.harness.suite.case import Case, Kind
+from sampler_parity.harness.suite.prepared import Prepared, Trace, prepare
+from sampler_parity.reference import Candidates
+from sampler_parity.reference.platforms import DEFAULT, PLATFORMS, Platform, on
+from sampler_parity.reference.registry import ROWS
+
+PREDICTED: tuple[Kind, ...] = ("stages", "draws")
+_OPERATIONS = {
+    "contraction": "a * b + c rounded once, by {}",
+    "conversion": "float to int that {}",
+    "sorting": "the order that {} leaves of equals",
+    "random": "the draws of {}",
+    "libm": "expf of {}",
+}
+# No expf, logf, log2f or powf in them: where only those are unknown, nothing is.
+_EXACT = frozenset({"greedy", "top_k", "temp", "penalties", "logit_bias", "top_n_sigma", "grammar"})
+
+
+@dataclass(frozen=True)
+class First:
+    """Where two platforms part first. what: survivors, order, logits, p or token; here, there: the
+    values. operations: each of which does it alone; none: only together."""
+
+    step: int
+    stage: int
+    sampler: str
+    what: str
+    here: str
+    there: str
+    operations: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> tuple[int, int]:
+        return self.step, self.stage
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Of a case on a platform, beside the default: whether all stages of all steps have the same
+    bits, the same order, the same survivors, and whether the tokens are the same; tokens: None
+    where none is drawn. unknown: what the case depends on and the reference does not have."""
+
+    case: str
+    samplers: tuple[str, ...]
+    platform: str
+    bits: bool
+    order: bool
+    survivors: bool
+    tokens: bool | None
+    first: First | None
+    unknown: tuple[str, ...]
+
+    @property
+    def repeats(self) -> bool:
+        return self.bits if self.tokens is None else self.tokens
+
+
+def predict(case: Case, platforms: Sequence[str]) -> Iterator[Prediction]:
+    """One for each platform. The case is of a kind in PREDICTED."""
+    ready = prepare(case)
+    with on(DEFAULT):
+        here = wanted_of(ready)
+    for name in platforms:
+        yield _prediction(ready, here, PLATFORMS[name])
+
+
+def _prediction(ready: Prepared, here: Wanted, platform: Platform) -> Prediction:
+    there = _wanted(ready, platform)
+    first = _first(ready, here, there)
+    if first is not None:
+        first = replace(first, operations=_operations(ready, here, platform, first))
+    steps = list(zip(here.trace, there.trace, strict=False))
+    stages = [pair for mine, others in steps for pair in zip(mine, others, strict=True)]
+    whole = here.steps == there.steps
+    samplers = tuple(name for stage in ready.chain for name in stage)
+    return Prediction(
+        case=ready.case.id,
+        samplers=samplers,
+        platform=platform.name,
+        bits=first is None,
+        order=whole and all(np.array_equal(a.ids, b.ids) for a, b in stages),
+        survivors=whole and all({*a.ids.tolist()} == {*b.ids.tolist()} for a, b in stages),
+        tokens=_same_tokens(here, there),
+        first=first,
+        unknown=_unknown(platform, samplers),
+    )
+
+
+def _same_tokens(here: Wanted, there: Wanted) -> bool | None:
+    mine, its = (_tokens(wanted) for wanted in (here, there))
+    return None if {*mine, *its} <= {None} else mine == its
+
+
+def _tokens(wanted: Wanted) -> list[int | None]:
+    if wanted.draws is not None:
+        return [int(token) for token in wanted.draws]
+    return [stages[-1].token for stages in wanted.trace]
+
+
+def _unknown(platform: Platform, samplers: Sequence[str]) -> tuple[str, ...]:
+    """What these samplers depend on there, and nobody knows."""
+    sorts = any(ROWS[name].sorts for name in samplers if name in ROWS)
+    depends = {"libm": not _EXACT.issuperset(samplers), "sorting": sorts}
+    return tuple(what for part, what in platform.unknown if depends[part])
+
+
+def _wanted(ready: Prepared, platform: Platform) -> Wanted:
+    with on(platform):
+        return wanted_of(ready)
+
+
+def _operations(ready: Prepared, here: Wanted, platform: Platform, first: First) -> tuple[str, ...]:
+    """The parts of the row that alone part the case at the same place."""
+    default = PLATFORMS[DEFAULT]
+    deciding = []
+    for part, words in _OPERATIONS.items():
+        value = getattr(platform, part)
+        if value == getattr(default, part):
+            continue
+        alone = _first(ready, here, _wanted(ready, replace(default, **{part: value})))
+        if alone is not None and alone.place == first.place:
+            deciding.append(words.format(value))
+    return tuple(deciding)
+
+
+def _first(ready: Prepared, here: Wanted, there: Wanted) -> First | None:
+    if here.draws is not None and there.draws is not None:
+        return _first_draw(ready, here, there)
+    if place := _first_place(here.trace, there.trace):
+        step, stage = place
+        what, mine, its = _difference(here.trace[step][stage], there.trace[step][stage])
+        return First(step, stage, _name(ready, stage), what, mine, its)
+    if here.steps != there.steps:
+        step = min(here.steps, there.steps)
+        mine, its = (wanted.refusal or "goes on" for wanted in (here, there))
+        return First(step, 0, _name(ready, 0), "refusal", mine, its)
+    return None
+
+
+def _first_draw(ready: Prepared, here: Wanted, there: Wanted) -> First | None:
+    assert here.draws is not None
+    assert there.draws is not None
+    apart = np.flatnonzero(here.draws != there.draws)
+    if not len(apart):
+        return None
+    draw, stage = int(apart[0]), len(ready.chain) - 1
+    mine, its = str(here.draws[draw]), str(there.draws[draw])
+    return First(draw, stage, _name(ready, stage), "token", mine, its)
+
+
+def _name(ready: Prepared, stage: int) -> str:
+    (name,) = ready.chain[stage]
+    return name
+
+
+def _first_place(here: Trace, there: Trace) -> tuple[int, int] | None:
+    for step, (mine, others) in enumerate(zip(here, there, strict=False)):
+        for stage, (a, b) in enumerate(zip(mine, others, strict=True)):
+            if not identical(a, b):
+                return step, stage
+    return None
+
+
+def _difference(a: Candidates, b: Candidates) -> tuple[str, str, str]:
+    """What differs, and its first value in each."""
+    if {*a.ids.tolist()} != {*b.ids.tolist()}:
+        lost = [sorted({*x.ids.tolist()} - {*y.ids.tolist()})[:3] for x, y in ((a, b), (b, a))]
+        return "survivors", f"{len(a)} with {lost[0]}", f"{len(b)} with {lost[1]}"
+    if not np.array_equal(a.ids, b.ids):
+        at = int((a.ids != b.ids).argmax())
+        return "order", f"token {a.ids[at]} at rank {at}", f"token {b.ids[at]} at rank {at}"
+    for name, x, y in (("logits", a.logits, b.logits), ("p", a.p, b.p)):
+        if not same_bits(x, y):
+            at = int((x.view(np.uint32) != y.view(np.uint32)).argmax())
+            return name, f"{x[at]:.9g} of token {a.ids[at]}", f"{y[at]:.9g} of token {b.ids[at]}"
+    return "token", str(a.token), str(b.token)
