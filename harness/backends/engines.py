@@ -22,7 +22,8 @@ class Engine:
     environments.py, if it has one: a version may stand behind an @, and "{environment}" in the
     command is its folder. suites: those that it is checked with beside the reference, "properties"
     among them; draws: those that the reference need not repeat. in_make_engines: `make engines`
-    runs both. grammars: the verdicts that pass in [[grammar]] blocks.
+    runs both. grammars: the verdicts that pass in [[grammar]] blocks. page: of docs/,
+    what it means; one with an environment has its own.
     """
 
     name: str
@@ -37,6 +38,13 @@ class Engine:
     in_make_engines: bool = False
     environment: str = ""
     grammars: list[Verdict] = field(default_factory=list)
+    page: str = ""
+
+    @property
+    def documented(self) -> str:
+        """The page in docs/ of what it means, or ""."""
+        own = f"docs/engines/{self.name}.md" if self.environment else ""
+        return self.page or own
 
 
 _ROWS = (
@@ -81,6 +89,7 @@ _ROWS = (
         suites=("akunu/akunu", "properties"),
         draws=("draws/akunu",),
         in_make_engines=True,
+        page="docs/akunu.md",
     ),
     Engine(
         "akunu/gumbel",
@@ -89,6 +98,7 @@ _ROWS = (
         suites=("akunu/akunu_gumbel", "properties"),
         draws=("draws/akunu_gumbel",),
         in_make_engines=True,
+        page="docs/akunu.md",
     ),
     Engine(
         "akunu/cuda",
@@ -97,6 +107,7 @@ _ROWS = (
         needs="an NVIDIA GPU and the extra cuda",
         device="cuda",
         suites=("akunu/akunu_gumbel",),
+        page="docs/akunu.md",
     ),
     Engine(
         "power_law",
@@ -104,6 +115,7 @@ _ROWS = (
         module="power_law",
         suites=("power_law", "properties"),
         in_make_engines=True,
+        page="docs/power-law.md",
     ),
     Engine(
         "tsampler",
@@ -113,6 +125,7 @@ _ROWS = (
         suites=("tsampler", "properties"),
         draws=("draws/tsampler",),
         in_make_engines=True,
+        page="docs/tsampler.md",
     ),
     Engine(
         "tsampler/published",
@@ -121,6 +134,7 @@ _ROWS = (
         needs="Node.js and the package",
         suites=("tsampler", "properties"),
         draws=("draws/tsampler",),
+        page="docs/tsampler.md",
     ),
     Engine(
         "transformers",
@@ -130,6 +144,7 @@ _ROWS = (
         suites=("transformers", "origin/transformers", "properties"),
         draws=("draws/transformers",),
         in_make_engines=True,
+        page="docs/transformers.md",
     ),
     Engine(
         "lloyal",
@@ -174,6 +189,7 @@ _ROWS = (
         suites=("llama_cpp_python", "properties"),
         draws=("draws/llama_cpp_python",),
         in_make_engines=True,
+        page="docs/engines/llama_cpp_python.md",
     ),
     Engine(
         "xllamacpp",
@@ -236,6 +252,7 @@ _ROWS = (
         needs="the extra llguidance",
         suites=("grammar",),
         grammars=["identical", "explained", "rejected", "unsupported"],
+        page="docs/grammar-engines.md",
     ),
     Engine(
         "llguidance/rules",
@@ -244,6 +261,7 @@ _ROWS = (
         needs="the extra llguidance",
         suites=("grammar",),
         grammars=["identical", "explained"],
+        page="docs/grammar-engines.md",
     ),
     Engine(
         "xgrammar",
@@ -252,6 +270,7 @@ _ROWS = (
         needs="the extra xgrammar",
         suites=("grammar",),
         grammars=["identical", "explained", "rejected"],
+        page="docs/grammar-engines.md",
     ),
     Engine(
         "xgrammar/rules",
@@ -260,6 +279,7 @@ _ROWS = (
         needs="the extra xgrammar",
         suites=("grammar",),
         grammars=["identical", "explained"],
+        page="docs/grammar-engines.md",
     ),
     Engine(
         "null",

@@ -7,9 +7,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
 from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.run.plan import Asked, plan_of
+
+ROOT = Path(__file__).parents[2]
 
 
 def cli(*arguments: str | Path) -> Result:
@@ -50,6 +53,16 @@ def test_if_available_names_an_engine_that_is_not_here_and_is_no_failure(tmp_pat
     assert f"nothing was run: backend {absent} does not run here: " in done.output
     assert not (tmp_path / "b").exists()
     assert cli(*arguments).exit_code != 0
+
+
+def test_every_engine_of_others_has_a_page_that_is_there_and_every_page_an_engine() -> None:
+    named = {row.documented for row in ENGINES.values() if row.documented}
+    assert [page for page in named if not (ROOT / page).is_file()] == []
+    assert [
+        row.name for row in ENGINES.values() if row.in_make_engines and not row.documented
+    ] == []
+    pages = {f"docs/engines/{path.name}" for path in (ROOT / "docs/engines").glob("*.md")}
+    assert pages - named == {"docs/engines/gpu.md"}
 
 
 @pytest.mark.parametrize(

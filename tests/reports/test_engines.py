@@ -80,6 +80,16 @@ def test_what_an_engine_lacks_is_no_difference_and_one_that_is_not_here_says_why
     assert differing(away) == ""
 
 
+def test_an_engine_leads_to_the_page_of_what_it_means_here_or_not(tmp_path: Path) -> None:
+    matrix = made(tmp_path / "b")
+    pages = {each.name: each.page for each in matrix.engines}
+    assert pages["transformers"] == "docs/transformers.md"
+    assert pages["akunu/cuda"] == "docs/akunu.md"
+    assert pages["llama.cpp"] == pages["mine"] == ""
+    assert "<code>docs/akunu.md</code>" in html(matrix)
+    assert "docs/transformers.md" in markdown(matrix)
+
+
 def test_a_boundary_says_how_far_it_is_from_the_cut(tmp_path: Path) -> None:
     (cell,) = engine(made(tmp_path / "b"), "mine").samplers
     assert (cell.column, differs(cell)) == ("top_p", ["1 boundary"])

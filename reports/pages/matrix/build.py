@@ -110,6 +110,7 @@ def _engine(
     return Engine(
         name=visible(name),
         what=ENGINES[base].what if base in ENGINES else "",
+        page=ENGINES[base].documented if base in ENGINES else "",
         ours=base in ENGINES,
         version=visible(info.version),
         build=visible(info.build),

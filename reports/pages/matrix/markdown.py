@@ -64,6 +64,9 @@ def _differences(engine: Engine, most: int) -> Iterator[str]:
         return
     yield f"## {code(engine.name)}"
     yield ""
+    if engine.page:
+        yield f"What it means by its parameters: {code(engine.page)}"
+        yield ""
     yield from (_told(cell, difference) for cell, difference in told[:most])
     if len(told) > most:
         yield f"- and {len(told) - most:,} more"

@@ -68,10 +68,11 @@ class Law(Strict):
 
 class Engine(Strict):
     """properties, samplers: by the columns of the matrix. unavailable: why it did not run, or "".
-    ours: whether this project brings its adapter."""
+    ours: whether this project brings its adapter. page: of docs/, what it means, or ""."""
 
     name: str
     what: str
+    page: str = ""
     ours: bool
     version: str
     build: str
