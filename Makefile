@@ -12,7 +12,7 @@ TSAMPLER_SOURCES := $(wildcard $(TSAMPLER)/*.json $(TSAMPLER)/src/*/*.ts)
 # assertion again: 8 of 19 seconds before its first test.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: setup tsampler wheel docs parity parity-full drift witness distribution engines servers fuzz types lint \
+.PHONY: setup tsampler wheel docs parity parity-full drift witness platforms distribution engines servers fuzz types lint \
 	check test pytest nightly commands attack fuzz-inputs selftest coverage native-mutants clean
 
 setup: .venv/ready
@@ -77,6 +77,18 @@ witness: setup
 	rm -rf bundles/witness
 	$(BIN)/sampler-parity run parity --reference own -b llama.cpp@b11549 -o bundles/witness
 	$(PYTEST) tests/reference/test_common_sampler_native.py tests/backends/test_builds.py -k "b11549 or later_build"
+
+# Builds for other platforms, each judged by the reference of its platform. What is missing is named
+# with Debian's package that has it.
+PLATFORMS := arm64-gcc libc++ wasm
+
+platforms: setup
+	$(BIN)/sampler-parity builds add @node-llama-cpp/linux-arm64@3.22.1
+	for name in $(PLATFORMS); do $(BIN)/sampler-parity builds make $$name || exit 2; done
+	rm -rf bundles/platforms
+	$(BIN)/sampler-parity run parity --reference own -o bundles/platforms \
+		-b llama.cpp@v0.5.0-linux-arm64 $(PLATFORMS:%=-b llama.cpp@%)
+	$(BIN)/sampler-parity report bundles/platforms -o $(REPORT)
 
 distribution: setup
 	rm -rf bundles/distribution bundles/calibration

@@ -7,8 +7,14 @@ from pathlib import Path
 from sampler_parity.harness.backends import environments, names, worker
 from sampler_parity.harness.backends.engines import ENGINES, WORKER_COMMAND, Engine
 from sampler_parity.harness.backends.llama_cpp import builds
-from sampler_parity.harness.backends.llama_cpp.build_files import digest_of
+from sampler_parity.harness.backends.llama_cpp.build_files import (
+    compiler_of,
+    digest_of,
+    library_file,
+)
+from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
 from sampler_parity.harness.backends.llama_cpp.signatures import known_meaning, order
+from sampler_parity.harness.backends.platforms.here import platform_here
 from sampler_parity.harness.backends.platforms.runners import missing
 from sampler_parity.harness.bundle.artifacts import stage_file
 from sampler_parity.harness.bundle.info import BackendInfo
@@ -18,6 +24,7 @@ from sampler_parity.harness.processes import words
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.reference.chronology import NEWEST
+from sampler_parity.reference.meaning import joined
 
 _FOLDER = Path(__file__).parent
 _EXEC = ["sampler-parity", "engines", "exec"]
@@ -158,7 +165,16 @@ def _release_of(name: str) -> str | None:
     if named.engine == "reference":
         return known_meaning(release or NEWEST)
     order(release or NEWEST)
-    return release or NEWEST
+    return joined(release or NEWEST, _platform_of(named.of))
+
+
+def _platform_of(build: str) -> str:
+    """Of the installed llama.cpp, or of a build that is loaded here."""
+    try:
+        folder = Path(builds.worker_arguments(build)[0]) if build else default_folder()
+        return platform_here(compiler_of(library_file(folder)))
+    except InputError:  # not installed: so says the backend
+        return platform_here("")
 
 
 def device_of(name: str) -> str:

@@ -58,7 +58,8 @@ def builds_add(
 def builds_make(
     name: Annotated[str, typer.Argument(metavar="NAME")],
 ) -> None:
-    """Compile llama.cpp's samplers for another platform, by a recipe: libc++, wasm or arm64-gcc.
+    """Compile llama.cpp's samplers for another platform, by a recipe: libc++, wasm, arm64-gcc,
+    musl or x64-v3.
 
     Examples:
       sampler-parity builds make libc++

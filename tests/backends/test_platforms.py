@@ -95,7 +95,9 @@ def test_without_its_compiler_the_packages_are_named(
 
 
 def test_a_recipe_that_is_not_there_is_refused_with_those_that_are() -> None:
-    assert "no recipe - use libc++, wasm, arm64-gcc" in refused(cli("builds", "make", "plan9"))
+    assert "no recipe - use libc++, x64-v3, musl, wasm, arm64-gcc" in refused(
+        cli("builds", "make", "plan9")
+    )
 
 
 def test_the_sources_are_those_of_the_pinned_package() -> None:

@@ -11,8 +11,10 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reference import ChainError
 from sampler_parity.reference.meaning import joined, parted
+from sampler_parity.reference.platforms import DEFAULT, on
 
 WASM = "reference@wasm"
 
@@ -38,6 +40,21 @@ def test_a_build_is_identical_to_its_platform_and_reordered_beside_the_default(
 ) -> None:
     assert execute(TIES, [wasm], None, {WASM: "v0.5.0/wasm"}).backends[WASM].verdict == "identical"
     assert execute(TIES, [wasm]).backends[WASM].verdict == "reordered"
+
+
+@pytest.mark.slow
+def test_a_published_result_is_x86s_wherever_the_build_is_for() -> None:
+    """Of a logit too large for an int top_k loses the largest there, and not on arm64."""
+    (path,) = find_suites(["parity/findings"])
+    by_id = {case.id: case for case in expand(path, "quick")}
+    case = by_id["findings/top_k-150-loses-the-largest-logit"]
+    assert case.expect is not None
+    for platform in ("linux-arm64-gcc", DEFAULT):
+        with on(platform):
+            assert execute(case, []).unmet == ""
+    on_arm64 = case.model_copy(update={"expect": case.expect.model_copy(update={"first": 7})})
+    with on("linux-arm64-gcc"):
+        assert "first: expected 7" in execute(on_arm64, []).unmet
 
 
 @pytest.mark.slow

@@ -49,11 +49,16 @@ class Program:
         """Candidates, the one selected and whether they are sorted, as the sampler leaves them."""
         words = ("apply", sampler, len(data), selected, int(in_order))
         n, now_selected, now_sorted = map(int, self._exchange(words, data.tobytes()))
-        size = n * TOKEN_DATA.itemsize
-        left = self._from.read(size)
-        if len(left) != size:
-            self._died()
+        left = self._read(n * TOKEN_DATA.itemsize)
         return np.frombuffer(left, TOKEN_DATA), now_selected, bool(now_sorted)
+
+    def draw(
+        self, sampler: int, times: int, data: NDArray[Any], selected: int, in_order: bool
+    ) -> NDArray[np.int32]:
+        """Tokens that a sampler selects from the same candidates, one after the other."""
+        words = ("draw", sampler, times, len(data), selected, int(in_order))
+        (n,) = map(int, self._exchange(words, data.tobytes()))
+        return np.frombuffer(self._read(4 * n), np.int32)
 
     def close(self) -> None:
         self._to.close()
@@ -84,6 +89,12 @@ class Program:
             self._to.flush()
         except BrokenPipeError:
             self._died()
+
+    def _read(self, size: int) -> bytes:
+        read = self._from.read(size)
+        if len(read) != size:
+            self._died()
+        return read
 
     def _line(self) -> str:
         line = self._from.readline()

@@ -8,6 +8,7 @@
 //   chain HANDLE...               ok HANDLE         llama_sampler_chain: it owns its stages
 //   clone HANDLE...               ok HANDLE...
 //   apply HANDLE N SELECTED SORTED + candidates     ok N SELECTED SORTED + candidates
+//   draw HANDLE TIMES N SELECTED SORTED + candidates  ok TIMES + tokens: drawn from one array
 //   accept TOKEN HANDLE...        ok
 //   reset HANDLE...               ok
 //   free HANDLE...                ok
@@ -108,15 +109,33 @@ static void answer_clone(Words & words) {
     printf("\n");
 }
 
-static void answer_apply(Words & words) {
-    llama_sampler * sampler = samplers.at(words.next<int>());
-    std::vector<llama_token_data> data(words.next<size_t>());
+static llama_token_data_array read_candidates(Words & words, std::vector<llama_token_data> & data) {
+    data.resize(words.next<size_t>());
     const int64_t selected = words.next<int64_t>();
     const bool sorted = words.next<int>() != 0;
     if (fread(data.data(), sizeof(llama_token_data), data.size(), stdin) != data.size()) {
         exit(1);
     }
-    llama_token_data_array array = { data.data(), data.size(), selected, sorted };
+    return { data.data(), data.size(), selected, sorted };
+}
+
+static void answer_draw(Words & words) {
+    llama_sampler * sampler = samplers.at(words.next<int>());
+    std::vector<llama_token> tokens(words.next<size_t>());
+    std::vector<llama_token_data> data;
+    llama_token_data_array array = read_candidates(words, data);
+    for (llama_token & token : tokens) {
+        llama_sampler_apply(sampler, &array);
+        token = array.data[array.selected].id;
+    }
+    printf("ok %zu\n", tokens.size());
+    fwrite(tokens.data(), sizeof(llama_token), tokens.size(), stdout);
+}
+
+static void answer_apply(Words & words) {
+    llama_sampler * sampler = samplers.at(words.next<int>());
+    std::vector<llama_token_data> data;
+    llama_token_data_array array = read_candidates(words, data);
     llama_sampler_apply(sampler, &array);
     printf("ok %zu %lld %d\n", array.size, (long long) array.selected, array.sorted ? 1 : 0);
     fwrite(array.data, sizeof(llama_token_data), array.size, stdout);  // xtc moves the start
@@ -176,6 +195,8 @@ static void answer(Words & words) {
         answer_clone(words);
     } else if (command == "apply") {
         answer_apply(words);
+    } else if (command == "draw") {
+        answer_draw(words);
     } else if (command == "accept") {
         answer_accept(words);
     } else if (command == "reset") {

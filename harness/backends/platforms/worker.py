@@ -1,6 +1,7 @@
 """llama.cpp's samplers of another platform: chains in a program of worker.cpp."""
 
 import ctypes
+import math
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.memory import lift_memory_limit
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 from sampler_parity.reference import Vocab
+from sampler_parity.reference.chronology import NEWEST
 from sampler_parity.reference.vocab import TokenType
 
 # an argument that is a list's length -> the list
@@ -55,6 +57,15 @@ class ForeignChain:
         row.data, row.selected, row.sorted = self.program.apply(
             sampler, row.data, row.selected, row.sorted
         )
+
+    def draw(self, row: Row, n: int, uniforms: NDArray[np.float64] | None) -> NDArray[np.int32]:
+        """n tokens by the last stage, a dist."""
+        if uniforms is not None:
+            raise Unsupported("llama.cpp takes no uniforms")
+        last = len(self.handles) - 2  # behind it is the whole chain
+        for stage in range(last):
+            self.apply(stage, row)
+        return self.program.draw(self.handles[last], n, row.data, row.selected, row.sorted)
 
     def accept(self, token: int) -> None:
         self.program.ask("accept", token, *self.handles)
@@ -90,8 +101,11 @@ class Worker:
             build=f"{self._build.name}, {self._about}",
             device=f"cpu | {self._build.runner or 'native'}",
             platform=self._build.platform,
-            capabilities=["run", "whole_chain"],
-            samplers=sorted(name for name in SIGNATURES if _known(name, release)),
+            capabilities=["run", "draws", "whole_chain"],
+            samplers=[
+                *sorted(name for name in SIGNATURES if _known(name, release)),
+                *(["ignore_eos"] if release == NEWEST else []),
+            ],
         )
 
     def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> ForeignChain:
@@ -107,6 +121,8 @@ class Worker:
         return row.data["id"], row.data["logit"], row.data["p"], row.sorted, row.selected
 
     def _init(self, stage: dict[str, dict[str, Any]], n_vocab: int, vocab: str | None) -> int:
+        if "ignore_eos" in stage:
+            stage = _bans_of_ends(vocab)
         ((name, parameters),) = stage.items()
         taken = signature(name, self._build.release or "")
         if parameters.get("trigger_words"):
@@ -139,6 +155,15 @@ def _known(sampler: str, release: str) -> bool:
         return bool(signature(sampler, release))
     except Unsupported:
         return False
+
+
+def _bans_of_ends(vocab: str | None) -> dict[str, dict[str, Any]]:
+    """As llama_cpp/ends.py makes it, of the reference's vocabulary."""
+    if not vocab:
+        raise InputError("ignore_eos", "needs a vocabulary")
+    words = read_vocab(Path(vocab))
+    ends = sorted(words.eog) if words.eos >= 0 else []
+    return {"logit_bias": {"logit_bias": [[token, -math.inf] for token in ends]}}
 
 
 def _argument(name: str, values: dict[str, Any]) -> str:

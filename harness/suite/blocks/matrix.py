@@ -18,6 +18,7 @@ from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.strict import STRICT, Id, Seed, Size, Steps, Tokens
 from sampler_parity.harness.suite.blocks.grid import Axes, Block, Subset, fill, points
 from sampler_parity.harness.suite.case import Case, Relation, Script
+from sampler_parity.harness.verdicts import Verdict
 
 
 class History(Block):
@@ -146,6 +147,7 @@ class Matrix(Grid):
     draws: int = Field(default=0, ge=0, le=limits.DRAWS_OF_CASE)
     detail: Literal["stages", "token"] = "stages"
     relation: Relation | None = None
+    requires: dict[str, list[Verdict]] = {}
 
     @model_validator(mode="after")
     def _one_chain(self) -> "Matrix":
@@ -170,6 +172,7 @@ class Matrix(Grid):
             chain: Any = self.chains[point["chains"]] if self.chains else self.chain
             n = self.n_of(point)
             other: dict[str, Any] = {"draws": self.draws, "detail": self.detail}
+            other["requires"] = self.requires
             if self.relation is not None:
                 filled = fill(self.relation.chain, varied, n)
                 other["relation"] = self.relation.model_copy(update={"chain": filled})
