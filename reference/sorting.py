@@ -48,7 +48,12 @@ def bucket_sort(keys: FloatArray, n: int) -> Order:
     128 buckets over -10..10. Values beyond go to the outermost buckets, except that a value too
     large for int (over 2**31/6.4, +inf) becomes -2**31 on x86-64 and lands in the lowest one.
     """
-    keys_by_bucket, at, edges = _by_bucket(keys, _buckets(keys), n)
+    kind, here = keys.dtype.type, platforms.current()
+    scale, shift, scaled = kind(BUCKET_SCALE), kind(BUCKET_SHIFT), keys
+    if here.contraction != "none":
+        scale, shift, scaled = kind(1), kind(0), floats.multiply_add(scale, keys, shift)
+    highest = _TOO_LARGE if here.conversion == "lowest" else np.inf
+    keys_by_bucket, at, edges = _by_bucket(keys, scaled, scale, shift, highest, n)
     _library().sort_buckets(keys_by_bucket, at, edges, n)
     return at[:n].copy()  # type: ignore[no-any-return]
 
@@ -57,33 +62,23 @@ def _library() -> Any:
     return _LIBRARIES[platforms.current().sorting]
 
 
-def _buckets(keys: FloatArray) -> Any:
-    """The bucket of each key: `int(6.4f * key + 64.0f)`, cut to 0..127."""
-    kind = keys.dtype.type
-    highest = _TOO_LARGE if platforms.current().conversion == "lowest" else np.inf
-    if platforms.current().contraction == "none":
-        return _scaled_buckets(keys, kind(BUCKET_SCALE), kind(BUCKET_SHIFT), highest)
-    scaled = floats.multiply_add(kind(BUCKET_SCALE), keys, kind(BUCKET_SHIFT))
-    return _scaled_buckets(scaled, kind(1), kind(0), highest)
-
-
 @jit
-def _scaled_buckets(keys: FloatArray, scale: Any, shift: Any, highest: float) -> Any:
+def _by_bucket(
+    keys: FloatArray, scaled: FloatArray, scale: Any, shift: Any, highest: float, n: int
+) -> Any:
+    """The keys of the highest buckets that hold n, where they stood, and each bucket's edges.
+
+    A key's bucket is `int(scale * scaled + shift)`, cut to 0..127; from `highest` on int() is the
+    smallest int.
+    """
     bucket = np.empty(len(keys), np.int16)
+    size = np.zeros(N_BUCKETS, np.int64)
     for i in range(len(keys)):
-        x = scale * keys[i] + shift
+        x = scale * scaled[i] + shift
         b = 0
         if x >= 0 and (x < highest or highest == np.inf):
             b = int(x) if x < N_BUCKETS else N_BUCKETS - 1
         bucket[i] = b
-    return bucket
-
-
-@jit
-def _by_bucket(keys: FloatArray, bucket: Any, n: int) -> Any:
-    """The keys of the highest buckets that hold n, where they stood, and each bucket's edges."""
-    size = np.zeros(N_BUCKETS, np.int64)
-    for b in bucket:
         size[b] += 1
     lowest = N_BUCKETS - 1
     have = size[lowest]
