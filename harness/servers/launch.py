@@ -15,6 +15,7 @@ from sampler_parity.harness.backends import environments
 from sampler_parity.harness.bundle.records.server import ServerVerdict
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.foreign.printable import one_line
+from sampler_parity.harness.inputs.hugging_face import write_folder
 from sampler_parity.harness.servers import http
 from sampler_parity.harness.servers.address import Address
 
@@ -25,8 +26,8 @@ _READY_S = 120.0  # mlx-lm imports transformers: 20 s on two busy cores
 @dataclass(frozen=True)
 class Real:
     """A server that we know how to start. environment: that has its packages. ours: it runs on this
-    Python, with those packages behind. ready: a path that answers once it is up. golden: what the
-    golden model is to it: a GGUF file or a folder of Hugging Face's. known: verdicts that it is
+    Python, with those packages behind. ready: a path that answers once it is up. folder: it
+    reads a model as a folder of Hugging Face's. known: verdicts that it is
     known for, by id of the result."""
 
     name: str
@@ -35,7 +36,7 @@ class Real:
     script: str
     ready: str
     ours: bool = False
-    golden: str = "gguf"
+    folder: bool = False
     known: dict[str, tuple[ServerVerdict, ...]] = field(default_factory=dict)
 
 
@@ -60,6 +61,19 @@ REAL: dict[str, Real] = {
             ours=True,
             known={"parameter/grammar": ("error",)},  # one that is wrong ends the server
         ),
+        Real(
+            "mlx-lm",
+            "mlx-lm",
+            "mlx_lm_server",
+            "mlx_lm_server.py",
+            "/health",  # /v1/models fails where nothing was ever downloaded
+            folder=True,
+            known={  # docs/findings.md says why
+                "probabilities/order": ("other meaning",),
+                "probabilities/the chosen token": ("other meaning",),
+                "parameter/stop": ("other meaning",),
+            },
+        ),
     )
 }
 
@@ -77,8 +91,9 @@ def started(real: Real, model: Path) -> Iterator[Address]:
     port = free_port()
     address = Address("http", "127.0.0.1", port)
     with (
+        _readable(real, model) as path,
         tempfile.TemporaryFile() as said,
-        _process(_words(real, model, port), said.fileno()) as run,
+        _process(_words(real, path, port), said.fileno()) as run,
     ):
         try:
             _wait(real, address, run)
@@ -88,6 +103,17 @@ def started(real: Real, model: Path) -> Iterator[Address]:
             problem = f"does not start: {one_line(lines[-1])}"
             raise InputError(f"server {real.name}", problem) from None
         yield address
+
+
+@contextmanager
+def _readable(real: Real, model: Path) -> Iterator[Path]:
+    """The model as the server reads it."""
+    if not real.folder:
+        yield model
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        write_folder(model, Path(folder))
+        yield Path(folder)
 
 
 def free_port() -> int:

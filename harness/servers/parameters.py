@@ -221,8 +221,9 @@ def _words(text: str) -> set[str]:
 
 def _forces(texts: Texts, row: Parameter) -> Seen:
     base, answer = texts.greedy(), texts.greedy(**{row.name: row.effective, **row.also})
-    unit = answer.text[: max(1, len(answer.text) // LENGTH)]
-    one_token = answer.text == unit * (len(answer.text) // len(unit)) if unit else False
+    text = answer.text  # a blank at its beginning may be left out
+    period = round((len(text) + 1) / LENGTH)
+    one_token = 0 < period < len(text) and text[period:] == text[:-period]
     said = f"{row.name} {json.dumps(row.effective)}: "
     return _effect(
         answer.text != base.text,

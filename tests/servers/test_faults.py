@@ -38,7 +38,7 @@ def result(answering: Answering, wanted: str) -> ServerResult:
         return said
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_faithful_server_passes_and_all_is_asked() -> None:
     done = list(results(answered))
     assert [(r.id, r.verdict, r.evidence) for r in done if not r.met] == []

@@ -1,0 +1,39 @@
+from pathlib import Path
+
+from sampler_parity.harness.bundle.records.server import ServerResult, ServerVerdict
+from sampler_parity.harness.servers.asking import Client
+from sampler_parity.harness.servers.check import Check, check, met
+from sampler_parity.harness.servers.dialects import DIALECTS
+from sampler_parity.harness.servers.parameters import Texts, one
+from sampler_parity.reports.write import write_report
+from tests.support.fake_server import EOS, fake_server
+
+ROWS = {row.name: row for row in DIALECTS["llama-server"].parameters}
+
+
+def one_row(client: Client) -> list[ServerResult]:
+    return [one(Texts(client), ROWS["top_k"])]
+
+
+def test_a_check_is_a_bundle_with_a_page_in_every_format(tmp_path: Path) -> None:
+    said: list[str] = []
+    with fake_server() as address:
+        client = Client(address, DIALECTS["llama-server"], eos=EOS)
+        asked = Check("mine", client, (lambda client: iter(one_row(client)),))
+        done = check(asked, tmp_path / "b", ["x"], lambda result: said.append(result.name))
+    assert said == ["top_k"]
+    assert met(done)
+    write_report([tmp_path / "b"], tmp_path / "r", ["json", "md", "html", "junit"])
+    page = (tmp_path / "r" / "servers.md").read_text()
+    assert "1/1 as required on 1 servers" in page
+    assert "top_k 1 at temperature 2" in (tmp_path / "r" / "servers.html").read_text()
+    assert 'tests="1"' in (tmp_path / "r" / "servers.junit.xml").read_text()
+
+
+def test_a_known_verdict_is_required_so_that_a_mended_server_is_seen(tmp_path: Path) -> None:
+    with fake_server() as address:
+        client = Client(address, DIALECTS["llama-server"], eos=EOS)
+        known: dict[str, tuple[ServerVerdict, ...]] = {"parameter/top_k": ("ignored",)}
+        asked = Check("mine", client, (lambda client: iter(one_row(client)),), known=known)
+        done = check(asked, tmp_path / "b", ["x"], lambda _: None)
+    assert not met(done)

@@ -1,0 +1,36 @@
+"""Real servers on the golden model, where their environments are."""
+
+from pathlib import Path
+
+import pytest
+
+from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.inputs.models import GOLDEN, model_path
+from sampler_parity.harness.servers.check import check, met, of_real
+from sampler_parity.harness.servers.launch import REAL, missing, started
+
+EACH = 2
+
+
+def checked(name: str, folder: Path) -> Bundle:
+    if why := missing(REAL[name]):
+        pytest.skip(f"unavailable: {why}")
+    with started(REAL[name], model_path(GOLDEN)) as address:
+        return check(of_real(REAL[name], address, EACH), folder, ["pytest"], lambda _: None)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", list(REAL))
+def test_a_real_server_is_as_it_is_known_to_be(name: str, tmp_path: Path) -> None:
+    done = checked(name, tmp_path / name)
+    assert [(r.id, r.verdict, r.evidence) for r in done.servers if not r.met] == []
+    assert met(done)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("name", "chains"), [("llama-server", 60), ("llama-cpp-python", 18)])
+def test_every_token_of_every_chain_is_predicted(name: str, chains: int, tmp_path: Path) -> None:
+    exact = [r for r in checked(name, tmp_path / name).servers if r.group == "exact"]
+    assert len(exact) == chains
+    assert {r.verdict for r in exact} == {"honoured"}
+    assert sum(r.tokens for r in exact) > 10 * chains
