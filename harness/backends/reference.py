@@ -101,6 +101,7 @@ class Worker:
 
     samplers: Mapping[str, Callable[..., Sampler]] = ALL_SAMPLERS
     version = NEWEST
+    platform: str | None = None  # of who does not call __init__, too: a planted fault
 
     def __init__(self, meaning: str = NEWEST) -> None:
         keep_freed_memory()
