@@ -44,7 +44,10 @@ def run_command(
         ),
     ] = None,
     reference: Annotated[
-        str | None, typer.Option(help="whose meaning: a release, or `own`: each build's own")
+        str | None,
+        typer.Option(
+            help="whose meaning: RELEASE, PLATFORM, RELEASE/PLATFORM; `own`: each build's"
+        ),
     ] = None,
     if_available: Annotated[
         bool,
