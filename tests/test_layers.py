@@ -32,6 +32,7 @@ ROOMS = (
     "harness.trie",
     "harness.suite",
     "harness.parity",
+    "harness.repro",
     "harness.speculative",
     "harness.distribution",
     "harness.timing",

@@ -56,6 +56,35 @@ def _plot(folder: Path, case: str | None, file: Path) -> None:
         say(path)
 
 
+def repro(
+    folder: Annotated[Path, typer.Argument(metavar="BUNDLE")],
+    case: Annotated[str, typer.Argument(metavar="CASE")],
+    backend: Annotated[
+        str | None, typer.Option("--backend", "-b", help="one that differs; default the first")
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o")] = Path("repro.cpp"),
+) -> None:
+    """Write a program in C++ that shows a failing case on a build of llama.cpp, for a report to its
+    makers: at most 60 lines, nothing of ours in it, exit status 1 while the difference is there.
+
+    Example:
+      sampler-parity repro bundles/mine top_p/crossing-token-is-kept -o repro.cpp
+
+    Exit status: 0, or 2 for bad input, and for a case that needs a model or many logits.
+    """
+    from sampler_parity.harness.errors import Unsupported
+    from sampler_parity.harness.files import write_text
+    from sampler_parity.harness.repro.of_bundle import repro as source_of
+
+    try:
+        source = source_of(folder, case, backend)
+    except Unsupported as error:
+        raise InputError(case, str(error), "name another case") from None
+    write_text(output, source)
+    say(output)
+    say(source.splitlines()[2].removeprefix("// ").replace("repro.cpp", str(output)))
+
+
 def report(
     folders: Annotated[list[Path], typer.Argument(metavar="BUNDLE...")],
     formats: Annotated[list[Format] | None, typer.Option("--format", "-f")] = None,

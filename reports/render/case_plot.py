@@ -8,8 +8,7 @@ from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import Computed, Crowded, Decoded, Together
 from sampler_parity.harness.parity.explain import arrays_of, record_of
-from sampler_parity.harness.suite.case import Case
-from sampler_parity.harness.suite.file import expand, find_suites, read_suite
+from sampler_parity.harness.suite.of_bundle import case_of
 from sampler_parity.reference import UndefinedInputError
 from sampler_parity.reports.render.stages import Change, changes, drawn, probabilities
 
@@ -19,7 +18,7 @@ def case_plot(folder: Path, name: str) -> str:
     has any more, and one of which nothing can be shown."""
     bundle = read(folder)
     record = record_of(bundle, name)
-    case = _of_suite(bundle, record)
+    case = case_of(bundle, record)
     if isinstance(case.logits, Decoded | Computed | Together | Crowded):
         raise InputError(name, "its logits come from a backend", "plot a case of another suite")
     if case.batch is not None:
@@ -36,19 +35,6 @@ def case_plot(folder: Path, name: str) -> str:
         raise InputError(name, "no stage changes a probability", "plot another case")
     alone = 'role="img" style="color:#1b1f24;background:#ffffff"'
     return svg.replace('aria-hidden="true" focusable="false"', alone, 1) + "\n"
-
-
-def _of_suite(bundle: Bundle, record: CaseResult) -> Case:
-    """As its suite has it. Raises InputError where that has it no more, or is another by now."""
-    info = bundle.info
-    for path in find_suites([info.paths.get(record.suite, record.suite)]):
-        file = read_suite(path)
-        if file.sha256 != info.suites.get(record.suite):
-            raise InputError(path, "is not as it was when the bundle was made", "run it again")
-        for case in expand(file, "quick" if info.profile == "quick" else "full", info.seed):
-            if case.id == record.id:
-                return case
-    raise InputError(record.suite, f"has no case {record.id!r}", "run the suite again")
 
 
 def _first_difference(record: CaseResult) -> tuple[str, int, int]:

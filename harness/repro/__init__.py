@@ -1,0 +1,1 @@
+"""A failing case as a program that stands alone: for a report to the project concerned."""

@@ -1,0 +1,216 @@
+"""A case as a program in C++ that needs libllama and nothing else, not even its headers.
+
+It declares what it calls, fills an array of candidates from literals, lets the chain's samplers
+follow each other, and compares the bits of ids and logits behind one of them with those expected.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.backends.llama_cpp.signatures import ARGUMENTS, signature
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.suite.prepared import Prepared, prepare, reference_trace
+from sampler_parity.reference.releases import changes_of, samplers_of
+
+LINES = 60
+MOST_LOGITS = 400  # of all rows; fewer, where they have many digits, fill the lines
+_WIDTH = 96
+_C = {
+    "c_int": "int32_t", "c_uint": "uint32_t", "c_float": "float", "c_ulong": "size_t",
+    "c_bool": "bool",
+}  # fmt: skip
+
+_SOURCE = """\
+// {title}
+// {about}
+// c++ repro.cpp -o repro -L FOLDER -lllama -Wl,-rpath,FOLDER && ./repro   (FOLDER has libllama)
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <vector>
+struct Token {{ int32_t id; float logit, p; }};
+struct Tokens {{ Token * data; size_t size; int64_t selected; bool sorted; }};
+struct Bias {{ int32_t token; float bias; }}; struct llama_sampler;
+extern "C" {{ void llama_sampler_apply(llama_sampler *, Tokens *);
+void llama_sampler_accept(llama_sampler *, int32_t);
+{declared}
+}}
+{data}
+bool is(float a, float b) {{ return (a != a && b != b) || !std::memcmp(&a, &b, sizeof a); }}
+bool is(Token a, Token b) {{ return a.id == b.id && is(a.logit, b.logit) && is(a.p, b.p); }}
+int show(Token a) {{ return std::printf("%7d %-13.9g %-13.9g", a.id, a.logit, a.p); }}
+int main() {{
+    const std::vector<llama_sampler *> chain = {{
+{chain}}};
+    const std::vector<int32_t> history = {{{history}}}, accepted = {{{accepted}}};
+    for (int32_t token : history) for (auto * s : chain) llama_sampler_accept(s, token);
+    Tokens left = {{}};
+    std::vector<Token> row;
+    for (size_t step = 0; step < rows.size(); step++) {{
+        row.clear();
+        for (float x : rows[step]) row.push_back({{(int32_t) row.size(), x, 0}});
+        left = {{row.data(), row.size(), -1, false}};
+        const size_t stages = step < accepted.size() ? chain.size() : {stages};
+        for (size_t i = 0; i < stages; i++) llama_sampler_apply(chain[i], &left);
+        if (step < accepted.size()) for (auto * s : chain) llama_sampler_accept(s, accepted[step]);
+    }}
+    const int selected = left.selected < 0 ? -1 : left.data[left.selected].id;
+    bool same = left.size == expected.size() && selected == {selected} && left.sorted == {sorted};
+    std::puts("behind {stage}, expected and got: id, logit, p");
+    for (size_t i = 0; i < left.size || i < expected.size(); i++) {{
+        i < expected.size() ? show(expected[i]) : std::printf("%35s", "");
+        i < left.size ? show(left.data[i]) : 0, std::puts("");
+        same = same && is(expected[i], left.data[i]);
+    }}
+    std::printf("selected: expected {selected}, got %d; sorted: expected {sorted}, got %d\\n%s\\n",
+                selected, left.sorted, same ? "the same" : "different");
+    return same ? 0 : 1;
+}}
+"""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where what is left is compared, counted from 0, and what it is expected to be there.
+
+    build: the release whose functions are called; reference: the one whose meanings are expected.
+    """
+
+    step: int
+    stage: int
+    build: str
+    reference: str
+
+
+def program(case: Case, place: Place, about: str) -> str:
+    """The source. about: a line for its head.
+
+    Raises InputError where no such program can be written, with the reason; Unsupported for a
+    sampler that the release does not have.
+    """
+    step, stage = place.step, place.stage
+    ready = _prepared(case, place.reference)
+    trace, refusal = reference_trace(ready)
+    if refusal or len(trace) <= step or len(trace[step]) <= stage:
+        raise InputError(case.id, f"the reference stops before it: {refusal or 'no such stage'}")
+    expected = trace[step][stage]
+    selected = -1 if expected.token is None else expected.token
+    names = [next(iter(one)) for one in ready.chain]
+    made = [
+        _made(name, {"n_vocab": case.logits.n, **one[name]}, place.build, i)
+        for i, (name, one) in enumerate(zip(names, ready.chain, strict=True))
+    ]
+    data = [text for _, _, text in made if text]
+    rows = ",\n".join(_wrapped(row) for row in ready.rows[: step + 1])
+    data.append(f"const std::vector<std::vector<float>> rows = {{\n{rows}}};")
+    tokens = [
+        f"{{{token}, {_literal(logit)}, {_literal(p)}}}"
+        for token, logit, p in zip(expected.ids, expected.logits, expected.p, strict=True)
+    ]
+    data.append("const std::vector<Token> expected = {\n" + _lines(tokens) + "};")
+    source = _SOURCE.format(
+        title=f"{case.id}: {case.description}",
+        about=about,
+        declared=_lines([*dict.fromkeys(declared for declared, _, _ in made)], ""),
+        data="\n".join(data),
+        chain=_lines([call for _, call, _ in made]),
+        history=", ".join(map(str, case.history)),
+        accepted=", ".join(str(_accepted(ready, trace, i)) for i in range(step)),
+        stages=stage + 1,
+        selected=selected,
+        sorted=int(expected.sorted),
+        stage=names[stage],
+    )
+    if (lines := source.count("\n")) > LINES:
+        raise InputError(
+            case.id, f"would take {lines} lines, more than {LINES}", "name a smaller case"
+        )
+    return source
+
+
+def _prepared(case: Case, release: str) -> Prepared:
+    """Raises InputError for a case that is not plain stages over few logits."""
+    if case.kind != "stages" or case.script != "plain" or case.prompt or case.output:
+        raise InputError(case.id, "is not a plain chain on rows of logits", "name another case")
+    ready = prepare(case)
+    count = sum(len(row) for row in ready.rows)
+    if count > MOST_LOGITS:
+        raise InputError(
+            case.id,
+            f"has {count:,} logits, and a program of {LINES} lines holds {MOST_LOGITS}",
+            "name a case whose counterexample is small",
+        )
+    names = {next(iter(stage)) for stage in ready.chain}
+    return replace(ready, samplers=samplers_of(changes_of(release, names)))
+
+
+def _accepted(ready: Prepared, trace: Any, step: int) -> int:
+    """The token that a step accepts. Raises InputError where it accepts none."""
+    accept = ready.steps[step].accept
+    token = trace[step][-1].token if accept == "selected" else accept
+    if token is None:
+        raise InputError(ready.case.id, f"step {step + 1} accepts no token", "name another case")
+    return int(token)
+
+
+def _made(name: str, parameters: dict[str, Any], release: str, place: int) -> tuple[str, str, str]:
+    """A stage's declaration, its call, and the data that it points at."""
+    taken = signature(name, release)
+    values, data = dict(parameters), ""
+    if name == "logit_bias":
+        biases = values["logit_bias"]
+        pairs = ", ".join(f"{{{token}, {_literal(bias)}}}" for token, bias in biases)
+        data = f"const Bias bias{place}[] = {{{pairs}}};"
+        values |= {"n_logit_bias": len(biases), "logit_bias": f"bias{place}"}
+    arguments, types = [], []
+    for argument in taken.arguments:
+        if argument not in values:
+            raise InputError(
+                name,
+                f"takes {argument}, which a program without a model has not",
+                "name another case",
+            )
+        kind = ARGUMENTS[argument]
+        pointer = argument == "logit_bias"
+        types.append("const Bias *" if pointer else _C[kind.__name__])
+        arguments.append(str(values[argument]) if pointer else _argument(kind, values[argument]))
+    function = f"llama_sampler_init_{taken.symbol}"
+    declared = f"llama_sampler * {function}({', '.join(types)});"
+    return declared, f"{function}({', '.join(arguments)})", data
+
+
+def _argument(kind: Any, value: Any) -> str:
+    if kind.__name__ == "c_float":
+        return _literal(value)
+    return str(value).lower() if kind.__name__ == "c_bool" else str(int(value))
+
+
+def _literal(value: Any) -> str:
+    """A float32 in C++, exactly."""
+    number = np.float32(value)
+    if np.isnan(number):
+        return "NAN"
+    if np.isinf(number):
+        return "INFINITY" if number > 0 else "-INFINITY"
+    text = str(number)  # the shortest that is read as the same float32
+    return f"{text}f"
+
+
+def _wrapped(row: NDArray[np.float32]) -> str:
+    return "    {" + _lines([_literal(x) for x in row]).strip() + "}"
+
+
+def _lines(items: list[str], separator: str = ",") -> str:
+    """As many of them in a line as _WIDTH takes."""
+    lines, line = [], "   "
+    for item in items:
+        if len(line) + len(item) + 2 > _WIDTH and line.strip():
+            lines.append(line)
+            line = "   "
+        line += f" {item}{separator}"
+    return "\n".join([*lines, line])
