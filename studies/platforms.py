@@ -2,8 +2,12 @@
 tests/support/platform_cases.py, each build by its worker.
 
     sampler-parity builds add @node-llama-cpp/linux-arm64@3.22.1
-    for name in libc++ wasm arm64-gcc; do sampler-parity builds make $name; done
+    for name in libc++ wasm arm64-gcc musl x64-v3; do sampler-parity builds make $name; done
+    sampler-parity builds add @node-llama-cpp/win-x64@3.21.1
     python -m studies.platforms
+
+Windows's package was compiled with its assertions: it aborts where a logit is infinite, and is not
+asked for these.
 
 Of a platform only what differs from the installed llama.cpp is written: the rest is as there.
 """
@@ -15,9 +19,9 @@ from typing import Any
 from sampler_parity.harness.backends.llama_cpp import worker as here
 from sampler_parity.harness.backends.llama_cpp.recorded import find, today
 from sampler_parity.harness.backends.platforms.worker import Worker
-from tests.support.platform_cases import DEFAULT, FILE, cases, outcome
+from tests.support.platform_cases import DEFAULT, FILE, cases, names_of, outcome
 
-BUILDS = ("libc++", "wasm", "arm64-gcc", "v0.5.0-linux-arm64")
+BUILDS = ("libc++", "wasm", "arm64-gcc", "v0.5.0-linux-arm64", "musl", "x64-v3", "v0.4.0-win-x64")
 
 
 def main() -> int:
@@ -29,10 +33,13 @@ def main() -> int:
     for name in builds:
         worker, build = Worker(name), find(name)
         assert build is not None
-        outcomes = {name: outcome(worker, case) for name, case in cases().items()}
+        about = worker.hello().build
+        asked = names_of(build.platform)
+        outcomes = {name: outcome(worker, cases()[name]) for name in asked}
+        worker.program.close()
         apart = {name: steps for name, steps in outcomes.items() if steps != expected[name]}
         results[build.platform] = apart
-        made[build.platform] = f"{build.package or build.again()}: {worker.hello().build}"
+        made[build.platform] = f"{build.package or build.again()}: {about}"
         print(f"{build.platform:<20} {len(apart):>3} of {len(outcomes)} cases apart")
     content = {"command": "python -m studies.platforms", "date": today(), "made": made}
     lines = json.dumps(content | {"results": results}, indent=0)

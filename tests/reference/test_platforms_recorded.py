@@ -10,10 +10,9 @@ import pytest
 
 from sampler_parity.harness.backends.reference import Worker
 from sampler_parity.reference.platforms import DEFAULT, PLATFORMS, Platform, on
-from tests.support.platform_cases import cases, outcome, recorded
+from tests.support.platform_cases import cases, names_of, outcome, recorded
 
 REAL = tuple(recorded()["results"])
-NAMES = tuple(cases())
 DECIDE = [part.name for part in fields(Platform) if part.name not in ("name", "words", "unknown")]
 
 
@@ -27,19 +26,22 @@ def apart(platform: Platform, names: tuple[str, ...], real: str) -> set[str]:
 
 @pytest.mark.parametrize("real", REAL)
 def test_the_reference_of_a_platform_gives_what_its_real_build_gave(real: str) -> None:
-    assert apart(PLATFORMS[real], NAMES[::9], real) == set()
+    assert apart(PLATFORMS[real], names_of(real)[::9], real) == set()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("real", REAL)
 def test_the_reference_gives_every_result_of_a_real_build(real: str) -> None:
-    assert apart(PLATFORMS[real], NAMES, real) == set()
+    assert apart(PLATFORMS[real], names_of(real), real) == set()
 
 
 # What a platform's table says beside the default, and a case that only this explains.
 SWITCHES = {
     ("linux-arm64-clang", "contraction"): "penalties/V5-4",
     ("linux-arm64-gcc", "contraction"): "temp_ext/normal-V17-1",
+    ("linux-x64-v3-gcc", "contraction"): "temp_ext/normal-V17-1",
+    ("windows-x64", "sorting"): "typical_p/ties-V40-p0.9",
+    ("windows-x64", "random"): "mirostat/normal-V5-0",
     ("linux-arm64-clang", "conversion"): "top_k/huge-0-k140",
     ("linux-arm64-gcc", "conversion"): "top_k/huge-0-k140",
     ("linux-x64-libc++14", "sorting"): "typical_p/ties-V40-p0.9",
@@ -58,7 +60,7 @@ def test_a_switch_left_out_of_a_platforms_table_is_caught(real: str, switch: str
 
 
 def test_every_switch_of_a_recorded_platform_has_a_case_that_needs_it() -> None:
-    """But musl's libm: on these cases it gives glibc's bits."""
+    """But the C libraries: on these cases musl's and Wine's give glibc's bits."""
     default = PLATFORMS[DEFAULT]
     switched = {
         (real, name)
@@ -66,7 +68,9 @@ def test_every_switch_of_a_recorded_platform_has_a_case_that_needs_it() -> None:
         for name in DECIDE
         if getattr(PLATFORMS[real], name) != getattr(default, name)
     }
-    assert switched - SWITCHES.keys() == {("wasm", "libm")}
+    assert switched - SWITCHES.keys() == {
+        (real, "libm") for real in ("wasm", "linux-x64-musl", "windows-x64")
+    }
 
 
 @pytest.mark.parametrize(
