@@ -33,9 +33,11 @@ def write_folder(model: Path, folder: Path) -> None:
 
     reader = gguf.GGUFReader(model)
     config = _config(reader)
-    (folder / "config.json").write_text(json.dumps(config, indent=1))
-    (folder / "tokenizer.json").write_text(json.dumps(_tokenizer(reader)))
-    (folder / "tokenizer_config.json").write_text(json.dumps(_tokenizer_config(reader)))
+    (folder / "config.json").write_text(json.dumps(config, indent=1), encoding="utf-8")
+    (folder / "tokenizer.json").write_text(json.dumps(_tokenizer(reader)), encoding="utf-8")
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps(_tokenizer_config(reader)), encoding="utf-8"
+    )
     heads = config["num_attention_heads"], config["num_key_value_heads"]
     _write_safetensors(folder / "model.safetensors", dict(_weights(reader, heads)))
 

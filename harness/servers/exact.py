@@ -25,13 +25,13 @@ from sampler_parity.reference.vocab import Vocab
 @dataclass(frozen=True)
 class Predicted:
     """Which pipeline predicts a server, and on which logits. each: requests of a chain.
-    as_text: prompts are sent as text."""
+    spelled: prompts are sent as text."""
 
     pipeline: Pipeline
     logits: Callable[[], Logits]
     chains: Mapping[str, Mapping[str, Any]]
     each: int
-    as_text: bool = False
+    spelled: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def check_exact(client: Client, predicted: Predicted) -> Iterator[ServerResult]:
 
 
 def _prompt(request: Request, vocab: Vocab, predicted: Predicted) -> Prompt:
-    if not predicted.as_text:
+    if not predicted.spelled:
         return request.prompt
     pieces = b"".join(vocab.piece(token, special=False) for token in request.prompt)
     return pieces.decode(errors="ignore")
@@ -101,7 +101,7 @@ def _judged(
 ) -> _Asked:
     request, future = pair
     prompt = request.prompt
-    if predicted.as_text:
+    if predicted.spelled:
         text = _prompt(request, vocab, predicted)
         assert isinstance(text, str)
         prompt = [request.prompt[0], *vocab.tokenize(text.encode())]

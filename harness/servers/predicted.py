@@ -22,7 +22,7 @@ def predicted(server: str, each: int = EACH) -> Predicted | None:
     if server == "llama-cpp-python":
         logits = partial(Logits, model_path(GOLDEN), _TOKENS)
         asked = chains.OF_LLAMA_CPP_PYTHON
-        return Predicted(expected.llama_cpp_python, logits, asked, each, as_text=True)
+        return Predicted(expected.llama_cpp_python, logits, asked, each, spelled=True)
     return None
 
 
