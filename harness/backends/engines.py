@@ -244,6 +244,15 @@ _ROWS = (
         draws=("draws/sglang",),
         in_make_engines=True,
     ),
+    Engine(
+        "exllamav3",
+        "ExLlamaV3's sampling steps on the CPU, without its compiled extension",
+        module="exllamav3",
+        environment="exllamav3",
+        suites=("exllamav3", "properties"),
+        draws=("draws/exllamav3",),
+        in_make_engines=True,
+    ),
     # Those that take GBNF text refuse some of it; see docs/grammar-engines.md.
     Engine(
         "llguidance",

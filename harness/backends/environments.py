@@ -132,6 +132,8 @@ _ROWS: tuple[Environment, ...] = (
         ),
         whole=False,
     ),
+    # its sampling steps alone; its extension is compiled where it is used, and needs CUDA
+    Environment("exllamav3", "python", needs=("exllamav3==1.6.5", *_TORCH), whole=False),
     Environment("transformers_js", "node", needs=("@huggingface/transformers@4.3.1",)),
     Environment(  # onnx writes its table models
         "onnxruntime_genai",

@@ -1,0 +1,99 @@
+"""backend exllamav3: which steps a chain becomes, and, with its environment, what they leave."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.backends import environments, exllamav3
+from sampler_parity.harness.backends.engines import ENGINES
+from sampler_parity.harness.backends.registry import inspect, start
+from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.harness.parity.execute import execute
+from sampler_parity.harness.suite.file import expand, find_suites
+from sampler_parity.reports.pages.parity.matrix import matrix
+from tests.support.report_bundles import bundle_of, run_info
+
+
+def refusing(p: float) -> None:
+    if p > 1:
+        raise AssertionError  # as an assert without a message
+
+
+@pytest.fixture
+def stub(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: Any = SimpleNamespace(
+        SS_TopK=lambda k: ("top_k", k),
+        SS_TopP=refusing,
+        SS_Sample_mn=lambda: ("dist",),
+        SS_Argmax=lambda: ("greedy",),
+        CustomSampler=tuple,
+    )
+    monkeypatch.setattr(exllamav3, "libraries", lambda: (None, steps))
+
+
+@pytest.mark.usefixtures("stub")
+def test_a_stage_is_a_sampler_of_the_steps_up_to_it() -> None:
+    instance = exllamav3.Instance([{"top_k": {"k": 4}}, {"dist": {"seed": 1}}])
+    assert instance.samplers == [(("top_k", 4),), (("top_k", 4), ("dist",))]
+
+
+@pytest.mark.usefixtures("stub")
+def test_a_clone_goes_on_with_the_numbers_and_a_reset_begins_anew() -> None:
+    instance = exllamav3.Instance([{"dist": {"seed": 5}}])
+    first = instance.rng.random()
+    twin = instance.clone()
+    assert twin.rng.random() == instance.rng.random() != first
+    twin.reset()
+    assert twin.rng.random() == first
+
+
+@pytest.mark.usefixtures("stub")
+@pytest.mark.parametrize(
+    ("chain", "why"),
+    [
+        ([{"penalties": {"penalty_last_n": 4}}], "no penalties on a CPU"),
+        ([{"top_k": {"k": 4, "min_keep": 2}}], "keeps one token"),
+        ([{"dist": {"seed": 1}}, {"top_k": {"k": 4}}], "selects last"),
+        ([{"logit_bias": {"logit_bias": [[1, 1.0], [1, 2.0]]}}], "one bias for a token"),
+    ],
+    ids=["CUDA", "min_keep", "order", "biases"],
+)
+def test_what_exllamav3_has_not_here_is_unsupported(
+    chain: list[dict[str, dict[str, Any]]], why: str
+) -> None:
+    with pytest.raises(Unsupported, match=why):
+        exllamav3.Instance(chain)
+
+
+@pytest.mark.usefixtures("stub")
+def test_a_value_that_a_step_asserts_against_is_refused_in_one_line() -> None:
+    with pytest.raises(InputError, match="it refuses the value"):
+        exllamav3.Instance([{"top_p": {"p": 1.5}}])
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("suite", ENGINES["exllamav3"].suites)
+def test_every_case_has_its_required_verdict_and_every_difference_its_line(
+    suite: str, tmp_path: Path
+) -> None:
+    if why := environments.missing("exllamav3"):
+        pytest.skip(f"unavailable: {why}")
+    cases = [case for path in find_suites([suite]) for case in expand(path, "quick")]
+    backend = start("exllamav3")
+    try:
+        results = [execute(case, [backend]) for case in cases]
+    finally:
+        backend.close()
+    assert [(r.id, r.backends["exllamav3"].verdict) for r in results if not r.ok] == []
+    table = matrix([bundle_of(tmp_path / "b", run_info("exllamav3"), results)])
+    assert table is not None
+    assert table.unexplained == 0
+
+
+def test_without_its_environment_exllamav3_says_how_to_add_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert inspect("exllamav3").unavailable == "sampler-parity engines add exllamav3"
