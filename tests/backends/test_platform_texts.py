@@ -35,7 +35,7 @@ def test_each_of_120_texts_is_predicted_of_the_llama_cpp_that_is_installed() -> 
     assert texts(native.Worker()) == texts(reference.Worker())
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_text_of_another_platform_is_no_prediction_for_this_one() -> None:
     """The texts can tell platforms apart: an adaptive_p is another from its first ties on."""
     assert "adaptive_p" in chains(0)

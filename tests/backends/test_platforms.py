@@ -173,7 +173,7 @@ def test_each_platform_parts_from_the_others_where_it_is_known_to() -> None:
         assert apart[where] >= {"top_k", "typical_p", "mirostat", "mirostat_v2", "chain"}
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("build", REAL)
 def test_a_real_build_gives_what_was_recorded_of_its_platform(build: str) -> None:
     if recorded.find(build) is None or runners.missing(runners.command_of(build)[0]):

@@ -29,7 +29,7 @@ def test_the_reference_of_a_platform_gives_what_its_real_build_gave(real: str) -
     assert apart(PLATFORMS[real], names_of(real)[::9], real) == set()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("real", REAL)
 def test_the_reference_gives_every_result_of_a_real_build(real: str) -> None:
     assert apart(PLATFORMS[real], names_of(real), real) == set()
