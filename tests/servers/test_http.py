@@ -10,7 +10,8 @@ from tests.support.raw_server import Answering, http_bytes, raw_server
 
 
 def hangs(connection: socket.socket) -> None:
-    connection.recv(1)  # until the client goes
+    while connection.recv(1 << 16):  # the rest of the request, then nothing until the client goes
+        pass
 
 
 def drips(connection: socket.socket) -> None:
