@@ -48,10 +48,7 @@ _APPLE = (
     ("libm", "the last bit of Apple's expf, logf, log2f, powf"),
     ("sorting", "whether it was compiled with libc++ 17 or later, as here, or with an older one"),
 )
-_WINDOWS = (
-    ("libm", "the last bit of the Windows runtime's expf, logf, log2f, powf"),
-    ("sorting", "Microsoft's sort is as its source has it, and was held to no build"),
-)
+_WINDOWS = (("libm", "the last bit of the Windows runtime's expf, logf, log2f, powf"),)
 
 _TABLE = (
     Platform(DEFAULT, "Linux on x86-64: glibc, libstdc++"),
