@@ -38,7 +38,7 @@ def driver(folder: Path, *options: str, sources: Path = SOURCES) -> Path:
 def nanoseconds(program: Path, what: str, threads: int, way: str) -> float:
     times = str(TIMES[what] // threads)
     command: Sequence[str | Path] = (program, what, str(threads), way, times)
-    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return float(subprocess.run(command, check=True, capture_output=True, encoding="utf-8").stdout)
 
 
 def main() -> None:
