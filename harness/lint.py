@@ -29,6 +29,7 @@ from sampler_parity.harness.suite.blocks.matrix import Grid
 from sampler_parity.harness.suite.blocks.timing import TimedChain
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import (
+    Profile,
     SuiteFile,
     expand,
     expand_cells,
@@ -50,8 +51,11 @@ ROUNDING = 1e-6  # a decision nearer to its threshold than this share of it may 
 Stage = tuple[Sampler, Candidates, Candidates]
 
 
-def lint(folder: Path) -> list[str]:
-    """Problems of the suites in a folder, and of golden/ and harness/schemas/, one line each."""
+def lint(folder: Path, profile: Profile = "full") -> list[str]:
+    """Problems of the suites in a folder, and of golden/ and harness/schemas/, one line each.
+
+    profile: of which cases the ids are looked at.
+    """
     problems: list[str] = []
     suites: dict[Path, Suite] = {}
     ids: dict[str, list[str]] = defaultdict(list)
@@ -60,7 +64,7 @@ def lint(folder: Path) -> list[str]:
             file = read_suite(path)
             suites[path] = file.suite
             name = suite_id(path)
-            for item in _items(file):
+            for item in _items(file, profile):
                 ids[item].append(name)
             problems += _timings(path, expand_timings(file, "full"))
             problems += _cases(path, file.suite)
@@ -74,13 +78,13 @@ def lint(folder: Path) -> list[str]:
     return problems + _golden(fixtures.golden_folder()) + _schemas()
 
 
-def _items(file: SuiteFile) -> Iterator[str]:
+def _items(file: SuiteFile, profile: Profile) -> Iterator[str]:
     """The ids of all that a suite runs."""
-    yield from (case.id for case in expand(file, "full", few_random=True))
-    yield from (cell.id for cell in expand_cells(file, "full"))
-    yield from (workload.id for workload in expand_workloads(file, "full"))
-    yield from (timed.result_id for timed in expand_timings(file, "full"))
-    yield from (width.id for width in expand_widths(file, "full"))
+    yield from (case.id for case in expand(file, profile, few_random=True))
+    yield from (cell.id for cell in expand_cells(file, profile))
+    yield from (workload.id for workload in expand_workloads(file, profile))
+    yield from (timed.result_id for timed in expand_timings(file, profile))
+    yield from (width.id for width in expand_widths(file, profile))
 
 
 def _timings(path: Path, timings: list[TimedChain]) -> list[str]:

@@ -45,11 +45,12 @@ def server_check(
 
     Exit status: 0 all is as documented; 1 something is not; 2 bad input.
     """
-    from sampler_parity.harness.servers.address import address_of
+    from sampler_parity.harness.servers.address import address_of, reached
     from sampler_parity.harness.servers.asking import Client
     from sampler_parity.harness.servers.check import Check, check, met
 
     address = address_of(url, key_from, remote)
+    reached(address, timeout)
     client = Client(address, dialect_of(dialect), model, eos, timeout)
     folder = output or Path("bundles") / time.strftime("server-%Y%m%d-%H%M%S")
     done = check(Check(dialect, client), folder, ["sampler-parity", *sys.argv[1:]], shown)

@@ -2,6 +2,7 @@
 
 import ipaddress
 import os
+import socket
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -44,6 +45,15 @@ def address_of(url: str, key_variable: str = "", anywhere: bool = False) -> Addr
         mend = "use --remote where it may be asked"
         raise InputError(parts.hostname, "is another machine", mend)
     return Address(parts.scheme, parts.hostname, port, parts.path.rstrip("/"), _key(key_variable))
+
+
+def reached(address: Address, timeout_s: float) -> None:
+    """Raises InputError where nobody takes a connection: nothing would be a verdict on a server."""
+    try:
+        socket.create_connection((address.host, address.port), timeout_s).close()
+    except OSError as error:
+        said = error.strerror or str(error)
+        raise InputError(address.url, f"cannot be reached: {said}", "start the server") from None
 
 
 def of_this_machine(host: str) -> bool:

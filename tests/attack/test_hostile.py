@@ -26,7 +26,7 @@ def backend_of(attack: hostile.Attack) -> BackendProcess:
     return BackendProcess(attack.name, command, timeout_s=0.5 if attack.hurried else 20.0)
 
 
-@pytest.mark.parametrize("name", one_in(2, hostile.ATTACKS))
+@pytest.mark.parametrize("name", one_in(3, hostile.ATTACKS))
 def test_attack_is_a_verdict_on_its_own_case(name: str) -> None:
     attack = hostile.ATTACKS[name]
     backend = backend_of(attack)

@@ -49,6 +49,7 @@ READ = {
     "history add folders": ["history", "add", "{}", "-d", "{good}/h.sqlite"],
     "history show --database": ["history", "show", "-d", "{}"],
     "builds add": ["builds", "add", "x={}"],
+    "repro folder": ["repro", "{}", "x"],
 }
 # What writes one: it may, or it is refused in one line.
 WRITTEN = {
@@ -64,6 +65,8 @@ WRITTEN = {
 # Written after much work, by the functions that are tried above or in their own tests.
 LATE = {"run --json", "capture --output", "calibrate --output", "timing-selfcheck --output"}
 LATE |= {"trie-bench --output", "fuzz --output", "history show --output"}
+LATE |= {"repro --output", "predict --json", "server check --output"}
+LATE |= {"server start --output", "server start --report"}
 
 
 def _pipe(folder: Path) -> str:

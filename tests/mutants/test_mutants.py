@@ -59,7 +59,7 @@ def test_mutants_have_a_stage_that_exists() -> None:
     }
 
 
-@pytest.mark.parametrize("in_process", one_in(2, MUTANTS), indirect=True)
+@pytest.mark.parametrize("in_process", one_in(3, MUTANTS), indirect=True)
 @pytest.mark.slow
 def test_mutant_is_caught_at_its_stage(in_process: InProcess) -> None:
     mutant = in_process.worker.mutant

@@ -149,7 +149,7 @@ def test_html_has_no_element_of_others_and_its_charts_are_xml(hostile: Out) -> N
 
 
 def test_junit_and_json_can_be_read(hostile: Out) -> None:
-    assert len(hostile.of("xml")) == 3  # cases, cells, claims
+    assert len(hostile.of("xml")) == 4  # cases, cells, claims, servers
     for junit in hostile.of("xml"):
         root = ElementTree.fromstring(junit.encode())
         said = "".join(root.itertext()) + "".join(

@@ -1,3 +1,4 @@
+import socket
 from pathlib import Path
 
 from sampler_parity.harness.bundle.records.server import ServerResult, ServerVerdict
@@ -6,6 +7,7 @@ from sampler_parity.harness.servers.check import Check, check, met
 from sampler_parity.harness.servers.dialects import DIALECTS
 from sampler_parity.harness.servers.parameters import Texts, one
 from sampler_parity.reports.write import write_report
+from tests.support.command_line import cli
 from tests.support.fake_server import EOS, fake_server
 
 ROWS = {row.name: row for row in DIALECTS["llama-server"].parameters}
@@ -37,3 +39,15 @@ def test_a_known_verdict_is_required_so_that_a_mended_server_is_seen(tmp_path: P
         asked = Check("mine", client, (lambda client: iter(one_row(client)),), known=known)
         done = check(asked, tmp_path / "b", ["x"], lambda _: None)
     assert not met(done)
+
+
+def test_where_nobody_answers_one_line_says_so_and_no_bundle_is_made(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}"  # bound, and not listening
+        done = cli("server", "check", url, "--dialect", "llama-server", "-o", tmp_path / "b")
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"sampler-parity: {url}: cannot be reached: Connection refused - start the server\n"
+    )
+    assert not (tmp_path / "b").exists()

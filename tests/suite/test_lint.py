@@ -168,5 +168,10 @@ def test_lint_notices_a_stale_schema(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
+def test_the_repository_is_clean_in_the_quick_profile() -> None:
+    assert lint(suites_folder(), "quick") == []
+
+
+@pytest.mark.nightly
 def test_the_repository_is_clean() -> None:
     assert lint(suites_folder()) == []

@@ -24,7 +24,7 @@ BY_BACKEND = {"backends", "required", "ns", "setup_ns", "failed", "instructions"
 BY_BACKEND |= {"ChangeResult.cases"}
 KEYS: dict[str, tuple[str, ...]] = {"Measured.ways": ("grammar_first", "trie")}
 KEYS |= {"Modelled.by_decode_ms": tuple(f"{ms:g}" for ms in DECODE_MS)}
-OF_BACKEND = {"backend", "first", "baseline"}
+OF_BACKEND = {"backend", "first", "baseline", "server"}
 # Of a choice, the one that has most to be said about it.
 _TELLING = ("diverged", "different", "strict-trie-ffi", "crashed")
 
