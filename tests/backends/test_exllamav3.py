@@ -6,14 +6,11 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.harness.backends import environments, exllamav3
+from sampler_parity.harness.backends import exllamav3
 from sampler_parity.harness.backends.engines import ENGINES
-from sampler_parity.harness.backends.registry import inspect, start
+from sampler_parity.harness.backends.registry import inspect
 from sampler_parity.harness.errors import InputError, Unsupported
-from sampler_parity.harness.parity.execute import execute
-from sampler_parity.harness.suite.file import expand, find_suites
-from sampler_parity.reports.pages.parity.matrix import matrix
-from tests.support.report_bundles import bundle_of, run_info
+from tests.support.engine_cases import as_required_and_explained
 
 
 def refusing(p: float) -> None:
@@ -78,18 +75,7 @@ def test_a_value_that_a_step_asserts_against_is_refused_in_one_line() -> None:
 def test_every_case_has_its_required_verdict_and_every_difference_its_line(
     suite: str, tmp_path: Path
 ) -> None:
-    if why := environments.missing("exllamav3"):
-        pytest.skip(f"unavailable: {why}")
-    cases = [case for path in find_suites([suite]) for case in expand(path, "quick")]
-    backend = start("exllamav3")
-    try:
-        results = [execute(case, [backend]) for case in cases]
-    finally:
-        backend.close()
-    assert [(r.id, r.backends["exllamav3"].verdict) for r in results if not r.ok] == []
-    table = matrix([bundle_of(tmp_path / "b", run_info("exllamav3"), results)])
-    assert table is not None
-    assert table.unexplained == 0
+    as_required_and_explained("exllamav3", suite, tmp_path)
 
 
 def test_without_its_environment_exllamav3_says_how_to_add_it(

@@ -6,18 +6,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from sampler_parity.harness.backends import absent, environments
+from sampler_parity.harness.backends import absent
 from sampler_parity.harness.backends.engines import ENGINES
-from sampler_parity.harness.backends.registry import inspect, start
+from sampler_parity.harness.backends.registry import inspect
 from sampler_parity.harness.backends.sglang import requests
 from sampler_parity.harness.backends.sglang.requests import SLOTS, sampling_params, stop_tokens
 from sampler_parity.harness.errors import InputError, Unsupported
-from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.protocol.messages import ChainSpec
-from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reference.registry import ALL_ROWS
-from sampler_parity.reports.pages.parity.matrix import matrix
-from tests.support.report_bundles import bundle_of, run_info
+from tests.support.engine_cases import as_required_and_explained
 
 
 class Params(SimpleNamespace):
@@ -118,18 +115,7 @@ def test_a_module_of_a_package_is_stood_in_for_without_its_neighbours(
 def test_every_case_has_its_required_verdict_and_every_difference_its_line(
     suite: str, tmp_path: Path
 ) -> None:
-    if why := environments.missing("sglang"):
-        pytest.skip(f"unavailable: {why}")
-    cases = [case for path in find_suites([suite]) for case in expand(path, "quick")]
-    backend = start("sglang")
-    try:
-        results = [execute(case, [backend]) for case in cases]
-    finally:
-        backend.close()
-    assert [(r.id, r.backends["sglang"].verdict) for r in results if not r.ok] == []
-    table = matrix([bundle_of(tmp_path / "b", run_info("sglang"), results)])
-    assert table is not None
-    assert table.unexplained == 0
+    as_required_and_explained("sglang", suite, tmp_path)
 
 
 def test_without_its_environment_sglang_says_how_to_add_it(

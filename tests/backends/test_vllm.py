@@ -7,18 +7,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from sampler_parity.harness.backends import absent, environments
+from sampler_parity.harness.backends import absent
 from sampler_parity.harness.backends.engines import ENGINES
-from sampler_parity.harness.backends.registry import inspect, start
+from sampler_parity.harness.backends.registry import inspect
 from sampler_parity.harness.backends.vllm import requests
 from sampler_parity.harness.backends.vllm.requests import SLOTS, sampling_params
 from sampler_parity.harness.errors import InputError, Unsupported
-from sampler_parity.harness.parity.execute import execute
-from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reference import Candidates, build_chain
 from sampler_parity.reference.registry import ALL_ROWS
-from sampler_parity.reports.pages.parity.matrix import matrix
-from tests.support.report_bundles import bundle_of, run_info
+from tests.support.engine_cases import as_required_and_explained
 
 
 class RefusedError(Exception):
@@ -135,18 +132,7 @@ def test_the_reference_draws_the_tokens_that_vllm_drew(seed: int) -> None:
 def test_every_case_has_its_required_verdict_and_every_difference_its_line(
     suite: str, tmp_path: Path
 ) -> None:
-    if why := environments.missing("vllm"):
-        pytest.skip(f"unavailable: {why}")
-    cases = [case for path in find_suites([suite]) for case in expand(path, "quick")]
-    backend = start("vllm")
-    try:
-        results = [execute(case, [backend]) for case in cases]
-    finally:
-        backend.close()
-    assert [(r.id, r.backends["vllm"].verdict) for r in results if not r.ok] == []
-    table = matrix([bundle_of(tmp_path / "b", run_info("vllm"), results)])
-    assert table is not None
-    assert table.unexplained == 0
+    as_required_and_explained("vllm", suite, tmp_path)
 
 
 def test_without_its_environment_vllm_says_how_to_add_it(

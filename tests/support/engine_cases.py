@@ -1,0 +1,29 @@
+"""What each engine of others is asked at night, in its environment."""
+
+from pathlib import Path
+
+import pytest
+
+from sampler_parity.harness.backends import environments
+from sampler_parity.harness.backends.registry import start
+from sampler_parity.harness.parity.execute import execute
+from sampler_parity.harness.suite.file import expand, find_suites
+from sampler_parity.reports.pages.parity.matrix import matrix
+from tests.support.report_bundles import bundle_of, run_info
+
+
+def as_required_and_explained(engine: str, suite: str, folder: Path) -> None:
+    """Each case of the quick profile has its required verdict, every difference its line. Skips
+    where the engine's environment is not installed."""
+    if why := environments.missing(engine):
+        pytest.skip(f"unavailable: {why}")
+    cases = [case for path in find_suites([suite]) for case in expand(path, "quick")]
+    backend = start(engine)
+    try:
+        results = [execute(case, [backend]) for case in cases]
+    finally:
+        backend.close()
+    assert [(r.id, r.backends[engine].verdict) for r in results if not r.ok] == []
+    table = matrix([bundle_of(folder / "b", run_info(engine), results)])
+    assert table is not None
+    assert table.unexplained == 0
