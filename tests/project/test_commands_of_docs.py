@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sampler_parity.harness.backends.engines import ENGINES
 from tests.support.command_line import check_command
 from tests.support.doc_commands import (
     PAGES,
@@ -70,6 +71,14 @@ def test_the_long_commands_of_a_page_run_as_they_are_pasted(page: str, tmp_path:
 @pytest.mark.parametrize("command", [c for c in ALL if HOMES[c].kind == "tests"], ids=str)
 def test_every_selection_of_our_own_tests_has_some(command: Command) -> None:
     assert selected(command.text)
+
+
+def test_no_command_of_every_commit_needs_an_environment_that_a_fresh_machine_lacks() -> None:
+    apart = [f"-b {name}" for name, row in ENGINES.items() if row.environment]
+    here = [command.text for command in ALL if HOMES[command].kind == "commit"]
+    assert [text for text in here if any(engine in text for engine in apart)] == []
+    assert home_of(Command("new.md", "sampler-parity run new -b vllm@0.1")).kind == "elsewhere"
+    assert len(apart) > 9
 
 
 def test_what_runs_elsewhere_stands_there() -> None:
