@@ -1,4 +1,4 @@
-"""How long a reply may be: as long as what was asked for takes, said in the most words.
+"""How long a reply may be and take: as long as what was asked for takes, said in the most words.
 
 What is longer is not read further, so that a reply of any size costs the harness no more memory and
 time than the request deserves.
@@ -13,11 +13,21 @@ MESSAGE = 1 << 18  # bytes of any reply: greetings, refusals, figures
 NUMBER = 32  # bytes of a number in a list, with its comma
 STAGE = 8 * NUMBER  # of {"at": 1, "n": 1, "sorted": true, "selected": 1}
 MOST = 1 << 26
+# Draws in the time of one request: of 60 s 2 ms each. The slowest of an engine were 1.3 ms (MLX LM,
+# beside other work on two cores).
+DRAWS = 30_000
+MOST_DRAWS = 300_000  # so that one that hangs is known after eleven times at most
 
 
 def reply_bytes(request: BaseModel) -> int:
     """The most bytes that the reply to a request may have."""
     return min(MOST, MESSAGE + _lists(request))
+
+
+def patience(request: BaseModel) -> float:
+    """How many times the limit of a request this one may take."""
+    n = request.n if isinstance(request, p.DrawsRequest) else 0
+    return 1 + min(n, MOST_DRAWS) / DRAWS
 
 
 def _lists(request: BaseModel) -> int:

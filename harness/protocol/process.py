@@ -34,7 +34,7 @@ from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol import pipes
 from sampler_parity.harness.protocol.environment import small
 from sampler_parity.harness.protocol.interface import BackendFailure, NotAsked, R
-from sampler_parity.harness.protocol.limits import reply_bytes
+from sampler_parity.harness.protocol.limits import patience, reply_bytes
 from sampler_parity.harness.protocol.pipes import Deadline
 from sampler_parity.harness.protocol.replies import OtherVersion, checked, parsed
 from sampler_parity.harness.protocol.scratch import Scratch
@@ -89,7 +89,7 @@ class BackendProcess:
         self.hello()
         if self.scratch is not scratch:
             raise NotAsked("its rows were in another scratch file")
-        return self._exchange(request, reply, timeout_s or self.timeout_s)
+        return self._exchange(request, reply, timeout_s or self.timeout_s * patience(request))
 
     def settle(self, timeout_s: float = 0) -> None:
         """Whatever came after the last reply, or comes in this time, is put down in `late`."""

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.limits import MESSAGE, MOST, reply_bytes
+from sampler_parity.harness.protocol.limits import MESSAGE, MOST, patience, reply_bytes
+from sampler_parity.harness.protocol.process import BackendProcess
 from tests.support.script_backend import GREETING, REQUEST, backend, failure
 
 RUN = p.RunRequest(
@@ -68,6 +69,28 @@ def test_the_longest_reply_that_fits_may_be_said(request_: Any, reply: dict[str,
 
 def test_no_request_lets_a_reply_be_longer_than_64_mib() -> None:
     assert reply_bytes(REQUEST.model_copy(update={"repetitions": 10**9})) == MOST == 64 << 20
+
+
+def draws(n: int) -> p.DrawsRequest:
+    return p.DrawsRequest(chain=[], n_vocab=1, rows=REQUEST.rows, n=n, out=0)
+
+
+@pytest.mark.parametrize(
+    ("request_", "seconds"),
+    [(draws(30_000), 120), (draws(60_000), 180), (draws(10**9), 660), (REQUEST, 60)],
+    ids=["30,000 draws", "60,000 draws", "more than are waited for", "no draws"],
+)
+def test_many_draws_have_more_time_than_another_request(
+    request_: Any, seconds: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = []
+    process = BackendProcess("script", ["no such program"], timeout_s=60)
+    monkeypatch.setattr(process, "hello", lambda: None)
+    monkeypatch.setattr(process, "_exchange", lambda *asked: limits.append(asked[-1]))
+    process.ask(request_, p.DrawsReply)
+    process.ask(request_, p.DrawsReply, timeout_s=5)
+    process.scratch.remove()
+    assert limits == [seconds, 5] == [60 * patience(request_), 5]
 
 
 @pytest.mark.parametrize(
