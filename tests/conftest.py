@@ -96,6 +96,12 @@ def inside(worker: Worker) -> Iterator[Callable[..., Inside]]:
 
 
 @pytest.fixture
+def as_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fails is not made small: for tests of a failing run that look at something else."""
+    monkeypatch.setattr("sampler_parity.harness.run.run.seconds_for", lambda cases_s: 0.0)
+
+
+@pytest.fixture
 def suite(tmp_path: Path) -> Path:
     """A suite of 180 short cases."""
     path = tmp_path / "small.toml"

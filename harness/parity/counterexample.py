@@ -30,6 +30,7 @@ from sampler_parity.harness.verdicts import Verdict
 DIFFERENCES: tuple[Verdict, ...] = ("diverged", "boundary", "close", "tied", "reordered")
 TRIED = 3  # cases of a group, the cheapest first: one may depend on what was asked before
 BY_CHANCE = "not again in a fresh process: it depends on earlier requests or on chance"
+SILENT = "not made small: a fresh process gave no reply in time"
 NO_TIME = "not made small: the time for it went to worse groups"
 
 Releases = dict[str, str]
@@ -51,19 +52,39 @@ def looks(result: BackendResult) -> Looks:
 
 
 def counterexample(
-    cases: Sequence[Case], backend: Backend, of: Looks, releases: Releases, seconds: float
+    cases: Sequence[Case],
+    backend: Backend,
+    of: Looks,
+    releases: Releases,
+    seconds: float,
+    afresh_s: float = 60.0,
 ) -> CounterexampleResult:
     """The first of the cases that fails in a fresh process as its group does, made small. of: how
-    it does. seconds: of trying what is simpler; the fresh process takes as long as it takes."""
+    it does. seconds: of trying what is simpler. afresh_s: how long a fresh process may take, which
+    loads at its first request what it needs."""
     record = CounterexampleResult(
         id=f"{cases[0].id} on {backend.name}", case=cases[0].id, backend=backend.name
     )
+    said = BY_CHANCE
     for case in cases:
-        if isinstance(backend, BackendProcess):
-            backend.close()  # its next request starts another
-        if _looks_on(case, backend, releases) == of:
+        afresh = _afresh(case, backend, releases, afresh_s)
+        if afresh == of:
             return _made_small(record, case, backend, of, releases, seconds)
-    return record.model_copy(update={"said": BY_CHANCE})
+        if afresh is not None and afresh[0] == "timeout":
+            said = SILENT
+    return record.model_copy(update={"said": said})
+
+
+def _afresh(case: Case, backend: Backend, releases: Releases, seconds: float) -> Looks | None:
+    """How a case looks in a fresh process, where there are processes."""
+    if not isinstance(backend, BackendProcess):
+        return _looks_on(case, backend, releases)
+    backend.close()  # its next request starts another
+    patience, backend.timeout_s = backend.timeout_s, seconds
+    try:
+        return _looks_on(case, backend, releases)
+    finally:
+        backend.timeout_s = patience
 
 
 def _looks_on(case: Case, backend: Backend, releases: Releases) -> Looks | None:

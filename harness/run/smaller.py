@@ -56,7 +56,7 @@ def small_of(
     is started."""
     asked = backend(name, min(timeout_s, OF_A_GROUP))
     releases = {asked.name: release} if release is not None else {}
-    return counterexample(cases, asked, of, releases, seconds)
+    return counterexample(cases, asked, of, releases, seconds, timeout_s)
 
 
 def make_small(

@@ -45,7 +45,7 @@ def run_in(folder: Path, *words: str) -> str:
 
 @pytest.mark.slow
 def test_a_suite_and_an_adapter_given_by_path_are_replayed_from_any_folder(
-    work: Path, tmp_path: Path
+    work: Path, tmp_path: Path, as_it_fails: None
 ) -> None:
     some = ("--case", CASE, "-j", "1")
     run_in(work, "run", "small.toml", *some, "-b", "mine=./adapter fault --x", "-o", "b")

@@ -8,14 +8,18 @@ from sampler_parity.harness.backends.engines import WORKER_COMMAND
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
 from sampler_parity.harness.inputs.logits import Generated
 from sampler_parity.harness.mutants.in_process import InProcess
+from sampler_parity.harness.parity import counterexample as module
 from sampler_parity.harness.parity.arrays import MOST_ARRAYS
 from sampler_parity.harness.parity.counterexample import (
     BY_CHANCE,
+    SILENT,
     TRIED,
+    Looks,
     counterexample,
     looks,
     to_shrink,
 )
+from sampler_parity.harness.parity.differing import Kind
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.parity.groups import groups
 from sampler_parity.harness.protocol.process import BackendProcess
@@ -71,6 +75,24 @@ def test_what_does_not_fail_afresh_is_said_to_depend_on_chance() -> None:
     record = counterexample([wrong(4, k=4)], backend, of, {}, 5.0)
     backend.close()
     assert (record.smaller, record.said) == (None, BY_CHANCE)
+
+
+def test_a_fresh_process_that_loads_at_its_first_request_has_the_time_of_a_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    backend = BackendProcess("mine", ["no-such-program"], timeout_s=3.0)
+    limits: list[float] = []
+
+    def slow(case: Case, asked: BackendProcess, releases: dict[str, str]) -> Looks:
+        limits.append(asked.timeout_s)
+        return of if asked.timeout_s > 10 else ("timeout", "", Kind("said", "no reply within N s"))
+
+    of: Looks = ("diverged", "top_k", Kind("more"))
+    monkeypatch.setattr(module, "_looks_on", slow)
+    monkeypatch.setattr(module, "_made_small", lambda record, *rest: record)
+    assert counterexample([wrong(10)], backend, of, {}, 1.0, 60.0).said == ""
+    assert counterexample([wrong(10)], backend, of, {}, 1.0, 5.0).said == SILENT
+    assert (limits, backend.timeout_s) == ([60.0, 5.0], 3.0)
 
 
 def test_one_case_of_each_group_is_made_small_and_its_cheapest_are_tried_first() -> None:
