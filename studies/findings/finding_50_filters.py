@@ -1,10 +1,11 @@
 """Filters of ik_llama.cpp 55d3c05 that leave nothing, or everything. The package alone:
 
-sampler-parity engines exec ik_llama -- python studies/engines/ik_llama_filters.py
+sampler-parity engines exec ik_llama -- python studies/findings/finding_50_filters.py
 """
 
 import ctypes
 import os
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -34,8 +35,12 @@ def filtered(name: str, logits: list[float], *arguments: Any) -> str:
     return said or f"the process ends with signal {os.WTERMSIG(status)}"
 
 
+met: list[bool] = []
+
+
 def show(what: str, expected: str, got: str) -> None:
     print(f"{what}\n  expected  {expected}\n  got       {got}")
+    met.append(got == expected)
 
 
 share, none = ctypes.c_float, ctypes.c_size_t(0)
@@ -52,7 +57,7 @@ show(
 )
 show(
     "typical of 0.5 with min_keep 0, the default of common_params_sampling",
-    "fewer than 5 of 5 candidates",
+    filtered("typical", [3.0, 2.0, 1.0, 0.0, -1.0], share(0.5), ctypes.c_size_t(1)),
     filtered("typical", [3.0, 2.0, 1.0, 0.0, -1.0], share(0.5), none),
 )
 show(
@@ -60,3 +65,4 @@ show(
     "1 of 3 candidates",
     filtered("min_p", [0.0, 1.0, 2.0], share(2), none),
 )
+sys.exit(not all(met))

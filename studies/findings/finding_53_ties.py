@@ -1,6 +1,6 @@
 """vLLM: which of equal tokens top-p keeps, what a small temperature becomes, which seeds are one.
 
-    sampler-parity engines exec vllm -- python studies/engines/vllm_sampling.py
+    sampler-parity engines exec vllm -- python studies/findings/finding_53_ties.py
 
 Packages that vLLM imports and its sampler never calls need not be there: modules of empty classes
 stand for them.
@@ -78,30 +78,37 @@ class Finder(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         pass
 
 
-def told(what: str, expected: object, got: object) -> None:
+def told(what: str, expected: object, got: object, met: bool) -> bool:
     print(f"{what}\n  expected {expected}\n  got      {got}")
+    return met
 
 
-def main() -> None:
+def main() -> int:
     sys.meta_path.insert(0, Finder())
     os.environ["VLLM_LOGGING_LEVEL"] = "ERROR"
     import torch
     from vllm import SamplingParams  # type: ignore[import-not-found]
     from vllm.v1.sample.ops import topk_topp_sampler as ops  # type: ignore[import-not-found]
 
+    met = []
     for n in (16, 20):
         left = ops.apply_top_k_top_p(torch.zeros(1, n), None, torch.tensor([0.5]))[0]
         ids = (left == 0).nonzero()[:, 0].tolist()
-        told(f"top_p 0.5 of {n} equal tokens", list(range(n // 2, n)), ids)
-    told("temperature 1e-6: greedy", 0.0, SamplingParams(temperature=1e-6).temperature)
+        last = list(range(n // 2, n))
+        met.append(told(f"top_p 0.5 of {n} equal tokens", last, ids, ids == last))
+    small = SamplingParams(temperature=1e-6).temperature
+    met.append(told("temperature 1e-6: greedy", 0.0, small, small == 0))
     biased = SamplingParams.from_optional(logit_bias={3: -torch.inf})
-    told("logit_bias -inf of token 3", {3: "-inf"}, biased.logit_bias)
+    bias = biased.logit_bias
+    met.append(told("logit_bias -inf of token 3", {3: "-inf"}, bias, bias == {3: -torch.inf}))
     words = []
     for seed in (1, 2**32 + 1):
         generator = torch.Generator().manual_seed(SamplingParams(seed=seed).seed)
         words.append(int(torch.randint(0, 2**31, (1,), generator=generator)))
-    told("seeds 1 and 4294967297: first numbers", "two", words)
+    told_apart = len(set(words)) == 2
+    met.append(told("seeds 1 and 4294967297: first numbers", "two", words, told_apart))
+    return int(not all(met))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,6 +1,6 @@
 """SGLang: what a seed draws beside a neighbour, what min-p does to it, what it needs to be heeded.
 
-    sampler-parity engines exec sglang -- python studies/engines/sglang_batches.py
+    sampler-parity engines exec sglang -- python studies/findings/finding_57_batches.py
 
 Packages that SGLang imports and its sampler never calls need not be there: modules of empty classes
 stand for them. Its compiled hash is in no package: numbers of torch stand for it, which are as good
@@ -132,25 +132,30 @@ class Engine:
         return self.sampler(output, info, False, [], [], positions).tolist()
 
 
-def told(what: str, expected: object, got: object) -> None:
+def told(what: str, expected: object, got: object, met: bool) -> bool:
     print(f"{what}\n  expected {expected}\n  got      {got}")
+    return met
 
 
-def main() -> None:
+def main() -> int:
     engine = Engine(True)
     seeded = {"sampling_seed": 7}
     alone = [engine.tokens([seeded], at)[0] for at in range(8)]
     beside = [engine.tokens([seeded, {"temperature": 0.0}], at)[0] for at in range(8)]
-    told("tokens of seed 7, deterministic inference; beside a greedy request", alone, beside)
+    what = "tokens of seed 7, deterministic inference; beside a greedy request"
+    met = [told(what, alone, beside, alone == beside)]
     try:
         got: object = engine.tokens([seeded, {"sampling_seed": 8, "min_p": 0.1}], 0)
     except AssertionError as error:
         got = f"AssertionError: {error}"
-    told("a batch in which one request has min_p 0.1", "two tokens", got)
+    failed = isinstance(got, str)
+    met.append(told("a batch in which one request has min_p 0.1", "two tokens", got, not failed))
     plain = Engine(False)
     drawn = {tuple(plain.tokens([seeded], at)[0] for at in range(8)) for _ in range(4)}
-    told("seed 7 four times, without the server's option", "one text", f"{len(drawn)} texts")
+    what = "seed 7 four times, without the server's option"
+    met.append(told(what, "one text", f"{len(drawn)} texts", len(drawn) == 1))
+    return int(not all(met))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

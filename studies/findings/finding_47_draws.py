@@ -1,7 +1,7 @@
 """MLX LM alone: where a token stands decides whether it is drawn; what a batch shares; a window of
 0; a temperature below 0. Prints what should come out and what does.
 
-    sampler-parity engines exec mlx_lm -- python studies/engines/mlx_lm_draws.py
+    sampler-parity engines exec mlx_lm -- python studies/findings/finding_47_draws.py
 """
 
 import importlib.util
@@ -36,12 +36,13 @@ def alike(rows: int = 8, steps: int = 200) -> int:
     return sum(len(set(acts(logprobs).tolist())) == 1 for _ in range(steps))
 
 
-def main() -> None:
+def main() -> int:
     weight = math.exp(-16.7)
     expected = 3_000 * 131_071 * weight / (1 + 131_071 * weight)
     print("131,071 unlikely tokens, 3,000 draws, how many are of them")
     print(f"  expected {expected:.1f}")
-    print(f"  got      {tail(131_071)} with the likely token last, {tail(0)} with it first")
+    last, first = tail(131_071), tail(0)
+    print(f"  got      {last} with the likely token last, {first} with it first")
 
     alone, batch = mx.random.normal((1, 50), key=mx.random.key(3)), []
     for rows in (1, 2, 3):
@@ -53,19 +54,24 @@ def main() -> None:
 
     print("XTC with probability 1/2 on a batch of 8 rows, 200 steps: all rows act, or none")
     print(f"  expected {200 * 2 / 2**8:.1f} steps, rows apart")
-    print(f"  got      {alike()} steps: one coin for all")
+    together = alike()
+    print(f"  got      {together} steps: one coin for all")
 
     print("repetition penalty 2 with a context size of 0 on logits 4, 3 behind token 0")
     (processor,) = mlx.make_logits_processors(repetition_penalty=2.0, repetition_context_size=0)
     print("  expected [4.0, 3.0]")
-    print(f"  got      {processor(mx.array([0]), mx.array([[4.0, 3.0]]))[0].tolist()}")
+    logits = processor(mx.array([0]), mx.array([[4.0, 3.0]]))[0].tolist()
+    print(f"  got      {logits}")
 
     print("temperature -1 with top_k 1 on probabilities 0.9, 0.1, eight tokens")
     logprobs = mx.log(mx.array([[0.9, 0.1]]))
     sampler = mlx.make_sampler(temp=-1.0, top_k=1)
     print("  expected a refusal, or token 0, which alone is left")
-    print(f"  got      {[sampler(logprobs).item() for _ in range(8)]}")
+    drawn = [sampler(logprobs).item() for _ in range(8)]
+    print(f"  got      {drawn}")
+    differ = first == 0 or len(set(batch)) > 1 or together > 20 or logits != [4.0, 3.0]
+    return int(differ or any(drawn))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,7 +1,7 @@
 """ONNX Runtime GenAI: what a text that ends in padding, and one taken back, go on with.
 
     pip install onnxruntime-genai==0.18.0 onnx numpy
-    python onnxruntime_genai_text.py
+    python finding_49_text.py
 
 A model of no layers that answers token i with token i + 1. Expected: a text goes on with the answer
 to its last token; a text taken back to n tokens has n, and what is drawn for the next is drawn

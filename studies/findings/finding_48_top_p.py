@@ -1,7 +1,7 @@
 """ONNX Runtime GenAI: top_p without a top_k keeps far more than the smallest set that reaches it.
 
     pip install onnxruntime-genai==0.18.0 onnx numpy
-    python onnxruntime_genai_top_p.py
+    python finding_48_top_p.py
 
 A model of no layers whose every answer is one row of logits, p falling as 1 / rank; 3,000 tokens
 are drawn with top_p 0.5. Expected: the smallest set of the likeliest that has half of the mass. Up

@@ -1,9 +1,10 @@
 """Arguments of llama-cpp-python 0.3.36 that do nothing, or something else. The package alone, and
 gguf, which writes a model that answers every text with one row of logits:
 
-python studies/engines/llama_cpp_python_arguments.py
+python studies/findings/finding_56_arguments.py
 """
 
+import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterable
@@ -53,8 +54,9 @@ def text(llama: llama_cpp.Llama, **of: object) -> str:
     return str(answer["choices"][0]["text"])
 
 
-def show(what: str, expected: str, got: object) -> None:
+def show(what: str, expected: str, got: object, met: bool) -> bool:
     print(f"{what}\n  expected  {expected}\n  got       {got}")
+    return met
 
 
 def counted(tokens: Iterable[str]) -> str:
@@ -65,33 +67,34 @@ def nothing(ids: object, scores: object) -> object:
     return scores
 
 
-def main() -> None:
+def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/model.gguf"
         write(path)
         llama = load(path)
         ban, no_op = {0: -1e9}, llama_cpp.LogitsProcessorList([nothing])
         greedy = {"temperature": 0.0, "logit_bias": ban}
-        show("logit_bias bans t0, greedy", "t1t1t1...", text(llama, **greedy))
+        banned = text(llama, **greedy)
+        met = [show("logit_bias bans t0, greedy", "t1t1t1...", banned, "t0" not in banned)]
         both = text(llama, **greedy, logits_processor=no_op)
-        show("the same beside a logits_processor that changes nothing", "t1t1t1...", both)
+        what = "the same beside a logits_processor that changes nothing"
+        met.append(show(what, "t1t1t1...", both, "t0" not in both))
         same = {text(load(path)) for _ in range(5)}
-        show(
-            "Llama() without a seed, five times, one completion each",
-            "5 texts",
-            f"{len(same)} text",
-        )
+        what = "Llama() without a seed, five times, one completion each"
+        met.append(show(what, "5 texts", f"{len(same)} text", len(same) == 5))
         same.add(text(load(path, seed=0)))
-        show("and with Llama(seed=0)", "another text", f"{len(same)} text")
+        met.append(show("and with Llama(seed=0)", "another", f"{len(same)} text", len(same) > 1))
         drawn = [text(llama, temperature=-1.0, top_k=1, seed=n)[:2] for n in range(40)]
-        show("temperature -1 with top_k 1, 40 seeds", "t0: 40, or an error", counted(drawn))
+        what = "temperature -1 with top_k 1, 40 seeds"
+        met.append(show(what, "t0: 40, or an error", counted(drawn), set(drawn) == {"t0"}))
         fresh = load(path)
         fresh.eval([0])
         greedy_of = {"temp": 0.0, "presence_penalty": 9.0}
-        sampled = [fresh.sample(**greedy_of) for _ in "abc"]
-        show("Llama.sample thrice, greedy, presence_penalty 9", "[0, 1, 2]", sampled)
-        sampled = [llama.sample(**greedy_of) for _ in "abc"]
-        show("the same behind a completion", "[0, 1, 2]", f"{sampled}: the completion's chain")
+        for who, what in ((fresh, "of a fresh Llama"), (llama, "behind a completion")):
+            sampled = [who.sample(**greedy_of) for _ in "abc"]
+            what = f"Llama.sample thrice, greedy, presence_penalty 9, {what}"
+            met.append(show(what, "[0, 1, 2]", sampled, sampled == [0, 1, 2]))
+    return int(not all(met))
 
 
-main()
+sys.exit(main())

@@ -1,7 +1,7 @@
 // lloyal.node: a forked branch forgets what the penalties have counted, and three more surprises.
 //
 //     npm install --ignore-scripts @lloyal-labs/lloyal.node-linux-x64@3.1.1
-//     node lloyal_fork.mjs [MODEL.gguf]
+//     node finding_54_fork.mjs [MODEL.gguf]
 //
 // Any model will do: every branch is given its logits, nothing is decoded. Prints expected and got.
 
@@ -23,7 +23,11 @@ function branch(values, params) {
   return handle;
 }
 
-const show = (what, expected, got) => console.log(`${what}\n  expected ${expected}\n  got      ${got}`);
+let differ = false;
+function show(what, expected, got) {
+  console.log(`${what}\n  expected ${expected}\n  got      ${got}`);
+  differ ||= String(expected) !== String(got);
+}
 
 if (process.argv[3] === "prune") {
   const parent = branch([1], { temperature: 0 });
@@ -55,4 +59,4 @@ show(`20 branches without a seed, made within ${seconds} s: how many sequences o
 const ended = spawnSync(process.execPath, [...process.execArgv, process.argv[1], modelPath, "prune"]);
 const said = ended.stderr.toString().split("\n").filter((line) => line.includes("what()")).join("");
 show("pruning a branch that has a child", "an error", `signal ${ended.signal}: ${said.trim()}`);
-process.exit(0);
+process.exit(differ ? 1 : 0);

@@ -1,7 +1,7 @@
 """CTranslate2: what of a prompt a penalty sees, what a prompt draws, and when a seed counts.
 
     pip install ctranslate2==4.8.5 numpy
-    python ctranslate2_prompt.py
+    python finding_51_prompt.py
 
 Models of zero weights whose last bias is the logits. Expected: a repetition penalty treats a token
 of the prompt alike wherever it stands and whether or not the prompt is part of the result; a seed

@@ -1,7 +1,7 @@
 """OpenVINO GenAI: seeds and logits that it takes for others, and what of a prompt a penalty sees.
 
     pip install openvino-genai==2026.4.1 numpy
-    python openvino_genai_values.py
+    python finding_55_values.py
 
 A model without a state whose every answer is one row of logits. Expected: seeds that differ give
 other tokens; a token of -inf is never drawn; presence and frequency penalties, as the repetition

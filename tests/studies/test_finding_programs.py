@@ -1,0 +1,92 @@
+"""studies/findings: every finding has a program that shows it alone, and each of them shows it."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+
+from sampler_parity.harness.backends import environments
+from sampler_parity.harness.backends.environments import ENVIRONMENTS
+from tests.support.finding_programs import (
+    FOLDER,
+    ROOT,
+    Program,
+    compile_line,
+    compiled,
+    interpreted,
+    missing,
+    programs,
+    ran,
+    table,
+)
+
+LINES = 60
+PAGES = {"findings": "findings.md"}
+MODULES = ("transformers", "llguidance", "xgrammar", "llama_cpp")
+# Written before there was a limit: each has several findings, a server or stand-ins for packages.
+LONGER = {
+    "finding_47_draws.py", "finding_48_top_p.py", "finding_49_text.py", "finding_50_filters.py",
+    "finding_51_prompt.py", "finding_53_ties.py", "finding_55_values.py", "finding_54_fork.mjs",
+    "finding_56_arguments.py", "finding_57_batches.py",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_finding_has_a_program_or_a_reason_for_none(page: str) -> None:
+    text = (ROOT / "docs" / PAGES[page]).read_text(encoding="utf-8")
+    assert not missing(text, table()[page])
+    assert not {*table()[page]} - {*re.findall(r"^## (\d+)\. ", text, re.MULTILINE)}
+
+
+def test_a_finding_without_a_program_is_named() -> None:
+    page = "# Findings\n\n## 1. One\n\n## 2. Two\n\n## Others\n\n## 3. Three\n"
+    assert missing(page, {"1": {"programs": ["x.cpp"]}, "3": {}}) == ["2", "3"]
+    assert missing(page, {n: {"none": "no GPU"} for n in "123"}) == []
+
+
+def test_the_folder_has_the_programs_of_the_table_and_no_others() -> None:
+    files = {path.name for path in FOLDER.iterdir() if path.suffix in (".cpp", ".py", ".mjs")}
+    assert {program.file for program in programs()} == files
+
+
+@pytest.mark.parametrize("program", programs(), ids=lambda program: program.file)
+def test_a_program_has_nothing_of_ours_and_few_lines(program: Program) -> None:
+    text = (FOLDER / program.file).read_text(encoding="utf-8")
+    assert not re.search(r"^\s*(import|from) (sampler_parity|studies|tests)", text, re.MULTILINE)
+    assert "expected" in text
+    if program.file not in LONGER:
+        assert text.count("\n") <= LINES
+    number = program.finding.split("/")[1]
+    assert re.match(rf"[a-z_]+_0?{number}_\w+\.", program.file)
+    if program.file.endswith(".cpp"):
+        assert re.match(
+            rf"c\+\+ -std=c\+\+17 {program.file} -o repro ", compile_line(FOLDER / program.file)
+        )
+
+
+def _away(program: Program) -> str:
+    """Why it cannot be run here, or ""."""
+    if program.away:
+        return program.away
+    if program.on in MODULES:
+        there = importlib.util.find_spec(program.on)
+        return "" if there else f"`scripts/install.py {program.on}` installs it"
+    if program.on in ENVIRONMENTS and not environments.folder_of(program.on).is_dir():
+        return f"`sampler-parity engines add {program.on}` installs it"
+    return ""
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("program", programs(), ids=lambda program: program.file)
+def test_a_program_shows_its_finding_and_exits_with_1(program: Program, tmp_path: Path) -> None:
+    if away := _away(program):
+        pytest.skip(away)
+    if program.file.endswith(".cpp"):
+        words, folder = compiled(FOLDER / program.file, tmp_path), tmp_path
+    else:
+        words, folder = interpreted(program), ROOT
+    done = ran(words, folder, 900)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert re.search(r"expected .*got", done.stdout, re.DOTALL), done.stdout
+    assert "Traceback" not in done.stderr, done.stderr
