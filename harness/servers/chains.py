@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sampler_parity.harness.inputs.models import golden_prompts
-
 LENGTH = 16
 _ORDER = ["penalties", "dry", "top_n_sigma", "top_k", "typ_p", "top_p", "min_p", "xtc"]
 _LIST = 'root ::= "[" item ("," item)* "]"\nitem ::= "\\"" [a-z]+ "\\"" | [0-9]+'
@@ -132,11 +130,14 @@ class Request:
     parameters: Mapping[str, Any]
 
 
-def requests(each: int, length: str, chains: Mapping[str, Mapping[str, Any]]) -> Iterator[Request]:
-    """So many of each chain, with prompts in turn. length: the name of the number of tokens.
-
-    Raises InputError without the golden model."""
-    prompts = [*golden_prompts(2).items()]
+def requests(
+    each: int,
+    length: str,
+    chains: Mapping[str, Mapping[str, Any]],
+    named: Mapping[str, list[int]],
+) -> Iterator[Request]:
+    """So many of each chain, with prompts in turn. length: the name of the number of tokens."""
+    prompts = [*named.items()]
     for number, (chain, parameters) in enumerate(chains.items()):
         for i in range(each):
             name, prompt = prompts[(number * each + i) * 7 % len(prompts)]

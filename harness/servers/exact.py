@@ -5,40 +5,40 @@ token, of one that names no tokens byte by byte. The first that differs is told 
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from sampler_parity.harness.bundle.records.server import ServerResult
-from sampler_parity.harness.inputs.models import GOLDEN, model_path
-from sampler_parity.harness.inputs.vocabularies import read_vocab
+from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.servers.asking import Answer, Client, Prompt
 from sampler_parity.harness.servers.chains import Request, requests
 from sampler_parity.harness.servers.expected import Expected, Pipeline, expected
 from sampler_parity.harness.servers.http import Failure
-from sampler_parity.harness.servers.logits import Logits
-from sampler_parity.reference.vocab import Vocab
+from sampler_parity.harness.servers.known import Known
+from sampler_parity.harness.servers.logits import Followed, Logits
 
 
 @dataclass(frozen=True)
 class Predicted:
-    """Which pipeline predicts a server, and on which logits. each: requests of a chain.
-    spelled: prompts are sent as text."""
+    """Which pipeline predicts a server on a model that we have. each: requests of a chain."""
 
     pipeline: Pipeline
-    logits: Callable[[], Logits]
+    known: Known
     chains: Mapping[str, Mapping[str, Any]]
     each: int
-    spelled: bool = False
 
 
 @dataclass(frozen=True)
 class _Asked:
+    """want: None where nothing was predicted: the server failed, or `lost` says why."""
+
     request: Request
     got: Answer | Failure
-    want: Expected
+    want: Expected | None = None
+    lost: str = ""
 
     @property
     def differs(self) -> str:
@@ -48,10 +48,12 @@ class _Asked:
             return got.line
         if got.refusal:
             return f"refused: {got.refusal}"
+        if want is None:
+            return f"not predicted: llama.cpp {self.lost}"
         if got.tokens is not None and got.tokens != want.tokens:
             pairs = zip((*got.tokens, None), (*want.tokens, None), strict=False)
             at, (token, other) = next((i, p) for i, p in enumerate(pairs) if p[0] != p[1])
-            return f"token {at} of {len(want.tokens)} is {token}, expected {other}"
+            return f"token {at} is {token}, expected {other}"
         text = want.text.decode(errors="replace")
         if got.text.rstrip("�") != text.rstrip("�"):  # a character cut in two
             return f"text {json.dumps(got.text)}, expected {json.dumps(text)}"
@@ -60,28 +62,29 @@ class _Asked:
 
 def check_exact(client: Client, predicted: Predicted) -> Iterator[ServerResult]:
     """A result for each chain. Raises InputError without the golden model, or its llama.cpp."""
-    vocab = read_vocab(model_path(GOLDEN))
-    logits = predicted.logits()
+    known = predicted.known
+    asked = requests(predicted.each, client.dialect.length, predicted.chains, known.prompts)
+    logits = known.logits()
     try:
         with ThreadPoolExecutor(1) as pool:  # the server answers while the reference samples
             waiting = [
-                (request, pool.submit(_answer, client, _prompt(request, vocab, predicted), request))
-                for request in requests(predicted.each, client.dialect.length, predicted.chains)
+                (request, pool.submit(_answer, client, _prompt(request, known), request))
+                for request in asked
             ]
             try:
                 for chain, members in groupby(waiting, key=lambda pair: pair[0].chain):
-                    asked = [_judged(pair, client, predicted, logits, vocab) for pair in members]
-                    yield _result(client, chain, asked)
+                    judged = [_judged(*pair, client, predicted, logits) for pair in members]
+                    yield _result(client, chain, judged)
             finally:
                 pool.shutdown(cancel_futures=True)
     finally:
         logits.close()
 
 
-def _prompt(request: Request, vocab: Vocab, predicted: Predicted) -> Prompt:
-    if not predicted.spelled:
+def _prompt(request: Request, known: Known) -> Prompt:
+    if not known.spelled:
         return request.prompt
-    pieces = b"".join(vocab.piece(token, special=False) for token in request.prompt)
+    pieces = b"".join(known.vocab.piece(token, special=False) for token in request.prompt)
     return pieces.decode(errors="ignore")
 
 
@@ -93,29 +96,36 @@ def _answer(client: Client, prompt: Prompt, request: Request) -> Answer | Failur
 
 
 def _judged(
-    pair: tuple[Request, "Future[Answer | Failure]"],
+    request: Request,
+    future: "Future[Answer | Failure]",
     client: Client,
     predicted: Predicted,
     logits: Logits,
-    vocab: Vocab,
 ) -> _Asked:
-    request, future = pair
-    prompt = request.prompt
-    if predicted.spelled:
-        text = _prompt(request, vocab, predicted)
+    got = future.result()
+    if isinstance(got, Failure) or got.refusal:
+        return _Asked(request, got)
+    vocab, prompt = predicted.known.vocab, request.prompt
+    if predicted.known.spelled:
+        text = _prompt(request, predicted.known)
         assert isinstance(text, str)
         prompt = [request.prompt[0], *vocab.tokenize(text.encode())]
     length = int(request.parameters[client.dialect.length])
-    want = expected(predicted.pipeline, request.parameters, length, prompt, logits, vocab)
-    return _Asked(request, future.result(), want)
+    guess = vocab.tokenize(got.text.encode()) if got.tokens is None else got.tokens
+    text_of = Followed(logits, prompt, guess[: length - 1])
+    try:
+        want = expected(predicted.pipeline, request.parameters, length, text_of, vocab, got.tokens)
+    except BackendFailure as failure:
+        return _Asked(request, got, lost=str(failure))
+    return _Asked(request, got, want)
 
 
 def _result(client: Client, chain: str, asked: list[_Asked]) -> ServerResult:
     wrong = [one for one in asked if one.differs]
     shown = (wrong or asked)[0]
-    tokens = sum(len(one.want.tokens) for one in asked)
+    tokens = sum(len(one.want.tokens) for one in asked if one.want)
     said = f"{len(asked) - len(wrong)}/{len(asked)} requests as the reference, {tokens:,} tokens"
-    failed = any(isinstance(one.got, Failure) or one.got.refusal for one in wrong)
+    failed = any(one.want is None for one in wrong)
     return ServerResult(
         id=f"exact/{chain}",
         server="",

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.servers.logits import Logits
+from sampler_parity.harness.servers.logits import Followed
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.pipelines.llama_cpp import CommonSampler, Output
 from sampler_parity.reference.pipelines.llama_cpp_chain import (
@@ -49,7 +49,7 @@ Pipeline = Callable[[Mapping[str, Any], Sequence[int], Vocab], Sampling]
 
 @dataclass(frozen=True)
 class Expected:
-    """text: as far as it is given out. ended: limit, eos or word."""
+    """text: as far as it is given out. ended: limit, eos, word, or other: it went on."""
 
     tokens: tuple[int, ...]
     text: bytes
@@ -60,18 +60,18 @@ def expected(
     pipeline: Pipeline,
     request: Mapping[str, Any],
     length: int,
-    prompt: Sequence[int],
-    logits: Logits,
+    text_of: Followed,
     vocab: Vocab,
+    answered: Sequence[int] | None = None,
 ) -> Expected:
-    """Up to `length` tokens, the end of the text, or a stop word."""
-    sampling = pipeline(request, prompt, vocab)
-    row = logits.begin(prompt)
+    """Up to `length` tokens, the end of the text, or a stop word. answered: the tokens of the
+    server, where it names them: the first that is another is the last."""
+    sampling = pipeline(request, text_of.prompt, vocab)
     tokens: list[int] = []
     text = b""
     stops = [word.encode() for word in request.get("stop") or ()]
     while True:
-        token = sampling.sample(np.array(row))
+        token = sampling.sample(np.array(text_of.after(tokens)))
         tokens.append(token)
         if token in vocab.eog:
             return Expected(tuple(tokens), text, "eos")
@@ -81,7 +81,8 @@ def expected(
             return Expected(tuple(tokens), text[: min(places)], "word")
         if len(tokens) == length:
             return Expected(tuple(tokens), text, "limit")
-        row = logits.after(token)
+        if answered is not None and [*answered[: len(tokens)]] != tokens:
+            return Expected(tuple(tokens), text, "other")
 
 
 @dataclass(frozen=True)

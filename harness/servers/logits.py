@@ -1,40 +1,85 @@
-"""The logits that a server samples from, as the same build of llama.cpp gives them here.
+"""The logits that a server samples from, as the same build of llama.cpp gives them in a process of
+its own: its death is one line, and ends nothing but the request that it was asked for.
 
-The prompt is one batch; then comes token by token.
+The prompt is one batch; then comes token by token, as a server decodes.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
+from sampler_parity.harness.backends import registry
+from sampler_parity.harness.backends.engines import WORKER_COMMAND
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.protocol.ask import Row
+from sampler_parity.harness.protocol.ask_sequences import sequences
+from sampler_parity.harness.protocol.interface import Backend, BackendFailure
+from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.protocol.sequences import (
+    Change,
+    SequencesRequest,
+    SequencesStep,
+    Text,
+)
 
-from sampler_parity.harness.backends.llama_cpp.decode import Context, Model
-from sampler_parity.harness.backends.llama_cpp.libllama import Libllama, default_folder
-from sampler_parity.reference.chronology import NEWEST
-
-_SEQUENCE = 0
+_JOINS = SequencesStep(before=[Change(do="join", slot=0, text=0)], batch=[0], sample=[0])
+_GOES_ON = SequencesStep(batch=[0], sample=[0])
 
 
+@dataclass(frozen=True)
 class Logits:
-    """One text at a time. folder: of a build; None: the one that is installed with us.
+    """What a model gives. backend: that decodes it."""
 
-    Raises InputError for a build that cannot be loaded, or a model that it refuses.
-    """
+    backend: Backend
+    model: Path
+    n_vocab: int
 
-    def __init__(
-        self, model: Path, tokens: int, folder: Path | None = None, release: str = NEWEST
-    ) -> None:
-        self.model = Model(Libllama(folder or default_folder(), release), model)
-        self.context = Context(self.model, tokens)
-
-    def begin(self, prompt: Sequence[int]) -> NDArray[np.float32]:
-        self.context.remove_sequence(_SEQUENCE)
-        self.context.length = 0
-        return self.context.decode(list(prompt))
-
-    def after(self, token: int) -> NDArray[np.float32]:
-        return self.context.decode([token])
+    def rows(self, prompt: Sequence[int], tokens: Sequence[int]) -> Row:
+        """After the prompt, and after each of these further tokens: float32[len(tokens) + 1,
+        n_vocab]. Raises BackendFailure."""
+        text = Text(chain=[], prompt=[*prompt], forced=[*tokens, 0])  # the last is not decoded
+        steps = [_JOINS, *[_GOES_ON] * len(tokens)]
+        request = SequencesRequest(
+            model=str(self.model), n_vocab=self.n_vocab, slots=1, texts=[text], steps=steps, out=0
+        )
+        return sequences(self.backend, request).rows
 
     def close(self) -> None:
-        self.context.close()
+        self.backend.close()
+
+
+def logits_of(model: Path, n_vocab: int, folder: Path | None = None, release: str = "") -> Logits:
+    """folder: of a build of this release; None: the one that is installed with us. Raises
+    InputError for one that does not start."""
+    if folder is None:
+        backend = registry.start("llama.cpp")
+    else:
+        words = [*WORKER_COMMAND, "llama.cpp", str(folder), release]
+        backend = BackendProcess("llama.cpp", words)
+    try:
+        backend.hello()
+    except BackendFailure as failure:
+        backend.close()
+        raise InputError("llama.cpp, which predicts the server", str(failure)) from None
+    return Logits(backend, model, n_vocab)
+
+
+@dataclass
+class Followed:
+    """The logits of a text as its tokens come. guess: how it probably goes on, so that it is
+    decoded in one request. Raises BackendFailure."""
+
+    logits: Logits
+    prompt: Sequence[int]
+    guess: Sequence[int] = ()
+    rows: Row | None = field(default=None, init=False)
+
+    def after(self, tokens: Sequence[int]) -> Row:
+        """The row after the prompt and these."""
+        n = len(tokens)
+        if self.rows is None or n > len(self.guess) or [*self.guess[:n]] != [*tokens]:
+            if self.rows is not None:
+                self.guess = [*tokens]
+            self.rows = self.logits.rows(self.prompt, self.guess)
+        row: Row = self.rows[n]
+        return row

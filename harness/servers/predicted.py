@@ -1,29 +1,39 @@
 """Of the servers that we start, those whose every token is predicted, and by what."""
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from sampler_parity.harness.backends import environments
 from sampler_parity.harness.backends.llama_cpp import wheels
-from sampler_parity.harness.inputs.models import GOLDEN, model_path
+from sampler_parity.harness.inputs.models import GOLDEN, golden_prompts, model_path
+from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.servers import chains, expected
 from sampler_parity.harness.servers.exact import Predicted
-from sampler_parity.harness.servers.logits import Logits
+from sampler_parity.harness.servers.known import Known
+from sampler_parity.harness.servers.logits import logits_of
 
 EACH = 9  # of a chain: 60 chains of llama-server are 540 requests
-_TOKENS = 512  # what the golden model was trained on
 
 
 def predicted(server: str, each: int = EACH) -> Predicted | None:
-    """None for a server whose tokens nothing predicts."""
+    """None for a server whose tokens nothing predicts. Raises InputError without the golden
+    model."""
     if server == "llama-server":
-        logits = partial(Logits, model_path(GOLDEN), _TOKENS, *_xllamacpp())
-        return Predicted(expected.llama_server, logits, chains.CHAINS, each)
+        return Predicted(expected.llama_server, known(*_xllamacpp()), chains.CHAINS, each)
     if server == "llama-cpp-python":
-        logits = partial(Logits, model_path(GOLDEN), _TOKENS)
-        asked = chains.OF_LLAMA_CPP_PYTHON
-        return Predicted(expected.llama_cpp_python, logits, asked, each, spelled=True)
+        ours = replace(known(), spelled=True)
+        return Predicted(expected.llama_cpp_python, ours, chains.OF_LLAMA_CPP_PYTHON, each)
     return None
+
+
+def known(*build: Any) -> Known:
+    """The golden model, decoded by a build of llama.cpp: its folder and release. Raises
+    InputError."""
+    model = model_path(GOLDEN)
+    vocab = read_vocab(model)
+    return Known(vocab, golden_prompts(2), partial(logits_of, model, len(vocab), *build))
 
 
 def _xllamacpp() -> tuple[Path, str]:

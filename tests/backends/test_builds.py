@@ -14,7 +14,12 @@ import pytest
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.backends.llama_cpp import builds, recorded
 from sampler_parity.harness.backends.llama_cpp.build_files import check
-from sampler_parity.harness.backends.llama_cpp.libllama import Libllama, ModelParams, default_folder
+from sampler_parity.harness.backends.llama_cpp.libllama import (
+    CONTEXT_PARAMS,
+    Libllama,
+    ModelParams,
+    default_folder,
+)
 from sampler_parity.harness.backends.llama_cpp.signatures import order, signature
 from sampler_parity.harness.backends.llama_cpp.worker import Worker
 from sampler_parity.harness.errors import InputError, Unsupported
@@ -402,15 +407,23 @@ def written_by(function: Any) -> bytes:
 
 
 def test_a_later_build_lays_out_a_model_s_parameters_as_v0_5_0_does_and_a_context_s_not() -> None:
-    """b11549: the parameters of a context have grown by 8 bytes; nothing here decodes with it."""
+    """b11549: the parameters of a context have grown by 8 bytes. What is written past the end of
+    shorter ones breaks the heap."""
     later, _ = registered("b11549")
     ours, theirs = Libllama(default_folder())._library, Libllama(later, "b11549")._library
     model = written_by(ours.llama_model_default_params)
     assert written_by(theirs.llama_model_default_params) == model
     assert len(model) == ModelParams.load_mtp.offset + 1 == 78
     context = [written_by(lib.llama_context_default_params) for lib in (ours, theirs)]
-    assert [len(bytes_) for bytes_ in context] == [160, 168]
-    assert Worker(str(later), "b11549")._decodes() == []
+    sizes = [ctypes.sizeof(CONTEXT_PARAMS[release]) for release in ("v0.5.0", "b11549")]
+    assert [len(bytes_) for bytes_ in context] == sizes == [160, 168]
+    # from the booleans on, which no longer begin where they did, all is as it was
+    assert context[0][:112] + bytes(8) + context[0][112:] == context[1]
+
+
+def test_a_release_whose_context_is_not_known_decodes_nothing() -> None:
+    worker = Worker(str(default_folder()), "b10809")
+    assert worker._decodes() == []
 
 
 def test_softmax_and_tail_free_are_identical_at_b3889(tmp_path: Path) -> None:

@@ -45,7 +45,8 @@ def answered(sent: Sent) -> Answered:
     if problem := _problem(sent):
         return 400, {"error": {"code": 400, "message": problem}}
     known = {k: v for k, v in sent.items() if k in _OURS and k != "json_schema"}
-    prompt = [1 + ord(c) % (N - 2) for c in str(sent["prompt"])]
+    said = sent["prompt"]
+    prompt = said if isinstance(said, list) else [1 + ord(c) % (N - 2) for c in str(said)]
     length = known.pop("n_predict", 16)
     known.setdefault("n_predict", length)
     if "grammar" in known or "json_schema" in sent:

@@ -37,7 +37,7 @@ from sampler_parity.harness.backends.llama_cpp.signatures import (
 )
 from sampler_parity.harness.backends.llama_cpp.words import keep_error
 from sampler_parity.harness.errors import InputError, Unsupported, lacking
-from sampler_parity.reference.chronology import NEWEST
+from sampler_parity.reference.chronology import NEWEST, SEEN
 
 _ALL_LAYERS = 1 << 16
 
@@ -91,6 +91,21 @@ class ContextParams(Structure):
     )
 
 
+class LongerContextParams(Structure):
+    """The same with eight bytes more in the middle, as b11549 has them (its
+    llama_context_default_params writes 168 bytes)."""
+
+    _fields_ = (
+        *ContextParams._fields_[:10],
+        ("_middle", ctypes.c_uint64 * 13),
+        *ContextParams._fields_[11:],
+    )
+
+
+# Of other releases it is not known: what is too short for its release is written past its end.
+CONTEXT_PARAMS: dict[str, type[Structure]] = {NEWEST: ContextParams, SEEN: LongerContextParams}
+
+
 class Counters(Structure):
     """llama_perf_sampler_data: of a chain that was made with no_perf = false."""
 
@@ -138,8 +153,6 @@ _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
         c_int32,
         [c_void_p, c_char_p, c_int32, POINTER(c_int32), c_int32, c_bool, c_bool],
     ),
-    "llama_context_default_params": (ContextParams, []),
-    "llama_init_from_model": (c_void_p, [c_void_p, ContextParams]),
     "llama_free": (None, [c_void_p]),
     "llama_batch_init": (Batch, [c_int32, c_int32, c_int32]),
     "llama_batch_free": (None, [Batch]),
@@ -214,6 +227,12 @@ class Libllama:
                 function.restype, function.argtypes = result, arguments
             setattr(self, symbol, function)
         self.release = release or self._said()
+        if params := CONTEXT_PARAMS.get(self.release):
+            self.llama_context_default_params = self._library.llama_context_default_params
+            self.llama_context_default_params.restype = params
+            self.llama_init_from_model = self._library.llama_init_from_model
+            self.llama_init_from_model.restype = c_void_p
+            self.llama_init_from_model.argtypes = [c_void_p, params]
         self.llama_log_set(_KEEP_ERRORS, None)
         self.llama_backend_init()
 
@@ -226,6 +245,11 @@ class Libllama:
             problem = f"says that it is {release}; how its samplers are called is known to {NEWEST}"
             raise InputError(self.path, problem, NAME_IT)
         return release
+
+    @property
+    def decodes(self) -> bool:
+        """Whether it is known how this release takes a context."""
+        return self.release in CONTEXT_PARAMS
 
     def __getattr__(self, name: str) -> Any:  # for mypy: the functions are set in __init__
         raise AttributeError(name)

@@ -144,9 +144,7 @@ class Worker:
     def _decodes(
         self,
     ) -> list[Literal["decode", "generate", "throughput", "sequences", "capture"]]:
-        """Contexts are made as v0.5.0 makes them; other releases lay out their parameters apart."""
-        newest = self.library.release == NEWEST
-        if not newest:
+        if not self.library.decodes:
             return []
         return ["decode", "generate", "throughput", "sequences", "capture"]
 

@@ -1,0 +1,102 @@
+import re
+import sys
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.bundle.records.server import ServerResult
+from sampler_parity.harness.protocol.interface import BackendFailure, R
+from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.servers import expected
+from sampler_parity.harness.servers.asking import Client
+from sampler_parity.harness.servers.dialects import DIALECTS
+from sampler_parity.harness.servers.exact import Predicted, check_exact
+from sampler_parity.harness.servers.known import Known
+from sampler_parity.harness.servers.logits import Followed, Logits
+from tests.support.fake_server import (
+    EOS,
+    TABLE,
+    Answered,
+    Answering,
+    N,
+    Sent,
+    answered,
+    fake_server,
+)
+from tests.support.inside import Inside
+from tests.support.table_model import KNOWN, Worker, logits
+
+CHAINS = {
+    "greedy": {"temperature": 0.0},
+    "top-k": {"top_k": 3, "temperature": 2.0},
+    "repeat": {"repeat_penalty": 1.8},
+}
+
+
+def results(answering: Answering, known: Known = KNOWN, each: int = 2) -> list[ServerResult]:
+    predicted = Predicted(expected.llama_server, known, CHAINS, each)
+    with fake_server(answering) as address:
+        client = Client(address, DIALECTS["llama-server"], eos=EOS)
+        return list(check_exact(client, predicted))
+
+
+def test_a_server_that_samples_as_the_reference_is_honoured_token_by_token() -> None:
+    done = results(answered)
+    assert [(r.name, r.verdict, r.evidence) for r in done] == [
+        (name, "honoured", "2/2 requests as the reference, 32 tokens") for name in CHAINS
+    ]
+
+
+def test_the_first_token_that_is_another_is_told_with_its_place() -> None:
+    def answering(sent: Sent) -> Answered:
+        return answered({**sent, "top_k": 4} if sent.get("top_k") == 3 else sent)
+
+    verdicts = {r.name: (r.verdict, r.evidence) for r in results(answering)}
+    assert verdicts["greedy"][0] == verdicts["repeat"][0] == "honoured"
+    verdict, evidence = verdicts["top-k"]
+    assert verdict == "other meaning"
+    assert re.fullmatch(r"0/2 requests .*; top-k/three.0: token \d+ is \d+, expected \d+", evidence)
+
+
+def test_a_text_that_goes_otherwise_than_guessed_is_decoded_again_from_there() -> None:
+    with closing(logits()) as table:
+        text_of = Followed(table, [5], guess=[1, 2])
+        assert (text_of.after([]) == TABLE[5]).all()
+        assert (text_of.after([1]) == TABLE[1]).all()
+        assert (text_of.after([1, 9]) == TABLE[9]).all()
+        assert (text_of.after([1, 9, 4]) == TABLE[4]).all()
+
+
+@pytest.mark.nightly
+def test_the_death_of_what_decodes_is_one_line_and_what_was_and_comes_after_is_checked() -> None:
+    """It is a process of its own, and dies at its second text: that of the second chain."""
+
+    def mortal() -> Logits:
+        words = [sys.executable, "-m", "tests.support.table_model", "2"]
+        return Logits(BackendProcess("llama.cpp", words), Path("table"), N)
+
+    done = results(answered, replace(KNOWN, logits=mortal), each=1)
+    assert [(r.name, r.verdict) for r in done] == [
+        ("greedy", "honoured"),
+        ("top-k", "error"),
+        ("repeat", "honoured"),
+    ]
+    lost = "top-k/two.0: not predicted: llama.cpp signal SIGKILL"
+    assert done[1].evidence == f"0/1 requests as the reference, 0 tokens; {lost}"
+    assert not done[1].met
+
+
+def test_the_death_of_what_decodes_is_told_in_one_line() -> None:
+    """In this process: its backend says what one says that died."""
+
+    class Dies(Inside):
+        def ask(self, request: Any, reply: type[R], timeout_s: float | None = None) -> R:
+            raise BackendFailure("crashed", "signal SIGABRT: munmap_chunk(): invalid pointer")
+
+    dead = replace(KNOWN, logits=lambda: Logits(Dies(Worker()), Path("table"), N))
+    done = results(answered, dead, each=1)
+    assert {r.verdict for r in done} == {"error"}
+    assert done[0].evidence.endswith("llama.cpp signal SIGABRT: munmap_chunk(): invalid pointer")
