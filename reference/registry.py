@@ -12,6 +12,7 @@ from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.pipelines.akunu import Akunu
 from sampler_parity.reference.pipelines.akunu_gumbel import AkunuGumbel
 from sampler_parity.reference.pipelines.ctranslate2 import Ctranslate2
+from sampler_parity.reference.pipelines.exllamav3 import Exllamav3Combo, Exllamav3Xtc
 from sampler_parity.reference.pipelines.ignore_eos import IgnoreEos
 from sampler_parity.reference.pipelines.ik_llama import STAGES as IK_LLAMA
 from sampler_parity.reference.pipelines.llama_cpp_python import LlamaCppPython
@@ -361,6 +362,8 @@ ENGINE_ROWS: dict[str, Row] = {
     "ik_llama_entropy": Row(IK_LLAMA["ik_llama_entropy"], {"min_temp": 0.5, "max_temp": 1.5}),
     "ik_llama_greedy": Row(IK_LLAMA["ik_llama_greedy"], {}),
     "ik_llama_min_p": Row(IK_LLAMA["ik_llama_min_p"], {"p": 0.1}),
+    "exllamav3_combo": Row(Exllamav3Combo, {"top_k": 2}),
+    "exllamav3_xtc": Row(Exllamav3Xtc, {"probability": 0.5, "threshold": 0.1}),
     "ik_llama_mirostat": Row(IK_LLAMA["ik_llama_mirostat"], {"seed": 1}),
     "ik_llama_mirostat_v2": Row(IK_LLAMA["ik_llama_mirostat_v2"], {"seed": 1}),
     "ik_llama_repetition_penalties": Row(

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.backends.whole_chains import ANY_SEED, LAST, Row, stages_of
+from sampler_parity.harness.backends.asked import ANY_SEED
+from sampler_parity.harness.backends.whole_chains import LAST, Row, stages_of
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.table_model import ctranslate2 as table
 from sampler_parity.harness.protocol.interface import Result

@@ -139,7 +139,7 @@ _ROWS = (
     Engine(
         "transformers",
         "Hugging Face's logits processors",
-        module="transformers",
+        module="transformers.worker",
         needs="the extra transformers",
         suites=("transformers", "origin/transformers", "properties"),
         draws=("draws/transformers",),
@@ -247,7 +247,7 @@ _ROWS = (
     Engine(
         "exllamav3",
         "ExLlamaV3's sampling steps on the CPU, without its compiled extension",
-        module="exllamav3",
+        module="exllamav3.worker",
         environment="exllamav3",
         suites=("exllamav3", "properties"),
         draws=("draws/exllamav3",),

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends import reference
+from sampler_parity.harness.backends.asked import ANY_SEED
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 from sampler_parity.reference import SAMPLERS, Candidates, UndefinedInputError, floats
 
@@ -31,7 +32,7 @@ class PowerLaw:
 
     def reset(self) -> None:
         seed = self.parameters["seed"]
-        self.random = np.random.RandomState(None if seed == 0xFFFFFFFF else seed)
+        self.random = np.random.RandomState(None if seed == ANY_SEED else seed)
         self.past = np.empty(0, np.float32)
 
     def accept(self, token: int) -> None:

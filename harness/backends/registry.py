@@ -22,13 +22,15 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.foreign.near import did_you_mean
 from sampler_parity.harness.processes import words
 from sampler_parity.harness.protocol.interface import BackendFailure
-from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.protocol.process import START_TIMEOUT_S, BackendProcess
 from sampler_parity.reference.chronology import NEWEST
 from sampler_parity.reference.meaning import joined
 
 _FOLDER = Path(__file__).parent
 _EXEC = ["sampler-parity", "engines", "exec"]
 TSAMPLER = _FOLDER / "tsampler"
+# SGLang and torch load in 9 s; beside eleven other processes on two cores it took over 60 s.
+OF_AN_ENVIRONMENT_S = 300.0
 
 
 def parse(name: str) -> names.BackendName:
@@ -196,7 +198,10 @@ def start(name: str, timeout_s: float = 60.0, copied: bool = False) -> BackendPr
     named = parse(name)
     row = ENGINES.get(named.engine)
     main = worker.main if copied and row and row.builds and not named.sandbox else None
-    return BackendProcess(short, command, timeout_s, sandbox=named.sandbox, main=main)
+    start_s = OF_AN_ENVIRONMENT_S if row and row.environment else START_TIMEOUT_S
+    return BackendProcess(
+        short, command, timeout_s, start_timeout_s=start_s, sandbox=named.sandbox, main=main
+    )
 
 
 def inspect(name: str) -> BackendInfo:

@@ -11,7 +11,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.harness.backends.asked import no_uniforms
+from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.protocol.messages import ChainSpec
 
 
@@ -56,8 +57,7 @@ class Staged:
                 chosen.apply(row, self.tokens, self.n_prompt)
 
     def draw(self, row: Any, n: int, uniforms: NDArray[np.float64] | None) -> NDArray[np.int32]:
-        if uniforms is not None:
-            raise Unsupported(f"{self.engine} takes no uniforms")
+        no_uniforms(uniforms, self.engine)
         *filters, last = self.stages
         with self.refused():
             for stage in filters:

@@ -11,7 +11,6 @@ from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import ChainSpec
 
-ANY_SEED = 0xFFFFFFFF  # llama.cpp's for a random one
 LAST = ("dist", "greedy")
 
 

@@ -64,6 +64,7 @@ SUITES = [
     "ctranslate2",
     "rwkv",
     "sglang",
+    "exllamav3/combo",
     "vllm/vllm_stages",
     "llama_cpp_python",
 ]

@@ -1,9 +1,13 @@
 """torch's own arithmetic on a CPU without vector instructions (ATEN_CPU_CAPABILITY=default)."""
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from sampler_parity.reference import floats
 from sampler_parity.reference.floats import FloatArray
+from sampler_parity.reference.platforms import libstdcxx
 
 LANES = 8
 
@@ -20,6 +24,58 @@ def softmax(logits: FloatArray) -> FloatArray:
     return np.asarray(weights * (kind(1) / floats.total(lanes)))
 
 
+def descending(values: FloatArray) -> NDArray[np.int64]:
+    """torch.sort(descending=True): libstdc++'s std::sort, which is not stable beyond 16. NaN, which
+    the two put first, are left where a stable sort puts them."""
+    if np.isnan(values).any():
+        return np.argsort(-values, kind="stable")
+    return np.asarray(libstdcxx.std_sort(values), np.int64)
+
+
 def cumsum(values: FloatArray) -> FloatArray:
     """The sum is double, each step rounded."""
     return np.asarray(values.cumsum(dtype=np.float64).astype(values.dtype))
+
+
+def total(values: FloatArray) -> Any:
+    """torch.sum of one row: four vectors of eight at once, in sums of sums as the row grows."""
+    n = len(values)
+    if n < LANES:
+        return _row_sum(values[:, None])[0]
+    whole = n // LANES * LANES
+    first = values.dtype.type(0)
+    for value in values[whole:]:
+        first += value
+    for lane in _row_sum(values[:whole].reshape(-1, LANES)):
+        first += lane
+    return first
+
+
+ROWS = 4  # vectors that are summed beside each other
+LEVELS = 4  # of sums of sums
+
+
+def _row_sum(vectors: FloatArray) -> FloatArray:
+    """[n, lanes] -> [lanes]: row_sum and multi_row_sum of SumKernel.cpp."""
+    size = len(vectors) // ROWS
+    power = max(4, (size - 1).bit_length() // LEVELS)
+    step = 1 << power
+    sums = np.zeros((LEVELS, ROWS, vectors.shape[1]), vectors.dtype)
+    by_row = vectors[: size * ROWS].reshape(size, ROWS, vectors.shape[1])
+    at = 0
+    while at + step <= size:
+        sums[0] = np.add.accumulate(np.concatenate([sums[:1], by_row[at : at + step]]), axis=0)[-1]
+        at += step
+        for level in range(1, LEVELS):
+            sums[level] += sums[level - 1]
+            sums[level - 1] = 0
+            if at & ((step - 1) << (level * power)):
+                break
+    sums[0] = np.add.accumulate(np.concatenate([sums[:1], by_row[at:]]), axis=0)[-1]
+    for level in range(1, LEVELS):
+        sums[0] += sums[level]
+    for vector in vectors[size * ROWS :]:
+        sums[0, 0] += vector
+    for row in sums[0, 1:]:
+        sums[0, 0] += row
+    return np.asarray(sums[0, 0])

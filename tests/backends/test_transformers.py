@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.backends.registry import inspect, start
-from sampler_parity.harness.backends.transformers import (
+from sampler_parity.harness.backends.transformers.processors import (
     OWN,
     SAMPLERS,
-    Worker,
     own_processor,
     processor_of,
 )
+from sampler_parity.harness.backends.transformers.worker import Worker
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.logits import Literals

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.harness.backends.asked import ANY_SEED
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 from sampler_parity.reference import UndefinedInputError, floats, sorting
@@ -64,7 +65,7 @@ class Instance:
     def reset(self) -> None:
         seed = self.parameters["seed"]
         self.history: list[int] = []
-        self.random = np.random.RandomState(None if seed == 0xFFFFFFFF else seed)
+        self.random = np.random.RandomState(None if seed == ANY_SEED else seed)
 
     def accept(self, token: int) -> None:
         self.history.append(token)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.harness.backends.asked import ANY_SEED
 from sampler_parity.harness.backends.masked import listed
 from sampler_parity.harness.backends.mlx_lm.arguments import (
     OWN,
@@ -67,7 +68,7 @@ class Stage:
 
     def reset(self) -> None:
         seed = self.parameters.get("seed", 0)
-        self.seed = secrets.randbits(64) if seed == 0xFFFFFFFF else seed
+        self.seed = secrets.randbits(64) if seed == ANY_SEED else seed
 
     def draw_as(self, other: "Stage") -> None:
         self.seed = other.seed

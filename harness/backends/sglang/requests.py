@@ -7,6 +7,7 @@ look at the same probabilities, so their order is nothing.
 from itertools import pairwise
 from typing import Any
 
+from sampler_parity.harness.backends.asked import biases, one_is_kept
 from sampler_parity.harness.backends.sglang.engine import sglang
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.protocol.messages import ChainSpec
@@ -29,17 +30,13 @@ LEFT_OUT = ("min_keep", "n_vocab", "stop_token_ids")
 
 def parameters_of(name: str, given: dict[str, Any]) -> dict[str, Any]:
     """The arguments of SamplingParams for a stage. Raises Unsupported."""
-    if given.get("min_keep", 0) > 1:
-        raise Unsupported("SGLang keeps one token, no more")
+    one_is_kept(given, "SGLang")
     if name == "dist":
         return {}
     if name == "greedy":
         return {"temperature": 0.0}
     if name == "logit_bias":
-        pairs = given["logit_bias"]
-        if len({token for token, _ in pairs}) < len(pairs):
-            raise Unsupported("SGLang takes one bias for a token")
-        return {"logit_bias": {str(token): float(bias) for token, bias in pairs}}
+        return {"logit_bias": {str(token): of for token, of in biases(given, "SGLang").items()}}
     renamed = RENAMED | {"p": name}
     return {renamed.get(key, key): of for key, of in given.items() if key not in LEFT_OUT}
 

@@ -13,15 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.harness.backends.asked import ANY_SEED, no_uniforms
 from sampler_parity.harness.backends.sglang import requests as slots
 from sampler_parity.harness.backends.sglang.batch import Batch, Shown
 from sampler_parity.harness.backends.sglang.engine import sglang
 from sampler_parity.harness.backends.sglang.requests import SLOTS, sampling_params, stop_tokens
-from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
-
-DRAW_YOURSELF = 0xFFFFFFFF  # of llama.cpp: no seed
 
 
 class Row:
@@ -52,7 +50,7 @@ class Instance:
         self.output: list[int] = []
         self.draws = 0
         generator = sglang().torch.Generator()
-        generator.seed() if self.seed == DRAW_YOURSELF else generator.manual_seed(self.seed)
+        generator.seed() if self.seed == ANY_SEED else generator.manual_seed(self.seed)
         self.state = generator.get_state()
 
     def apply(self, stage: int | None, row: Row) -> None:
@@ -123,8 +121,7 @@ class Instance:
         return twin
 
     def draw(self, row: Row, n: int, uniforms: NDArray[np.float64] | None) -> NDArray[np.int32]:
-        if uniforms is not None:
-            raise Unsupported("SGLang takes no uniforms")
+        no_uniforms(uniforms, "SGLang")
         return np.array([self.token(row.logits.clone()) for _ in range(n)], np.int32)
 
 

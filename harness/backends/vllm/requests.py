@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import count, pairwise
 from typing import Any
 
+from sampler_parity.harness.backends.asked import ANY_SEED, biases, one_is_kept
 from sampler_parity.harness.backends.vllm.engine import vllm
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.protocol.messages import ChainSpec
@@ -32,25 +33,20 @@ SLOTS = {
     "greedy": SELECT,
     "vllm_logprobs": LOGPROBS,
 }
-DRAW_YOURSELF = 0xFFFFFFFF  # of llama.cpp: no seed
 ROOM = 1 << 15  # tokens of a request
 
 
 def parameters_of(name: str, given: dict[str, Any]) -> dict[str, Any]:
     """The arguments of SamplingParams for a stage. Raises Unsupported."""
-    if given.get("min_keep", 0) > 1:
-        raise Unsupported("vLLM keeps one token, no more")
+    one_is_kept(given, "vLLM")
     if given.get("kernel", "torch") != "torch":
         raise Unsupported("the compiled kernel needs a GPU")
     if name in ("dist", "vllm_sample"):
-        return {"seed": None if given["seed"] == DRAW_YOURSELF else given["seed"]}
+        return {"seed": None if given["seed"] == ANY_SEED else given["seed"]}
     if name == "greedy":
         return {"temperature": 0.0}
     if name == "logit_bias":
-        pairs = given["logit_bias"]
-        if len({token for token, _ in pairs}) < len(pairs):
-            raise Unsupported("vLLM takes one bias for a token")
-        return {"logit_bias": {token: float(bias) for token, bias in pairs}}
+        return {"logit_bias": biases(given, "vLLM")}
     renamed = {"temp": "temperature", "k": "top_k", "p": "top_p" if name == "top_p" else "min_p"}
     left_out = ("min_keep", "kernel", "n_vocab")
     return {renamed.get(key, key): value for key, value in given.items() if key not in left_out}

@@ -4,7 +4,8 @@ from typing import Any
 
 from sampler_parity.harness.backends.vllm.batch import Batch
 from sampler_parity.harness.backends.vllm.requests import Request
-from sampler_parity.harness.backends.vllm.worker import Instance, Serving, Worker
+from sampler_parity.harness.backends.vllm.serving import Serving
+from sampler_parity.harness.backends.vllm.worker import Instance, Worker
 from sampler_parity.harness.mutants.engines import Fault
 from sampler_parity.harness.protocol import messages as p
 

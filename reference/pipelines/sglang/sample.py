@@ -15,7 +15,7 @@ Parameters:
     top_p        above 0, at most 1 (off); default 1.
     min_p        in 0..1; default 0 (off). Above 0 a seed is refused: SGLang asserts that there is
                  none.
-Ties: torch's sort without vector instructions is stable: the lower id first.
+Ties: as torch's sort leaves them, libstdc++'s: up to 16 tokens the lower id first.
 Edges: the token that crosses top_p stays, and one whose sum before it equals top_p. top_p counts
     what top_k removed as gone, but does not divide by what is left. Shown is p, not divided by its
     sum; of a greedy request 1 for its token. Each draw is at the next position, the first at 0.
@@ -36,7 +36,7 @@ from sampler_parity.reference.errors import ChainError, UndefinedInputError
 from sampler_parity.reference.floats import FloatArray
 from sampler_parity.reference.parameters import float32, int32, integer, real
 from sampler_parity.reference.pipelines.past import size_of_vocabulary
-from sampler_parity.reference.pipelines.torch_cpu import cumsum, softmax
+from sampler_parity.reference.pipelines.torch_cpu import cumsum, descending, softmax
 
 GREEDY_BELOW = 1e-6  # _SAMPLING_EPS
 TOP_K_ALL = 1 << 30
@@ -85,7 +85,7 @@ class SglangSample:
         p = softmax(cand.logits / kind(self.temperature))
         ranked, weights = np.arange(n), p
         if self.top_k != -1 or self.top_p != 1:
-            ranked = np.argsort(-p, kind="stable")
+            ranked = descending(p)
             weights = self.filtered(p[ranked])
             logs = floats.log(weights.astype(np.float64))
         else:
