@@ -12,7 +12,7 @@ TSAMPLER_SOURCES := $(wildcard $(TSAMPLER)/*.json $(TSAMPLER)/src/*/*.ts)
 # assertion again: 8 of 19 seconds before its first test.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: setup tsampler wheel docs parity parity-full drift witness platforms distribution engines servers fuzz types lint \
+.PHONY: setup tsampler wheel release-check docs parity parity-full drift witness platforms distribution engines servers fuzz types lint \
 	check test pytest nightly commands attack fuzz-inputs selftest coverage native-mutants clean
 
 setup: .venv/ready
@@ -35,6 +35,13 @@ $(TSAMPLER)/dist/ready: $(TSAMPLER_SOURCES)
 # The wheel, in dist/, with tsampler's JavaScript in it.
 wheel: tsampler
 	$(PYTHON) scripts/wheel.py
+
+# Wheel and source archive, built twice to the same bytes, with what a release takes, in dist/:
+# docs/releasing.md. TAG=v1.2.3: as of that tag. SIGNED=1: the signature must be there.
+release-check: tsampler
+	test -d .venv-release || $(PYTHON) -m venv .venv-release
+	.venv-release/bin/python scripts/install.py release
+	.venv-release/bin/python -m scripts.release $(if $(TAG),--tag $(TAG)) $(if $(SIGNED),--signed)
 
 # The pages as a site, in site/, which any host serves. Of an environment of its own: nothing is
 # compiled for it. A link that leads nowhere ends it. -E: the menu is part of the first page.
@@ -178,4 +185,4 @@ native-mutants: setup
 	$(BIN)/python -m studies.native.mutants
 
 clean:
-	rm -rf .venv .venv-docs site bundles report build dist *.egg-info $(TSAMPLER)/dist $(TSAMPLER)/node_modules
+	rm -rf .venv .venv-docs .venv-release site bundles report build dist *.egg-info $(TSAMPLER)/dist $(TSAMPLER)/node_modules

@@ -57,7 +57,9 @@ EXTRAS: dict[str, list[str]] = tomllib.loads((ROOT / "pyproject.toml").read_text
 def test_every_package_of_an_extra_is_locked_with_digests(extra: str) -> None:
     file = LOCKED if extra in lock()["OURS"] else ROOT / "locked-extras" / f"{extra}.txt"
     locked = entries(file.read_text())
-    named = {re.sub(r"[-_.]+", "-", re.split("[<>=~!]", one)[0]).lower() for one in EXTRAS[extra]}
+    named = {
+        re.sub(r"[-_.]+", "-", re.split(r"[\[<>=~!]", one)[0]).lower() for one in EXTRAS[extra]
+    }
     assert named
     assert named <= locked.keys()
     assert [name for name, (_, digests) in locked.items() if not digests] == []

@@ -157,6 +157,13 @@ def test_every_commit_makes_the_pages_a_site() -> None:
     assert [step["run"] for step in steps if "run" in step] == ["make docs"]
 
 
+def test_every_tag_has_its_archives_checked() -> None:
+    workflow = read("release.yml")
+    assert workflow[True] == {"push": {"tags": ["v*"]}}
+    runs = [step["run"] for step in workflow["jobs"]["archives"]["steps"] if "run" in step]
+    assert runs == ['make release-check TAG="$GITHUB_REF_NAME"']
+
+
 def test_every_night_the_extras_run() -> None:
     nightly = read("nightly.yml")
     assert [len(entry["cron"].split()) for entry in nightly[True]["schedule"]] == [5]
@@ -209,7 +216,7 @@ def test_every_job_ends_in_time_and_checks_out_without_credentials() -> None:
     jobs = [job for path in FILES for job in yaml.safe_load(path.read_text())["jobs"].values()]
     assert all(0 < job["timeout-minutes"] <= 60 for job in jobs if "steps" in job)
     outs = [step for step in steps() if step.get("uses", "").startswith("actions/checkout@")]
-    assert len(outs) == 12
+    assert len(outs) == 13
     assert all(step["with"]["persist-credentials"] is False for step in outs)
 
 
@@ -217,7 +224,7 @@ def test_bundles_and_report_are_uploaded_after_failures_too() -> None:
     uploads = [s for s in steps() if s.get("uses", "").startswith("actions/upload-artifact@")]
     paths = [step["with"]["path"] for step in uploads]
     fuzzed = ["bundles/fuzzed/", "bundles/fuzz-*/"]
-    assert paths == ["bundles/", *fuzzed, "report/", "report/", "site/"]
+    assert paths == ["bundles/", *fuzzed, "report/", "report/", "dist/", "site/"]
     assert {step["if"] for step in uploads} == {"${{ !cancelled() }}"}
     assert read("parity.yml")["jobs"]["report"]["if"] == "${{ !cancelled() }}"
 
