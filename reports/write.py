@@ -19,6 +19,7 @@ from sampler_parity.reports.pages.index.page import INDEX
 from sampler_parity.reports.pages.invariance.page import INVARIANCE
 from sampler_parity.reports.pages.matrix.page import MATRIX
 from sampler_parity.reports.pages.parity.page import PARITY
+from sampler_parity.reports.pages.platforms.page import PLATFORMS
 from sampler_parity.reports.pages.servers.page import SERVERS
 from sampler_parity.reports.pages.skip_ratio.page import SKIP_RATIO
 from sampler_parity.reports.pages.throughput.page import THROUGHPUT
@@ -28,6 +29,7 @@ from sampler_parity.reports.render.html import linked
 FORMATS = ("json", "md", "html", "junit")
 PAGES: tuple[Page[list[Bundle], Any], ...] = (
     *(MATRIX, PARITY, INVARIANCE, DISTRIBUTION, CALIBRATION, THROUGHPUT, SKIP_RATIO, SERVERS),
+    PLATFORMS,
     COMPARE,
 )
 

@@ -28,6 +28,7 @@ from sampler_parity.harness.bundle.records.decode import DecodeResult
 from sampler_parity.harness.bundle.records.distribution import DistributionResult
 from sampler_parity.harness.bundle.records.ends import Footer, Header
 from sampler_parity.harness.bundle.records.invariance import InvarianceResult
+from sampler_parity.harness.bundle.records.prediction import PartingResult, PredictionResult
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.bundle.records.skip_ratio import SkipRatioResult
 from sampler_parity.harness.bundle.records.throughput import ThroughputResult
@@ -52,6 +53,8 @@ Result = (
     | TimingCheckResult
     | CounterexampleResult
     | ServerResult
+    | PredictionResult
+    | PartingResult
 )
 Record = Header | Result | Footer
 Suited = (
@@ -91,6 +94,8 @@ class Bundle:
     counterexamples: list[CounterexampleResult] = field(default_factory=list)
     invariances: list[InvarianceResult] = field(default_factory=list)
     servers: list[ServerResult] = field(default_factory=list)
+    predictions: list[PredictionResult] = field(default_factory=list)
+    partings: list[PartingResult] = field(default_factory=list)
     counts: dict[str, int] = field(default_factory=dict)
 
     def backend(self, name: str) -> BackendInfo:
@@ -134,7 +139,7 @@ def read(folder: Path) -> Bundle:
     by_kind: dict[str, list[Any]] = defaultdict(list)
     for _, record in records_of(folder / "results.jsonl", torn_ok=False):
         by_kind[record.kind].append(record)
-    for kind in ("case", "decode", "invariance", "distribution"):
+    for kind in ("case", "decode", "invariance", "distribution", "prediction"):
         by_kind[kind].sort(key=lambda result: (result.suite, result.id))
     return Bundle(
         folder=folder,
@@ -151,6 +156,8 @@ def read(folder: Path) -> Bundle:
         counterexamples=by_kind["counterexample"],
         invariances=by_kind["invariance"],
         servers=by_kind["server"],
+        predictions=by_kind["prediction"],
+        partings=by_kind["parting"],
         footer=by_kind["footer"][-1] if by_kind["footer"] else None,
         counts={
             kind: len(by_kind[kind]) for kind in by_kind if by_kind[kind] and kind not in _FRAME

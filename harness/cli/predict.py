@@ -1,22 +1,26 @@
 """The command `predict`."""
 
+import shlex
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sampler_parity.harness.cli import complete
-from sampler_parity.harness.cli.saying import beside, give_data, lines_to, say
+from sampler_parity.harness.cli import complete, options
+from sampler_parity.harness.cli.saying import beside, give_data, lines_to, remark, say
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.foreign import limits
 
 if TYPE_CHECKING:
     from sampler_parity.harness.parity.predict import Prediction
-    from sampler_parity.harness.suite.case import Case
+    from sampler_parity.harness.run.plan import Plan
 
 _SHOWN = 3  # cases, from which on a table is shown in place of each
+_SAY_S = 10.0  # between two lines that say how far it is, as of a run
 
 
 def predict_command(
@@ -35,6 +39,11 @@ def predict_command(
     json: Annotated[
         Path | None, typer.Option(help="write the answers to this file; -: print them alone")
     ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="a bundle, of which `report` makes a page"),
+    ] = None,
+    jobs: options.Jobs = 0,
 ) -> None:
     """Say whether a case repeats on other platforms, from the reference alone: nothing runs there.
 
@@ -42,6 +51,7 @@ def predict_command(
       sampler-parity predict top_p/crossing-token-is-kept --platform macos-arm64
       sampler-parity predict 'typical_p/*' --platform wasm --platform linux-arm64-gcc
       sampler-parity predict parity/mirostat
+      sampler-parity predict texts parity/mirostat -o bundles/predicted
 
     Exit status: 0 every token repeats, or where none is drawn every bit; 1 not; 2 bad input.
     """
@@ -56,19 +66,25 @@ def predict_command(
         asked = [platform_of(name).name for name in platform or PLATFORMS if name != DEFAULT]
     except ChainError as error:
         raise InputError("--platform", str(error)) from None
-    cases = _cases(names, seed)
-    answers = [answer for case in cases for answer in predict(case, asked)]
+    plan = _plan(names, seed, jobs)
+    if output is None:
+        answers = [answer for _, case in plan.cases for answer in predict(case, asked)]
+    else:
+        answers = _into(output, plan, asked)
     if json is not None:
         give_data(json, dumps([asdict(answer) for answer in answers], indent=2))
     with lines_to(beside(json, False)):
-        for line in _each(answers) if len(cases) <= _SHOWN else _table(answers):
+        for line in _each(answers) if len(plan.cases) <= _SHOWN else _table(answers):
             say(line)
+        if output is not None:
+            say(f"bundle   {output}")
+            say(f"next     sampler-parity report {shlex.quote(str(output))}")
     if not all(answer.repeats for answer in answers):
         raise typer.Exit(1)
 
 
-def _cases(names: Sequence[str], seed: int) -> "list[Case]":
-    """Those that can be predicted. Raises InputError where none can."""
+def _plan(names: Sequence[str], seed: int, jobs: int) -> "Plan":
+    """Of the cases that can be predicted. Raises InputError where none can."""
     from sampler_parity.harness.parity.predict import PREDICTED
     from sampler_parity.harness.run.plan import Asked, plan_of
     from sampler_parity.harness.suite.shipped import shipped, suites_of_cases
@@ -76,15 +92,39 @@ def _cases(names: Sequence[str], seed: int) -> "list[Case]":
     known = {name for suite in shipped() for name in (suite, suite.partition("/")[0])}
     suites = [name for name in names if name in known or Path(name).exists()]
     only = [name for name in names if name not in suites]
-    whole = plan_of(Asked(suites, ["reference"], "quick", seed=seed)).cases if suites else []
+    wholes = [Asked(suites, ["reference"], seed=seed, jobs=jobs)] if suites else []
     if only:
         of_cases = suites_of_cases(only) or ["parity"]
-        whole += plan_of(Asked(of_cases, ["reference"], "quick", only=tuple(only), seed=seed)).cases
-    cases = {case.id: case for _, case in whole if case.kind in PREDICTED}
+        wholes += [Asked(of_cases, ["reference"], only=tuple(only), seed=seed, jobs=jobs)]
+    plans = [plan_of(asked) for asked in wholes]
+    cases = {
+        case.id: (suite, case)
+        for plan in plans
+        for suite, case in plan.cases
+        if case.kind in PREDICTED
+    }
     if not cases:
         problem = "nothing that can be predicted: only stages and draws on given logits are"
         raise InputError(" ".join(names), problem, "`sampler-parity list cases` has the ids")
-    return list(cases.values())
+    digests = {name: digest for plan in plans for name, digest in plan.suites.items()}
+    paths = {name: path for plan in plans for name, path in plan.paths.items()}
+    return replace(plans[0], cases=[*cases.values()], suites=digests, paths=paths)
+
+
+def _into(output: Path, plan: "Plan", platforms: "list[str]") -> "list[Prediction]":
+    """Predictions that are written as they come."""
+    from sampler_parity.harness.run.predicting import predict_into
+
+    done, total, said = 0, len(plan.cases), time.monotonic()
+
+    def seen(cases: int) -> None:
+        nonlocal done, said
+        done += cases
+        if time.monotonic() - said >= _SAY_S:
+            said = time.monotonic()
+            remark(f"predicted {done:,} of {total:,} cases")
+
+    return predict_into(output, plan, platforms, seen)[1]
 
 
 def _each(answers: "Sequence[Prediction]") -> Iterator[str]:

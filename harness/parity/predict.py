@@ -6,6 +6,7 @@ into the default's alone: those that part it at the same place are the operation
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 import numpy as np
 
@@ -51,7 +52,8 @@ class First:
 class Prediction:
     """Of a case on a platform, beside the default: whether all stages of all steps have the same
     bits, the same order, the same survivors, and whether the tokens are the same; tokens: None
-    where none is drawn. unknown: what the case depends on and the reference does not have."""
+    where none is drawn. token: the first that differs. unknown: what the case depends on and the
+    reference does not have."""
 
     case: str
     samplers: tuple[str, ...]
@@ -60,6 +62,7 @@ class Prediction:
     order: bool
     survivors: bool
     tokens: bool | None
+    token: int | None
     first: First | None
     unknown: tuple[str, ...]
 
@@ -69,8 +72,9 @@ class Prediction:
 
 
 def predict(case: Case, platforms: Sequence[str]) -> Iterator[Prediction]:
-    """One for each platform. The case is of a kind in PREDICTED."""
-    ready = prepare(case)
+    """One for each platform. The case is of a kind in PREDICTED, and each stage of it is looked at,
+    also where backends are asked for its tokens alone."""
+    ready = prepare(case.model_copy(update={"detail": "stages"}))
     with on(DEFAULT):
         here = wanted_of(ready)
     for name in platforms:
@@ -86,6 +90,7 @@ def _prediction(ready: Prepared, here: Wanted, platform: Platform) -> Prediction
     stages = [pair for mine, others in steps for pair in zip(mine, others, strict=True)]
     whole = here.steps == there.steps
     samplers = tuple(name for stage in ready.chain for name in stage)
+    tokens, token = _same_tokens(here, there)
     return Prediction(
         case=ready.case.id,
         samplers=samplers,
@@ -93,15 +98,21 @@ def _prediction(ready: Prepared, here: Wanted, platform: Platform) -> Prediction
         bits=first is None,
         order=whole and all(np.array_equal(a.ids, b.ids) for a, b in stages),
         survivors=whole and all({*a.ids.tolist()} == {*b.ids.tolist()} for a, b in stages),
-        tokens=_same_tokens(here, there),
+        tokens=tokens,
+        token=token,
         first=first,
         unknown=_unknown(platform, samplers),
     )
 
 
-def _same_tokens(here: Wanted, there: Wanted) -> bool | None:
+def _same_tokens(here: Wanted, there: Wanted) -> tuple[bool | None, int | None]:
+    """Whether they are the same, and the first that differs."""
     mine, its = (_tokens(wanted) for wanted in (here, there))
-    return None if {*mine, *its} <= {None} else mine == its
+    if {*mine, *its} <= {None}:
+        return None, None
+    apart = (i for i, (a, b) in enumerate(zip_longest(mine, its)) if a != b)
+    token = next(apart, None)
+    return token is None, token
 
 
 def _tokens(wanted: Wanted) -> list[int | None]:
@@ -125,6 +136,9 @@ def _wanted(ready: Prepared, platform: Platform) -> Wanted:
 def _operations(ready: Prepared, here: Wanted, platform: Platform, first: First) -> tuple[str, ...]:
     """The parts of the row that alone part the case at the same place."""
     default = PLATFORMS[DEFAULT]
+    if here.draws is None:  # what comes behind decides nothing there
+        ready = replace(ready, steps=ready.steps[: first.step + 1])
+        here = replace(here, trace=here.trace[: first.step + 1], refusal="")
     deciding = []
     for part, words in _OPERATIONS.items():
         value = getattr(platform, part)

@@ -66,7 +66,7 @@ WRITTEN = {
 LATE = {"run --json", "capture --output", "calibrate --output", "timing-selfcheck --output"}
 LATE |= {"trie-bench --output", "fuzz --output", "history show --output"}
 LATE |= {"repro --output", "predict --json", "server check --output"}
-LATE |= {"server start --output", "server start --report"}
+LATE |= {"server start --output", "server start --report", "predict --output"}
 
 
 def _pipe(folder: Path) -> str:

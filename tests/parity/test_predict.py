@@ -103,3 +103,18 @@ def test_draws_are_predicted_one_by_one() -> None:
     assert sorts.tokens is False
     assert sorts.first is not None
     assert sorts.first.what == "token"
+
+
+def test_a_case_whose_tokens_alone_are_judged_is_parted_at_its_sampler() -> None:
+    """Not at the first of its chain, whatever that is; and the first token that differs is said."""
+    stages: list[dict[str, Any]] = [
+        {"temp": {"temp": 1.0}},
+        {"top_k": {"k": 4}},
+        {"dist": {"seed": 1}},
+    ]
+    answer = on("wasm", of(stages, TIES, *[[0.0, 9.0, 1.0, 2.0, 3.0]] * 2, steps=3, detail="token"))
+    assert answer.first is not None
+    assert (answer.first.place, answer.first.sampler) == ((0, 1), "top_k")
+    assert answer.tokens is (answer.token is None)
+    turned = on("wasm", of([{"mirostat_v2": {"seed": 1}}], *[TIES] * 8, steps=8, detail="token"))
+    assert turned.token is not None

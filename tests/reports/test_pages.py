@@ -37,6 +37,7 @@ TITLES = {
     "calibration": "Calibration: ok",
     "throughput": "Throughput report",
     "skip-ratio": "Skip-ratio report: ok",
+    "platforms": "Platforms: ok",
     "compare": "Comparison: DIFFERENT",
     "index": "sampler-parity: FAILED",
     "history": "History: 2 runs",

@@ -1,4 +1,4 @@
-"""Every page of the reports, of six bundles."""
+"""Every page of the reports, of eight bundles."""
 
 from pathlib import Path
 
@@ -6,6 +6,7 @@ from sampler_parity.harness.comparison import history
 from sampler_parity.reports.pages.history.page import HISTORY
 from sampler_parity.reports.write import write_report
 from tests.support.engines import properties_in
+from tests.support.predicted import of_a_build, predicted_in
 from tests.support.several_bundles import calibration_in, invariance_in, two_that_differ
 from tests.support.skip_ratios import bundle_with, measured, named
 
@@ -17,19 +18,22 @@ PAGES = (
     "calibration",
     "throughput",
     "skip-ratio",
+    "platforms",
     "compare",
     "index",
 )
 
 
 def report_pages(folder: Path) -> dict[str, str]:
-    """Every HTML page of a report of six bundles, by its name."""
+    """Every HTML page of a report of eight bundles, by its name."""
     two_that_differ(folder)
     skipped = bundle_with(folder / "skipped", named("x/a", measured()))
     calibrated = calibration_in(folder / "calibrated")
     invariance = invariance_in(folder / "invariance")
     engines = properties_in(folder / "engines")
+    foretold = [predicted_in(folder / "predicted").folder, of_a_build(folder / "wasm").folder]
     bundles = [folder / "xeon", folder / "mac", skipped.folder, calibrated, invariance, engines]
+    bundles += foretold
     paths = write_report(bundles, folder / "report", ["html"])
     return {path.name: path.read_text() for path in paths}
 

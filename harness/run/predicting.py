@@ -1,0 +1,152 @@
+"""Predictions of many cases into a bundle: on which platforms each repeats, and a small case of
+every sampler and operation that parts some.
+"""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+
+from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.lock import locked
+from sampler_parity.harness.bundle.records.prediction import (
+    Apart,
+    PartingResult,
+    PredictionResult,
+)
+from sampler_parity.harness.bundle.writer import create
+from sampler_parity.harness.parity.predict import Prediction, predict
+from sampler_parity.harness.parity.shrink import short, shrink
+from sampler_parity.harness.processes.pool import Pool
+from sampler_parity.harness.protocol.messages import plain
+from sampler_parity.harness.run.cases import chunks
+from sampler_parity.harness.run.plan import Placed, Plan
+from sampler_parity.harness.run.run import described, finish
+from sampler_parity.harness.suite.case import Case
+
+OF_A_CASE = 3.0  # seconds to make one small, as for a failing case of a run (run/smaller.py)
+How = tuple[str, tuple[str, ...]]  # in which a case parts: a sampler, and its operations
+Predicted = list[tuple[PredictionResult, list[Prediction]]]
+
+
+def predict_into(
+    folder: Path, plan: Plan, platforms: Sequence[str], seen: Callable[[int], object]
+) -> tuple[Bundle, list[Prediction]]:
+    """The bundle, and all that it holds as `predict` says it. seen: told of each portion how many
+    cases it was. Raises InputError for a folder that holds a bundle already."""
+    start = time.monotonic()
+    portions = [*chunks(plan.cases)]
+    with Pool(plan.asked.jobs, len(portions)) as pool:
+        info = described(plan.asked, plan.suites, plan.releases, pool)
+        with locked(folder):
+            writer = create(folder, info.model_copy(update={"paths": plan.paths}))
+            everything: list[Prediction] = []
+            for done in pool.results(predicted, [(part, platforms) for part in portions]):
+                writer.append(*(record for record, _ in done))
+                everything += [each for _, of_case in done for each in of_case]
+                seen(len(done))
+            for small in pool.results(partings, _asked(plan.cases, everything)):
+                writer.append(*small)
+            return finish(writer, time.monotonic() - start), everything
+
+
+def predicted(cases: Placed[Case], platforms: Sequence[str]) -> Predicted:
+    """The function that a process of the pool gets."""
+    return [
+        (_record(suite, case, platforms, answers), answers)
+        for suite, case in cases
+        for answers in [[*predict(case, platforms)]]
+    ]
+
+
+def partings(case: Case, how: How, platforms: Sequence[str]) -> list[PartingResult]:
+    """The case made small for the platforms on which it parts so, until each of them has one that
+    does; the function that a process of the pool gets."""
+    results, left = [], [*platforms]
+    while left:
+        first = left[0]
+        small = shrink(case, partial(_parts_so, how=how, platform=first), OF_A_CASE)
+        alike = _alike(small, how, left)
+        left = [name for name in left[1:] if name not in alike]
+        if alike:
+            shown = short(plain(small.model_dump(by_alias=True, exclude_defaults=True)))
+            for known in ("id", "description", "why", "tags", "requires", "detail"):
+                shown.pop(known, None)
+            results.append(
+                PartingResult(
+                    id=f"{case.id} on {first}",
+                    case=case.id,
+                    sampler=how[0],
+                    operations=[*how[1]],
+                    smaller=shown,
+                    platforms=alike,
+                )
+            )
+    return results
+
+
+def _parts_so(case: Case, how: How, platform: str) -> bool:
+    return platform in _alike(case, how, [platform])
+
+
+def _alike(case: Case, how: How, platforms: Sequence[str]) -> dict[str, Apart]:
+    """On which of these platforms it parts in this way, and what it is there."""
+    answers = {answer.platform: answer for answer in predict(case, platforms)}
+    return {name: _apart(answer) for name, answer in answers.items() if _how(answer) == how}
+
+
+def _asked(
+    cases: Placed[Case], everything: Sequence[Prediction]
+) -> list[tuple[Case, How, list[str]]]:
+    """Of each way to part that there is, the cheapest case, and the platforms that it parts on; of
+    those that are left, the cheapest again."""
+    by_id = {case.id: case for _, case in cases}
+    ways: dict[How, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for answer in everything:
+        if (how := _how(answer)) is not None:
+            ways[how][answer.case].append(answer.platform)
+    calls = []
+    for how, of_cases in ways.items():
+        left = {name for names in of_cases.values() for name in names}
+        for case in sorted(of_cases, key=lambda case: (by_id[case].cost, case)):
+            names = [name for name in of_cases[case] if name in left]
+            if names:
+                calls.append((by_id[case], how, names))
+                left -= {*names}
+    return calls
+
+
+def _how(answer: Prediction) -> How | None:
+    return (answer.first.sampler, answer.first.operations) if answer.first else None
+
+
+def _record(
+    suite: str, case: Case, platforms: Sequence[str], answers: Sequence[Prediction]
+) -> PredictionResult:
+    return PredictionResult(
+        id=case.id,
+        suite=suite,
+        samplers=[*dict.fromkeys(case.samplers)],
+        draws=any(answer.tokens is not None for answer in answers),
+        platforms=[*platforms],
+        apart={answer.platform: _apart(answer) for answer in answers if not answer.bits},
+    )
+
+
+def _apart(answer: Prediction) -> Apart:
+    first = answer.first
+    assert first is not None
+    return Apart(
+        order=answer.order,
+        survivors=answer.survivors,
+        tokens=answer.tokens,
+        token=answer.token,
+        step=first.step,
+        stage=first.stage,
+        sampler=first.sampler,
+        what=first.what,
+        here=first.here,
+        there=first.there,
+        operations=[*first.operations],
+    )

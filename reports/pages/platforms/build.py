@@ -1,0 +1,228 @@
+"""From bundles to what the platforms page says: predictions, and the builds that confirm them.
+
+A case counts for the sampler at which it parts first; for all of its chain where it does not. A
+build counts where it was judged by the reference of its own platform: `--reference own`.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
+
+from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.bundle.records.prediction import (
+    Apart,
+    PartingResult,
+    PredictionResult,
+)
+from sampler_parity.harness.foreign.printable import one_line, visible
+from sampler_parity.harness.parity.groups import counts_for
+from sampler_parity.harness.processes import words as shell
+from sampler_parity.reference.meaning import parted
+from sampler_parity.reference.platforms import DEFAULT, PLATFORMS, Platform
+from sampler_parity.reports.pages.platforms.model import (
+    Build,
+    Cell,
+    Column,
+    Operation,
+    PlatformsReport,
+)
+from sampler_parity.reports.render.overview import Finding, anchor
+
+TEXTS = "texts"  # of suites/
+LONGEST = 600  # characters of a small case
+_NO_PART = ("name", "words", "unknown")
+
+Judged = list[tuple[CaseResult, str]]  # a case, and the backend that it was asked of
+
+
+def report_of(bundles: list[Bundle]) -> PlatformsReport | None:
+    """None where nothing was predicted."""
+    predictions = {(p.suite, p.id): p for bundle in bundles for p in bundle.predictions}
+    if not predictions:
+        return None
+    named = dict.fromkeys(name for p in predictions.values() for name in p.platforms)
+    small = [parting for bundle in bundles for parting in bundle.partings]
+    columns = [_column(name, [*predictions.values()], small, bundles) for name in named]
+    builds = [build for column in columns for build in column.builds]
+    tried = {cell.sampler for column in columns for cell in column.cells}
+    parting = {cell.sampler for column in columns for cell in column.parting}
+    return PlatformsReport(
+        ok=all(build.met == build.judged for build in builds) if builds else None,
+        here=DEFAULT,
+        cases=len(predictions),
+        texts=sum(_is_text(p) for p in predictions.values()),
+        samplers=sorted(parting),
+        steady=sorted(tried - parting),
+        platforms=columns,
+    )
+
+
+def _is_text(prediction: PredictionResult) -> bool:
+    return prediction.suite.partition("/")[0] == TEXTS
+
+
+def _column(
+    name: str,
+    everything: Sequence[PredictionResult],
+    small: Sequence[PartingResult],
+    bundles: Sequence[Bundle],
+) -> Column:
+    asked = [p for p in everything if name in p.platforms]
+    by_sampler: dict[str, list[PredictionResult]] = defaultdict(list)
+    for prediction in asked:
+        apart = prediction.apart.get(name)
+        for sampler in [apart.sampler] if apart else prediction.samplers:
+            by_sampler[sampler].append(prediction)
+    builds, judged = _confirmed(name, bundles)
+    of_sampler: dict[str, Judged] = defaultdict(list)
+    for case, backend in judged:
+        for sampler in counts_for(case, backend):
+            of_sampler[sampler].append((case, backend))
+    known = PLATFORMS.get(name)
+    return Column(
+        name=visible(name),
+        words=known.words if known else "",
+        row=_row(known) if known else {},
+        unknown=[what for _, what in known.unknown] if known else [],
+        builds=builds,
+        whole=_cell(name, "", asked, judged, small),
+        cells=[
+            _cell(name, sampler, by_sampler[sampler], of_sampler[sampler], small)
+            for sampler in sorted(by_sampler)
+        ],
+    )
+
+
+def _row(platform: Platform) -> dict[str, str]:
+    parts = [part.name for part in fields(Platform) if part.name not in _NO_PART]
+    return {part: str(getattr(platform, part)) for part in parts}
+
+
+def _confirmed(name: str, bundles: Sequence[Bundle]) -> tuple[list[Build], Judged]:
+    """The builds of a platform that were judged by its reference, and all that they were asked."""
+    builds, everything = [], []
+    for bundle in bundles:
+        for backend, info in bundle.info.backends.items():
+            if info.unavailable or name == DEFAULT or parted(info.reference)[1] != name:
+                continue
+            cases = [c for c in bundle.cases if backend in c.backends and not c.skipped(backend)]
+            if cases:
+                everything += [(case, backend) for case in cases]
+                builds.append(
+                    Build(
+                        name=visible(backend),
+                        build=visible(info.build),
+                        bundle=visible(bundle.folder.resolve().name),
+                        judged=len(cases),
+                        identical=sum(_identical(c.backends[backend]) for c in cases),
+                        met=sum(case.met(backend) for case in cases),
+                    )
+                )
+    return builds, everything
+
+
+def _identical(got: BackendResult) -> bool:
+    return got.verdict == "identical"
+
+
+def _cell(
+    platform: str,
+    sampler: str,
+    asked: Sequence[PredictionResult],
+    judged: Judged,
+    small: Sequence[PartingResult],
+) -> Cell:
+    """sampler: "", of all."""
+    aparts = [apart for p in asked if (apart := p.apart.get(platform))]
+    drawing = [p for p in asked if p.draws]
+    texts = [p for p in drawing if _is_text(p)]
+    turned = [(p, a) for p in drawing if (a := p.apart.get(platform)) and a.tokens is False]
+    of_texts = [a.token for p, a in turned if _is_text(p)]
+    return Cell(
+        sampler=visible(sampler),
+        cases=len(asked),
+        bits=len(asked) - len(aparts),
+        order=len(asked) - sum(not apart.order for apart in aparts),
+        survivors=len(asked) - sum(not apart.survivors for apart in aparts),
+        drawing=len(drawing),
+        tokens=len(drawing) - len(turned),
+        texts=len(texts),
+        same_texts=len(texts) - len(of_texts),
+        token=min((token for token in of_texts if token is not None), default=None),
+        judged=len(judged),
+        identical=sum(_identical(case.backends[backend]) for case, backend in judged),
+        operations=[*_operations(platform, asked, small)] if sampler else [],
+    )
+
+
+def _operations(
+    platform: str, asked: Sequence[PredictionResult], small: Sequence[PartingResult]
+) -> Iterator[Operation]:
+    """What parts cases, by the most first."""
+    ways: dict[tuple[str, ...], list[PredictionResult]] = defaultdict(list)
+    for prediction in asked:
+        if apart := prediction.apart.get(platform):
+            ways[tuple(apart.operations)].append(prediction)
+    for operations, members in sorted(ways.items(), key=lambda way: (-len(way[1]), way[0])):
+        sampler = members[0].apart[platform].sampler
+        example = next(
+            (
+                p
+                for p in small
+                if (p.sampler, tuple(p.operations)) == (sampler, operations)
+                and platform in p.platforms
+            ),
+            None,
+        )
+        case, apart = members[0].id, members[0].apart[platform]
+        if example is not None:
+            case, apart = example.case, example.platforms[platform]
+        yield _operation(platform, operations, len(members), case, apart, example)
+
+
+def _operation(
+    platform: str,
+    operations: Sequence[str],
+    cases: int,
+    case: str,
+    apart: Apart,
+    example: PartingResult | None,
+) -> Operation:
+    smaller = json.dumps(example.smaller) if example else ""
+    return Operation(
+        words=visible("; ".join(operations) or "several operations together"),
+        cases=cases,
+        case=visible(case),
+        smaller=visible(one_line(smaller, LONGEST)),
+        what=visible(apart.what),
+        here=visible(one_line(apart.here, LONGEST)),
+        there=visible(one_line(apart.there, LONGEST)),
+        replay=visible(shell.join(["sampler-parity", "predict", case, "--platform", platform])),
+    )
+
+
+def headlines(report: PlatformsReport) -> list[str]:
+    lines = [f"{report.cases:,} cases predicted on {len(report.platforms):,} platforms"]
+    if report.builds:
+        judged = sum(build.judged for build in report.builds)
+        identical = sum(build.identical for build in report.builds)
+        lines.append(
+            f"{identical:,}/{judged:,} identical to it on {len(report.builds):,} real builds"
+        )
+    return lines
+
+
+def findings(report: PlatformsReport) -> list[Finding]:
+    """The builds that are not as predicted."""
+    return [
+        Finding(
+            text=f"{build.name}: {build.judged - build.met:,} of {build.judged:,} cases are not as"
+            f" the reference of {platform.name} predicts",
+            anchor=anchor(platform.name),
+        )
+        for platform in report.platforms
+        for build in platform.builds
+        if build.met < build.judged
+    ]

@@ -1,0 +1,91 @@
+"""What the platforms page says; reports/schemas/platforms.schema.json is made of it."""
+
+from typing import Literal
+
+from sampler_parity.harness.strict import Strict
+
+
+class Operation(Strict):
+    """What parts cases at a sampler: words of the operations, each of which does it alone. case: an
+    example, smaller: it made small, with what differs there first and its two values; replay: the
+    command that predicts the example again."""
+
+    words: str
+    cases: int
+    case: str
+    smaller: str
+    what: str
+    here: str
+    there: str
+    replay: str
+
+
+class Cell(Strict):
+    """A sampler on a platform. cases: that say something of it; of these have the same bits, order
+    and survivors so many, of `drawing` the same tokens. texts: of long ones on a model's logits,
+    same_texts: written alike to the end; token: the first that differs in any. judged: cases that
+    real builds were asked, and of these identical to the prediction so many."""
+
+    sampler: str
+    cases: int
+    bits: int
+    order: int
+    survivors: int
+    drawing: int
+    tokens: int
+    texts: int
+    same_texts: int
+    token: int | None
+    judged: int
+    identical: int
+    operations: list[Operation]
+
+
+class Build(Strict):
+    """A real build of a platform that was asked. met: cases that are as required."""
+
+    name: str
+    build: str
+    bundle: str
+    judged: int
+    identical: int
+    met: int
+
+
+class Column(Strict):
+    """A platform. row: what decides its bits, by part. unknown: what the reference does not have of
+    it. whole: of all samplers together."""
+
+    name: str
+    words: str
+    row: dict[str, str]
+    unknown: list[str]
+    builds: list[Build]
+    whole: Cell
+    cells: list[Cell]
+
+    @property
+    def parting(self) -> list[Cell]:
+        """The samplers that part a case there."""
+        return [cell for cell in self.cells if cell.bits < cell.cases]
+
+    def cell(self, sampler: str) -> Cell | None:
+        return next((cell for cell in self.cells if cell.sampler == sampler), None)
+
+
+class PlatformsReport(Strict):
+    """here: the platform that the others are put beside. steady: samplers that part nothing."""
+
+    schema_version: Literal[1] = 1
+    kind: Literal["platforms"] = "platforms"
+    ok: bool | None
+    here: str
+    cases: int
+    texts: int
+    samplers: list[str]
+    steady: list[str]
+    platforms: list[Column]
+
+    @property
+    def builds(self) -> list[Build]:
+        return [build for platform in self.platforms for build in platform.builds]

@@ -1,0 +1,64 @@
+"""Predictions of many cases: a record of each, and a small case of every way to part."""
+
+from pathlib import Path
+from typing import Any
+
+from sampler_parity.harness.bundle.bundle import read_finished
+from sampler_parity.harness.run.predicting import partings, predicted
+from sampler_parity.harness.suite.case import Case
+from tests.support.command_line import cli
+from tests.support.predicted import DRAWN, SORTED
+
+
+def of(chain: list[dict[str, Any]], *rows: list[float], **fields: Any) -> Case:
+    told = {"id": "a/a", "description": "a", "why": "a", "chain": chain}
+    return Case.model_validate(told | {"logits": {"rows": list(rows)}} | fields)
+
+
+ROW = [1.0, 2.0, 2.0, 2.0, 1.0, 0.5, 0.25, -3.0]
+TIES = of([{"temp": {"temp": 0.5}}, {"top_k": {"k": 3}}, {"dist": {"seed": 1}}], ROW)
+SUITE = """
+name = "one"
+
+[[case]]
+id = "ties"
+description = "Three of five, which tie"
+why = "Another library leaves them otherwise."
+chain = [{ top_k = { k = 3 } }]
+logits = { rows = [[1.0, 2.0, 2.0, 2.0, 1.0]] }
+"""
+
+
+def test_a_record_holds_only_the_platforms_on_which_its_bits_are_others() -> None:
+    ((record, _),) = predicted([("parity/a", TIES)], ["wasm", "linux-arm64-gcc"])
+    assert record.platforms == ["wasm", "linux-arm64-gcc"]
+    assert [*record.apart] == ["wasm"]
+    assert (record.apart["wasm"].sampler, record.draws) == ("top_k", True)
+
+
+def test_a_case_that_parts_is_made_small_and_keeps_its_operation() -> None:
+    (small,) = partings(TIES, ("top_k", (SORTED,)), ["linux-x64-libc++14", "wasm"])
+    assert [*small.platforms] == ["linux-x64-libc++14", "wasm"]  # the same for both
+    assert all(each.operations == [SORTED] for each in small.platforms.values())
+    assert [name for stage in small.smaller["chain"] for name in stage] == ["top_k"]
+    assert len(small.smaller["logits"]["rows"][0]) < 6
+
+
+def test_of_a_platform_that_parts_otherwise_there_is_no_small_case() -> None:
+    assert partings(TIES, ("top_k", (DRAWN,)), ["wasm"]) == []
+
+
+def test_predict_writes_a_bundle_of_which_report_makes_the_page(tmp_path: Path) -> None:
+    folder, suite = tmp_path / "predicted", tmp_path / "one.toml"
+    suite.write_text(SUITE)
+    done = cli("predict", str(suite), "--platform", "wasm", "-o", str(folder), "-j", "1")
+    bundle = read_finished(folder)
+    assert done.returncode == 1
+    assert done.stdout.splitlines()[0] == "one/ties  wasm: other order, and no token is drawn"
+    assert done.stdout.splitlines()[-1] == f"next     sampler-parity report {folder}"
+    assert [record.id for record in bundle.predictions] == ["one/ties"]
+    assert [record.operations for record in bundle.partings] == [[SORTED]]
+    assert bundle.info.suites
+    again = cli("predict", str(suite), "--platform", "wasm", "-o", str(folder), "-j", "1")
+    assert again.returncode == 2
+    assert "holds a bundle already" in again.stderr

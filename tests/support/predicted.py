@@ -1,0 +1,88 @@
+"""Small bundles of predictions, and of a build that was asked the same, made of literals."""
+
+from pathlib import Path
+from typing import Any
+
+from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.records.prediction import (
+    Apart,
+    PartingResult,
+    PredictionResult,
+)
+from sampler_parity.harness.verdicts import Verdict
+from tests.support.report_bundles import bundle_of, case, got, read_back, run_info
+
+SORTED = "the order that libc++ leaves of equals"
+DRAWN = "the draws of libc++"
+FUSED = "a * b + c rounded once, by gcc"
+
+
+def apart(sampler: str = "top_k", *operations: str, **fields: Any) -> Apart:
+    """Other survivors, and another token where one is drawn, unless told otherwise."""
+    told: dict[str, Any] = {
+        "order": False,
+        "survivors": False,
+        "tokens": None,
+        "token": None,
+        "step": 0,
+        "stage": 0,
+        "sampler": sampler,
+        "what": "survivors",
+        "here": "1 with [0]",
+        "there": "1 with [2]",
+        "operations": [*operations],
+    }
+    return Apart(**(told | fields))
+
+
+def prediction(name: str, *samplers: str, suite: str = "parity/a", **on: Apart) -> PredictionResult:
+    """Of two platforms; `wasm` and `arm64`: where it parts."""
+    names = {"wasm": "wasm", "arm64": "linux-arm64-gcc"}
+    return PredictionResult(
+        id=name,
+        suite=suite,
+        samplers=[*samplers],
+        draws="dist" in samplers,
+        platforms=[*names.values()],
+        apart={names[key]: value for key, value in on.items()},
+    )
+
+
+def predicted_in(folder: Path) -> Bundle:
+    """Seven cases: on wasm two part at top_k, and of two texts one; on arm64 one at penalties."""
+    turned = apart("top_k", SORTED, tokens=False, token=17, step=3)
+    fused = apart(
+        "penalties", FUSED, order=True, survivors=True, what="logits", here="0.1", there="0.2"
+    )
+    records = [
+        prediction("a/alike", "top_k", "dist"),
+        prediction("a/tie", "top_k", wasm=apart("top_k", SORTED)),
+        prediction("a/large", "top_k", wasm=apart("top_k", SORTED, here="many", there="others")),
+        prediction("a/fused", "penalties", arm64=fused),
+        prediction("a/steady", "greedy"),
+        prediction("b/one", "top_k", "dist", suite="texts/golden", wasm=turned),
+        prediction("b/two", "top_k", "dist", suite="texts/golden"),
+        PartingResult(
+            id="a/tie on wasm",
+            case="a/tie",
+            sampler="top_k",
+            operations=[SORTED],
+            smaller={"chain": [{"top_k": {"k": 1}}], "logits": {"rows": [[2.0, 2.0, 2.0]]}},
+            platforms={"wasm": apart("top_k", SORTED)},
+        ),
+    ]
+    return read_back(folder, run_info("reference"), [], records)
+
+
+def of_a_build(
+    folder: Path, reference: str = "v0.5.0/wasm", verdict: Verdict = "identical"
+) -> Bundle:
+    """llama.cpp@wasm on two cases through top_k: the first has this verdict."""
+    name = "llama.cpp@wasm"
+    info = run_info(name)
+    about = info.backends[name].model_copy(update={"reference": reference, "build": "emcc 3"})
+    cases = [
+        case("a/tie", {name: got(verdict, stage="top_k")}, samplers=["top_k"]),
+        case("a/alike", {name: got()}, samplers=["top_k", "dist"]),
+    ]
+    return bundle_of(folder, info.model_copy(update={"backends": {name: about}}), cases)
