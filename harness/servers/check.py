@@ -27,6 +27,7 @@ from sampler_parity.harness.servers.parameters import check_parameters
 from sampler_parity.harness.servers.predicted import predicted
 from sampler_parity.harness.servers.probabilities import check_probabilities
 from sampler_parity.harness.servers.state import check_state
+from sampler_parity.harness.servers.values import check_values
 
 Group = Callable[[Client], Iterator[ServerResult]]
 
@@ -53,6 +54,7 @@ def of_real(real: Real, address: Address, each: int) -> Check:
     groups: list[Group] = []
     if (by := predicted(real.name, each)) is not None:
         groups.append(partial(check_exact, predicted=by))
+        groups.append(partial(check_values, known=by.known))
     groups += EVERYWHERE
     version = environments.folder_of(real.environment).name
     return Check(real.name, client, tuple(groups), version, real.known)

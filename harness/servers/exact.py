@@ -68,7 +68,7 @@ def check_exact(client: Client, predicted: Predicted) -> Iterator[ServerResult]:
     try:
         with ThreadPoolExecutor(1) as pool:  # the server answers while the reference samples
             waiting = [
-                (request, pool.submit(_answer, client, _prompt(request, known), request))
+                (request, pool.submit(_answer, client, known.sent(request.prompt), request))
                 for request in asked
             ]
             try:
@@ -79,13 +79,6 @@ def check_exact(client: Client, predicted: Predicted) -> Iterator[ServerResult]:
                 pool.shutdown(cancel_futures=True)
     finally:
         logits.close()
-
-
-def _prompt(request: Request, known: Known) -> Prompt:
-    if not known.spelled:
-        return request.prompt
-    pieces = b"".join(known.vocab.piece(token, special=False) for token in request.prompt)
-    return pieces.decode(errors="ignore")
 
 
 def _answer(client: Client, prompt: Prompt, request: Request) -> Answer | Failure:
@@ -105,11 +98,7 @@ def _judged(
     got = future.result()
     if isinstance(got, Failure) or got.refusal:
         return _Asked(request, got)
-    vocab, prompt = predicted.known.vocab, request.prompt
-    if predicted.known.spelled:
-        text = _prompt(request, predicted.known)
-        assert isinstance(text, str)
-        prompt = [request.prompt[0], *vocab.tokenize(text.encode())]
+    vocab, prompt = predicted.known.vocab, predicted.known.read(request.prompt)
     length = int(request.parameters[client.dialect.length])
     guess = vocab.tokenize(got.text.encode()) if got.tokens is None else got.tokens
     text_of = Followed(logits, prompt, guess[: length - 1])

@@ -86,7 +86,7 @@ def expected(
 
 
 @dataclass(frozen=True)
-class _LlamaServer:
+class LlamaServer:
     sampler: CommonSampler
 
     def sample(self, row: NDArray[np.float32]) -> int:
@@ -94,14 +94,19 @@ class _LlamaServer:
         self.sampler.accept(token, is_generated=True)
         return token
 
+    def left(self) -> dict[int, float]:
+        """The p of each token that the last one was drawn from."""
+        left = self.sampler.get_candidates()
+        return dict(zip(left.ids.tolist(), left.p.tolist(), strict=True))
 
-def llama_server(request: Mapping[str, Any], prompt: Sequence[int], vocab: Vocab) -> Sampling:
+
+def llama_server(request: Mapping[str, Any], prompt: Sequence[int], vocab: Vocab) -> LlamaServer:
     text = request.get("grammar")
     grammar = Grammar(text, "root", vocab=vocab) if text else None
     sampler = CommonSampler(params_of(request, vocab), len(vocab), vocab, grammar=grammar)
     for token in prompt:
         sampler.accept(token, is_generated=False)
-    return _LlamaServer(sampler)
+    return LlamaServer(sampler)
 
 
 def params_of(request: Mapping[str, Any], vocab: Vocab) -> SamplingParams:

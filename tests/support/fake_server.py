@@ -109,7 +109,8 @@ def _place(
         left = sampler.get_candidates()
         pairs = sorted(zip(left.p.tolist(), left.ids.tolist(), strict=True), reverse=True)[:n]
         tops = [{"id": i, "token": f" w{i}", "prob": p} for p, i in pairs]
-        return {"id": token, "token": f" w{token}", "prob": 0.0, "top_probs": tops}
+        own = float(left.p[left.ids == token][0])
+        return {"id": token, "token": f" w{token}", "prob": own, "top_probs": tops}
     shifted = row.astype(np.float64) - math.log(np.exp(row.astype(np.float64)).sum())
     best = np.argsort(-shifted)[:n].tolist()
     tops = [{"id": i, "token": f" w{i}", "logprob": float(shifted[i])} for i in best]

@@ -2,12 +2,14 @@
 
 import itertools
 import json
+import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tests.support.fake_server import Answered, Answering, Sent
+from sampler_parity.harness.servers.values import log_softmax
+from tests.support.fake_server import TABLE, Answered, Answering, Sent
 
 Faulty = Callable[[Answering], Answering]
 
@@ -158,6 +160,77 @@ def _cut(sent: Sent, data: Any) -> Any:
         for place in data.get("completion_probabilities", ())
     ]
     return {**data, "completion_probabilities": places}
+
+
+def _logprobs(change: Callable[[Sent, list[float]], list[float]]) -> Faulty:
+    """Of each place: the chosen token's, then those of the list."""
+
+    def changed(sent: Sent, data: Any) -> Any:
+        data = json.loads(json.dumps(data))
+        for place in data.get("completion_probabilities", ()):
+            key = "logprob" if "logprob" in place else "prob"
+            ones = [place, *place["top_logprobs" if key == "logprob" else "top_probs"]]
+            for one, value in zip(ones, change(sent, [o[key] for o in ones]), strict=True):
+                one[key] = value
+        return data
+
+    return _answer(changed)
+
+
+def _after_temperature(server: Answering) -> Answering:
+    """Of a table model: the logits of a token are known from the one before it."""
+
+    def answering(sent: Sent) -> Answered:
+        status, data = server(sent)
+        data = json.loads(json.dumps(data))
+        tokens = [sent["prompt"][-1], *data["tokens"]]
+        for before, place in zip(tokens, data.get("completion_probabilities", ()), strict=False):
+            law = log_softmax(TABLE[before], sent.get("temperature") or 1.0)
+            for one in (place, *place.get("top_logprobs", ())):
+                if "logprob" in one:
+                    one["logprob"] = float(law[one["id"]])
+        return status, data
+
+    return answering
+
+
+def _without_the_second(place: Any) -> None:
+    if "top_logprobs" in place:
+        del place["top_logprobs"][1]
+
+
+def _over_the_list(_: Sent, values: list[float]) -> list[float]:
+    total = math.log(sum(math.exp(value) for value in values[1:]))
+    return [value - total for value in values]
+
+
+def _of_the_next(_: Sent, data: Any) -> Any:
+    """Of each token what is said of the one behind it."""
+    data = json.loads(json.dumps(data))
+    places = data.get("completion_probabilities", [])
+    lists = [place.get("top_logprobs") for place in places]
+    for place, other in zip(places, lists[1:], strict=False):
+        place["top_logprobs"] = other
+    return data
+
+
+# What only the model's logits show: the fact that names each, and what it says.
+OF_VALUES = (
+    ("rounds", "values", "all are rounded to 3 decimals",
+     _logprobs(lambda _, values: [round(value, 3) for value in values])),
+    ("takes temperature for granted", "values with samplers", "those after temperature 0.5",
+     _after_temperature),
+    ("normalises over the list", "values of a hot text", "come to 1 over the list alone",
+     _logprobs(_over_the_list)),
+    ("is off by a thousandth", "values", "the model gives",
+     _logprobs(lambda _, values: [value + 1e-3 for value in values])),
+    ("says the list of the next token", "values", "the model gives", _answer(_of_the_next)),
+    ("leaves out the second", "values", "is not in the list", _places(_without_the_second)),
+    ("says the best for the chosen one", "values of a hot text", "the model gives",
+     _logprobs(lambda _, values: [max(values), *values[1:]])),
+    ("says p before top_p", "values after sampling", "drawn from",
+     _logprobs(lambda sent, values: [v * 0.9 for v in values] if "top_p" in sent else values)),
+)  # fmt: skip
 
 
 def _loses_a_token(sent: Sent, data: Any) -> Any:
