@@ -13,8 +13,11 @@ import pytest
 
 from sampler_parity.harness.backends.llama_cpp.libllama import Libllama, default_folder
 from sampler_parity.harness.backends.llama_cpp.worker import Worker
+from sampler_parity.harness.processes import groups
 from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.run import smaller
 from tests.support.chromium import See, Seen, chromium, look
+from tests.support.copied import copying
 from tests.support.inside import Inside
 from tests.support.suites import SMALL
 from tests.support.tiny_model import write_tiny_model
@@ -24,14 +27,23 @@ hypothesis.settings.register_profile("sampler-parity", deadline=None)
 hypothesis.settings.load_profile("sampler-parity")
 
 
+_COPIED = [
+    "sampler_parity.harness.run.cases",
+    "sampler_parity.harness.protocol.serve",
+    "sampler_parity.harness.backends.llama_cpp.worker",
+    "sampler_parity.harness.mutants.worker",
+    "tests.support.copied",
+]
 _LONGEST = ("test_lint.py", "test_installed_wheel.py")
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Of `-n 3`: what the runs of all tests fork is there before the first of them."""
+    """Of `-n 3`: what the runs of all tests fork is there before the first of them, and is what
+    their workers are copied from."""
     if "PYTEST_XDIST_WORKER" in os.environ and sys.platform == "linux":
-        get_context("forkserver").set_forkserver_preload(["sampler_parity.harness.run.cases"])
+        get_context("forkserver").set_forkserver_preload(_COPIED)
         forkserver.ensure_running()
+        groups.start = copying(groups.start)
 
 
 def pytest_collection(session: pytest.Session) -> None:
@@ -98,7 +110,8 @@ def inside(worker: Worker) -> Iterator[Callable[..., Inside]]:
 @pytest.fixture
 def as_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """What fails is not made small: for tests of a failing run that look at something else."""
-    monkeypatch.setattr("sampler_parity.harness.run.run.seconds_for", lambda cases_s: 0.0)
+    monkeypatch.setattr(smaller, "AT_LEAST", 0.0)
+    monkeypatch.setattr(smaller, "SHARE", 0.0)
 
 
 @pytest.fixture

@@ -96,7 +96,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", venv], check=True, timeout=120)
     made = Installed(wheel, venv)
     (made.packages / "dependencies.pth").write_text(sysconfig.get_paths()["purelib"] + "\n")
-    install = [*PIP, "--python", str(made.python), "install", *OFFLINE, str(wheel)]
+    install = [*PIP, "--python", str(made.python), "install", *OFFLINE, "--no-compile", str(wheel)]
     subprocess.run(install, check=True, capture_output=True, timeout=300)
     _copy_machine_code(ROOT / "reference", made.packages / "sampler_parity" / "reference")
     yield made
