@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from sampler_parity.harness.bundle.records.server import ServerResult
     from sampler_parity.harness.servers.dialects import Dialect
 
+_SPEED = "also tokens a second and the time between them, at 1, 8 and 32 clients"
+
 server_app = typer.Typer(no_args_is_help=True, help="Servers: what one does with each parameter.")
 
 
@@ -34,6 +36,7 @@ def server_check(
     remote: Annotated[
         bool, typer.Option("--remote", help="the server is another machine", show_default=False)
     ] = False,
+    speed: Annotated[bool, typer.Option("--speed", help=_SPEED, show_default=False)] = False,
     timeout: options.Timeout = 60.0,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="the bundle")] = None,
 ) -> None:
@@ -47,13 +50,15 @@ def server_check(
     """
     from sampler_parity.harness.servers.address import address_of, reached
     from sampler_parity.harness.servers.asking import Client
-    from sampler_parity.harness.servers.check import Check, check, met
+    from sampler_parity.harness.servers.check import Check, check, groups_of, met
 
     address = address_of(url, key_from, remote)
     reached(address, timeout)
     client = Client(address, dialect_of(dialect), model, eos, timeout)
     folder = output or Path("bundles") / time.strftime("server-%Y%m%d-%H%M%S")
-    done = check(Check(dialect, client), folder, ["sampler-parity", *sys.argv[1:]], shown)
+    done = check(
+        Check(dialect, client, groups_of(speed)), folder, ["sampler-parity", *sys.argv[1:]], shown
+    )
     judged = [result for result in done.servers if result.verdict != "skipped"]
     right = sum(result.met for result in judged)
     say(f"server   {right}/{len(judged)} as required, {client.asked[0]} requests - {folder}")
@@ -67,6 +72,7 @@ def server_start(
     each: Annotated[
         int, typer.Option(min=1, max=limits.ROUNDS, help="requests of each predicted chain")
     ] = 9,
+    speed: Annotated[bool, typer.Option("--speed", help=_SPEED, show_default=False)] = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="of the bundles")] = None,
     report: Annotated[Path, typer.Option(help="folder of the report")] = Path("report"),
 ) -> None:
@@ -94,7 +100,7 @@ def server_start(
             say(f"server   {name} not here: {why}")
             right = right and not names
             continue
-        right = _checked(name, folder / name, each) and right
+        right = _checked(name, folder / name, each, speed) and right
         bundles.append(folder / name)
     if bundles:
         say(f"report   {write_report(bundles, report, ['json', 'md', 'html', 'junit'])[-1]}")
@@ -102,7 +108,7 @@ def server_start(
         raise typer.Exit(1)
 
 
-def _checked(name: str, folder: Path, each: int) -> bool:
+def _checked(name: str, folder: Path, each: int, speed: bool) -> bool:
     """Whether a server of ours is as required."""
     from sampler_parity.harness.inputs.models import GOLDEN, model_path
     from sampler_parity.harness.servers.check import check, met, of_real
@@ -110,7 +116,7 @@ def _checked(name: str, folder: Path, each: int) -> bool:
 
     start = time.monotonic()
     with started(REAL[name], model_path(GOLDEN)) as address:
-        asked = of_real(REAL[name], address, each)
+        asked = of_real(REAL[name], address, each, speed)
         say(f"server   {name} at {address.url}")
         done = check(asked, folder, ["sampler-parity", *sys.argv[1:]], shown)
     judged = [result for result in done.servers if result.verdict != "skipped"]

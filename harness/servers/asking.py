@@ -140,7 +140,8 @@ def _tops(place: Mapping[str, Any]) -> Sequence[Any]:
 
 def _alternative(one: Mapping[str, Any]) -> Alternative:
     value = one["logprob"] if "logprob" in one else one["prob"]
-    return Alternative(int(one.get("id", -1)), _text(one["token"]), float(value))
+    text = one["token"] if "id" not in one else one.get("token", "")  # mlx-lm's have the id alone
+    return Alternative(int(one.get("id", -1)), _text(text), float(value))
 
 
 def _of_openai(sent: Mapping[str, Any], data: Any) -> Answer:

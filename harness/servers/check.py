@@ -23,9 +23,11 @@ from sampler_parity.harness.servers.asking import Client
 from sampler_parity.harness.servers.dialects import DIALECTS
 from sampler_parity.harness.servers.exact import check_exact
 from sampler_parity.harness.servers.launch import Real
+from sampler_parity.harness.servers.law import check_law
 from sampler_parity.harness.servers.parameters import check_parameters
-from sampler_parity.harness.servers.predicted import predicted
+from sampler_parity.harness.servers.predicted import in_law, predicted
 from sampler_parity.harness.servers.probabilities import check_probabilities
+from sampler_parity.harness.servers.speed import check_speed
 from sampler_parity.harness.servers.state import check_state
 from sampler_parity.harness.servers.values import check_values
 
@@ -33,6 +35,11 @@ Group = Callable[[Client], Iterator[ServerResult]]
 
 # Nonsense may end a server, so the parameters come last.
 EVERYWHERE: tuple[Group, ...] = (check_probabilities, check_state, check_parameters)
+
+
+def groups_of(speed: bool) -> tuple[Group, ...]:
+    """What every server is asked; its speed where that is wanted."""
+    return ((check_speed,) if speed else ()) + EVERYWHERE
 
 
 @dataclass(frozen=True)
@@ -47,7 +54,7 @@ class Check:
     known: dict[str, tuple[ServerVerdict, ...]] | None = None
 
 
-def of_real(real: Real, address: Address, each: int) -> Check:
+def of_real(real: Real, address: Address, each: int, speed: bool = False) -> Check:
     """Of a server that we started on the golden model. each: requests of a predicted chain."""
     eos = read_vocab(model_path(GOLDEN)).eos
     client = Client(address, DIALECTS[real.dialect], eos=eos)
@@ -55,7 +62,9 @@ def of_real(real: Real, address: Address, each: int) -> Check:
     if (by := predicted(real.name, each)) is not None:
         groups.append(partial(check_exact, predicted=by))
         groups.append(partial(check_values, known=by.known))
-    groups += EVERYWHERE
+    if (model := in_law(real.name)) is not None:
+        groups.append(partial(check_law, known=model))
+    groups += groups_of(speed)
     version = environments.folder_of(real.environment).name
     return Check(real.name, client, tuple(groups), version, real.known)
 

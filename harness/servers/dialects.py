@@ -65,7 +65,8 @@ class Parameter:
 class Dialect:
     """path: of a completion. length, seed, temperature: names of these. hot: a temperature at which
     texts differ. always: fields of each request. group: the field that parameters stand in.
-    probabilities: what asks for those of the five most likely tokens."""
+    probabilities: what asks for those of the five most likely tokens. drawn: what asks for the ids
+    of those drawn, where they are not always named."""
 
     name: str
     path: str
@@ -76,6 +77,7 @@ class Dialect:
     always: dict[str, Any] = field(default_factory=dict)
     group: str = ""
     probabilities: dict[str, Any] = field(default_factory=dict)
+    drawn: dict[str, Any] = field(default_factory=dict)
 
     @property
     def neutral(self) -> dict[str, Any]:
@@ -188,6 +190,7 @@ _MLX_LM = Dialect(
     "openai",
     "max_tokens",
     probabilities={"logprobs": True, "top_logprobs": 5},
+    drawn={"logprobs": True},
     parameters=(
         _P("temperature", "greedy", 1.0, 0.0, 0.0, beyond=-1.0),
         _P("top_k", "greedy", 0, 1, 0, beyond=-1),

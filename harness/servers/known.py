@@ -12,12 +12,13 @@ from sampler_parity.reference.vocab import Vocab
 @dataclass(frozen=True)
 class Known:
     """prompts: by name, those that it is asked with. logits: starts what decodes it. spelled:
-    prompts are sent as text."""
+    prompts are sent as text; begins: and the server puts the token in front that begins one."""
 
     vocab: Vocab
     prompts: Mapping[str, list[int]]
     logits: Callable[[], Logits]
     spelled: bool = False
+    begins: bool = True
 
     @cached_property
     def by_text(self) -> dict[str, list[int]]:
@@ -40,4 +41,6 @@ class Known:
     def read(self, prompt: list[int]) -> list[int]:
         """The tokens that the server makes of it."""
         text = self.sent(prompt)
-        return [prompt[0], *self.vocab.tokenize(text.encode())] if isinstance(text, str) else text
+        if not isinstance(text, str):
+            return text
+        return [*prompt[: self.begins], *self.vocab.tokenize(text.encode())]

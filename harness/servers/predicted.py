@@ -28,6 +28,11 @@ def predicted(server: str, each: int = EACH) -> Predicted | None:
     return None
 
 
+def in_law(server: str) -> Known | None:
+    """The model of a server whose generator is its own; None for another. Raises InputError."""
+    return replace(known(), spelled=True, begins=False) if server == "mlx-lm" else None
+
+
 def known(*build: Any) -> Known:
     """The golden model, decoded by a build of llama.cpp: its folder and release. Raises
     InputError."""

@@ -44,7 +44,11 @@ def headlines(report: ServersReport) -> list[str]:
         right = sum(cell.requests for cell in exact if cell.verdict == "honoured")
         asked = sum(cell.requests for cell in exact)
         lines.append(f"{right:,}/{asked:,} requests in chains whose every token is predicted")
-    return lines
+    return lines + [
+        f"{server.name}, {cell.name}: {cell.evidence}"
+        for server in report.servers
+        for cell in server.of("speed")
+    ]
 
 
 def findings(report: ServersReport) -> list[Finding]:

@@ -1,0 +1,138 @@
+"""What a sampling chain costs through a server: tokens a second and the time between them.
+
+In each round 1, 8 or 32 clients stream a text at once, greedily and with a chain, in random order,
+so that what slows the machine down slows both down. The ratio is the median over rounds of the time
+a token takes with the chain to that without, its interval from a bootstrap over the rounds
+(harness/timing/verdict.py). Nothing is required of a speed: it is told.
+"""
+
+import math
+import random
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from sampler_parity.harness.bundle.records.server import ServerResult
+from sampler_parity.harness.servers.asking import Answer, Client
+from sampler_parity.harness.servers.facts import Fact, Told, told
+from sampler_parity.harness.servers.parameters import PROMPTS
+from sampler_parity.harness.statistics.bootstrap import CONFIDENCE
+from sampler_parity.harness.timing.verdict import least_rounds, nearest_rank, ratio_of_rounds
+
+WIDTHS = (1, 8, 32)
+ROUNDS = least_rounds(CONFIDENCE) + 2  # 8: an interval of fewer than 6 reaches everywhere
+LENGTH = 24
+# llama.cpp's defaults and a penalty, as far as the dialect has them.
+CHAIN: dict[str, Any] = {
+    "temperature": 0.8,
+    "top_k": 40,
+    "top_p": 0.95,
+    "min_p": 0.05,
+    "repeat_penalty": 1.1,
+    "repetition_penalty": 1.1,
+}
+
+
+@dataclass(frozen=True)
+class Taken:
+    """A round of one kind. gaps_ns: between the tokens of each client."""
+
+    seconds: float
+    tokens: int
+    gaps_ns: tuple[int, ...]
+
+    @property
+    def of_a_token(self) -> float:
+        return self.seconds / self.tokens
+
+
+def check_speed(
+    client: Client, widths: Sequence[int] = WIDTHS, rounds: int = ROUNDS
+) -> Iterator[ServerResult]:
+    facts: dict[str, Fact] = {
+        f"{width} client{'s' * (width > 1)}": partial(_measured, width, rounds) for width in widths
+    }
+    yield from told("speed", facts, client)
+
+
+def _measured(width: int, rounds: int, client: Client) -> Told:
+    names = {row.name for row in client.dialect.parameters if row.documented}
+    kinds = {
+        "chain": {name: value for name, value in CHAIN.items() if name in names},
+        "greedy": {"temperature": 0.0},
+    }
+    taken: dict[str, list[Taken]] = {kind: [] for kind in kinds}
+    order = random.Random(width)
+    with ThreadPoolExecutor(width) as pool:
+        for turn in range(rounds + 1):
+            for kind in order.sample([*kinds], len(kinds)):
+                answers, seconds = _at_once(client, pool, width, kinds[kind])
+                if answers[0].refusal:
+                    return Told("error", f"refused: {answers[0].refusal}", answers[0])
+                if turn:  # the first round warms up
+                    taken[kind].append(taken_of(answers, seconds))
+    said, figures = summary(taken["chain"], taken["greedy"])
+    return Told("honoured" if figures else "error", said, None, figures)
+
+
+def _at_once(
+    client: Client, pool: ThreadPoolExecutor, width: int, changed: dict[str, Any]
+) -> tuple[list[Answer], float]:
+    dialect = client.dialect
+    sent = {**dialect.neutral, dialect.length: LENGTH, **changed}
+    begun = time.monotonic()
+    waiting = [
+        pool.submit(client.streamed, PROMPTS[i % len(PROMPTS)], {**sent, "seed": i})
+        for i in range(width)
+    ]
+    answers = [future.result() for future in waiting]
+    return answers, time.monotonic() - begun
+
+
+def taken_of(answers: Sequence[Answer], seconds: float) -> Taken:
+    """tokens: those that are named; of a server that names none, the parts of its streams."""
+    tokens = sum(len(one.times if one.tokens is None else one.tokens) for one in answers)
+    gaps = [
+        round((after - before) * 1e9)
+        for one in answers
+        for before, after in zip(one.times, one.times[1:], strict=False)
+    ]
+    return Taken(seconds, tokens, tuple(gaps))
+
+
+def summary(chain: Sequence[Taken], greedy: Sequence[Taken]) -> tuple[str, dict[str, float]]:
+    """In words and figures; no figures where a round has no tokens."""
+    if not all(one.tokens for one in (*chain, *greedy)):
+        return "a round without a token", {}
+    ratio = ratio_of_rounds([t.of_a_token for t in chain], [t.of_a_token for t in greedy])
+    assert ratio is not None
+    figures = {"ratio": ratio.ratio, "rounds": float(len(chain))}
+    if math.isfinite(ratio.high):
+        figures |= {"ratio_low": ratio.low, "ratio_high": ratio.high}
+    words = [f"a token with the chain takes {ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"]
+    words[0] += f" of a greedy one ({len(chain)} rounds)"
+    for kind, rounds in (("chain", chain), ("greedy", greedy)):
+        per_s = float(np.median([1 / one.of_a_token for one in rounds]))
+        said, between = _gaps([ns for one in rounds for ns in one.gaps_ns])
+        words.append(f"{kind} {per_s:,.0f} tokens/s{said}")
+        figures |= {f"{kind}_tokens_per_s": per_s}
+        figures |= {f"{kind}_{name}": value for name, value in between.items()}
+    return "; ".join(words), figures
+
+
+def _gaps(ns: list[int]) -> tuple[str, dict[str, float]]:
+    """The time between tokens: a p99 only where so many samples tell of one."""
+    if not ns:
+        return "", {}
+    p50 = nearest_rank(ns, 0.5) / 1e6
+    if len(ns) < 100:
+        return f", between two {p50:.2f} ms, slowest of {len(ns)} {max(ns) / 1e6:.2f} ms", {
+            "p50_ms": p50
+        }
+    p99 = nearest_rank(ns, 0.99) / 1e6
+    return f", between two {p50:.2f} ms, p99 {p99:.2f} ms", {"p50_ms": p50, "p99_ms": p99}

@@ -1,0 +1,86 @@
+from collections.abc import Callable
+from contextlib import closing
+
+import numpy as np
+import pytest
+
+from sampler_parity.harness.bundle.records.server import ServerResult
+from sampler_parity.harness.servers.asking import Client
+from sampler_parity.harness.servers.dialects import DIALECTS
+from sampler_parity.harness.servers.facts import told
+from sampler_parity.harness.servers.law import (
+    ROUNDING,
+    SETTINGS,
+    chain_of,
+    facts_of,
+    law_of,
+    uniforms_of,
+)
+from tests.support.fake_server import EOS, Answering, Sent, answered, fake_server
+from tests.support.table_model import KNOWN, logits
+
+
+def result(answering: Answering, setting: str, texts: int = 3) -> ServerResult:
+    with fake_server(answering) as address, closing(logits()) as rows:
+        client = Client(address, DIALECTS["llama-server"], eos=EOS)
+        facts = facts_of(KNOWN, rows, texts)
+        (done,) = told("law", {setting: facts[setting]}, client)
+    return done
+
+
+def changes(change: Callable[[Sent], Sent]) -> Answering:
+    return lambda sent: answered({**sent, **change(sent)})
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_every_token_of_a_faithful_server_is_in_law(setting: str) -> None:
+    done = result(answered, setting)
+    assert done.verdict == "honoured", done.evidence
+    assert done.figures["tokens"] == 240
+
+
+def test_a_faithful_server_is_in_law() -> None:
+    done = result(answered, "top_p 0.8, temperature 1.6", texts=1)
+    assert done.met
+    assert done.evidence.startswith("80 tokens, fifths ")
+
+
+FAULTS: dict[str, tuple[str, Callable[[Sent], Sent]]] = {
+    "ignores the temperature": ("temperature 0.5", lambda _: {"temperature": 1.0}),
+    "takes the temperature twice": ("temperature 1.6", lambda _: {"temperature": 2.56}),
+    "takes top_p twice": ("top_p 0.7", lambda _: {"top_p": 0.49}),
+    "keeps one more": ("top_k 4", lambda _: {"top_k": 5}),
+    "takes the temperature first": (
+        "top_p 0.8, temperature 1.6",
+        lambda _: {"samplers": ["temperature", "top_k", "top_p", "min_p"]},
+    ),
+    "has a min_p of its own": ("as the model says", lambda _: {"min_p": 0.1}),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_server_that_draws_from_another_law_is_caught(fault: str) -> None:
+    setting, change = FAULTS[fault]
+    done = result(changes(change), setting)
+    assert done.verdict == "other meaning", done.evidence
+    proof = fault in ("keeps one more", "takes the temperature first")
+    assert ("which the law excludes" if proof else "p = ") in done.evidence
+
+
+def test_a_draw_lies_in_its_law_behind_all_that_is_more_likely() -> None:
+    """Of 1/2, 1/4, 1/4: the first half is the first token's."""
+    row = np.log(np.array([0.25, 0.5, 0.25], np.float32))
+    rng = np.random.default_rng(1)
+    first = uniforms_of(np.tile(row, (200, 1)), [1] * 200, chain_of({}), rng).uniforms
+    last = uniforms_of(np.tile(row, (200, 1)), [2] * 200, chain_of({}), rng).uniforms
+    assert (first.min() < 0.05, 0.45 < first.max() < 0.5) == (True, True)
+    assert 0.5 <= last.min() <= last.max() < 1
+    assert law_of(row, chain_of({"top_k": 1})).tolist() == [0, 1, 0]
+
+
+@pytest.mark.parametrize(("less", "excluded"), [(ROUNDING, False), (4 * ROUNDING, True)])
+def test_a_token_excluded_by_less_than_rounding_is_no_proof(less: float, excluded: bool) -> None:
+    row = np.array([[2.0, 1.0, 1.0 - less]], np.float32)
+    done = uniforms_of(row, [2], chain_of({"top_k": 2}), np.random.default_rng(1))
+    assert bool(done.excluded) == excluded

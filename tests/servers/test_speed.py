@@ -1,0 +1,54 @@
+from dataclasses import replace
+
+from sampler_parity.harness.servers.asking import Answer, Client
+from sampler_parity.harness.servers.dialects import DIALECTS
+from sampler_parity.harness.servers.speed import ROUNDS, Taken, check_speed, summary, taken_of
+from tests.support.fake_server import EOS, fake_server
+
+MS = 1_000_000
+
+
+def test_the_speed_of_each_width_is_told_with_its_ratio_and_interval() -> None:
+    with fake_server() as address:
+        client = Client(address, DIALECTS["llama-server"], eos=EOS)
+        one, two = check_speed(client, (1, 2), rounds=2)
+    assert (one.name, two.name) == ("1 client", "2 clients")
+    assert (one.verdict, one.requests, two.requests) == ("honoured", 6, 12)
+    assert one.figures["chain_tokens_per_s"] > 0
+    assert "of a greedy one (2 rounds)" in one.evidence
+
+
+def test_a_chain_that_costs_half_more_is_told_so() -> None:
+    greedy = [Taken(0.25 * i, 32, (10 * MS,) * 31) for i in range(1, ROUNDS + 1)]
+    chain = [replace(t, seconds=t.seconds * 1.5, gaps_ns=(15 * MS,) * 31) for t in greedy]
+    said, figures = summary(chain, greedy)
+    assert figures["ratio"] == figures["ratio_low"] == figures["ratio_high"] == 1.5
+    assert (figures["greedy_p50_ms"], figures["chain_p99_ms"]) == (10, 15)
+    assert said.startswith("a token with the chain takes 1.500 [1.500, 1.500] of a greedy one (8 ")
+
+
+def test_an_interval_of_rounds_that_differ_holds_the_ratio() -> None:
+    greedy = [Taken(1.0, 10, ()) for _ in range(ROUNDS)]
+    chain = [Taken(1 + i / 8, 10, ()) for i in range(ROUNDS)]
+    _, figures = summary(chain, greedy)
+    assert figures["ratio"] == 1 + 3.5 / 8
+    assert 1 < figures["ratio_low"] < figures["ratio"] < figures["ratio_high"] < 2
+
+
+def test_a_p99_is_told_where_a_hundred_samples_are_and_an_interval_where_six_rounds_are() -> None:
+    few = [Taken(1.0, 10, (MS,) * 9)] * 3
+    said, figures = summary(few, few)
+    assert "slowest of 27 1.00 ms" in said
+    assert "p99" not in said
+    assert not {"chain_p99_ms", "ratio_low"} & figures.keys()
+
+
+def test_a_round_without_a_token_has_no_speed() -> None:
+    nothing = Taken(1.0, 0, ())
+    assert summary([nothing], [nothing]) == ("a round without a token", {})
+
+
+def test_tokens_are_those_named_or_else_the_parts_of_the_streams() -> None:
+    named = Answer({}, tokens=(1, 2, 3), times=(1.0, 1.002, 1.005, 1.006))
+    assert taken_of([named, replace(named, tokens=None)], 2.0).tokens == 7
+    assert taken_of([named], 2.0).gaps_ns == (2 * MS, 3 * MS, 1 * MS)
