@@ -20,6 +20,7 @@ from sampler_parity.harness.inputs.models import GOLDEN, model_path
 from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.servers.address import Address
 from sampler_parity.harness.servers.asking import Client
+from sampler_parity.harness.servers.at_once import check_at_once
 from sampler_parity.harness.servers.dialects import DIALECTS
 from sampler_parity.harness.servers.exact import check_exact
 from sampler_parity.harness.servers.launch import Real
@@ -62,6 +63,8 @@ def of_real(real: Real, address: Address, each: int, speed: bool = False) -> Che
     if (by := predicted(real.name, each)) is not None:
         groups.append(partial(check_exact, predicted=by))
         groups.append(partial(check_values, known=by.known))
+    if by is not None and real.dialect == "llama-server":
+        groups.append(partial(check_at_once, known=by.known))
     if (model := in_law(real.name)) is not None:
         groups.append(partial(check_law, known=model))
     groups += groups_of(speed)

@@ -49,7 +49,8 @@ REAL: dict[str, Real] = {
             "xllamacpp",
             "xllamacpp.py",
             "/health",
-            # now and then a token: a batch changes the last bits of logits
+            # now and then a token: a batch changes the last bits of logits. Whether it was a batch,
+            # the one that is predicted says
             known={"state/32 at once": ("honoured", "other meaning")},
         ),
         Real(

@@ -1,0 +1,78 @@
+"""What batches do to logits passes, what of another client reaches a text does not."""
+
+import itertools
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from sampler_parity.harness.bundle.records.server import ServerResult
+from sampler_parity.harness.servers.asking import Client
+from sampler_parity.harness.servers.at_once import MOVED, check_at_once, walk
+from sampler_parity.harness.servers.dialects import DIALECTS
+from sampler_parity.harness.servers.expected import llama_server
+from tests.support import fake_server
+from tests.support.fake_server import EOS, TABLE, VOCAB, Answered, Answering, N, Sent, answered
+from tests.support.table_model import KNOWN
+
+
+def result(answering: Answering, clients: int = 8) -> ServerResult:
+    with fake_server.fake_server(answering) as address:
+        client = Client(address, DIALECTS["llama-server"], eos=EOS)
+        (done,) = check_at_once(client, KNOWN, clients)
+    return done
+
+
+def test_each_of_many_clients_gets_the_tokens_that_are_predicted() -> None:
+    done = result(answered)
+    assert done.verdict == "honoured"
+    assert done.evidence == "128/128 tokens as predicted, 0 at a near tie of the logits"
+
+
+def test_logits_that_are_moved_as_by_a_batch_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    signs = np.random.default_rng(7).choice([-1, 1], TABLE.shape)
+    moved = (TABLE + 0.9 * MOVED * signs).astype(np.float32)
+    monkeypatch.setattr(fake_server, "TABLE", moved)
+    done = result(answered, 16)
+    assert done.verdict == "honoured", done.evidence
+    assert done.figures["near_ties"] >= 1
+
+
+def every_second(change: Callable[[Sent], Sent]) -> Answering:
+    """As if of a neighbour."""
+    turns = itertools.count()
+    return lambda sent: answered({**sent, **change(sent)} if next(turns) % 2 else sent)
+
+
+def exchanged() -> Answering:
+    """The seed, and so the text, of the client before."""
+    before: list[Sent] = []
+
+    def answering(sent: Sent) -> Answered:
+        before.append(sent)
+        return answered({**sent, "seed": before[-2]["seed"]} if len(before) == 2 else sent)
+
+    return answering
+
+
+LEAKS = {
+    "another's logit_bias": every_second(lambda _: {"logit_bias": [[i, 0.5] for i in range(150)]}),
+    "another's temperature": every_second(lambda _: {"temperature": 1.3}),
+    "another's seed": exchanged(),
+}
+
+
+@pytest.mark.parametrize("leak", LEAKS)
+def test_what_of_a_client_reaches_another_is_an_error(leak: str) -> None:
+    done = result(LEAKS[leak])
+    assert (done.verdict, done.met) == ("error", False)
+    assert "no near tie of logits" in done.evidence
+
+
+@pytest.mark.parametrize(("apart", "near"), [(MOVED, 1), (3 * MOVED, 0)])
+def test_only_a_tie_that_rounding_reaches_is_near(apart: float, near: int) -> None:
+    rows = np.full((2, N), -9, np.float32)
+    rows[:, 5], rows[:, 6] = 1.0, 1.0 - apart
+    walked = walk(llama_server({"temperature": 0.0}, [1], VOCAB), [6, 5], rows)
+    assert walked.near == near
+    assert (walked.other == "") == bool(near)
