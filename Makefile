@@ -12,7 +12,8 @@ TSAMPLER_SOURCES := $(wildcard $(TSAMPLER)/*.json $(TSAMPLER)/src/*/*.ts)
 # assertion again: 8 of 19 seconds before its first test.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: setup tsampler wheel release-check docs parity parity-full drift witness platforms distribution engines servers fuzz types lint \
+.PHONY: setup tsampler wheel release-check docs parity parity-full drift witness platforms portable distribution \
+	engines servers fuzz types lint \
 	check test pytest nightly commands attack fuzz-inputs selftest coverage native-mutants clean
 
 setup: .venv/ready
@@ -97,6 +98,15 @@ platforms: setup
 	$(BIN)/sampler-parity run parity texts --reference own -o bundles/platforms \
 		-b llama.cpp@v0.5.0-linux-arm64 $(PLATFORMS:%=-b llama.cpp@%)
 	$(BIN)/sampler-parity report bundles/platforms bundles/predicted -o $(REPORT)
+
+# llama.cpp with portable.patch, compiled five ways: one reference judges all (docs/portable.md).
+PORTABLE := portable portable-libc++ portable-x64-v3 portable-arm64-gcc portable-wasm
+
+portable: setup
+	for name in $(PORTABLE); do $(BIN)/sampler-parity builds make $$name || exit 2; done
+	rm -rf bundles/portable
+	$(BIN)/sampler-parity run parity --reference own -o bundles/portable $(PORTABLE:%=-b llama.cpp@%)
+	$(BIN)/sampler-parity report bundles/portable -o $(REPORT)
 
 distribution: setup
 	rm -rf bundles/distribution bundles/calibration

@@ -23,6 +23,7 @@ NAVIGATION = {
         "devices",
         "drift",
         "platforms",
+        "portable",
         "generate",
         "sequences",
         "fuzz",

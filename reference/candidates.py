@@ -87,14 +87,14 @@ class Candidates:
     def order_of_largest(self, n: int) -> NDArray[np.int32]:
         """Positions of the n largest logits, in the order of llama.cpp's bucket sort."""
         self.refuse_nan()
-        return sorting.bucket_sort(self.logits, n)
+        return sorting.bucket_sort(self.logits, n, self.ids)
 
     def partial_sort(self, n: int) -> None:
         """Keep the n largest logits, in descending order, as
         `llama_token_data_array_partial_sort_inplace`; 0 <= n <= len(self)."""
         if n <= _IN_PLACE_PARTIAL_SORT:
             self.refuse_nan()
-            self.keep(sorting.std_partial_sort(self.logits, n))
+            self.keep(sorting.std_partial_sort(self.logits, n, self.ids))
         else:
             self.keep(self.order_of_largest(n))
         self.sorted = True

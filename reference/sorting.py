@@ -34,21 +34,30 @@ _TOO_LARGE = 2.0**31
 
 def std_sort(keys: FloatArray) -> Order:
     """The order of `std::sort(keys, greater)`: result[i] is where the i-th largest key stood."""
+    if platforms.current().sorting == "portable":
+        return _totally(keys, None)
     return _library().std_sort(keys)  # type: ignore[no-any-return]
 
 
-def std_partial_sort(keys: FloatArray, n: int) -> Order:
-    """The order of the first n after `std::partial_sort(begin, begin + n, end, greater)`."""
+def std_partial_sort(keys: FloatArray, n: int, ids: Order | None = None) -> Order:
+    """The order of the first n after `std::partial_sort(begin, begin + n, end, greater)`.
+
+    ids: what a portable sort goes by where keys are equal; without them, by position.
+    """
+    if platforms.current().sorting == "portable":
+        return _totally(keys, ids)[:n]
     return _library().std_partial_sort(keys, n)  # type: ignore[no-any-return]
 
 
-def bucket_sort(keys: FloatArray, n: int) -> Order:
+def bucket_sort(keys: FloatArray, n: int, ids: Order | None = None) -> Order:
     """llama.cpp's bucket sort: the order of the n largest of keys, n <= len(keys).
 
     128 buckets over -10..10. Values beyond go to the outermost buckets, except that a value too
     large for int (over 2**31/6.4, +inf) becomes -2**31 on x86-64 and lands in the lowest one.
     """
     kind, here = keys.dtype.type, platforms.current()
+    if here.sorting == "portable":
+        return _totally(keys, ids)[:n]
     scale, shift, scaled = kind(BUCKET_SCALE), kind(BUCKET_SHIFT), keys
     if here.contraction != "none":
         scale, shift, scaled = kind(1), kind(0), floats.multiply_add(scale, keys, shift)
@@ -56,6 +65,12 @@ def bucket_sort(keys: FloatArray, n: int) -> Order:
     keys_by_bucket, at, edges = _by_bucket(keys, scaled, scale, shift, highest, n)
     _library().sort_buckets(keys_by_bucket, at, edges, n)
     return at[:n].copy()  # type: ignore[no-any-return]
+
+
+def _totally(keys: FloatArray, ids: Order | None) -> Order:
+    """Largest first, of equal ones that with the lower id; NaN equals all, if all are NaN."""
+    ties = np.arange(len(keys)) if ids is None else ids
+    return np.lexsort((ties, -keys)).astype(np.int32)
 
 
 def _library() -> Any:

@@ -2,7 +2,8 @@
 tests/support/platform_cases.py, each build by its worker.
 
     sampler-parity builds add @node-llama-cpp/linux-arm64@3.22.1
-    for name in libc++ wasm arm64-gcc musl x64-v3; do sampler-parity builds make $name; done
+    for name in libc++ wasm arm64-gcc musl x64-v3 portable
+        do sampler-parity builds make $name; done
     sampler-parity builds add @node-llama-cpp/win-x64@3.21.1
     python -m studies.platforms
 
@@ -21,7 +22,10 @@ from sampler_parity.harness.backends.llama_cpp.recorded import find, today
 from sampler_parity.harness.backends.platforms.worker import Worker
 from tests.support.platform_cases import DEFAULT, FILE, cases, names_of, outcome
 
-BUILDS = ("libc++", "wasm", "arm64-gcc", "v0.5.0-linux-arm64", "musl", "x64-v3", "v0.4.0-win-x64")
+BUILDS = (
+    *("libc++", "wasm", "arm64-gcc", "v0.5.0-linux-arm64", "musl", "x64-v3", "v0.4.0-win-x64"),
+    "portable",
+)
 
 
 def main() -> int:

@@ -17,7 +17,7 @@ from sampler_parity.reference.errors import ChainError
 
 Contraction = Literal["none", "gcc", "clang"]
 Conversion = Literal["lowest", "saturates"]
-Library = Literal["libstdc++", "libc++", "libc++19", "msvc"]
+Library = Literal["libstdc++", "libc++", "libc++19", "msvc", "portable"]
 CLibrary = Literal["glibc", "musl", "apple", "ucrt"]
 
 
@@ -28,7 +28,8 @@ class Platform:
     contraction: whether a * b + c is rounded once, and which product where there are two.
     conversion: what int(x) is where x is NaN or too large: INT_MIN, or the nearest int and 0.
     sorting: whose std::sort and std::partial_sort order equal logits. random: whose
-    std::discrete_distribution and uniform numbers draw. libm: whose expf, logf, log2f and powf.
+    std::discrete_distribution and uniform numbers draw; portable: those of a patched llama.cpp.
+    libm: whose expf, logf, log2f and powf.
     unknown: parts of the row that the reference does not have, or may not, each with what.
     """
 
@@ -114,6 +115,13 @@ _TABLE = (
         random="msvc",
         libm="ucrt",
         unknown=_WINDOWS,
+    ),
+    Platform(
+        "portable",
+        "any, of a llama.cpp with harness/backends/platforms/portable.patch",
+        conversion="saturates",
+        sorting="portable",
+        random="portable",
     ),
 )
 PLATFORMS = {platform.name: platform for platform in _TABLE}

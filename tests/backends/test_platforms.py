@@ -33,6 +33,7 @@ REAL = {
     "musl": "linux-x64-musl",
     "x64-v3": "linux-x64-v3-gcc",
     "v0.4.0-win-x64": "windows-x64",
+    "portable": "portable",
 }
 
 

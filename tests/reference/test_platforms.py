@@ -73,7 +73,9 @@ def test_infinity_falls_into_the_lowest_bucket_and_on_arm64_into_the_highest() -
         assert sorting.bucket_sort(logits, 3).tolist() == [1, 2, 0]
 
 
-@pytest.mark.parametrize(("platform", "draws"), [("linux-x64-gcc", 0), ("wasm", 2)])
+@pytest.mark.parametrize(
+    ("platform", "draws"), [("linux-x64-gcc", 0), ("wasm", 2), ("portable", 2)]
+)
 def test_a_single_weight_uses_up_a_draw_in_other_libraries(platform: str, draws: int) -> None:
     rng, same = Mt19937(7), Mt19937(7)
     with platforms.on(platform):
@@ -103,3 +105,35 @@ def test_a_softmax_is_of_the_c_library_too() -> None:
         theirs = floats.softmax(logits, np.float32(0))
     assert ours.view(np.uint32)[1] - theirs.view(np.uint32)[1] == 1
     assert ours[0] == theirs[0]
+
+
+def test_a_portable_sort_goes_by_the_id_wherever_equal_logits_stand() -> None:
+    ids = np.array([5, 1, 9, 3], np.int32)
+    candidates = Candidates(ids, np.array([2, 2, 3, 2], np.float32), np.zeros(4, np.float32))
+    with platforms.on("portable"):
+        candidates.partial_sort(3)
+    assert candidates.ids.tolist() == [9, 1, 3]
+
+
+@pytest.mark.parametrize("n", [4, 300])  # sorted in place, and by buckets
+def test_a_portable_sort_puts_infinity_first_and_its_opposite_last(n: int) -> None:
+    logits = np.zeros(n, np.float32)
+    logits[1:4] = [-np.inf, np.inf, 1]
+    candidates = Candidates.from_logits(logits)
+    with platforms.on("portable"):
+        candidates.partial_sort(n)
+    assert candidates.ids.tolist() == [2, 3, 0, *range(4, n), 1]
+
+
+def test_a_portable_sort_leaves_what_is_all_nan_as_it_stood() -> None:
+    with platforms.on("portable"):
+        assert sorting.std_sort(np.full(5, np.nan, np.float32)).tolist() == [0, 1, 2, 3, 4]
+
+
+def test_a_portable_draw_falls_on_what_libstdcxx_draws() -> None:
+    weights = np.array([0.125, 0.5, 0, 0.375], np.float32)
+    here, there = Mt19937(11), Mt19937(11)
+    expected = [discrete(here, weights) for _ in range(200)]
+    with platforms.on("portable"):
+        assert [discrete(there, weights) for _ in range(200)] == expected
+    assert set(expected) == {0, 1, 3}

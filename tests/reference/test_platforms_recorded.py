@@ -48,6 +48,9 @@ SWITCHES = {
     ("linux-x64-libc++14", "random"): "mirostat/normal-V5-0",
     ("wasm", "sorting"): "typical_p/ties-V40-p0.9",
     ("wasm", "random"): "mirostat/normal-V5-0",
+    ("portable", "sorting"): "typical_p/ties-V40-p0.9",
+    ("portable", "random"): "mirostat/normal-V5-0",
+    ("portable", "conversion"): "mirostat/ties-V40-18",
 }
 
 

@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sampler_parity.harness.backends.llama_cpp import sources
@@ -17,6 +17,8 @@ _OPTIONS = ("-std=gnu++17", "-O3", "-DNDEBUG", "-Wno-deprecated-declarations")
 # what the sampler file needs, and what answers for the rest of libllama
 _ALONE = ("worker.cpp", "vocabulary_table.cpp")
 _WITH_LIBRARY = ("worker.cpp", "vocabulary_file.cpp")
+PATCH = _FOLDER / "portable.patch"
+ROUNDED_TWICE = "-ffp-contract=off"  # as the patch says to CMake
 
 
 @dataclass(frozen=True)
@@ -25,7 +27,7 @@ class Recipe:
 
     platform: its row in reference/platforms. runner: of runners.py, "" for none. link: more
     arguments. program: what the runner runs. mathematics: an archive whose expf, logf and the like
-    stand before those of the C library.
+    stand before those of the C library. patched: by portable.patch.
     """
 
     platform: str
@@ -36,9 +38,10 @@ class Recipe:
     link: tuple[str, ...] = ()
     program: str = "worker"
     mathematics: str = ""
+    patched: bool = False
 
 
-MADE = {
+_UNPATCHED = {
     "libc++": Recipe(
         "linux-x64-libc++14",
         ("clang++", "-stdlib=libc++"),
@@ -76,6 +79,22 @@ MADE = {
         link=("-static",),
     ),
 }
+
+
+def _portable(recipe: Recipe) -> Recipe:
+    compiler = (*recipe.compiler, ROUNDED_TWICE)
+    packages = (*recipe.packages, "patch")
+    return replace(recipe, platform="portable", compiler=compiler, packages=packages, patched=True)
+
+
+MADE = {
+    **_UNPATCHED,
+    "portable": _portable(Recipe("", ("g++",), "gcc", ("g++",))),
+    **{
+        f"portable-{name}": _portable(_UNPATCHED[name])
+        for name in ("libc++", "x64-v3", "wasm", "arm64-gcc")
+    },
+}
 # what llama.cpp's samplers call of musl's mathematics, and what that calls
 _MATHEMATICS = (
     *("exp2f_data", "exp_data", "expf", "exp", "log2f", "log2f_data", "logf", "logf_data"),
@@ -110,8 +129,9 @@ def compile_alone(recipe: Recipe, folder: Path) -> None:
     _check(recipe)
     tree = sources.sources()
     files = [_FOLDER / file for file in _ALONE]
-    files += [tree / sources.SAMPLER, tree / sources.GRAMMAR]
     with tempfile.TemporaryDirectory() as temporary:
+        sampler = patched(Path(temporary)) if recipe.patched else tree / sources.SAMPLER
+        files += [sampler, tree / sources.GRAMMAR]
         with ThreadPoolExecutor() as pool:  # the two of llama.cpp take 10 s each and more
             objects = list(
                 pool.map(lambda file: _compiled(recipe, file, tree, Path(temporary)), files)
@@ -120,6 +140,16 @@ def compile_alone(recipe: Recipe, folder: Path) -> None:
         _run([recipe.c_compiler, "-c", str(_FOLDER / "never.c"), "-o", str(never)])
         mathematics = _mathematics(recipe, Path(temporary))
         _link(recipe, [*objects, never, *mathematics], folder)
+
+
+def patched(folder: Path) -> Path:
+    """The sampler file with portable.patch, in the folder; its build file beside it."""
+    tree = sources.sources()
+    (folder / "src").mkdir()
+    for file in (sources.SAMPLER, "src/CMakeLists.txt"):
+        shutil.copy(tree / file, folder / file)
+    _run(["patch", "--strip=1", "--fuzz=0", f"--directory={folder}", f"--input={PATCH}"])
+    return folder / sources.SAMPLER
 
 
 def link_with(recipe: Recipe, library: Path) -> None:
@@ -133,7 +163,7 @@ def link_with(recipe: Recipe, library: Path) -> None:
 
 
 def _check(recipe: Recipe) -> None:
-    for program in (recipe.compiler[0], recipe.c_compiler):
+    for program in (recipe.compiler[0], recipe.c_compiler, *["patch"] * recipe.patched):
         if shutil.which(program) is None:
             packages = " ".join(recipe.packages)
             raise InputError(program, "is not installed", f"apt-get install {packages}")
