@@ -254,6 +254,14 @@ def changes_of(release: str, samplers: Collection[str] | None = None) -> tuple[C
     return tuple(change for change in about if change.in_force(release))
 
 
+def between(release: str, samplers: Collection[str]) -> tuple[Change, ...]:
+    """The changes of these samplers of which nobody knows whether a release has them: it lies
+    between the newest seen without and the oldest seen with each. Raises ChainError for what is no
+    release."""
+    about = (change for change in CHANGES if not set(samplers).isdisjoint(change.samplers))
+    return tuple(change for change in about if change.in_force(release) is None)
+
+
 def samplers_of(
     changes: Collection[Change] | Collection[str],
 ) -> Mapping[str, Callable[..., Sampler]]:

@@ -39,7 +39,9 @@ def libllama(sampler: Path, folder: Path, *options: str) -> None:
     includes = [f"-I{sources() / place}" for place in ("include", "src", "ggml/include")]
     links = [f"-L{folder}", "-l:libllama.so.0", "-l:libggml-base.so.0", "-Wl,-rpath,$ORIGIN"]
     links += ["-o", str(folder / f"libllama.{NEWEST}.so")]
-    subprocess.run(["g++", *OPTIONS, *ALIGNED, *options, *includes, str(sampler), *links], check=True)
+    subprocess.run(
+        ["g++", *OPTIONS, *ALIGNED, *options, *includes, str(sampler), *links], check=True
+    )
 
 
 def timed(folder: Path, rounds: int) -> list[TimingResult]:

@@ -91,7 +91,12 @@ def without(part: str, instead: str) -> Callable[[Path], Path]:
 
 # the build, what is taken out of its source, what stands there instead, cases that must show it
 FAULTS = {
-    "ties by id": ("libc++", ">= b.logit && (a.logit > b.logit || a.id < b.id)", "> b.logit", "top_k/ties"),
+    "ties by id": (
+        "libc++",
+        ">= b.logit && (a.logit > b.logit || a.id < b.id)",
+        "> b.logit",
+        "top_k/ties",
+    ),
     "ties by place": (
         *("libc++", "< shifted_scores[b] || a < b)", "< shifted_scores[b])"),
         "typical_p/ties",

@@ -1,12 +1,14 @@
 """Judging a backend by its own release, and finding which old meanings a case needs."""
 
+import contextlib
 from collections.abc import Iterator, Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sampler_parity.harness.backends import registry
+from sampler_parity.harness.backends import reference, registry
+from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import Generated
 from sampler_parity.harness.parity.execute import execute
@@ -17,6 +19,7 @@ from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.protocol.scratch import Scratch
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.reference.releases import Change
+from tests.support.inside import Inside
 
 FIVE = [Change(str(i), ("top_k",), "b4753", "b5590", "old", "new") for i in range(5)]
 OLD = "reference@b4753"
@@ -107,22 +110,38 @@ def test_a_sampler_that_the_release_lacks_must_be_unsupported(old: BackendProces
     ]
 
 
-@pytest.mark.slow
-def test_a_case_whose_meaning_is_not_known_is_not_asked_and_not_met() -> None:
-    """b6400: past the last release that sorts, before the first that does not; top_k is as ever."""
-    process = registry.start("reference@b6400")
-    releases = {"reference@b6400": "b6400"}
-    try:
-        drawn = execute(of(("dist", {"seed": 1})), [process], None, releases)
-        cut = execute(of(("top_k", {"k": 5})), [process], None, releases)
-    finally:
-        process.close()
-    result = drawn.backends["reference@b6400"]
-    assert result.verdict == "unsupported"
-    assert "whether it has dist-sorts is not known" in result.detail
-    assert "judge it by either: --reference b6301, --reference b6431" in result.detail
-    assert not drawn.ok
-    assert cut.ok
+def judged_between(case: Case, release: str) -> CaseResult:
+    """Of a build between b6301 and b6431, the last that sorts before it draws and the first that
+    does not, which does as a release did."""
+    with contextlib.closing(Inside(reference.Worker(release), name="build")) as build:
+        return execute(case, [build], None, {"build": "b6400"})
+
+
+@pytest.mark.parametrize(
+    ("release", "changes"), [("b6301", ["dist-sorts"]), ("b6431", []), ("b3889", None)]
+)
+def test_a_release_between_two_that_were_seen_is_judged_by_both(
+    release: str, changes: list[str] | None
+) -> None:
+    """On draws the release before and the one behind part; b3889 is neither."""
+    case = of(("dist", {"seed": 1}), draws=200)
+    drawn = judged_between(case, release)
+    result = drawn.backends["build"]
+    as_which = release if changes is not None else "neither"
+    assert f"judged by its neighbours b6301 and b6431: as {as_which}" in result.detail
+    assert result.changes == changes
+    assert drawn.ok == (changes is not None)
+
+
+def test_what_both_neighbours_mean_is_said_to_be_of_both() -> None:
+    case = of(("top_k", {"k": 1}), ("dist", {"seed": 1}))
+    result = judged_between(case, "b6431").backends["build"]
+    assert result.detail == "judged by its neighbours b6301 and b6431: as both"
+
+
+def test_a_sampler_that_did_not_change_there_is_judged_as_ever() -> None:
+    result = judged_between(of(("top_k", {"k": 5})), "b6431")
+    assert (result.backends["build"].verdict, result.backends["build"].detail) == ("identical", "")
 
 
 def test_one_build_of_an_unknown_release_leaves_the_others_to_be_judged(

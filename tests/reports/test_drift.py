@@ -103,6 +103,20 @@ def test_what_nobody_knows_how_to_call_is_not_said_to_be_missing(tmp_path: Path)
     assert "not in it" not in html(report) + markdown(report)
 
 
+def test_a_release_that_was_judged_by_its_neighbours_is_said_to_be(tmp_path: Path) -> None:
+    """top_n_sigma changed after b4980 and by b5590; b5000 lies between, b5640 does not."""
+    between = "b5000"
+    assert CHANGE.in_force(between) is None
+    bundles = [of(name, [sigma("a", name, got())], tmp_path) for name in (between, "b5640")]
+    report = report_of(bundles)
+    assert report.drift is not None
+    (row,) = report.drift.rows
+    assert [cell.by_neighbours for cell in row.cells] == [True, False]
+    assert row.verdict.startswith(f"judged by its neighbours in {between}, ")
+    assert html(report).count("by its neighbours</div>") == 1
+    assert "as v0.5.0, by its neighbours |" in markdown(report)
+
+
 def test_what_is_undefined_in_a_release_is_counted_apart(tmp_path: Path) -> None:
     refused = case("a", {"llama.cpp@b4753": got("rejected")}, samplers=["top_n_sigma"])
     refused = refused.model_copy(update={"required": {"llama.cpp@b4753": ["rejected"]}})

@@ -20,9 +20,9 @@ from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.prepared import Prepared, Trace, reference_trace
 from sampler_parity.harness.verdicts import Verdict
-from sampler_parity.reference import ChainError, UndefinedInputError
+from sampler_parity.reference import ChainError, UndefinedInputError, chronology
 from sampler_parity.reference.chronology import NEWEST
-from sampler_parity.reference.releases import Change, changes_of, samplers_of
+from sampler_parity.reference.releases import CHANGES, Change, between, changes_of, samplers_of
 
 # Measured to differ between releases (docs/findings.md), without the reference having the old ones.
 _NOT_MODELLED = frozenset({"grammar", "grammar_lazy_patterns"})
@@ -70,9 +70,10 @@ class Meanings:
     ) -> tuple[BackendResult, list[Verdict]]:
         """The result and the verdicts that it may have.
 
-        run: the case on the backend. What is undefined in a release is not asked of its build. A
-        meaning that is not known, or how a sampler is called, is not met: nobody knows. Where the
-        result is identical it names the old meanings that the case needs: changes.
+        run: the case on the backend. What is undefined in a release is not asked of its build. One
+        between two that were seen, with a meaning that changed there, is judged by both. Where
+        nobody knows how a sampler is called, the case is not met. Where the result is identical it
+        names the old meanings that the case needs: changes.
         """
         case = self.ready.case
         required = case.required(backend.name)
@@ -82,6 +83,10 @@ class Meanings:
             return BackendResult(verdict="unsupported", detail=detail), ["unsupported"]
         lacks = not all(has(sampler, release) for sampler in case.samplers)
         try:
+            chronology.check_known(release)
+            nobody_saw = () if lacks else between(release, case.samplers)
+            if nobody_saw:
+                return self._by_neighbours(release, nobody_saw, required, run)
             changes = changes_of(release, () if lacks else case.samplers)
         except ChainError as error:
             return BackendResult(verdict="unsupported", detail=f"not asked: {error}"), required
@@ -97,6 +102,33 @@ class Meanings:
         if result.verdict == "identical":
             result = result.model_copy(update={"changes": self._why(changes)})
         return result, required
+
+    def _by_neighbours(
+        self, release: str, unsure: Sequence[Change], required: list[Verdict], run: Run
+    ) -> tuple[BackendResult, list[Verdict]]:
+        """As the oldest release seen with the new meanings, or the newest with the old ones: which,
+        the detail says."""
+        newer = max((change.first_new for change in unsure), key=chronology.order)
+        older = min((change.last_old for change in unsure), key=chronology.order)
+        by = f"judged by its neighbours {older} and {newer}"
+        samplers = set(self.ready.case.samplers)
+        about = [change for change in CHANGES if not samplers.isdisjoint(change.samplers)]
+        sides = {
+            newer: [change for change in about if change.in_force(release)],
+            older: [change for change in about if change.in_force(release) is not False],
+        }
+        asked = {side: some for side, some in sides.items() if not self._of(some)[1].refusal}
+        if not asked:
+            detail = f"{by}: not asked, undefined in both"
+            return BackendResult(verdict="rejected", detail=detail), ["rejected"]
+        for side, changes in asked.items():
+            result = run(*self._of(changes))
+            if result.verdict == "identical":
+                both = len(asked) == 2 and _same(*(self._of(some)[1] for some in asked.values()))
+                detail = f"{by}: as {'both' if both else side}"
+                more = {"changes": self._why(changes), "detail": detail}
+                return result.model_copy(update=more), required
+        return result.model_copy(update={"detail": f"{by}: as neither. {result.detail}"}), required
 
     def _why(self, changes: Sequence[Change]) -> list[str]:
         key = _names(changes)

@@ -10,7 +10,7 @@ from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.foreign.printable import visible
 from sampler_parity.reference.chronology import NEWEST, order
 from sampler_parity.reference.meaning import parted
-from sampler_parity.reference.releases import CHANGES
+from sampler_parity.reference.releases import CHANGES, between
 from sampler_parity.reports.pages.parity.model import (
     Change,
     Drift,
@@ -59,11 +59,14 @@ def _is_release(info: RunInfo, name: str) -> bool:
 def _row(
     shown: str, sampler: str, cases: list[tuple[list[CaseResult], str]], columns: list[DriftColumn]
 ) -> DriftRow:
-    cells = [_cell(sampler, results, name) for results, name in cases]
+    cells = [
+        _cell(sampler, results, name, parted(column.release)[0])
+        for (results, name), column in zip(cases, columns, strict=True)
+    ]
     return DriftRow(sampler=shown, cells=cells, verdict=_verdict(cells, columns))
 
 
-def _cell(sampler: str, results: list[CaseResult], backend: str) -> DriftCell:
+def _cell(sampler: str, results: list[CaseResult], backend: str, release: str) -> DriftCell:
     """The cases of a sampler on a build; changes: how many need each of its old meanings."""
     of_sampler = [case for case in results if sampler in case.samplers and backend in case.backends]
     own = {change.name for change in CHANGES if sampler in change.samplers}
@@ -87,6 +90,7 @@ def _cell(sampler: str, results: list[CaseResult], backend: str) -> DriftCell:
         undefined=undefined,
         changed=changed,
         changes=dict(sorted(changes.items())),
+        by_neighbours=bool(identical and between(release, [sampler])),
     )
 
 
@@ -109,6 +113,8 @@ def _verdict(cells: list[DriftCell], columns: list[DriftColumn]) -> str:
         said.append(f"new in {has[0][1]}")
     if unknown := [release for cell, release in has if cell.unknown]:
         said.append(f"not known in {', '.join(dict.fromkeys(unknown))}")
+    if beside := [release for cell, release in has if cell.by_neighbours]:
+        said.append(f"judged by its neighbours in {', '.join(dict.fromkeys(beside))}")
     same = "the same meaning in all" + " that were judged" * bool(unknown)
     said.append(f"another meaning up to {old[-1]}" if old else same)
     return ", ".join(said)

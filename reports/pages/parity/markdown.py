@@ -143,6 +143,7 @@ def _drift_cell(cell: DriftCell) -> str:
     if cell.unknown:
         return f"{cell.unknown:,}/{cell.cases - cell.lacking:,} not known"
     text = f"{cell.changed:,}/{cell.identical:,} other" if cell.changed else "as v0.5.0"
+    text += ", by its neighbours" * cell.by_neighbours
     return f"{text}, {cell.undefined:,} undefined" if cell.undefined else text
 
 

@@ -199,7 +199,8 @@ class DriftCell(Strict):
     """A sampler on a build. identical: to the reference of its release. lacking: the build has not
     got a sampler of the case. unknown: nobody knows how one is called or what it meant there.
     undefined: in that release, not asked. changed: not identical to v0.5.0's meaning of this
-    sampler. changes: how many cases need each old meaning of it."""
+    sampler. changes: how many cases need each old meaning of it. by_neighbours: nobody saw when a
+    meaning changed near the release, which is judged by those seen on both sides."""
 
     cases: int
     identical: int
@@ -208,6 +209,7 @@ class DriftCell(Strict):
     undefined: int
     changed: int
     changes: dict[str, int]
+    by_neighbours: bool = False
 
     @property
     def unexplained(self) -> int:
