@@ -12,7 +12,7 @@ TSAMPLER_SOURCES := $(wildcard $(TSAMPLER)/*.json $(TSAMPLER)/src/*/*.ts)
 # assertion again: 8 of 19 seconds before its first test.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: setup tsampler wheel release-check docs parity parity-full drift witness platforms portable distribution \
+.PHONY: setup tsampler wheel release-check docs site parity parity-full drift witness platforms portable distribution \
 	engines servers fuzz types lint \
 	check test pytest nightly commands attack fuzz-inputs selftest coverage native-mutants clean
 
@@ -53,6 +53,18 @@ docs:
 	.venv-docs/bin/python scripts/install.py docs
 	rm -rf $(SITE)
 	.venv-docs/bin/sphinx-build -q -E -W --keep-going -d .venv-docs/doctrees -c docs . $(SITE)
+
+# The same with a page a finding, reports of what bundles/ has, the history and badges; every link and
+# every place it leads to is looked at. docs/site.md
+SOURCE := build/site-source
+
+site: setup
+	test -d .venv-docs || $(PYTHON) -m venv .venv-docs
+	.venv-docs/bin/python scripts/install.py docs
+	$(BIN)/python -m scripts.site source $(SOURCE)
+	rm -rf $(SITE)
+	.venv-docs/bin/sphinx-build -q -E -W --keep-going -t whole -d .venv-docs/doctrees-whole -c docs $(SOURCE) $(SITE)
+	$(BIN)/python -m scripts.site check $(SITE)
 
 parity: setup
 	rm -rf $(BUNDLE)

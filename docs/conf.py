@@ -6,10 +6,12 @@ the same there and on the site. NAVIGATION is the menu: each page of docs/ stand
 
 import re
 import shutil
+from os.path import normpath
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
+WHOLE = "tags" in globals() and globals()["tags"].has("whole")  # `make site`: scripts/site
 
 NAVIGATION = {
     "Tutorial": ["first-sampler", "tour"],
@@ -30,6 +32,7 @@ NAVIGATION = {
         "compare",
         "cluster",
         "golden",
+        "site",
         "releasing",
     ],
     "Reference": ["README", "adapter-protocol", "verdicts", "reports", "bundles", "limits"],
@@ -39,6 +42,9 @@ NAVIGATION = {
 }
 for path in sorted((ROOT / "docs" / "engines").glob("*.md")):
     NAVIGATION["Engines of others"].append(f"engines/{path.stem}")
+if WHOLE:  # pages that are not in the repository
+    NAVIGATION["Findings"][:0] = ["../findings/index"]
+    NAVIGATION = {"Measured": ["../measured/index"]} | NAVIGATION
 # What is named nowhere there: findings-* with the findings, all else is reference.
 NAMED = {page for pages in NAVIGATION.values() for page in pages}
 for path in sorted((ROOT / "docs").glob("*.md")):
@@ -51,6 +57,9 @@ author = "sampler-parity maintainers"
 extensions = ["myst_parser"]
 root_doc = "README"
 include_patterns = ["*.md", "docs/*.md", "docs/engines/*.md"]
+if WHOLE:
+    include_patterns += ["findings/*.md", "measured/*.md"]
+    html_extra_path = [str(ROOT / "build" / "site-source" / "extra")]
 exclude_patterns = [".*", "**/node_modules", "bundles", "build", "dist", "report", "site", "tests"]
 myst_heading_anchors = 4  # as GitHub makes them
 highlight_language = "none"
@@ -72,20 +81,22 @@ def without_folders(text: str, folder: Path) -> str:
 
 
 def on_read(app: Any, page: str, source: list[str]) -> None:
-    source[0] = without_folders(source[0], (ROOT / page).parent)
+    root = Path(app.srcdir)
+    source[0] = without_folders(source[0], (root / page).parent)
     if page == root_doc:
-        source[0] += "\n" + "\n".join(menu(name, pages) for name, pages in NAVIGATION.items())
+        parts = (menu(root, name, pages) for name, pages in NAVIGATION.items())
+        source[0] += "\n" + "\n".join(parts)
 
 
-def menu(name: str, pages: list[str]) -> str:
-    paths = [(ROOT / "docs" / f"{page}.md").resolve().relative_to(ROOT) for page in pages]
-    lines = [f"{short_title(path)} <{path.with_suffix('').as_posix()}>" for path in paths]
+def menu(root: Path, name: str, pages: list[str]) -> str:
+    paths = [Path(normpath(f"docs/{page}.md")) for page in pages]
+    lines = [f"{short_title(root / path)} <{path.with_suffix('').as_posix()}>" for path in paths]
     return "\n".join(["```{toctree}", ":hidden:", f":caption: {name}", "", *lines, "```", ""])
 
 
 def short_title(path: Path) -> str:
     """What the heading says before a colon, or what of."""
-    heading = (ROOT / path).read_text(encoding="utf-8").split("\n", 1)[0].removeprefix("# ")
+    heading = path.read_text(encoding="utf-8").split("\n", 1)[0].removeprefix("# ")
     before, _, behind = heading.partition(": ")
     return behind if before == "Findings" else before
 
