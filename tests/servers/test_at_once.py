@@ -16,7 +16,7 @@ from tests.support.fake_server import EOS, TABLE, VOCAB, Answered, Answering, N,
 from tests.support.table_model import KNOWN
 
 
-def result(answering: Answering, clients: int = 8) -> ServerResult:
+def result(answering: Answering, clients: int) -> ServerResult:
     with fake_server.fake_server(answering) as address:
         client = Client(address, DIALECTS["llama-server"], eos=EOS)
         (done,) = check_at_once(client, KNOWN, clients)
@@ -24,16 +24,16 @@ def result(answering: Answering, clients: int = 8) -> ServerResult:
 
 
 def test_each_of_many_clients_gets_the_tokens_that_are_predicted() -> None:
-    done = result(answered)
+    done = result(answered, 4)
     assert done.verdict == "honoured"
-    assert done.evidence == "128/128 tokens as predicted, 0 at a near tie of the logits"
+    assert done.evidence == "64/64 tokens as predicted, 0 at a near tie of the logits"
 
 
 def test_logits_that_are_moved_as_by_a_batch_pass(monkeypatch: pytest.MonkeyPatch) -> None:
-    signs = np.random.default_rng(7).choice([-1, 1], TABLE.shape)
+    signs = np.random.default_rng(0).choice([-1, 1], TABLE.shape)
     moved = (TABLE + 0.9 * MOVED * signs).astype(np.float32)
     monkeypatch.setattr(fake_server, "TABLE", moved)
-    done = result(answered, 16)
+    done = result(answered, 5)
     assert done.verdict == "honoured", done.evidence
     assert done.figures["near_ties"] >= 1
 
@@ -64,7 +64,7 @@ LEAKS = {
 
 @pytest.mark.parametrize("leak", LEAKS)
 def test_what_of_a_client_reaches_another_is_an_error(leak: str) -> None:
-    done = result(LEAKS[leak])
+    done = result(LEAKS[leak], 3)
     assert (done.verdict, done.met) == ("error", False)
     assert "no near tie of logits" in done.evidence
 

