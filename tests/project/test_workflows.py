@@ -14,9 +14,11 @@ import yaml
 
 from sampler_parity.harness.backends.environments import engines_folder
 from sampler_parity.harness.backends.registry import command_of
+from sampler_parity.harness.cli import nights
 from sampler_parity.harness.cli.engines import chosen
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.inputs.vocabularies import cache_folder
+from scripts.site.measured import SETS
 from tests.support.command_line import check_command
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -173,6 +175,72 @@ def test_every_night_the_extras_run() -> None:
     assert [step["run"] for step in steps if "run" in step] == ["make commands"]
 
 
+LEFT_OUT = {
+    *("attack", "commands", "coverage", "drift", "engines", "fuzz", "fuzz-inputs", "laws"),
+    *(
+        "native-mutants",
+        "nightly",
+        "parity",
+        "platforms",
+        "portable",
+        "selfcheck",
+        "servers",
+        "trie",
+    ),
+}
+
+
+def test_every_night_runs_all_that_a_commit_leaves_out() -> None:
+    runs = [s.get("run", "") for job in read("nightly.yml")["jobs"].values() for s in job["steps"]]
+    named = {name for run in runs for name in re.findall(r"make ([a-z-]+)", run)}
+    assert named == LEFT_OUT | {"setup", "site"}
+    assert "selftest witness" in (ROOT / "Makefile").read_text()  # of `make nightly`
+
+
+def test_every_bundle_of_the_night_is_kept_and_compared_with_the_night_before() -> None:
+    jobs = read("nightly.yml")["jobs"]
+    kept = {
+        name: step["with"]["name"]
+        for name, job in jobs.items()
+        for step in job["steps"]
+        if step.get("with", {}).get("path") == "bundles/"
+    }
+    assert kept == {name: f"night-{name}" for name in kept}
+    assert {*kept} == {*jobs["changes"]["needs"]}
+    assert {one.name for one in SETS} <= {*kept}
+    steps = {step.get("name", step.get("uses", "")[:13]): step for step in jobs["changes"]["steps"]}
+    cache = steps["actions/cache"]["with"]
+    assert cache["key"].startswith(cache["restore-keys"])
+    said = steps["What changed since the night before"]["run"]
+    assert f"-m {nights.__name__} {cache['path']}/last bundles" in said
+    keep = [line.strip() for line in steps["Into the history, and kept for the next night"]["run"]
+            .splitlines()]  # fmt: skip
+    assert keep[-2:] == ["rm -rf nights/last", "cp -r bundles nights/last"]
+
+
+@pytest.mark.parametrize(("status", "code", "worse"), [(0, 0, "0"), (1, 0, "1"), (2, 1, None)])
+def test_a_worse_night_fails_after_it_was_kept_and_a_torn_one_at_once(
+    tmp_path: Path, status: int, code: int, worse: str | None
+) -> None:
+    steps = read("nightly.yml")["jobs"]["changes"]["steps"]
+    script = next(step["run"] for step in steps if step.get("id") == "compare")
+    python = tmp_path / ".venv" / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.write_text(f"#!/bin/bash\necho '# What changed' > bundles/night.md\nexit {status}\n")
+    python.chmod(0o755)
+    (tmp_path / "bundles").mkdir()
+    files = {"GITHUB_STEP_SUMMARY": "summary", "GITHUB_OUTPUT": "out"}
+    command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script]
+    done = subprocess.run(command, cwd=tmp_path, env={**os.environ, **files}, timeout=30)
+    assert done.returncode == code
+    out = tmp_path / "out"
+    assert (out.read_text() if out.exists() else None) == (worse and f"worse={worse}\n")
+    last = read("nightly.yml")["jobs"]["worse"]["steps"][0]
+    for value, expected in (("0", 0), ("1", 1), ("", 1)):
+        env = {**os.environ, "WORSE": value}
+        assert subprocess.run(["bash", "-c", last["run"]], env=env).returncode == expected
+
+
 def test_every_commit_runs_three_engines_of_others_from_a_cache_and_every_night_all() -> None:
     jobs = [read(name)["jobs"]["engines"]["steps"] for name in ("tests.yml", "nightly.yml")]
     for steps in jobs:
@@ -216,7 +284,7 @@ def test_every_job_ends_in_time_and_checks_out_without_credentials() -> None:
     jobs = [job for path in FILES for job in yaml.safe_load(path.read_text())["jobs"].values()]
     assert all(0 < job["timeout-minutes"] <= 60 for job in jobs if "steps" in job)
     outs = [step for step in steps() if step.get("uses", "").startswith("actions/checkout@")]
-    assert len(outs) == 13
+    assert len(outs) == 18
     assert all(step["with"]["persist-credentials"] is False for step in outs)
 
 
@@ -224,7 +292,8 @@ def test_bundles_and_report_are_uploaded_after_failures_too() -> None:
     uploads = [s for s in steps() if s.get("uses", "").startswith("actions/upload-artifact@")]
     paths = [step["with"]["path"] for step in uploads]
     fuzzed = ["bundles/fuzzed/", "bundles/fuzz-*/"]
-    assert paths == ["bundles/", *fuzzed, "report/", "report/", "dist/", "site/"]
+    night = ["bundles/", *fuzzed, "report/", *["bundles/"] * 5, "site/"]
+    assert paths == ["bundles/", *night, "report/", "dist/", "site/"]
     assert {step["if"] for step in uploads} == {"${{ !cancelled() }}"}
     assert read("parity.yml")["jobs"]["report"]["if"] == "${{ !cancelled() }}"
 
