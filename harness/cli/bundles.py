@@ -62,27 +62,40 @@ def repro(
     backend: Annotated[
         str | None, typer.Option("--backend", "-b", help="one that differs; default the first")
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o")] = Path("repro.cpp"),
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="default repro.cpp, .py or .mjs")
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE.md", help="also a report, in the form that the makers ask for"),
+    ] = None,
 ) -> None:
-    """Write a program in C++ that shows a failing case on a build of llama.cpp, for a report to its
-    makers: at most 60 lines, nothing of ours in it, exit status 1 while the difference is there.
+    """Write a program that shows a failing case, for a report to the makers of the engine: at most
+    60 lines, nothing of ours in it, exit status 1 while the difference is there. In C++ for a build
+    of llama.cpp, in Python for transformers and MLX LM, in JavaScript for Transformers.js.
 
-    Example:
+    Examples:
       sampler-parity repro bundles/mine top_p/crossing-token-is-kept -o repro.cpp
+      sampler-parity repro bundles/mine processors/top_k-ties -b transformers --report bug.md
 
-    Exit status: 0, or 2 for bad input, and for a case that needs a model or many logits.
+    Nothing is sent. Exit status: 0, or 2 for bad input, for a case that needs a model or many
+    logits, and for an engine that no program is written for.
     """
     from sampler_parity.harness.errors import Unsupported
     from sampler_parity.harness.files import write_text
-    from sampler_parity.harness.repro.of_bundle import repro as source_of
+    from sampler_parity.harness.repro.of_bundle import repro as repro_of
 
     try:
-        source = source_of(folder, case, backend)
+        made = repro_of(folder, case, backend)
     except Unsupported as error:
         raise InputError(case, str(error), "name another case") from None
-    write_text(output, source)
+    output = output or Path(made.file)
+    write_text(output, made.source)
     say(output)
-    say(source.splitlines()[2].removeprefix("// ").replace("repro.cpp", str(output)))
+    if report is not None:
+        write_text(report, made.report)
+        say(report)
+    say(made.command.replace(made.file, str(output)))
 
 
 def report(

@@ -1,4 +1,5 @@
-"""The program of a failing case of a bundle: of what was made small of it, where there is such."""
+"""The program of a failing case of a bundle: of what was made small of it, where there is such; and
+the text of a report for it, to the makers of the engine."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -6,11 +7,14 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from sampler_parity.harness.bundle.bundle import Bundle, read
-from sampler_parity.harness.bundle.info import BackendInfo
+from sampler_parity.harness.bundle.info import BackendInfo, Machine
 from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.parity.explain import record_of
-from sampler_parity.harness.repro.program import Place, program
+from sampler_parity.harness.repro.asked import Place
+from sampler_parity.harness.repro.program import program
+from sampler_parity.harness.repro.report import Finding, report
+from sampler_parity.harness.repro.scripts import ENGINES, script
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.of_bundle import case_of
 from sampler_parity.reference import ChainError
@@ -26,20 +30,52 @@ class Failure:
     result: BackendResult
 
 
-def repro(folder: Path, name: str, backend: str | None = None) -> str:
-    """The source of a program in C++. backend: the first that differs. Raises InputError for a
+@dataclass(frozen=True)
+class Repro:
+    """file: what the source is called in its own head. command: compiles, or installs, and runs it.
+    report: to be sent by a person."""
+
+    source: str
+    file: str
+    command: str
+    report: str
+
+
+def repro(folder: Path, name: str, backend: str | None = None) -> Repro:
+    """A program, and a report with it. backend: the first that differs. Raises InputError for a
     bundle, a case or a backend that is not there, and where no such program can be written."""
     bundle = read(folder)
     failure = _failure(bundle, name, backend)
-    info = bundle.backend(failure.backend)
-    release = _release(failure.backend, info)
-    if failure.result.stage_index is None:
-        raise InputError(name, f"is {failure.result.verdict} at no stage", "name another case")
-    place = Place(failure.result.step or 0, failure.result.stage_index, release, info.reference)
-    about = (
-        f"llama.cpp {release}, {failure.result.verdict}: {failure.result.what or 'another result'}"
-    )
-    return program(failure.case, place, about)
+    info, result = bundle.backend(failure.backend), failure.result
+    native = info.name not in ENGINES
+    release = _release(failure.backend, info) if native else ""
+    if result.stage_index is None:
+        raise InputError(name, f"is {result.verdict} at no stage", "name another case")
+    if not native and result.verdict in ("reordered", "tied"):
+        raise InputError(name, f"is {result.verdict}, and no logit differs", "name another case")
+    place = Place(result.step or 0, result.stage_index, release, info.reference)
+    version = f"llama.cpp {release}" if native else info.version
+    about = f"{version}, {result.verdict}: {result.what or 'another result'}"
+    if native:
+        source, file = program(failure.case, place, about), "repro.cpp"
+        command = source.splitlines()[2].removeprefix("// ")
+    else:
+        source, file = (
+            script(info.name, info.version, failure.case, place, about),
+            ENGINES[info.name].file,
+        )
+        steps = [line for line in source.splitlines()[:9] if line.lstrip("/ ").startswith(_STEPS)]
+        command = " && ".join(line.lstrip("/ ") for line in steps)
+    machine = bundle.info.machine
+    finding = Finding(failure.case, result, version, info.build, info.reference, _platform(machine))
+    return Repro(source, file, command, report(info.name, finding, source, file, command))
+
+
+_STEPS = ("pip install", "python ", "npm install", "node ")
+
+
+def _platform(machine: Machine) -> str:
+    return f"{machine.system} {machine.machine}, {machine.cpu}, {machine.libc}"
 
 
 def _failure(bundle: Bundle, name: str, backend: str | None) -> Failure:
@@ -62,9 +98,8 @@ def _failure(bundle: Bundle, name: str, backend: str | None) -> Failure:
 def _release(backend: str, info: BackendInfo) -> str:
     """Raises InputError for what is no build of llama.cpp with its chain on the CPU."""
     if info.name != "llama.cpp":
-        raise InputError(
-            backend, "is no build of llama.cpp that a program could call", "name one that is: -b"
-        )
+        engines = ", ".join(["llama.cpp", *ENGINES])
+        raise InputError(backend, f"is none of {engines}: no program is written", "name one: -b")
     release = info.version.split(" ")[0]  # a wheel is told behind it
     try:
         check_known(release)

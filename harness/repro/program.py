@@ -4,7 +4,6 @@ It declares what it calls, fills an array of candidates from literals, lets the 
 follow each other, and compares the bits of ids and logits behind one of them with those expected.
 """
 
-from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,13 +11,9 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.backends.llama_cpp.signatures import ARGUMENTS, signature
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.repro.asked import Place, asked_of, in_lines, short
 from sampler_parity.harness.suite.case import Case
-from sampler_parity.harness.suite.prepared import Prepared, prepare, reference_trace
-from sampler_parity.reference.releases import changes_of, samplers_of
 
-LINES = 60
-MOST_LOGITS = 400  # of all rows; fewer, where they have many digits, fill the lines
-_WIDTH = 96
 _C = {
     "c_int": "int32_t", "c_uint": "uint32_t", "c_float": "float", "c_ulong": "size_t",
     "c_bool": "bool",
@@ -74,19 +69,6 @@ int main() {{
 """
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where what is left is compared, counted from 0, and what it is expected to be there.
-
-    build: the release whose functions are called; reference: the one whose meanings are expected.
-    """
-
-    step: int
-    stage: int
-    build: str
-    reference: str
-
-
 def program(case: Case, place: Place, about: str) -> str:
     """The source. about: a line for its head.
 
@@ -94,11 +76,8 @@ def program(case: Case, place: Place, about: str) -> str:
     sampler that the release does not have.
     """
     step, stage = place.step, place.stage
-    ready = _prepared(case, place.reference)
-    trace, refusal = reference_trace(ready)
-    if refusal or len(trace) <= step or len(trace[step]) <= stage:
-        raise InputError(case.id, f"the reference stops before it: {refusal or 'no such stage'}")
-    expected = trace[step][stage]
+    asked = asked_of(case, place)
+    ready, expected = asked.ready, asked.expected
     selected = -1 if expected.token is None else expected.token
     names = [next(iter(one)) for one in ready.chain]
     made = [
@@ -112,50 +91,21 @@ def program(case: Case, place: Place, about: str) -> str:
         f"{{{token}, {_literal(logit)}, {_literal(p)}}}"
         for token, logit, p in zip(expected.ids, expected.logits, expected.p, strict=True)
     ]
-    data.append("const std::vector<Token> expected = {\n" + _lines(tokens) + "};")
+    data.append("const std::vector<Token> expected = {\n" + in_lines(tokens) + "};")
     source = _SOURCE.format(
         title=f"{case.id}: {case.description}",
         about=about,
-        declared=_lines([*dict.fromkeys(declared for declared, _, _ in made)], ""),
+        declared=in_lines([*dict.fromkeys(declared for declared, _, _ in made)], ""),
         data="\n".join(data),
-        chain=_lines([call for _, call, _ in made]),
+        chain=in_lines([call for _, call, _ in made]),
         history=", ".join(map(str, case.history)),
-        accepted=", ".join(str(_accepted(ready, trace, i)) for i in range(step)),
+        accepted=", ".join(map(str, asked.accepted)),
         stages=stage + 1,
         selected=selected,
         sorted=int(expected.sorted),
         stage=names[stage],
     )
-    if (lines := source.count("\n")) > LINES:
-        raise InputError(
-            case.id, f"would take {lines} lines, more than {LINES}", "name a smaller case"
-        )
-    return source
-
-
-def _prepared(case: Case, release: str) -> Prepared:
-    """Raises InputError for a case that is not plain stages over few logits."""
-    if case.kind != "stages" or case.script != "plain" or case.prompt or case.output:
-        raise InputError(case.id, "is not a plain chain on rows of logits", "name another case")
-    ready = prepare(case)
-    count = sum(len(row) for row in ready.rows)
-    if count > MOST_LOGITS:
-        raise InputError(
-            case.id,
-            f"has {count:,} logits, and a program of {LINES} lines holds {MOST_LOGITS}",
-            "name a case whose counterexample is small",
-        )
-    names = {next(iter(stage)) for stage in ready.chain}
-    return replace(ready, samplers=samplers_of(changes_of(release, names)))
-
-
-def _accepted(ready: Prepared, trace: Any, step: int) -> int:
-    """The token that a step accepts. Raises InputError where it accepts none."""
-    accept = ready.steps[step].accept
-    token = trace[step][-1].token if accept == "selected" else accept
-    if token is None:
-        raise InputError(ready.case.id, f"step {step + 1} accepts no token", "name another case")
-    return int(token)
+    return short(source, case.id)
 
 
 def _made(name: str, parameters: dict[str, Any], release: str, place: int) -> tuple[str, str, str]:
@@ -202,15 +152,4 @@ def _literal(value: Any) -> str:
 
 
 def _wrapped(row: NDArray[np.float32]) -> str:
-    return "    {" + _lines([_literal(x) for x in row]).strip() + "}"
-
-
-def _lines(items: list[str], separator: str = ",") -> str:
-    """As many of them in a line as _WIDTH takes."""
-    lines, line = [], "   "
-    for item in items:
-        if len(line) + len(item) + 2 > _WIDTH and line.strip():
-            lines.append(line)
-            line = "   "
-        line += f" {item}{separator}"
-    return "\n".join([*lines, line])
+    return "    {" + in_lines([_literal(x) for x in row]).strip() + "}"

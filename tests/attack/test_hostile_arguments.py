@@ -65,7 +65,7 @@ WRITTEN = {
 # Written after much work, by the functions that are tried above or in their own tests.
 LATE = {"run --json", "capture --output", "calibrate --output", "timing-selfcheck --output"}
 LATE |= {"trie-bench --output", "fuzz --output", "history show --output"}
-LATE |= {"repro --output", "predict --json", "server check --output"}
+LATE |= {"repro --output", "repro --report", "predict --json", "server check --output"}
 LATE |= {"server start --output", "server start --report", "predict --output"}
 
 

@@ -33,7 +33,7 @@ COMMANDS: list[tuple[str, int, str]] = [
     (f"run parity/top_p --case {CASE} -o wrong -j 1 -b {WRONG}", 1, "DIVERGED"),
     ("fuzz --for 0.1s -j 1 -o fuzzed", 0, "0 findings"),
     (f"explain wrong {CASE}", 0, "replay: sampler-parity run parity/top_p"),
-    (f"repro wrong {CASE}", 2, "is no build of llama.cpp"),
+    (f"repro wrong {CASE}", 2, "is none of llama.cpp, transformers"),
     (f"predict {CASE} --platform linux-arm64-gcc", 0, "repeats to the bit"),
     ("report good wrong -o report", 0, "report/parity.html"),
     ("gate good --policy gate.toml", 0, "gate     pass"),

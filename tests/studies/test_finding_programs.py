@@ -1,13 +1,10 @@
 """studies/findings: every finding has a program that shows it alone, and each of them shows it."""
 
-import importlib.util
 import re
 from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.backends import environments
-from sampler_parity.harness.backends.environments import ENVIRONMENTS
 from tests.support.finding_programs import (
     FOLDER,
     ROOT,
@@ -23,7 +20,6 @@ from tests.support.finding_programs import (
 
 LINES = 60
 PAGES = {"findings": "findings.md"}
-MODULES = ("transformers", "llguidance", "xgrammar", "llama_cpp")
 # Written before there was a limit: each has several findings, a server or stand-ins for packages.
 LONGER = {
     "finding_47_draws.py", "finding_48_top_p.py", "finding_49_text.py", "finding_50_filters.py",
@@ -65,27 +61,16 @@ def test_a_program_has_nothing_of_ours_and_few_lines(program: Program) -> None:
         )
 
 
-def _away(program: Program) -> str:
-    """Why it cannot be run here, or ""."""
-    if program.away:
-        return program.away
-    if program.on in MODULES:
-        there = importlib.util.find_spec(program.on)
-        return "" if there else f"`scripts/install.py {program.on}` installs it"
-    if program.on in ENVIRONMENTS and not environments.folder_of(program.on).is_dir():
-        return f"`sampler-parity engines add {program.on}` installs it"
-    return ""
-
-
 @pytest.mark.nightly
 @pytest.mark.parametrize("program", programs(), ids=lambda program: program.file)
 def test_a_program_shows_its_finding_and_exits_with_1(program: Program, tmp_path: Path) -> None:
-    if away := _away(program):
+    native = program.file.endswith(".cpp")
+    words, away = ([], "") if native else interpreted(program)
+    if away := program.away or away:
         pytest.skip(away)
-    if program.file.endswith(".cpp"):
-        words, folder = compiled(FOLDER / program.file, tmp_path), tmp_path
-    else:
-        words, folder = interpreted(program), ROOT
+    if native:
+        words = compiled(FOLDER / program.file, tmp_path)
+    folder = tmp_path if native else ROOT
     done = ran(words, folder, 900)
     assert done.returncode == 1, done.stdout + done.stderr
     assert re.search(r"expected .*got", done.stdout, re.DOTALL), done.stdout

@@ -1,5 +1,6 @@
 """studies/findings/programs.toml: the program of each finding, and how one is run here."""
 
+import importlib.util
 import os
 import re
 import shlex
@@ -9,6 +10,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
+from sampler_parity.harness.backends import environments
 from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
 from sampler_parity.harness.backends.llama_cpp.sources import sources
 from sampler_parity.harness.inputs.models import model_path
@@ -75,16 +77,28 @@ def compiled(source: Path, folder: Path) -> list[str]:
     return ["./repro", str(model_path("small"))]
 
 
-def interpreted(program: Program) -> list[str]:
-    """The words that run it in the engine's environment, or in this Python."""
-    source = FOLDER / program.file
+MODULES = ("transformers", "llguidance", "xgrammar", "llama_cpp", "numpy")
+
+
+def in_engine(engine: str, source: Path) -> tuple[list[str], str]:
+    """The words that run a script in an engine's environment, or in this Python; and why they
+    cannot be run here, or ""."""
+    if engine in MODULES:
+        away = "" if importlib.util.find_spec(engine) else f"`scripts/install.py {engine}`"
+        return [sys.executable, str(source)], away
+    there = environments.folder_of(engine).is_dir()
     runner = "node" if source.suffix == ".mjs" else "python"
-    ours = program.on in ("transformers", "llguidance", "xgrammar", "llama_cpp", "numpy")
+    cli = [sys.executable, "-m", "sampler_parity.harness.cli", "engines", "exec", engine]
+    away = "" if there else f"`sampler-parity engines add {engine}` installs it"
+    return [*cli, "--", runner, str(source)], away
+
+
+def interpreted(program: Program) -> tuple[list[str], str]:
+    """As in_engine, with a model for a program that takes one."""
+    source = FOLDER / program.file
+    words, away = in_engine(program.on, source)
     model = [str(model_path("small"))] if "MODEL" in source.read_text(encoding="utf-8") else []
-    if ours:
-        return [sys.executable, str(source), *model]
-    cli = [sys.executable, "-m", "sampler_parity.harness.cli", "engines", "exec", program.on]
-    return [*cli, "--", runner, str(source), *model]
+    return [*words, *model], away
 
 
 def ran(words: list[str], folder: Path, seconds: float) -> subprocess.CompletedProcess[str]:
