@@ -11,13 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sampler_parity.harness.backends import environments
+from sampler_parity.harness.backends.llama_cpp import recorded
 from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
 from sampler_parity.harness.backends.llama_cpp.sources import sources
 from sampler_parity.harness.inputs.models import model_path
+from tests.support.native_common import stub_of_python
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDER = ROOT / "studies" / "findings"
 TABLE = FOLDER / "programs.toml"
+LATER = "b11549"
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,8 @@ def compile_line(source: Path) -> str:
 def compiled(source: Path, folder: Path) -> list[str]:
     """The words that run it, compiled as it says."""
     line = compile_line(source).replace(source.name, shlex.quote(str(source)))
+    if "b11549" in source.read_text(encoding="utf-8").splitlines()[0]:
+        line = of_one_library(line, folder)
     line = line.replace("PREFIX", str(default_folder().parent.parent))
     if "SOURCE" in line:
         line = line.replace("SOURCE", str(sources()))
@@ -80,6 +85,27 @@ def compiled(source: Path, folder: Path) -> list[str]:
 MODULES = ("transformers", "llguidance", "xgrammar", "llama_cpp", "numpy")
 
 
+def of_one_library(line: str, folder: Path) -> str:
+    """The same for a build that holds all of llama.cpp in one library, which is a Python extension
+    and has the strings of manylinux2014."""
+    build = built(LATER)
+    assert build is not None
+    (folder / "libpython_stub.so").unlink(missing_ok=True)
+    stub_of_python(folder, build / "libllama.so")
+    line = line.replace(
+        "-L PREFIX/lib -lllama-common -lllama -lggml-base", f"-L {build} -lllama -L . -lpython_stub"
+    )
+    return line.replace("-std=c++17", "-std=c++17 -D_GLIBCXX_USE_CXX11_ABI=0").replace(
+        "-rpath,PREFIX/lib", f"-rpath,{build}:{folder}"
+    )
+
+
+def built(name: str) -> Path | None:
+    """The folder of a build, if it is there."""
+    build = recorded.find(name)
+    return Path(build.folder) if build else None
+
+
 def in_engine(engine: str, source: Path) -> tuple[list[str], str]:
     """The words that run a script in an engine's environment, or in this Python; and why they
     cannot be run here, or ""."""
@@ -87,10 +113,18 @@ def in_engine(engine: str, source: Path) -> tuple[list[str], str]:
         away = "" if importlib.util.find_spec(engine) else f"`scripts/install.py {engine}`"
         return [sys.executable, str(source)], away
     there = environments.folder_of(engine).is_dir()
+    if engine == "llama_cpp_server":  # the packages of a server, without llama_cpp, which is ours
+        return ["env", f"PYTHONPATH={_packages(engine)}", sys.executable, str(source)], (
+            "" if there else f"`sampler-parity engines add {engine}` installs it"
+        )
     runner = "node" if source.suffix == ".mjs" else "python"
     cli = [sys.executable, "-m", "sampler_parity.harness.cli", "engines", "exec", engine]
     away = "" if there else f"`sampler-parity engines add {engine}` installs it"
     return [*cli, "--", runner, str(source)], away
+
+
+def _packages(engine: str) -> str:
+    return ":".join(map(str, environments.folder_of(engine).glob("lib/python*/site-packages")))
 
 
 def interpreted(program: Program) -> tuple[list[str], str]:

@@ -77,23 +77,28 @@ def compile_driver(folder: Path, instead: Sequence[str | Path] = ()) -> Path:
     return part.replace(program)
 
 
+def stub_of_python(folder: Path, library: Path) -> Path:
+    """libpython_stub.so: what a library that is a Python extension asks of Python, and empty."""
+    asked = subprocess.run(
+        ["nm", "-D", "--undefined-only", library], capture_output=True, text=True, check=True
+    )
+    names = [line.split()[-1] for line in asked.stdout.splitlines()]
+    stubs = "".join(f"void *{name}[64];\n" for name in names if name.startswith(("Py", "_Py")))
+    (folder / "stub.c").write_text(stubs)
+    stub = folder / "libpython_stub.so"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-o", stub, folder / "stub.c"], check=True)
+    return stub
+
+
 def compile_driver_of_build(folder: Path, build: Path) -> Path:
     """The program on one library that holds all of llama.cpp and is a Python extension: what it
     asks of Python is there and empty, and strings are those of manylinux2014 (its older ABI)."""
     program = folder / f"{DRIVER}_{build.name}"
     if program.exists():
         return program
-    asked = subprocess.run(
-        ["nm", "-D", "--undefined-only", build / "libllama.so"],
-        capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    names = [line.split()[-1] for line in asked.stdout.splitlines()]
-    stubs = "".join(f"void *{name}[64];\n" for name in names if name.startswith(("Py", "_Py")))
     made = Path(tempfile.mkdtemp(dir=folder))  # others may make them, too
-    (made / "stub.c").write_text(stubs)
-    stub = made / "libpython_stub.so"
-    subprocess.run(["gcc", "-shared", "-fPIC", "-o", stub, made / "stub.c"], check=True)
-    stub = stub.replace(folder / stub.name)
+    stub = stub_of_python(made, build / "libllama.so")
+    stub.replace(folder / stub.name)
     subprocess.run(
         [
             "g++", "-std=c++17", "-D_GLIBCXX_USE_CXX11_ABI=0",
