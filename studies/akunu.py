@@ -19,6 +19,7 @@ from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import FAMILIES
 from sampler_parity.reference import Candidates, build_chain, floats, sorting
 from sampler_parity.reference.pipelines.akunu import PRESETS, Akunu, to_half
+from sampler_parity.reference.pipelines.akunu_bisection import bisected, kept
 from sampler_parity.reference.pipelines.akunu_gumbel import (
     KNUTH,
     AkunuGumbel,
@@ -287,6 +288,37 @@ def filters() -> list[str]:
     ]
 
 
+def bisection() -> list[str]:
+    """top_k 40 by a binary search on values: what stays after some steps, and how many it takes."""
+    rows = [golden_row(i) for i in ROWS] + [zipf()]
+    lines = []
+    for steps in (8, 12, 16, 20, 24):
+        more = [int(kept(row, 40, steps).sum()) for row in rows]
+        less = [int(kept(row, 40, steps, cut="high").sum()) for row in rows]
+        laws = [(masked(row, kept(row, 40, steps)), masked(row, kept(row, 40))) for row in rows]
+        lines.append(
+            f"{steps:>2} steps keep {np.mean(more):.1f} at low ({max(more)} at most),"
+            f" {np.mean(less):.1f} at high ({min(less)} at least);"
+            f" TV of low {max(tv(a, b) for a, b in laws):.1e} at most"
+        )
+    ends = [bisected(row, 40)[2] for row in rows]
+    banned = [bisected(np.append(row, np.float32(-65504)), 40)[2] for row in rows]
+    masks = [
+        int(kept(np.append(row, np.float32(-np.inf)), 40, start="smallest").sum()) for row in rows
+    ]
+    exact = [int(kept(row, 40).sum()) for row in rows]
+    return [
+        *lines,
+        f"to its end: {np.mean(ends):.1f} steps, {max(ends)} at most; {max(exact)} stay at most",
+        f"beside a ban of -65504: {np.mean(banned):.1f} steps, {max(banned)} at most",
+        f"beside one -inf that it starts at: {min(masks):,} to {max(masks):,} stay",
+    ]
+
+
+def masked(row: NDArray[np.float32], stay: NDArray[np.bool_]) -> Law:
+    return softmax(np.where(stay, row, -np.inf))
+
+
 def timing() -> list[str]:
     """The vectorised backends at V = 128,256, median of 20, and the widening to float32."""
     row = zipf()
@@ -320,6 +352,7 @@ SECTIONS: dict[str, Callable[[], list[str]]] = {
     "windows": windows,
     "pairs": pairs,
     "filters": filters,
+    "bisection": bisection,
     "time": timing,
 }
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.harness.backends.mlx_lm import arguments as mlx
-from sampler_parity.harness.backends.transformers import OWN, own_processor, processor_of
+from sampler_parity.harness.backends.transformers.processors import OWN, own_processor, processor_of
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.repro.asked import Place, asked_of, in_lines, short
 from sampler_parity.harness.suite.case import Case
