@@ -18,6 +18,7 @@ from sampler_parity.reference.pipelines.ik_llama import STAGES as IK_LLAMA
 from sampler_parity.reference.pipelines.llama_cpp_python import LlamaCppPython
 from sampler_parity.reference.pipelines.lloyal import Lloyal
 from sampler_parity.reference.pipelines.mlx_lm import MlxPenalties, MlxSampler
+from sampler_parity.reference.pipelines.node_llama_cpp import NodeLlamaCpp
 from sampler_parity.reference.pipelines.onnxruntime_genai import OnnxruntimeGenai
 from sampler_parity.reference.pipelines.openai import OpenaiPenalties
 from sampler_parity.reference.pipelines.power_law import PowerLaw
@@ -381,6 +382,7 @@ ENGINE_ROWS: dict[str, Row] = {
     "llama_cpp_python": Row(LlamaCppPython, {"seed": 1}),
     "mlx_penalties": Row(MlxPenalties, {"repetition_penalty": 1.1}),
     "mlx_sampler": Row(MlxSampler, {"seed": 1}),
+    "node_llama_cpp": Row(NodeLlamaCpp, {"seed": 1}),
     "onnxruntime_genai": Row(OnnxruntimeGenai, {"do_sample": True, "top_k": 0}),
     "lloyal": Row(Lloyal, {"seed": 1}),
     "openai_penalties": Row(OpenaiPenalties, {"frequency_penalty": 0.5}),

@@ -60,7 +60,8 @@ def lock_engines(names: list[str]) -> int:
     for row in map(known, names):
         row.locked.parent.mkdir(parents=True, exist_ok=True)
         if row.kind == "node":
-            lock_node(row.locked.parent, dict(need.rsplit("@", 1) for need in row.needs))
+            packages = dict(need.rsplit("@", 1) for need in row.needs)
+            lock_node(row.locked.parent, packages, row.whole)
         else:
             row.locked.write_text(f"{ENGINE_HEAD}\n{engine(row.name, row.needs, row.whole)}")
     return 0
@@ -86,7 +87,8 @@ def also(text: str) -> str:
     return text
 
 
-def lock_node(folder: Path, packages: dict[str, str]) -> None:
+def lock_node(folder: Path, packages: dict[str, str], whole: bool = True) -> None:
+    """whole: with what the packages call optional."""
     about = {"name": f"sampler-parity-{folder.name}", "private": True, "dependencies": packages}
     (folder / "package.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
     locked = folder / "package-lock.json"
@@ -95,8 +97,13 @@ def lock_node(folder: Path, packages: dict[str, str]) -> None:
     if code := subprocess.call(command, cwd=folder):
         sys.exit(f"{folder.name}: npm ended with status {code}")
     tree = json.loads(locked.read_text(encoding="utf-8"))
+    if not whole:
+        left_out = [at for at, of in tree["packages"].items() if of.get("optional")]
+        tree["packages"] = {at: of for at, of in tree["packages"].items() if at not in left_out}
     for package in tree["packages"].values():
         package.pop("resolved", None)
+        if not whole:
+            package.pop("optionalDependencies", None)
     locked.write_text(json.dumps(tree, indent=2) + "\n", encoding="utf-8")
 
 

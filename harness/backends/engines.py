@@ -156,6 +156,15 @@ _ROWS = (
         in_make_engines=True,
     ),
     Engine(
+        "node_llama_cpp",
+        "node-llama-cpp's evaluate: its own chain of llama.cpp's samplers, on Node.js",
+        command=("node", "javascript/node_llama_cpp.mjs", "{environment}"),
+        environment="node_llama_cpp",
+        suites=("node_llama_cpp", "properties"),
+        draws=("draws/node_llama_cpp",),
+        in_make_engines=True,
+    ),
+    Engine(
         "transformers_js",
         "Transformers.js: one step of generate, and its logits processors, on Node.js",
         command=("node", "javascript/transformers_js.mjs", "{environment}"),
@@ -197,6 +206,7 @@ _ROWS = (
         module="xllamacpp",
         environment="xllamacpp",
         suites=("parity", "properties"),
+        draws=("draws/xllamacpp",),
         in_make_engines=True,
     ),
     Engine(

@@ -34,7 +34,8 @@ _SPOT = "{environment}"  # in a command, the environment's folder
 class Environment:
     """name: that of `engines add`. needs: its packages as NAME==VERSION, of Node NAME@VERSION; the
     first is the engine's and names the version. whole: what those need is installed, too; else
-    they alone, for an engine that asks for more than its samplers do."""
+    they alone, for an engine that asks for more than its samplers do (Node: what they call
+    optional is left out)."""
 
     name: str
     kind: Literal["python", "node"]
@@ -99,6 +100,13 @@ _ROWS: tuple[Environment, ...] = (
     Environment("bun", "node", needs=("@oven/bun-linux-x64@1.4.5",)),
     Environment("hermes", "node", needs=("hermes-engine-cli@0.12.0",)),
     Environment("lloyal", "node", needs=("@lloyal-labs/lloyal.node-linux-x64@3.1.1",)),
+    # its optional packages are llama.cpp for each platform and GPU: one of them
+    Environment(
+        "node_llama_cpp",
+        "node",
+        needs=("node-llama-cpp@3.22.1", "@node-llama-cpp/linux-x64@3.22.1"),
+        whole=False,
+    ),
     # vLLM asks for 70 packages; its sampler loads these (harness/backends/vllm/engine.py)
     Environment(
         "vllm",

@@ -154,17 +154,21 @@ def _node(row: Environment, version: str, folder: Path) -> dict[str, str]:
     for name in ("package.json", "package-lock.json"):
         shutil.copy(row.locked.parent / name, folder)
     if version == row.version:
-        _run([npm, "ci", "--ignore-scripts", "--omit=dev"], folder, "npm")
+        _run([npm, "ci", "--ignore-scripts", "--omit=dev", *_optional(row)], folder, "npm")
     else:
         (folder / "package-lock.json").unlink()
         arguments = ["install", "--ignore-scripts", "--save-exact", *_other(row, version)]
-        _run([npm, *arguments], folder, "npm")
+        _run([npm, *arguments, *_optional(row)], folder, "npm")
     locked = json.loads((folder / "package-lock.json").read_text(encoding="utf-8"))["packages"]
     return {
         f"{place.rpartition('node_modules/')[2]}=={one['version']}": one.get("integrity", "")
         for place, one in locked.items()
         if place and (folder / place).is_dir()
     }
+
+
+def _optional(row: Environment) -> list[str]:
+    return [] if row.whole else ["--omit=optional"]
 
 
 def _other(row: Environment, version: str) -> list[str]:

@@ -55,6 +55,7 @@ SUITES = [
         "akunu",
         "lloyal",
         "mlx_lm",
+        "node_llama_cpp",
         "onnxruntime_genai",
         "power_law",
         "transformers_js",

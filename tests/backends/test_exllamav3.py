@@ -1,17 +1,13 @@
 """backend exllamav3: which steps a chain becomes, and, with its environment, what they leave."""
 
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.backends.exllamav3 import samplers
 from sampler_parity.harness.backends.exllamav3.worker import Instance
-from sampler_parity.harness.backends.registry import inspect
 from sampler_parity.harness.errors import InputError, Unsupported
-from tests.support.engine_cases import as_required_and_explained
 
 
 def refusing(p: float) -> None:
@@ -86,18 +82,3 @@ def test_what_exllamav3_has_not_here_is_unsupported(
 def test_a_value_that_a_step_asserts_against_is_refused_in_one_line() -> None:
     with pytest.raises(InputError, match="it refuses the value"):
         Instance([{"top_p": {"p": 1.5}}])
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("suite", ENGINES["exllamav3"].suites)
-def test_every_case_has_its_required_verdict_and_every_difference_its_line(
-    suite: str, tmp_path: Path
-) -> None:
-    as_required_and_explained("exllamav3", suite, tmp_path)
-
-
-def test_without_its_environment_exllamav3_says_how_to_add_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert inspect("exllamav3").unavailable == "sampler-parity engines add exllamav3"

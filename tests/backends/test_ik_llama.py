@@ -6,18 +6,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sampler_parity.harness.backends import environments
-from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.backends.ik_llama.functions import LLAMA_CPP, OWN, own_stage
-from sampler_parity.harness.backends.registry import start
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.table_model import gguf as table
-from sampler_parity.harness.parity.execute import execute
-from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reference import Candidates, UndefinedInputError, build_chain
 from sampler_parity.reference.pipelines.ik_llama import STAGES
-from sampler_parity.reports.pages.parity.matrix import matrix
-from tests.support.report_bundles import bundle_of, run_info
 
 
 def test_every_stage_of_the_reference_has_its_function() -> None:
@@ -104,21 +97,3 @@ def test_a_row_that_would_not_come_back_is_refused_in_one_line(
 ) -> None:
     with pytest.raises(InputError, match=message):
         table.write(tmp_path, np.array(rows, np.float32))
-
-
-@pytest.mark.nightly
-def test_every_case_has_its_required_verdict_and_every_difference_its_line(tmp_path: Path) -> None:
-    if why := environments.missing("ik_llama"):
-        pytest.skip(f"unavailable: {why}")
-    suites = list(ENGINES["ik_llama"].suites)
-    cases = [case for path in find_suites(suites) for case in expand(path, "quick")]
-    backend = start("ik_llama")
-    try:
-        results = [execute(case, [backend]) for case in cases]
-    finally:
-        backend.close()
-    of_suites = [r for r in results if r.id.startswith("ik_")]
-    assert [(r.id, r.backends["ik_llama"].verdict) for r in of_suites if not r.ok] == []
-    page = matrix([bundle_of(tmp_path / "b", run_info("ik_llama"), results)])
-    assert page is not None
-    assert page.unexplained == 0

@@ -1,20 +1,12 @@
 """Engines on models: llama.cpp's chains in their words; all of their suites at night."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sampler_parity.harness.backends import ctranslate2, environments, onnxruntime_genai
-from sampler_parity.harness.backends.engines import ENGINES
-from sampler_parity.harness.backends.registry import inspect, start
+from sampler_parity.harness.backends import ctranslate2, onnxruntime_genai
 from sampler_parity.harness.errors import Unsupported
-from sampler_parity.harness.parity.execute import execute
-from sampler_parity.harness.suite.file import expand, find_suites
-from sampler_parity.reports.pages.parity.matrix import matrix
-from tests.support.report_bundles import bundle_of, run_info
 
-ON_MODELS = ("onnxruntime_genai", "ctranslate2")
 TEMP, TOP_K, TOP_P = {"temp": {"temp": 2.0}}, {"top_k": {"k": 40}}, {"top_p": {"p": 0.9}}
 DIST: dict[str, Any] = {"dist": {"seed": 7}}
 
@@ -68,29 +60,3 @@ def test_what_a_chain_does_not_name_is_off() -> None:
 def test_what_it_has_not_is_unsupported(chain: Any, said: str) -> None:
     with pytest.raises(Unsupported, match=said):
         onnxruntime_genai.options_of(chain)
-
-
-@pytest.mark.parametrize("name", ON_MODELS)
-def test_without_its_environment_an_engine_says_how_to_add_it(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert inspect(name).unavailable == f"sampler-parity engines add {ENGINES[name].environment}"
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("name", ON_MODELS)
-def test_every_case_has_its_required_verdict_and_every_difference_its_line(
-    name: str, tmp_path: Path
-) -> None:
-    if why := environments.missing(ENGINES[name].environment):
-        pytest.skip(f"unavailable: {why}")
-    cases = [c for path in find_suites(list(ENGINES[name].suites)) for c in expand(path, "quick")]
-    backend = start(name)
-    try:
-        results = [execute(case, [backend]) for case in cases]
-    finally:
-        backend.close()
-    assert [(r.id, r.backends[name].verdict) for r in results if not r.ok] == []
-    table = matrix([bundle_of(tmp_path / "b", run_info(name), results)])
-    assert table is None or table.unexplained == 0

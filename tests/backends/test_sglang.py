@@ -7,14 +7,11 @@ from types import SimpleNamespace
 import pytest
 
 from sampler_parity.harness.backends import absent
-from sampler_parity.harness.backends.engines import ENGINES
-from sampler_parity.harness.backends.registry import inspect
 from sampler_parity.harness.backends.sglang import requests
 from sampler_parity.harness.backends.sglang.requests import SLOTS, sampling_params, stop_tokens
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.reference.registry import ALL_ROWS
-from tests.support.engine_cases import as_required_and_explained
 
 
 class Params(SimpleNamespace):
@@ -108,18 +105,3 @@ def test_a_module_of_a_package_is_stood_in_for_without_its_neighbours(
     assert half_absent.gone.is_real is not True
     for name in [name for name in sys.modules if name.startswith("half_absent")]:
         del sys.modules[name]
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("suite", ENGINES["sglang"].suites)
-def test_every_case_has_its_required_verdict_and_every_difference_its_line(
-    suite: str, tmp_path: Path
-) -> None:
-    as_required_and_explained("sglang", suite, tmp_path)
-
-
-def test_without_its_environment_sglang_says_how_to_add_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert inspect("sglang").unavailable == "sampler-parity engines add sglang"

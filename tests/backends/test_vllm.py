@@ -1,21 +1,17 @@
 """backend vllm: how a chain becomes a request, and, with its environment, what vLLM makes of it."""
 
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from sampler_parity.harness.backends import absent
-from sampler_parity.harness.backends.engines import ENGINES
-from sampler_parity.harness.backends.registry import inspect
 from sampler_parity.harness.backends.vllm import requests
 from sampler_parity.harness.backends.vllm.requests import SLOTS, sampling_params
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.reference import Candidates, build_chain
 from sampler_parity.reference.registry import ALL_ROWS
-from tests.support.engine_cases import as_required_and_explained
 
 
 class RefusedError(Exception):
@@ -125,18 +121,3 @@ def test_the_reference_draws_the_tokens_that_vllm_drew(seed: int) -> None:
         chain.apply(candidates)
         drawn.append(candidates.token)
     assert drawn == RECORDED[seed]
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("suite", ENGINES["vllm"].suites)
-def test_every_case_has_its_required_verdict_and_every_difference_its_line(
-    suite: str, tmp_path: Path
-) -> None:
-    as_required_and_explained("vllm", suite, tmp_path)
-
-
-def test_without_its_environment_vllm_says_how_to_add_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert inspect("vllm").unavailable == "sampler-parity engines add vllm"

@@ -1,0 +1,52 @@
+"""node-llama-cpp's sampler, wrong in one way each."""
+
+from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.reference import Candidates
+from sampler_parity.reference.pipelines.node_llama_cpp import NodeLlamaCpp
+from sampler_parity.reference.samplers.temp import Temp
+from sampler_parity.reference.samplers.top_p import TopP
+from sampler_parity.reference.samplers.xtc import Xtc
+
+
+class TemperatureFirst(NodeLlamaCpp):
+    """The temperature comes before the filters."""
+
+    def apply(self, cand: Candidates) -> None:
+        self.samplers.sort(key=lambda sampler: not isinstance(sampler, Temp))
+        super().apply(cand)
+
+
+class TopPBeforeTopK(NodeLlamaCpp):
+    """Top-p counts in the whole vocabulary, and top-k comes behind it."""
+
+    def apply(self, cand: Candidates) -> None:
+        self.samplers.sort(key=lambda sampler: not isinstance(sampler, TopP))
+        super().apply(cand)
+
+
+class NewestAlone(NodeLlamaCpp):
+    """The newest token alone is punished."""
+
+    def accept(self, token: int) -> None:
+        for sampler in self.samplers:
+            sampler.reset()
+        super().accept(token)
+
+
+class GreedyAlone(NodeLlamaCpp):
+    """At temperature 0 there is no XTC."""
+
+    def apply(self, cand: Candidates) -> None:
+        self.samplers = [of for of in self.samplers if not isinstance(of, Xtc)]
+        super().apply(cand)
+
+
+MUTANTS = [
+    Mutant(f"node_llama_cpp/{name}", make, case=f"node_llama_cpp/{case}")
+    for name, make, case in [
+        ("temperature-first", TemperatureFirst, "temperature-last"),
+        ("top_p-before-top_k", TopPBeforeTopK, "top_k-before-top_p"),
+        ("newest-alone", NewestAlone, "window-is-the-text"),
+        ("greedy-alone", GreedyAlone, "greedy-behind-xtc"),
+    ]
+]
