@@ -1,4 +1,4 @@
-"""The commands about servers: `server check`, `server start`."""
+"""The commands about servers: `server check`, `server fingerprint`, `server start`."""
 
 import sys
 import time
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sampler_parity.harness.cli import options
-from sampler_parity.harness.cli.saying import say
+from sampler_parity.harness.cli.saying import beside, give_data, lines_to, say
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.foreign.near import did_you_mean
@@ -64,6 +64,55 @@ def server_check(
     say(f"server   {right}/{len(judged)} as required, {client.asked[0]} requests - {folder}")
     if not met(done):
         raise typer.Exit(1)
+
+
+@server_app.command("fingerprint")
+def server_fingerprint(
+    url: Annotated[str, typer.Argument(metavar="URL", help="e.g. http://127.0.0.1:8080")],
+    dialect: Annotated[
+        str, typer.Option("--dialect", "-d", help="what it speaks; by default as it looks")
+    ] = "",
+    model: Annotated[str, typer.Option(help="the name that requests give")] = "",
+    key_from: Annotated[
+        str, typer.Option(metavar="VARIABLE", help="of the environment, with the key")
+    ] = "",
+    remote: Annotated[
+        bool, typer.Option("--remote", help="the server is another machine", show_default=False)
+    ] = False,
+    timeout: options.Timeout = 10.0,
+    seconds: Annotated[
+        float, typer.Option(min=1, max=limits.SECONDS, help="that requests may take together")
+    ] = 50.0,
+    json: Annotated[
+        Path | None, typer.Option(help="write it to this file; -: print it alone")
+    ] = None,
+) -> None:
+    """Say which sampler order and which meanings a server has, and which engine it resembles.
+
+    Examples:
+      sampler-parity server fingerprint http://127.0.0.1:8080
+      sampler-parity server fingerprint http://127.0.0.1:8000 --dialect openai --model my/model
+
+    Exit status: 0 done, whatever could be told; 2 bad input.
+    """
+    from sampler_parity.harness.servers.address import address_of, reached
+    from sampler_parity.harness.servers.asking import Client
+    from sampler_parity.harness.servers.fingerprint.about import about, asked_as
+    from sampler_parity.harness.servers.fingerprint.fingerprint import fingerprint
+    from sampler_parity.harness.servers.fingerprint.words import last_lines, statement_line
+
+    address = address_of(url, key_from, remote)
+    named = dialect_of(dialect) if dialect else None
+    reached(address, timeout)
+    itself = about(address, timeout)
+    spoken = named or dialect_of(asked_as(address, itself))
+    client = Client(address, spoken, model or itself.model, seconds=timeout)
+    with lines_to(beside(json, False)):
+        done = fingerprint(client, itself.says, lambda said: say(statement_line(said)), seconds)
+        for line in last_lines(done):
+            say(line)
+    if json is not None:
+        give_data(json, done.model_dump_json(indent=2))
 
 
 @server_app.command("start")

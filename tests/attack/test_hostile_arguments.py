@@ -67,6 +67,7 @@ LATE = {"run --json", "capture --output", "calibrate --output", "timing-selfchec
 LATE |= {"trie-bench --output", "fuzz --output", "history show --output"}
 LATE |= {"repro --output", "repro --report", "predict --json", "server check --output"}
 LATE |= {"server start --output", "server start --report", "predict --output"}
+LATE |= {"server fingerprint --json"}
 
 
 def _pipe(folder: Path) -> str:

@@ -6,7 +6,12 @@ import pytest
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.inputs.models import GOLDEN, model_path
+from sampler_parity.harness.servers.asking import Client
 from sampler_parity.harness.servers.check import check, met, of_real
+from sampler_parity.harness.servers.dialects import DIALECTS
+from sampler_parity.harness.servers.fingerprint.about import about
+from sampler_parity.harness.servers.fingerprint.engines import ENGINES
+from sampler_parity.harness.servers.fingerprint.fingerprint import fingerprint
 from sampler_parity.harness.servers.launch import REAL, missing, started
 
 EACH = 2
@@ -25,6 +30,20 @@ def test_a_real_server_is_as_it_is_known_to_be(name: str, tmp_path: Path) -> Non
     done = checked(name, tmp_path / name)
     assert [(r.id, r.verdict, r.evidence) for r in done.servers if not r.met] == []
     assert met(done)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", list(REAL))
+def test_a_real_server_resembles_its_own_engine(name: str) -> None:
+    if why := missing(REAL[name]):
+        pytest.skip(f"unavailable: {why}")
+    with started(REAL[name], model_path(GOLDEN)) as address:
+        client = Client(address, DIALECTS[REAL[name].dialect])
+        done = fingerprint(client, about(address, 10).says, lambda _: None, seconds=200)
+    (engine,) = done.resembles
+    assert engine.lower().startswith(name.replace("mlx-lm", "mlx lm"))
+    assert done.likes[0].differs == []
+    assert done.likes[0].told == len(next(e for e in ENGINES if e.name == engine).says)
 
 
 @pytest.mark.nightly

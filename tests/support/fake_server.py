@@ -4,6 +4,7 @@ and over HTTP. What stands between it and a check may be faulty (tests/support/s
 
 import json
 import math
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -46,12 +47,18 @@ def answered(sent: Sent) -> Answered:
         return 400, {"error": {"code": 400, "message": problem}}
     known = {k: v for k, v in sent.items() if k in _OURS and k != "json_schema"}
     said = sent["prompt"]
-    prompt = said if isinstance(said, list) else [1 + ord(c) % (N - 2) for c in str(said)]
+    prompt = said if isinstance(said, list) else _tokens(str(said))
     length = known.pop("n_predict", 16)
     known.setdefault("n_predict", length)
     if "grammar" in known or "json_schema" in sent:
         return 200, _said("abacus", [], [], "eos")
     return _sampled(known, prompt, length, int(sent.get("n_probs", 0)), sent)
+
+
+def _tokens(prompt: str) -> list[int]:
+    """Of a text of its own the same tokens; of another, one of each character."""
+    pieces = re.findall(r" w(\d+)|(.)", prompt, re.DOTALL)
+    return [int(token) if token else 1 + ord(c) % (N - 2) for token, c in pieces]
 
 
 def _problem(sent: Sent) -> str:

@@ -39,15 +39,15 @@ def _answer(change: Callable[[Sent, Any], Any]) -> Faulty:
     return between
 
 
-def _drops(name: str) -> Faulty:
+def drops(name: str) -> Faulty:
     return _request(lambda sent: {k: v for k, v in sent.items() if k != name})
 
 
-def _renames(name: str, other: str) -> Faulty:
+def renames(name: str, other: str) -> Faulty:
     return _request(lambda sent: {other if k == name else k: v for k, v in sent.items()})
 
 
-def _makes(name: str, change: Callable[[Any], Any]) -> Faulty:
+def makes(name: str, change: Callable[[Any], Any]) -> Faulty:
     return _request(lambda sent: sent | ({name: change(sent[name])} if name in sent else {}))
 
 
@@ -241,42 +241,42 @@ def _loses_a_token(sent: Sent, data: Any) -> Any:
 
 
 FAULTS = (
-    Fault("drops min_p", "parameter/min_p", "ignored", _drops("min_p")),
-    Fault("drops top_k", "parameter/top_k", "ignored", _drops("top_k")),
-    Fault("drops the stop words", "parameter/stop", "ignored", _drops("stop")),
-    Fault("ignores logit_bias", "parameter/logit_bias", "ignored", _drops("logit_bias")),
-    Fault("ignores the grammar", "parameter/grammar", "ignored", _drops("grammar")),
-    Fault("ignores DRY", "parameter/dry_multiplier", "ignored", _drops("dry_multiplier")),
-    Fault("ignores mirostat", "parameter/mirostat", "ignored", _drops("mirostat")),
-    Fault("ignores the order", "parameter/samplers", "ignored", _drops("samplers")),
-    Fault("forgets ignore_eos", "parameter/ignore_eos", "ignored", _drops("ignore_eos")),
+    Fault("drops min_p", "parameter/min_p", "ignored", drops("min_p")),
+    Fault("drops top_k", "parameter/top_k", "ignored", drops("top_k")),
+    Fault("drops the stop words", "parameter/stop", "ignored", drops("stop")),
+    Fault("ignores logit_bias", "parameter/logit_bias", "ignored", drops("logit_bias")),
+    Fault("ignores the grammar", "parameter/grammar", "ignored", drops("grammar")),
+    Fault("ignores DRY", "parameter/dry_multiplier", "ignored", drops("dry_multiplier")),
+    Fault("ignores mirostat", "parameter/mirostat", "ignored", drops("mirostat")),
+    Fault("ignores the order", "parameter/samplers", "ignored", drops("samplers")),
+    Fault("forgets ignore_eos", "parameter/ignore_eos", "ignored", drops("ignore_eos")),
     Fault(
         *("renames repeat_penalty", "parameter/repeat_penalty", "ignored"),
-        _renames("repeat_penalty", "repetition_penalty"),
+        renames("repeat_penalty", "repetition_penalty"),
     ),
-    Fault("keeps the seed", "parameter/seed", "ignored", _makes("seed", lambda _: 1)),
+    Fault("keeps the seed", "parameter/seed", "ignored", makes("seed", lambda _: 1)),
     Fault("draws a new seed", "state/a seed repeats", "other meaning", _new_seed),
     Fault(
         *("clamps the temperature", "parameter/temperature", "clamped"),
-        _makes("temperature", lambda t: min(t, 1.0)),
+        makes("temperature", lambda t: min(t, 1.0)),
     ),
     Fault(
         *("clamps nonsense", "parameter/top_p", "clamped"),
-        _makes("top_p", lambda p: min(p, 1.0) if isinstance(p, float) else p),
+        makes("top_p", lambda p: min(p, 1.0) if isinstance(p, float) else p),
     ),
     Fault(*("has a top_p of its own", "parameter/top_p", "other meaning"), _default("top_p", 0.5)),
     Fault(
         *("has a temperature of its own", "parameter/temperature", "other meaning"),
         _default("temperature", 0.3),
     ),
-    Fault("keeps one more", "parameter/top_k", "other meaning", _makes("top_k", lambda k: k + 1)),
+    Fault("keeps one more", "parameter/top_k", "other meaning", makes("top_k", lambda k: k + 1)),
     Fault(
         *("takes the reciprocal of min_p", "parameter/min_p", "other meaning"),
-        _makes("min_p", lambda p: p / 3 if isinstance(p, float) else p),
+        makes("min_p", lambda p: p / 3 if isinstance(p, float) else p),
     ),
     Fault(
         *("says a token too much", "parameter/n_predict", "other meaning"),
-        _makes("n_predict", lambda n: n + 1 if n == 5 else n),
+        makes("n_predict", lambda n: n + 1 if n == 5 else n),
     ),
     Fault(
         *("says the stop word, too", "parameter/stop", "other meaning"),
@@ -290,7 +290,7 @@ FAULTS = (
     ),
     Fault(
         *("takes the presence penalty for a reward", "parameter/presence_penalty", "other meaning"),
-        _makes("presence_penalty", lambda x: -x if isinstance(x, float) else x),
+        makes("presence_penalty", lambda x: -x if isinstance(x, float) else x),
     ),
     Fault("refuses top_k", "parameter/top_k", "error", _refuses("top_k", 400)),
     Fault("fails at top_k", "parameter/top_k", "error", _refuses("top_k", 500)),
@@ -318,7 +318,7 @@ FAULTS = (
         *("says logprobs after the filters", "probabilities/before filters", "other meaning"),
         _answer(_cut),
     ),
-    Fault("sends no logprobs", "probabilities/how many", "ignored", _drops("n_probs")),
+    Fault("sends no logprobs", "probabilities/how many", "ignored", drops("n_probs")),
     Fault(
         *("says the wrong token's logprob", "probabilities/the chosen token", "other meaning"),
         _places(lambda place: place.update(logprob=place.get("logprob", 0.0) - 0.1)),

@@ -1,0 +1,1 @@
+"""Which sampler order and which meanings a server has, from outside; which engine it resembles."""

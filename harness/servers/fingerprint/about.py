@@ -1,0 +1,60 @@
+"""What a server says of itself, and by that which dialect it is asked in."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.servers import http
+from sampler_parity.harness.servers.address import Address
+
+_PATHS = ("/props", "/api/version", "/version", "/v1/models")
+
+
+@dataclass(frozen=True)
+class About:
+    """dialect: by the paths that answer; "" where none tells. says: in its own words.
+    model: the first that it names."""
+
+    dialect: str
+    says: str
+    model: str
+
+
+def about(address: Address, seconds: float) -> About:
+    answers = {path: _got(address, path, seconds) for path in _PATHS}
+    model = _first(answers["/v1/models"])
+    props, version = answers["/props"], answers["/version"]
+    if props.get("build_info") or "default_generation_settings" in props:
+        return About("llama-server", f"/props: build {props.get('build_info', 'unnamed')}", "")
+    if answers["/api/version"].get("version"):
+        return About("ollama", f"/api/version: {answers['/api/version']['version']}", model["id"])
+    if version.get("version") and model["owned_by"] == "vllm":
+        return About("vllm", f"/version: vLLM {version['version']}", model["id"])
+    owner = model["owned_by"]
+    said = f"/v1/models: owned by {owner}" if owner else "nothing"
+    if owner == "me":  # llama_cpp/server/app.py
+        return About("llama-cpp-python", said, "")
+    return About("openai" if answers["/v1/models"] else "", said, model["id"])
+
+
+def asked_as(address: Address, itself: About) -> str:
+    """The name of a dialect. Raises InputError where nothing tells."""
+    if not itself.dialect:
+        mend = "name what it speaks with --dialect"
+        raise InputError(address.url, f"none of {', '.join(_PATHS)} answers", mend)
+    return itself.dialect
+
+
+def _got(address: Address, path: str, seconds: float) -> dict[str, Any]:
+    try:
+        reply = http.ask(address, path, seconds=seconds)
+    except http.Failure:
+        return {}
+    return reply.data if not reply.refused and isinstance(reply.data, dict) else {}
+
+
+def _first(models: dict[str, Any]) -> dict[str, str]:
+    listed = models.get("data")
+    first = listed[0] if isinstance(listed, list) and listed else {}
+    named = first if isinstance(first, dict) else {}
+    return {name: str(named.get(name) or "")[:200] for name in ("id", "owned_by")}

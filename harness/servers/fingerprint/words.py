@@ -1,0 +1,28 @@
+"""A fingerprint as lines."""
+
+from collections.abc import Iterator
+
+from sampler_parity.harness.servers.fingerprint.fingerprint import Fingerprint, Statement
+from sampler_parity.harness.servers.fingerprint.probe import CANNOT
+
+_NAME = 34
+
+
+def statement_line(said: Statement) -> str:
+    return f"{said.name:<{_NAME}} {said.says} - {said.evidence}"
+
+
+def last_lines(done: Fingerprint) -> Iterator[str]:
+    told = sum(said.says != CANNOT for said in done.statements)
+    yield f"{'says of itself':<{_NAME}} {done.says_of_itself}"
+    yield f"{'release':<{_NAME}} {done.release} - {done.release_evidence}"
+    for like in done.likes:
+        of = "" if like.seen else " (by its source; none was asked)"
+        yield f"{'like ' + like.engine:<{_NAME}} {like.equal}/{like.told}{of}"
+        if like.engine in done.resembles:
+            yield from (f"{'':<{_NAME}} but {line}" for line in like.differs)
+    most = " or ".join(done.resembles) or "nothing known"
+    yield (
+        f"fingerprint   {told}/{len(done.statements)} told, {done.requests} requests,"
+        f" {done.seconds:g} s   resembles {most}"
+    )
