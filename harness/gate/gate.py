@@ -29,6 +29,7 @@ from sampler_parity.harness.gate.rules import (
     judge_not_worse,
     judge_parity,
 )
+from sampler_parity.harness.gate.servers import judge_servers, judge_servers_not_worse
 from sampler_parity.harness.gate.speed import judge_skip_ratios, judge_speed
 
 
@@ -42,6 +43,8 @@ def gate(bundle: Bundle, file: PolicyFile, baseline: Bundle | None, today: date)
         *judge_distributions(bundle, policy, excused),
         *judge_speed(bundle, baseline, policy),
         *judge_skip_ratios(bundle, policy),
+        *judge_servers(bundle, policy, excused),
+        *judge_servers_not_worse(bundle, baseline, policy, excused),
     ]
     rules += _allowances(policy, excused)
     states = {rule.state for rule in rules}
@@ -144,6 +147,7 @@ def _notes(bundle: Bundle, baseline: Bundle | None, policy: Policy, excused: Exc
         ("distribution tests", len(bundle.cells), policy.distribution),
         ("timed chains", len(bundle.timings), policy.speed),
         ("workloads of the token trie", len(bundle.skip_ratios), policy.skip_ratio),
+        ("results of servers", len(bundle.servers), policy.server),
     ]
     notes += [
         f"no rule is about the {n:,} {what} of this bundle"

@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from sampler_parity.harness.bundle.records.distribution import Decision, Kind
+from sampler_parity.harness.bundle.records.server import ServerVerdict
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import read_file, toml_of
 from sampler_parity.harness.foreign import limits
@@ -116,15 +117,40 @@ class SkipRatioRule(Rule):
         return _name("skip_ratio", self.backend, self.workload)
 
 
+class ServerRule(Rule):
+    """result: by its id, as parameter/top_k. verdicts: those that pass; none named: what the check
+    requires, which for a server of ours may be a known verdict."""
+
+    server: Pattern = "*"
+    result: Pattern = "*"
+    verdicts: list[ServerVerdict] = []
+
+    @property
+    def name(self) -> str:
+        return _name("server", self.server, self.result)
+
+
+class ServerNotWorseRule(Rule):
+    """No verdict is worse than that of the same server's result in the baseline bundle."""
+
+    server: Pattern = "*"
+    result: Pattern = "*"
+
+    @property
+    def name(self) -> str:
+        return _name("server_not_worse", self.server, self.result)
+
+
 class Allowed(_Strict):
     """A divergence that is known: why it is tolerated, who owns it, and until when.
 
-    case: of a parity case or of a distribution cell. outcomes: the verdicts or decisions let pass.
+    case: of a parity case, a distribution cell or a server's result; backend: or the server.
+    outcomes: the verdicts or decisions let pass.
     """
 
     case: Pattern = Field(min_length=1)
     backend: Pattern = Field(min_length=1)
-    outcomes: list[Verdict | Decision] = Field(min_length=1)
+    outcomes: list[Verdict | Decision | ServerVerdict] = Field(min_length=1)
     reason: str = Field(min_length=1, pattern=r"\S")
     issue: str = Field(min_length=1, pattern=r"\S")
     expires: date
@@ -155,17 +181,21 @@ class Policy(_Strict):
     distribution: list[DistributionRule] = []
     speed: list[SpeedRule] = []
     skip_ratio: list[SkipRatioRule] = []
+    server: list[ServerRule] = []
+    server_not_worse: list[ServerNotWorseRule] = []
     allow: list[Allowed] = []
 
     @model_validator(mode="after")
     def _has_a_rule(self) -> "Policy":
-        if not any((self.parity, self.not_worse, self.distribution, self.speed, self.skip_ratio)):
+        rules = (self.parity, self.not_worse, self.distribution, self.speed, self.skip_ratio)
+        if not any((*rules, self.server, self.server_not_worse)):
             raise ValueError("has no rule: nothing could fail")
         return self
 
     @property
     def needs_baseline(self) -> bool:
-        return bool(self.not_worse) or any(rule.anchor is not None for rule in self.speed)
+        beside = bool(self.not_worse or self.server_not_worse)
+        return beside or any(rule.anchor is not None for rule in self.speed)
 
 
 @dataclass(frozen=True)

@@ -18,17 +18,17 @@ from tests.support.server_faults import FAULTS, Fault
 DIALECT = DIALECTS["llama-server"]
 
 
-def results(answering: Answering) -> Iterator[ServerResult]:
+def results(answering: Answering, eos: int = EOS) -> Iterator[ServerResult]:
     with fake_server(answering) as address:
-        client = Client(address, DIALECT, eos=EOS)
+        client = Client(address, DIALECT, eos=eos)
         for group in EVERYWHERE:
             yield from group(client)
 
 
-def result(answering: Answering, wanted: str) -> ServerResult:
+def result(answering: Answering, wanted: str, eos: int = EOS) -> ServerResult:
     group, _, name = wanted.partition("/")
     with fake_server(answering) as address:
-        client = Client(address, DIALECT, eos=EOS)
+        client = Client(address, DIALECT, eos=eos)
         if group == "parameter":
             return one(Texts(client), next(r for r in DIALECT.parameters if r.name == name))
         facts = {"state": STATE, "probabilities": PROBABILITIES}[group]

@@ -148,15 +148,20 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _streamed(data: Any) -> bytes:
-    """A word an event, as llama-server."""
-    words = data["content"].replace(" w", "\0 w").split("\0")[1:] or [data["content"]]
-    tokens = data["tokens"] or [0]
-    events = [
-        {"content": word, "tokens": [token], "stop": False}
-        for word, token in zip(words, tokens, strict=False)
-    ]
+    """A word an event, as llama-server; of a proxy the parts as they came, or one if a fault has
+    changed them."""
+    parts = data.get("parts") or _words(data)
+    if "".join(text for text, _ in parts) != data["content"]:
+        parts = [(data["content"], data["tokens"])]
+    events = [{"content": text, "tokens": tokens, "stop": False} for text, tokens in parts]
     events.append({"content": "", "tokens": [], "stop": True, "stop_type": data["stop_type"]})
     return b"".join(b"data: " + json.dumps(event).encode() + b"\n\n" for event in events)
+
+
+def _words(data: Any) -> list[tuple[str, list[int]]]:
+    words = data["content"].replace(" w", "\0 w").split("\0")[1:] or [data["content"]]
+    tokens = data["tokens"] or [0]
+    return [(word, [token]) for word, token in zip(words, tokens, strict=False)]
 
 
 @contextmanager
