@@ -1,6 +1,7 @@
 """Backends by their names: the command that runs one, and what it says of itself."""
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -28,13 +29,18 @@ from sampler_parity.reference.meaning import joined
 
 _FOLDER = Path(__file__).parent
 _EXEC = ["sampler-parity", "engines", "exec"]
+_ADDRESS = re.compile(r"(sandbox:)?((?P<short>[^=]*)=)?\s*https?://", re.IGNORECASE)
 TSAMPLER = _FOLDER / "tsampler"
 # SGLang and torch load in 9 s; beside eleven other processes on two cores it took over 60 s.
 OF_AN_ENVIRONMENT_S = 300.0
 
 
 def parse(name: str) -> names.BackendName:
-    """Raises InputError for an unknown name."""
+    """Raises InputError for an unknown name, and for the address of a server."""
+    if match := _ADDRESS.match(name):
+        mend = "ask it with `sampler-parity server check URL --dialect ...`"
+        short = match["short"] or "an address"
+        raise InputError(f"backend {short!r}", "a server takes texts, and a suite has logits", mend)
     named = names.parse(name)
     if named is None:
         mend = f"use {', '.join(ENGINES)}, llama.cpp@BUILD, llama.cpp@BUILD:DEVICE or NAME=COMMAND"

@@ -66,7 +66,17 @@ class Client:
             {dialect.group: dict(parameters)} if dialect.group else {**parameters}
         )
         named = {"model": self.model} if self.model else {}
-        return {**named, "prompt": prompt, **dialect.always, **grouped}
+        said: dict[str, Any] = {"prompt": prompt}
+        if dialect.chat:
+            said = {"messages": [{"role": "user", "content": prompt}]}
+        return {**named, **said, **dialect.always, **grouped}
+
+    def parameters_of(self, sent: Mapping[str, Any]) -> dict[str, Any]:
+        """What a request says beside its prompt and the model."""
+        dialect = self.dialect
+        parameters = sent[dialect.group] if dialect.group else sent
+        not_own = ("prompt", "messages", "model", *dialect.always)
+        return {name: value for name, value in parameters.items() if name not in not_own}
 
     def complete(self, prompt: Prompt, parameters: Mapping[str, Any]) -> Answer:
         """Raises Failure where no answer comes."""
@@ -166,7 +176,15 @@ def _of_openai(sent: Mapping[str, Any], data: Any) -> Answer:
                 strict=True,
             )
         )
-    return Answer(sent, _text(choice["text"]), None, places, str(choice.get("finish_reason") or ""))
+    return Answer(sent, _said(choice), None, places, str(choice.get("finish_reason") or ""))
+
+
+def _said(choice: Mapping[str, Any]) -> str:
+    """Of a text, of a message, or of a part of one: the first and the last may say nothing."""
+    if "text" in choice:
+        return _text(choice["text"])
+    message = choice["message"] if "message" in choice else choice["delta"]
+    return _text(message.get("content") or "")
 
 
 def _text(value: Any) -> str:

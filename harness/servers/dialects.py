@@ -14,7 +14,8 @@ effect (harness/servers/parameters.py):
     stops     the text ends before a word of it
     shape     the text begins with what the grammar asks for
 
-Sources: llama.cpp tools/server/README.md at v0.5.0; OpenAI's reference of /v1/completions; vLLM
+Sources: llama.cpp tools/server/README.md at v0.5.0; OpenAI's reference of /v1/completions and
+/v1/chat/completions; vLLM
 0.32's SamplingParams and "OpenAI-compatible server"; Ollama docs/api.md and docs/modelfile.md;
 mlx-lm 0.32.2 mlx_lm/SERVER.md; llama_cpp/server/types.py of llama-cpp-python 0.3.36.
 """
@@ -66,7 +67,8 @@ class Dialect:
     """path: of a completion. length, seed, temperature: names of these. hot: a temperature at which
     texts differ. always: fields of each request. group: the field that parameters stand in.
     probabilities: what asks for those of the five most likely tokens. drawn: what asks for the ids
-    of those drawn, where they are not always named."""
+    of those drawn, where they are not always named. chat: the prompt is the message of a user,
+    which a template of the server's puts into a text."""
 
     name: str
     path: str
@@ -78,6 +80,7 @@ class Dialect:
     group: str = ""
     probabilities: dict[str, Any] = field(default_factory=dict)
     drawn: dict[str, Any] = field(default_factory=dict)
+    chat: bool = False
 
     @property
     def neutral(self) -> dict[str, Any]:
@@ -144,20 +147,29 @@ _OPENAI_ROWS = (
     _P("max_tokens", "length", None, 5, 16, beyond=-5),
     _P("stop", "stops", None, [WORD], wrong=5),
 )
+_LOOKED_FOR = (
+    _P("top_k", "greedy", 0, 1, documented=False),
+    _P("min_p", "greedy", 0.0, 1.0, documented=False),
+    _P("repetition_penalty", "spreads", 1.0, 2.0, documented=False),
+    _P("repeat_penalty", "spreads", 1.0, 2.0, documented=False),
+    _P("min_tokens", "moves", 0, 8, documented=False),
+)
 _OPENAI = Dialect(
     "openai",
     "/v1/completions",
     "openai",
     "max_tokens",
     probabilities={"logprobs": 5},
-    parameters=(
-        *_OPENAI_ROWS,
-        _P("top_k", "greedy", 0, 1, documented=False),
-        _P("min_p", "greedy", 0.0, 1.0, documented=False),
-        _P("repetition_penalty", "spreads", 1.0, 2.0, documented=False),
-        _P("repeat_penalty", "spreads", 1.0, 2.0, documented=False),
-        _P("min_tokens", "moves", 0, 8, documented=False),
-    ),
+    parameters=(*_OPENAI_ROWS, *_LOOKED_FOR),
+)
+_OPENAI_CHAT = Dialect(
+    "openai-chat",
+    "/v1/chat/completions",
+    "openai",
+    "max_tokens",
+    probabilities={"logprobs": True, "top_logprobs": 5},
+    parameters=(*_OPENAI_ROWS, *_LOOKED_FOR),
+    chat=True,
 )
 _LLAMA_CPP_PYTHON = Dialect(
     "llama-cpp-python",
@@ -250,5 +262,9 @@ _OLLAMA = Dialect(
 )
 
 DIALECTS: dict[str, Dialect] = {
-    row.name: row for row in (_LLAMA_SERVER, _OPENAI, _VLLM, _OLLAMA, _LLAMA_CPP_PYTHON, _MLX_LM)
+    row.name: row
+    for row in (
+        *(_LLAMA_SERVER, _OPENAI, _OPENAI_CHAT, _VLLM, _OLLAMA),
+        *(_LLAMA_CPP_PYTHON, _MLX_LM),
+    )
 }

@@ -9,7 +9,7 @@ right, only the exact check shows (harness/servers/exact.py).
 import json
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sampler_parity.harness.bundle.records.server import ServerResult, ServerVerdict
@@ -65,10 +65,7 @@ class Texts:
 
     def again(self, answer: Answer) -> Answer:
         """The same request, sent once more."""
-        dialect = self.client.dialect
-        sent = answer.sent[dialect.group] if dialect.group else answer.sent
-        own = {k: v for k, v in sent.items() if k not in ("prompt", "model", *dialect.always)}
-        return self.client.complete(self.prompt, own)
+        return self.client.complete(self.prompt, self.client.parameters_of(answer.sent))
 
 
 def check_parameters(client: Client) -> Iterator[ServerResult]:
@@ -102,7 +99,9 @@ def one(texts: Texts, row: Parameter) -> ServerResult:
     except _Unknowable as why:
         return _result(texts.client, row.name, "skipped", str(why), None, [])
     done = _result(texts.client, row.name, seen.verdict, seen.evidence, seen.answer, silent)
-    required: list[ServerVerdict] = ["honoured"] if row.documented else ["honoured", "ignored"]
+    required: list[ServerVerdict] = ["honoured"]
+    if not row.documented:  # told, and no fault either way
+        required = ["honoured", "ignored", "undocumented"]
     if silent and row.documented:  # what is clamped is nonsense
         required.append("clamped")
     requests = texts.client.asked[0] - before
@@ -126,10 +125,7 @@ def _filled(texts: Texts, row: Parameter) -> Parameter:
             f'"{EOS}"', f'"{texts.client.eos}"' if as_key else str(texts.client.eos)
         )
     effective, also = json.loads(text)
-    return Parameter(
-        row.name, row.effect, row.neutral, effective, row.default, row.beyond, row.bound, row.wrong,
-        also, row.documented,
-    )  # fmt: skip
+    return replace(row, effective=effective, also=also)
 
 
 def _choose_prompt(texts: Texts) -> None:

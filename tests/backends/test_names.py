@@ -15,6 +15,20 @@ from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.bundle.replay import command as command_of_replay
 from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.errors import InputError
+from tests.support.command_line import cli
+
+
+@pytest.mark.parametrize("text", ["http://127.0.0.1:1", "mine=https://me:secret@h/?a=b"])
+def test_the_address_of_a_server_is_no_backend_and_one_line_says_what_asks_it(text: str) -> None:
+    short = "mine" if text.startswith("mine") else "an address"
+    done = cli("run", "parity/greedy", "-b", text)
+    assert done.returncode == 2
+    assert done.stderr == (
+        f"sampler-parity: backend '{short}': a server takes texts, and a suite has logits"
+        " - ask it with `sampler-parity server check URL --dialect ...`\n"
+    )
+    with pytest.raises(InputError, match="a suite has logits"):
+        registry.parse(f"sandbox:{text}")
 
 
 @pytest.mark.parametrize(

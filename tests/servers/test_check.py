@@ -1,16 +1,20 @@
+import json
 import socket
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from sampler_parity.harness.bundle.records.server import ServerResult, ServerVerdict
 from sampler_parity.harness.servers.asking import Client
 from sampler_parity.harness.servers.check import Check, check, met
-from sampler_parity.harness.servers.dialects import DIALECTS
+from sampler_parity.harness.servers.dialects import DIALECTS, Parameter
 from sampler_parity.harness.servers.parameters import Texts, one
 from sampler_parity.harness.servers.speed import check_speed
 from sampler_parity.reports.write import write_report
 from tests.support.command_line import cli
-from tests.support.fake_server import EOS, fake_server
+from tests.support.fake_server import EOS, Answered, Sent, fake_server
+from tests.support.raw_server import http_bytes, raw_server
 
 ROWS = {row.name: row for row in DIALECTS["llama-server"].parameters}
 
@@ -35,6 +39,45 @@ def test_a_check_is_a_bundle_with_a_page_in_every_format(tmp_path: Path) -> None
     assert "top_k 1 at temperature 2" in html
     assert "mine, 1 client: a token with the chain takes" in html
     assert 'tests="2"' in (tmp_path / "r" / "servers.junit.xml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "verdict"), [("top_k", "undocumented"), ("no_such_filter", "ignored")]
+)
+def test_what_a_dialect_lacks_is_told_as_undocumented_or_ignored_and_is_no_fault(
+    name: str, verdict: str
+) -> None:
+    row = Parameter(name, "greedy", 0, 1, documented=False)
+    with fake_server() as address:
+        said = one(Texts(Client(address, DIALECTS["llama-server"])), row)
+    assert (said.verdict, said.met) == (verdict, True)
+
+
+def test_a_chat_is_asked_by_a_message_and_its_answer_read_whole_and_in_parts() -> None:
+    asked: list[Sent] = []
+
+    def chat(sent: Sent) -> Answered:
+        asked.append(sent)
+        place = {"token": "a", "logprob": -0.5, "top_logprobs": [{"token": "a", "logprob": -0.5}]}
+        message = {"role": "assistant", "content": "a b"}
+        choice = {"message": message, "logprobs": {"content": [place]}, "finish_reason": "stop"}
+        return 200, {"choices": [choice]}
+
+    dialect = DIALECTS["openai-chat"]
+    with fake_server(chat) as address:
+        client = Client(address, dialect)
+        answer = client.complete("Hi", {"max_tokens": 2})
+        again = client.complete("Hi", client.parameters_of(answer.sent))
+    assert asked[0] == {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2}
+    assert asked[1] == asked[0]
+    assert (answer.text, answer.ended, answer.places[0].top[0].logprob) == ("a b", "stop", -0.5)
+    assert again.text == "a b"
+    parts = [{"role": "assistant", "content": None}, {"content": "a"}, {"content": " b"}, {}]
+    lines = [{"choices": [{"delta": part, "finish_reason": None}]} for part in parts]
+    body = b"".join(b"data: " + json.dumps(line).encode() + b"\n\n" for line in lines)
+    with raw_server(http_bytes(body)) as raw:
+        streamed = Client(raw.address, dialect).streamed("Hi", {})
+    assert streamed.text == "a b"
 
 
 def test_a_known_verdict_is_required_so_that_a_mended_server_is_seen(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.inputs.models import GOLDEN, model_path
 from sampler_parity.harness.servers.asking import Client
-from sampler_parity.harness.servers.check import check, met, of_real
+from sampler_parity.harness.servers.check import EVERYWHERE, check, met, of_real
 from sampler_parity.harness.servers.dialects import DIALECTS
 from sampler_parity.harness.servers.fingerprint.about import about
 from sampler_parity.harness.servers.fingerprint.engines import ENGINES
@@ -44,6 +44,27 @@ def test_a_real_server_resembles_its_own_engine(name: str) -> None:
     assert engine.lower().startswith(name.replace("mlx-lm", "mlx lm"))
     assert done.likes[0].differs == []
     assert done.likes[0].told == len(next(e for e in ENGINES if e.name == engine).says)
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("dialect", ["openai", "openai-chat"])
+@pytest.mark.parametrize("name", ["llama-server", "llama-cpp-python"])
+def test_openais_dialects_are_spoken_but_for_defaults_of_the_servers_own(
+    name: str, dialect: str
+) -> None:
+    if why := missing(REAL[name]):
+        pytest.skip(f"unavailable: {why}")
+    with started(REAL[name], model_path(GOLDEN)) as address:
+        client = Client(address, DIALECTS[dialect])
+        results = {result.id: result for group in EVERYWHERE for result in group(client)}
+    wrong = {id for id, result in results.items() if not result.met}
+    wrong -= {"state/32 at once", "probabilities/after sampling"}  # a batch; llama-server's alone
+    assert wrong == {"parameter/temperature", "parameter/top_p"}
+    assert all("default" in results[id].evidence for id in wrong)
+    more = {"top_k", "min_p", "repeat_penalty"}
+    assert {r.name for r in results.values() if r.verdict == "undocumented"} == more
+    if name == "llama-cpp-python":
+        assert results["state/32 at once"].met
 
 
 @pytest.mark.nightly

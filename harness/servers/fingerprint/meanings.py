@@ -34,9 +34,7 @@ def _unknown(probe: Probe) -> Said:
 
 def _seed(probe: Probe) -> Said:
     first, other = probe.hot(SEEDS[0]), probe.hot(SEEDS[1])
-    sent = {name: v for name, v in first.sent.items() if name not in ("prompt", "model")}
-    group = probe.client.dialect.group
-    again = probe.anew(probe.prompt, dict(sent[group]) if group else sent)
+    again = probe.anew(probe.prompt, probe.client.parameters_of(first.sent))
     if first.refusal:
         return Said(REFUSED, first.refusal, first)
     if again.text != first.text:
