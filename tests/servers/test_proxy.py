@@ -8,9 +8,9 @@ from sampler_parity.harness.inputs.models import GOLDEN, model_path
 from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.servers.address import Address
 from sampler_parity.harness.servers.launch import REAL, missing, started
-from tests.servers.test_faults import result, results
 from tests.support.server_faults import FAULTS, Fault
 from tests.support.server_proxy import forwarding
+from tests.support.server_results import result, results
 
 SERVER = REAL["llama-server"]
 # A batch changes the last bits of logits, and so now and then a token.

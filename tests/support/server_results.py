@@ -1,0 +1,35 @@
+"""What a check says of a server that answers in this process, or of a proxy."""
+
+from collections.abc import Iterator
+
+from sampler_parity.harness.bundle.records.server import ServerResult
+from sampler_parity.harness.servers.asking import Client
+from sampler_parity.harness.servers.check import EVERYWHERE
+from sampler_parity.harness.servers.dialects import DIALECTS
+from sampler_parity.harness.servers.facts import told
+from sampler_parity.harness.servers.parameters import Texts, one
+from sampler_parity.harness.servers.probabilities import PROBABILITIES
+from sampler_parity.harness.servers.state import STATE
+from tests.support.fake_server import EOS, Answering, fake_server
+
+DIALECT = DIALECTS["llama-server"]
+
+
+def results(answering: Answering, eos: int = EOS) -> Iterator[ServerResult]:
+    with fake_server(answering) as address:
+        client = Client(address, DIALECT, eos=eos)
+        for group in EVERYWHERE:
+            yield from group(client)
+
+
+def result(answering: Answering, wanted: str, eos: int = EOS) -> ServerResult:
+    group, _, name = wanted.partition("/")
+    with fake_server(answering) as address:
+        client = Client(address, DIALECT, eos=eos)
+        if group == "parameter":
+            return one(Texts(client), next(r for r in DIALECT.parameters if r.name == name))
+        facts = {"state": STATE, "probabilities": PROBABILITIES}[group]
+        (said,) = told(
+            "state" if group == "state" else "probabilities", {name: facts[name]}, client
+        )
+        return said
