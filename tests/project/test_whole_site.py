@@ -9,6 +9,7 @@ import pytest
 
 from sampler_parity.harness.errors import InputError
 from scripts.site import measured
+from scripts.site.__main__ import source
 from scripts.site.findings import STATUS, anchor, read
 from scripts.site.links import problems
 from scripts.site.measured import badges, bundles_of, page, reported, trended
@@ -169,6 +170,28 @@ def test_a_bundle_that_was_cut_short_is_refused_and_not_left_out(tmp_path: Path)
 def test_without_bundles_and_history_there_is_no_trend(tmp_path: Path) -> None:
     assert not trended(tmp_path / "bundles", tmp_path / "history.sqlite", tmp_path / "extra")
     assert "| History | not measured here |" in page([], trend=False)
+
+
+def test_what_changed_overnight_is_part_of_the_site_where_it_was_written(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "findings.md").write_text("# Findings\n\n## 1. One\n\nText.\n")
+    (tmp_path / "docs" / STATUS).write_text(ROWS + "| 1 | who | v1 | open |\n")
+    for name in ("findings-akunu.md", "findings-power-law.md"):
+        (tmp_path / "docs" / name).write_text("# Findings: another\n\n## Not numbered\n")
+    folder = tmp_path / "source"
+    assert source(tmp_path, folder) == 0
+    assert "night.md" not in (folder / "measured" / "index.md").read_text()
+    (tmp_path / "bundles").mkdir()
+    (tmp_path / "bundles" / "night.md").write_text("# What changed\n")
+    assert source(tmp_path, folder) == 0
+    assert (
+        "| Since the night before | | | [what changed](night.md) |"
+        in (folder / "measured" / "index.md").read_text()
+    )
+    assert (folder / "measured" / "night.md").read_text() == "# What changed\n"
+    assert json.loads((folder / "extra" / "badges" / "findings.json").read_text())["message"] == (
+        "1, 1 open"
+    )
 
 
 def test_every_set_is_made_by_a_target_of_make() -> None:
