@@ -2,7 +2,7 @@
 tests/support/platform_cases.py, each build by its worker.
 
     sampler-parity builds add @node-llama-cpp/linux-arm64@3.22.1
-    for name in libc++ wasm arm64-gcc musl x64-v3 portable
+    for name in libc++ libc++19 wasm arm64-gcc musl x64-v3 portable
         do sampler-parity builds make $name; done
     sampler-parity builds add @node-llama-cpp/win-x64@3.21.1
     python -m studies.platforms
@@ -10,7 +10,8 @@ tests/support/platform_cases.py, each build by its worker.
 Windows's package was compiled with its assertions: it aborts where a logit is infinite, and is not
 asked for these.
 
-Of a platform only what differs from the installed llama.cpp is written: the rest is as there.
+Of a platform only what differs from the installed llama.cpp is written: the rest is as there. With
+names of builds behind it, these alone are asked, and what was recorded of others stays.
 """
 
 import json
@@ -20,11 +21,11 @@ from typing import Any
 from sampler_parity.harness.backends.llama_cpp import worker as here
 from sampler_parity.harness.backends.llama_cpp.recorded import find, today
 from sampler_parity.harness.backends.platforms.worker import Worker
-from tests.support.platform_cases import DEFAULT, FILE, cases, names_of, outcome
+from tests.support.platform_cases import DEFAULT, FILE, cases, names_of, outcome, recorded
 
 BUILDS = (
-    *("libc++", "wasm", "arm64-gcc", "v0.5.0-linux-arm64", "musl", "x64-v3", "v0.4.0-win-x64"),
-    "portable",
+    *("libc++", "libc++19", "wasm", "arm64-gcc", "v0.5.0-linux-arm64", "musl", "x64-v3"),
+    *("v0.4.0-win-x64", "portable"),
 )
 
 
@@ -32,8 +33,9 @@ def main() -> int:
     builds = sys.argv[1:] or BUILDS
     native = here.Worker()
     expected = {name: outcome(native, case) for name, case in cases().items()}
-    made: dict[str, Any] = {DEFAULT: native.hello().build}
-    results: dict[str, Any] = {DEFAULT: expected}
+    before = recorded() if sys.argv[1:] else {"made": {}, "results": {}}
+    made: dict[str, Any] = before["made"] | {DEFAULT: native.hello().build}
+    results: dict[str, Any] = before["results"] | {DEFAULT: expected}
     for name in builds:
         worker, build = Worker(name), find(name)
         assert build is not None

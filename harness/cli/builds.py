@@ -58,8 +58,8 @@ def builds_add(
 def builds_make(
     name: Annotated[str, typer.Argument(metavar="NAME")],
 ) -> None:
-    """Compile llama.cpp's samplers for another platform, by a recipe: libc++, wasm, arm64-gcc,
-    musl or x64-v3; or portable: patched so that a seed travels (portable-libc++, ...).
+    """Compile llama.cpp's samplers for another platform, by a recipe: libc++, libc++19, wasm,
+    arm64-gcc, musl or x64-v3; or portable: patched so that a seed travels (portable-libc++, ...).
 
     Examples:
       sampler-parity builds make libc++

@@ -36,12 +36,19 @@ def fuzz_command(
     timeout: options.Timeout = 60.0,
     where: options.Executor = "local",
     label: options.Labels = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            help="whose meaning: RELEASE, PLATFORM, RELEASE/PLATFORM; `own`: each build's"
+        ),
+    ] = None,
 ) -> None:
     """Make chains, state scripts and hostile logits for so long; a finding becomes a suite case.
 
     Examples:
       sampler-parity fuzz -b "mine=node my-adapter.js" --for 20m -o fuzz/mine
       sampler-parity fuzz -b "mine=node my-adapter.js" --for 8h -o fuzz/mine --resume
+      sampler-parity fuzz -b llama.cpp@wasm --reference own --for 20m -o fuzz/wasm
 
     Exit status: 0 nothing was found; 1 something was, or nothing was done; 2 bad input.
     """
@@ -55,6 +62,7 @@ def fuzz_command(
     seconds, names, labels = seconds_of(duration), backend or ["llama.cpp"], tuple(label or ())
     for name in names:
         registry.command_of(name)
+    registry.references(names, reference)
     asked = Asked([], names, "full", executor=where, labels=labels, jobs=jobs, timeout_s=timeout)
     folder = output or Path("fuzz") / time.strftime("%Y%m%d-%H%M%S")
     with executor_of(asked, sys.maxsize) as executor:
@@ -62,7 +70,7 @@ def fuzz_command(
         for name, reason in absent_of(info.backends, names).items():
             raise InputError(f"backend {name}", f"does not run here: {reason}")
         with locked(folder):
-            begun = campaign.begin(folder, seed, names, resume)
+            begun = campaign.begin(folder, seed, names, resume, reference)
             before, start = begun.steps, time.monotonic()
             told = _every_minute(before, start)
             try:
@@ -75,7 +83,8 @@ def fuzz_command(
     for finding in begun.findings[:10]:
         say(f"finding  {finding.backend} {finding.verdict} at {finding.stage or 'the process'}")
     if begun.findings:
-        say(f"replay   sampler-parity run {folder / 'findings.toml'} -b {names[0]}")
+        by = f" --reference {reference}" if reference else ""
+        say(f"replay   sampler-parity run {folder / 'findings.toml'} -b {names[0]}{by}")
     say(f"campaign {folder}, seed {begun.header.seed}")
     if begun.findings or not begun.steps:
         raise typer.Exit(1)

@@ -35,13 +35,14 @@ _LONGEST_WAVE = 8  # chunks for each process; a chunk takes about a second
 
 
 class Header(BaseModel):
-    """What a campaign is: it goes on only as the same."""
+    """What a campaign is: it goes on only as the same. reference: as `run --reference`."""
 
     model_config = STRICT
 
     seed: int
     backends: list[str]
     version: str
+    reference: str | None = None
 
 
 class Finding(BaseModel):
@@ -94,11 +95,10 @@ class Campaign(BaseModel):
             number += 1
 
 
-def run_number(seed: int, number: int, backends: list[str], timeout_s: float) -> Chunk:
-    """One chunk; the function that an executor gets."""
+def run_number(seed: int, number: int, names: dict[str, str | None], timeout_s: float) -> Chunk:
+    """One chunk; the function that an executor gets. names: as of `run_chunk`."""
     start = time.perf_counter()
     cases = {case.id: case for case in chunk(seed, number)}
-    names: dict[str, str | None] = dict.fromkeys(backends)
     results = run_chunk([("fuzz", case) for case in cases.values()], names, timeout_s, None)
     judged = [r for r in results if isinstance(r, CaseResult) and r.judged]
     small = _made_small(judged, cases, names, timeout_s)
@@ -125,7 +125,8 @@ def _made_small(
         for backend, got in result.backends.items():
             left = deadline - time.monotonic()
             if got.verdict in DIFFERENCES and not result.met(backend) and left > 0:
-                tried = [cases[result.id]], full[backend], None, looks(got), timeout_s
+                name = full[backend]
+                tried = [cases[result.id]], name, names[name], looks(got), timeout_s
                 small[result.id, backend] = small_of(*tried, min(OF_A_FINDING, left)).smaller
     return small
 
@@ -139,11 +140,14 @@ def findings_of(case: Case, result: CaseResult, small: Small) -> Iterator[Findin
             yield Finding(backend=backend, verdict=got.verdict, stage=got.stage, case=shown)
 
 
-def begin(folder: Path, seed: int | None, backends: list[str], resume: bool) -> Campaign:
+def begin(
+    folder: Path, seed: int | None, backends: list[str], resume: bool, reference: str | None = None
+) -> Campaign:
     """A new campaign, or the one in the folder. Raises InputError where that is another."""
     path = folder / "chunks.jsonl"
     if not path.exists():
-        header = Header(seed=seed or 0, backends=backends, version=version("sampler-parity"))
+        of_this = version("sampler-parity")
+        header = Header(seed=seed or 0, backends=backends, version=of_this, reference=reference)
         folder.mkdir(parents=True, exist_ok=True)
         path.write_text(header.model_dump_json() + "\n")
         return Campaign(header=header)
@@ -155,10 +159,12 @@ def begin(folder: Path, seed: int | None, backends: list[str], resume: bool) -> 
             "seed": campaign.header.seed if seed is None else seed,
             "backends": backends,
             "version": version("sampler-parity"),
+            "reference": reference,
         }
     )
     if wanted != campaign.header:
         was = f"seed {campaign.header.seed}, {', '.join(campaign.header.backends)}"
+        was += f" by {campaign.header.reference}" if campaign.header.reference else ""
         problem = f"holds another campaign: {was}, sampler-parity {campaign.header.version}"
         raise InputError(folder, problem, "choose another -o")
     return campaign
@@ -192,11 +198,12 @@ def go_on(
 ) -> None:
     """Chunk after chunk for so long; each is on the disk as it ends. size: the executor's."""
     deadline, wave, left = time.monotonic() + seconds, 1, campaign.numbers()
-    seed, backends = campaign.header.seed, campaign.header.backends
+    header = campaign.header
+    names = registry.references(header.backends, header.reference)
     with (folder / "chunks.jsonl").open("a") as file:
         while time.monotonic() < deadline:
             numbers_ = [next(left) for _ in range(size * wave)]
-            calls = [(seed, number, backends, timeout_s) for number in numbers_]
+            calls = [(header.seed, number, names, timeout_s) for number in numbers_]
             for place, outcome in executor.each(run_number, calls):
                 done = outcome
                 if isinstance(outcome, Died):

@@ -27,6 +27,7 @@ from tests.support.platform_cases import recorded as results
 ROOT = Path(__file__).resolve().parents[2]
 REAL = {
     "libc++": "linux-x64-libc++14",
+    "libc++19": "linux-x64-libc++19",
     "wasm": "wasm",
     "arm64-gcc": "linux-arm64-gcc",
     "v0.5.0-linux-arm64": "linux-arm64-clang",
@@ -99,7 +100,7 @@ def test_without_its_compiler_the_packages_are_named(
 
 
 def test_a_recipe_that_is_not_there_is_refused_with_those_that_are() -> None:
-    assert "no recipe - use libc++, x64-v3, musl, wasm, arm64-gcc" in refused(
+    assert "no recipe - use libc++, libc++19, x64-v3, musl, wasm, arm64-gcc" in refused(
         cli("builds", "make", "plan9")
     )
 

@@ -46,6 +46,8 @@ SWITCHES = {
     ("linux-arm64-gcc", "conversion"): "top_k/huge-0-k140",
     ("linux-x64-libc++14", "sorting"): "typical_p/ties-V40-p0.9",
     ("linux-x64-libc++14", "random"): "mirostat/normal-V5-0",
+    ("linux-x64-libc++19", "sorting"): "typical_p/ties-V40-p0.9",
+    ("linux-x64-libc++19", "random"): "mirostat/normal-V5-0",
     ("wasm", "sorting"): "typical_p/ties-V40-p0.9",
     ("wasm", "random"): "mirostat/normal-V5-0",
     ("portable", "sorting"): "typical_p/ties-V40-p0.9",
@@ -82,3 +84,9 @@ def test_every_switch_of_a_recorded_platform_has_a_case_that_needs_it() -> None:
 def test_the_other_compilers_contraction_is_caught(real: str, other: Any) -> None:
     wrong = replace(PLATFORMS[real], contraction=other)
     assert apart(wrong, ("penalties/V5-4",), real) == {"penalties/V5-4"}
+
+
+def test_the_sort_of_an_older_libcxx_is_caught() -> None:
+    case = "typical_p/ties-V70-p0.9"
+    wrong = replace(PLATFORMS["linux-x64-libc++19"], sorting="libc++")
+    assert apart(wrong, (case,), "linux-x64-libc++19") == {case}

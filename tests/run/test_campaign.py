@@ -1,11 +1,14 @@
 """campaign: a fuzz campaign's chunks, its folder, its findings as a suite."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import time
 from pathlib import Path
 from typing import Any, get_args
 
+import Callable
+import Iterator
 import numpy as np
 import pytest
+import Sequence
 
 from sampler_parity.harness.bundle.lock import locked
 from sampler_parity.harness.cli.fuzz import seconds_of
@@ -141,6 +144,40 @@ def test_another_campaign_in_the_folder_is_refused(in_process: None, tmp_path: P
     (tmp_path / "chunks.jsonl").write_text("x\n")
     with pytest.raises(InputError, match=r"chunks.jsonl: is no campaign"):
         campaign.begin(tmp_path, 7, [FAULT], resume=True)
+
+
+class Recording(Here):
+    """Runs nothing: what it was called with."""
+
+    def __init__(self) -> None:
+        self.names: list[dict[str, str | None]] = []
+
+    def each(
+        self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
+    ) -> Iterator[tuple[int, Any]]:
+        self.names += [names for _, _, names, _ in calls]
+        time.sleep(0.02)  # longer than the campaign
+        yield from ()
+
+
+@pytest.mark.parametrize(
+    ("backend", "reference", "judged_by"),
+    [
+        ("reference@wasm", "own", "v0.5.0/wasm"),
+        ("reference", "linux-arm64-gcc", "v0.5.0/linux-arm64-gcc"),
+        ("reference", None, None),
+    ],
+)
+def test_a_campaign_is_judged_by_the_reference_that_is_asked_for(
+    tmp_path: Path, backend: str, reference: str | None, judged_by: str | None
+) -> None:
+    executor = Recording()
+    begun = campaign.begin(tmp_path, 7, [backend], resume=False, reference=reference)
+    campaign.go_on(begun, tmp_path, executor, 1, 0.01, 10, lambda _: None)
+    assert executor.names == [{backend: judged_by}]
+    if reference:
+        with pytest.raises(InputError, match="holds another campaign: seed 7, reference"):
+            campaign.begin(tmp_path, 7, [backend], resume=True)
 
 
 def test_a_campaign_that_another_process_writes_is_left_as_it_is(tmp_path: Path) -> None:

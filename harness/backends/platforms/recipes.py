@@ -48,6 +48,12 @@ _UNPATCHED = {
         "clang",
         ("clang", "libc++-dev", "libc++abi-dev"),
     ),
+    "libc++19": Recipe(
+        "linux-x64-libc++19",
+        ("clang++-19", "-stdlib=libc++"),
+        "clang-19",
+        ("clang-19", "libc++-19-dev", "libc++abi-19-dev"),
+    ),
     "x64-v3": Recipe("linux-x64-v3-gcc", ("g++", "-march=x86-64-v3"), "gcc", ("g++",)),
     "musl": Recipe(
         "linux-x64-musl",
