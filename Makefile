@@ -99,12 +99,16 @@ witness: setup
 	$(PYTEST) tests/reference/test_common_sampler_native.py tests/backends/test_builds.py -k "b11549 or later_build"
 
 # Builds for other platforms, each judged by the reference of its platform, and what the reference
-# predicts of all platforms. What is missing is named with Debian's package that has it.
+# predicts of all platforms. What is missing is named with Debian's package that has it; a build that
+# is there is not made again.
 PLATFORMS := arm64-gcc libc++ wasm
+BUILDS := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/sampler-parity/builds
 
 platforms: setup
-	$(BIN)/sampler-parity builds add @node-llama-cpp/linux-arm64@3.22.1
-	for name in $(PLATFORMS); do $(BIN)/sampler-parity builds make $$name || exit 2; done
+	test -f $(BUILDS)/v0.5.0-linux-arm64/build.json || \
+		$(BIN)/sampler-parity builds add @node-llama-cpp/linux-arm64@3.22.1
+	for name in $(PLATFORMS); do test -f $(BUILDS)/$$name/build.json || \
+		$(BIN)/sampler-parity builds make $$name || exit 2; done
 	rm -rf bundles/platforms bundles/predicted
 	$(BIN)/sampler-parity predict parity texts -o bundles/predicted || test $$? = 1  # not all repeat
 	$(BIN)/sampler-parity run parity texts --reference own -o bundles/platforms \

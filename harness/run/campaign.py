@@ -135,7 +135,8 @@ def findings_of(case: Case, result: CaseResult, small: Small) -> Iterator[Findin
     """What is not identical as far as the reference goes; small: as much of it as is."""
     whole = plain(case.model_dump(mode="json", by_alias=True, exclude_defaults=True))
     for backend, got in result.backends.items():
-        if got.verdict not in ("identical", "skipped"):
+        unasked = got.verdict == "rejected" and got.detail.startswith("not asked")  # undefined
+        if got.verdict not in ("identical", "skipped") and not unasked:
             shown = small.get((result.id, backend)) or whole
             yield Finding(backend=backend, verdict=got.verdict, stage=got.stage, case=shown)
 

@@ -1,14 +1,11 @@
 """campaign: a fuzz campaign's chunks, its folder, its findings as a suite."""
 
-from collections.abc import time
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
-import Callable
-import Iterator
 import numpy as np
 import pytest
-import Sequence
 
 from sampler_parity.harness.bundle.lock import locked
 from sampler_parity.harness.cli.fuzz import seconds_of
@@ -20,7 +17,7 @@ from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.run import campaign, cases
 from sampler_parity.harness.suite.blocks.campaign import LARGE, chunk
 from sampler_parity.harness.suite.blocks.ladder import of_newest
-from sampler_parity.harness.suite.case import Script
+from sampler_parity.harness.suite.case import Case, Script
 from sampler_parity.harness.suite.file import expand
 from tests.support.command_line import cli, refused
 
@@ -146,6 +143,10 @@ def test_another_campaign_in_the_folder_is_refused(in_process: None, tmp_path: P
         campaign.begin(tmp_path, 7, [FAULT], resume=True)
 
 
+class Enough(Exception):  # noqa: N818 - no error
+    """A campaign need not go on."""
+
+
 class Recording(Here):
     """Runs nothing: what it was called with."""
 
@@ -156,8 +157,8 @@ class Recording(Here):
         self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
     ) -> Iterator[tuple[int, Any]]:
         self.names += [names for _, _, names, _ in calls]
-        time.sleep(0.02)  # longer than the campaign
-        yield from ()
+        raise Enough
+        yield
 
 
 @pytest.mark.parametrize(
@@ -173,11 +174,29 @@ def test_a_campaign_is_judged_by_the_reference_that_is_asked_for(
 ) -> None:
     executor = Recording()
     begun = campaign.begin(tmp_path, 7, [backend], resume=False, reference=reference)
-    campaign.go_on(begun, tmp_path, executor, 1, 0.01, 10, lambda _: None)
+    with pytest.raises(Enough):
+        campaign.go_on(begun, tmp_path, executor, 1, 60, 10, lambda _: None)
     assert executor.names == [{backend: judged_by}]
     if reference:
         with pytest.raises(InputError, match="holds another campaign: seed 7, reference"):
             campaign.begin(tmp_path, 7, [backend], resume=True)
+
+
+def test_what_is_undefined_on_a_platform_is_not_asked_and_no_finding() -> None:
+    """But a row that the backend refuses is one."""
+    told = {"id": "a", "description": "a", "why": "a", "chain": [{"mirostat": {"seed": 1}}]}
+    case = Case.model_validate(told | {"logits": {"rows": [[0.0, float("nan")]]}})
+    own = InProcess("dist/words-swapped")
+    try:
+        result = execute(case, [own], None, {own.name: "v0.5.0/wasm"})
+    finally:
+        own.close()
+    (got,) = result.backends.values()
+    assert got.verdict == "rejected"
+    assert [*campaign.findings_of(case, result, {})] == []
+    refused = got.model_copy(update={"detail": "no such sampler"})
+    other = result.model_copy(update={"backends": {own.name: refused}})
+    assert [f.verdict for f in campaign.findings_of(case, other, {})] == ["rejected"]
 
 
 def test_a_campaign_that_another_process_writes_is_left_as_it_is(tmp_path: Path) -> None:
