@@ -76,10 +76,12 @@ parity-full: setup
 	$(BIN)/sampler-parity run parity generate skip_ratio --profile full --require-all -o $(BUNDLE)-full
 	$(BIN)/sampler-parity report $(BUNDLE)-full -o $(REPORT)
 
-# node-llama-cpp's packages of b3889, b3995, b4291, b4435, b4753, b5590, b6673, b8352, v0.4.0, v0.5.0;
-# a second witness, built by others and newer: xllamacpp's of b11549.
-DRIFT_PACKAGES := 3.1.1 3.2.0 3.3.2 3.4.0 3.6.0 3.9.0 3.14.0 3.18.0 3.21.1 3.22.1
-DRIFT_RELEASES := b3889 b3995 b4291 b4435 b4753 b5590 b6673 b8352 v0.4.0 v0.5.0 b11549
+# node-llama-cpp's packages of these releases, in this order; of b5640, b6845, b8095 and b8179 nothing was
+# modelled. A second witness, built by others and newer: xllamacpp's of b11549.
+DRIFT_PACKAGES := 3.1.1 3.2.0 3.3.2 3.4.0 3.4.1 3.6.0 3.9.0 3.10.0 3.14.0 3.14.2 3.15.1 3.16.0 3.17.1 3.18.0 \
+	3.18.1 3.19.1 3.21.1 3.22.1
+DRIFT_RELEASES := b3889 b3995 b4291 b4435 b4529 b4753 b5590 b5640 b6673 b6845 b7836 b8095 b8179 b8352 b8390 \
+	b10068 v0.4.0 v0.5.0 b11549
 WITNESS := xllamacpp@2026.10.11549
 
 drift: setup

@@ -8,7 +8,7 @@ small, a case. Who begins one has the folder locked until it ends.
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,10 @@ from sampler_parity.harness.suite.written import case_block
 OF_A_CHUNK = 60.0  # seconds to make findings small: 439 failures took 386 s without a bound
 OF_A_FINDING = 5.0
 Small = dict[tuple[str, str], dict[str, Any] | None]  # by case and backend
-_LONGEST_WAVE = 8  # chunks for each process; a chunk takes about a second
+_LONGEST_WAVE = 8  # tasks for each process; a chunk takes about a second
+# Dask's scheduler feeds 99 workers with tasks of one chunk (studies/cluster_scale.py): of larger
+# clusters each task has more.
+_FED = 50
 
 
 class Header(BaseModel):
@@ -96,7 +99,7 @@ class Campaign(BaseModel):
 
 
 def run_number(seed: int, number: int, names: dict[str, str | None], timeout_s: float) -> Chunk:
-    """One chunk; the function that an executor gets. names: as of `run_chunk`."""
+    """One chunk. names: as of `run_chunk`."""
     start = time.perf_counter()
     cases = {case.id: case for case in chunk(seed, number)}
     results = run_chunk([("fuzz", case) for case in cases.values()], names, timeout_s, None)
@@ -110,6 +113,34 @@ def run_number(seed: int, number: int, names: dict[str, str | None], timeout_s: 
         seconds=time.perf_counter() - start,
         findings=[f for result in judged for f in findings_of(cases[result.id], result, small)],
     )
+
+
+def run_numbers(
+    seed: int, some: Sequence[int], names: dict[str, str | None], timeout_s: float
+) -> list[Chunk]:
+    """Chunks one after the other; the function that an executor gets."""
+    return [run_number(seed, number, names, timeout_s) for number in some]
+
+
+def _chunks(
+    header: Header, tasks: list[list[int]], executor: Executor, timeout_s: float
+) -> Iterator[Chunk]:
+    """All chunks of these tasks as they end. A task that kills its process is run again chunk by
+    chunk, so that the one which does it is named."""
+    names = registry.references(header.backends, header.reference)
+    calls = [(header.seed, some, names, timeout_s) for some in tasks]
+    again: list[list[int]] = []
+    for place, outcome in executor.each(run_numbers, calls):
+        if not isinstance(outcome, Died):
+            yield from outcome
+        elif len(tasks[place]) > 1:
+            again += [[number] for number in tasks[place]]
+        else:
+            died = Finding(backend="", verdict="crashed", stage=str(outcome), case=None)
+            (number,) = tasks[place]
+            yield Chunk(chunk=number, cases=0, steps=0, refused=0, seconds=0, findings=[died])
+    if again:
+        yield from _chunks(header, again, executor, timeout_s)
 
 
 def _made_small(
@@ -199,20 +230,11 @@ def go_on(
 ) -> None:
     """Chunk after chunk for so long; each is on the disk as it ends. size: the executor's."""
     deadline, wave, left = time.monotonic() + seconds, 1, campaign.numbers()
-    header = campaign.header
-    names = registry.references(header.backends, header.reference)
+    a_task = 1 + size // _FED
     with (folder / "chunks.jsonl").open("a") as file:
         while time.monotonic() < deadline:
-            numbers_ = [next(left) for _ in range(size * wave)]
-            calls = [(header.seed, number, names, timeout_s) for number in numbers_]
-            for place, outcome in executor.each(run_number, calls):
-                done = outcome
-                if isinstance(outcome, Died):
-                    finding = Finding(backend="", verdict="crashed", stage=str(outcome), case=None)
-                    done = Chunk(
-                        chunk=numbers_[place], cases=0, steps=0, refused=0, seconds=0,
-                        findings=[finding],
-                    )  # fmt: skip
+            tasks = [[next(left) for _ in range(a_task)] for _ in range(size * wave)]
+            for done in _chunks(campaign.header, tasks, executor, timeout_s):
                 file.write(done.model_dump_json() + "\n")
                 file.flush()
                 campaign.chunks.append(done)

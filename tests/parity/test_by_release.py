@@ -144,6 +144,12 @@ def test_a_sampler_that_did_not_change_there_is_judged_as_ever() -> None:
     assert (result.backends["build"].verdict, result.backends["build"].detail) == ("identical", "")
 
 
+def test_a_build_of_an_old_release_need_not_have_ignore_eos(old: BackendProcess) -> None:
+    case = of(("ignore_eos", {}), vocab="bpe")
+    result = execute(case, [old], None, {OLD: "b4753"})
+    assert (result.backends[OLD].verdict, result.ok) == ("unsupported", True)
+
+
 def test_one_build_of_an_unknown_release_leaves_the_others_to_be_judged(
     old: BackendProcess,
 ) -> None:

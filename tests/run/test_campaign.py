@@ -246,3 +246,58 @@ def test_the_command_finds_a_planted_fault_and_its_suite_replays_it(tmp_path: Pa
     suite = folder / "findings.toml"
     assert cli("run", suite, "-b", FAULT, "-j", "1", "-o", tmp_path / "a").returncode == 1
     assert cli("run", suite, "-b", "reference", "-j", "1", "-o", tmp_path / "b").returncode == 0
+
+
+class Large:
+    """An executor of 100 processes: what it was given. A task dies where it holds chunk 4, unless
+    nothing kills."""
+
+    size = 100
+
+    def __init__(self, kills: bool) -> None:
+        self.kills, self.tasks = kills, list[list[int]]()
+
+    def each(
+        self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
+    ) -> Iterator[tuple[int, Any]]:
+        for place, call in enumerate(calls):
+            self.tasks.append(call[1])
+            dies = self.kills and 4 in call[1]
+            yield place, Died("it died") if dies else function(*call)
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return function(*arguments)
+
+
+def of_a_large_one(executor: Large, folder: Path) -> list[campaign.Chunk]:
+    begun = campaign.begin(folder, 7, [FAULT], resume=False)
+    campaign.go_on(begun, folder, executor, executor.size, 0.001, 10, lambda _: None)
+    assert campaign.read(folder) == begun
+    return begun.chunks
+
+
+def blank(seed: int, number: int, names: object, timeout_s: float) -> campaign.Chunk:
+    return campaign.Chunk(chunk=number, cases=1, steps=seed, refused=0, seconds=0)
+
+
+def test_of_many_workers_each_task_has_several_chunks_and_none_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(campaign, "run_number", blank)
+    executor = Large(kills=False)
+    chunks = of_a_large_one(executor, tmp_path)
+    assert executor.tasks[:2] == [[0, 1, 2], [3, 4, 5]]
+    assert [chunk.chunk for chunk in chunks] == list(range(len(chunks)))
+    assert len(chunks) % 300 == 0
+
+
+def test_of_a_task_that_kills_its_worker_the_chunk_that_does_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(campaign, "run_number", blank)
+    executor = Large(kills=True)
+    chunks = of_a_large_one(executor, tmp_path)
+    assert [3] in executor.tasks
+    crashed = [chunk for chunk in chunks if chunk.findings]
+    assert [(chunk.chunk, chunk.findings[0].verdict) for chunk in crashed] == [(4, "crashed")]
+    assert sorted(chunk.chunk for chunk in chunks) == list(range(len(chunks)))

@@ -13,7 +13,7 @@ from typing import Any
 
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.reference import chronology
-from sampler_parity.reference.chronology import OLDEST, SEEN
+from sampler_parity.reference.chronology import NEWEST, OLDEST, SEEN
 from sampler_parity.reference.errors import ChainError
 from sampler_parity.reference.meaning import joined, parted
 
@@ -179,10 +179,11 @@ def order(release: str) -> tuple[float, ...]:
 def has(sampler: str, release: str) -> bool:
     """Whether llama.cpp had the sampler in this release, as far as is known.
 
-    True for one of ours, the token trie, which no release brought or took away.
+    True for one of ours, the token trie, which no release brought or took away; `ignore_eos` is
+    made of others on v0.5.0 alone.
     """
     if sampler not in SIGNATURES:
-        return True
+        return sampler != "ignore_eos" or release == NEWEST
     return any(_holds(row, release) for row in SIGNATURES[sampler])
 
 

@@ -1,0 +1,170 @@
+"""What a campaign of 10^9 steps costs on a Dask cluster of 10, 100 and 1,000 workers.
+
+    python -m studies.cluster_scale [chunks] [scheduler] [record] [plan]
+
+`chunks` runs chunks of `fuzz` on llama.cpp; `scheduler` gives tasks of a millisecond to simulated
+workers, many in one process, and counts the processor time that the scheduler spends on each;
+`record` writes and reads the file of a long campaign; `plan` does all three and puts them together.
+Times are processor times: what else the machine does is not in them.
+"""
+
+import contextlib
+import functools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from sampler_parity.harness.run.campaign import Campaign, Chunk, Header, read, run_number
+from studies.sections import main
+
+STEPS = 10**9
+NAMES: dict[str, str | None] = {"llama.cpp": None}
+WORKERS = (10, 100, 1000)
+SIMULATED = 10  # 100 in one process did not all come up within five minutes on two busy cores
+CHUNKS, TASKS, LINES = 20, 4000, 100_000
+TASK_S = 0.001
+
+HOST = """
+import asyncio, sys
+from distributed import Worker
+
+async def host(address, n, folder):
+    made = [Worker(address, nthreads=1, local_directory=folder) for _ in range(n)]
+    for worker in made:
+        await worker
+    await asyncio.gather(*(worker.finished() for worker in made))
+
+asyncio.run(host(sys.argv[1], int(sys.argv[2]), sys.argv[3]))
+"""
+
+
+def _spent(process: int) -> float:
+    """Processor seconds of a process, from Linux."""
+    fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _children() -> list[int]:
+    listed = (
+        path.read_text(encoding="utf-8") for path in Path("/proc/self/task").glob("*/children")
+    )
+    return [int(child) for line in listed for child in line.split()]
+
+
+@functools.cache
+def measured() -> list[tuple[Chunk, float]]:
+    """Chunks of a campaign, each with the processor seconds of this process and its backend's."""
+    run_number(1, 0, NAMES, 60.0)  # starts the backend
+    processes, rows = [os.getpid(), *_children()], []
+    for number in range(1, 1 + CHUNKS):
+        before = sum(map(_spent, processes))
+        done = run_number(1, number, NAMES, 60.0)
+        rows.append((done, sum(map(_spent, processes)) - before))
+    return rows
+
+
+def chunks() -> Iterator[str]:
+    """What a chunk of a campaign on llama.cpp takes."""
+    rows = measured()
+    steps, seconds = sum(done.steps for done, _ in rows), sum(spent for _, spent in rows)
+    wrong = sum(len(done.findings) for done, _ in rows)
+    yield f"{len(rows)} chunks, {steps:,} steps, {wrong} findings"
+    yield f"{steps / len(rows):,.0f} steps and {seconds / len(rows):.2f} s a chunk"
+    yield f"{steps / seconds:,.0f} steps a second of a processor"
+
+
+@contextlib.contextmanager
+def cluster(n: int, folder: Path) -> Iterator[tuple[str, int]]:
+    """A scheduler in a process of its own and n simulated workers in another: its address."""
+    file = folder / "scheduler.json"
+    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1"]
+    command += ["--port", "0", "--no-dashboard", "--scheduler-file", str(file)]
+    with (folder / "log").open("wb") as log:
+        scheduler = subprocess.Popen(command, stdout=log, stderr=log)
+        started = [scheduler]
+        try:
+            while not file.exists():
+                time.sleep(0.05)
+            address = json.loads(file.read_text(encoding="utf-8"))["address"]
+            host = [sys.executable, "-c", HOST, address, str(n), str(folder)]
+            started.append(subprocess.Popen(host, stdout=log, stderr=log))
+            yield address, scheduler.pid
+        finally:
+            for process in reversed(started):
+                process.kill()
+                process.wait()
+
+
+@functools.cache
+def task_s(n: int) -> float:
+    """Processor seconds of the scheduler for a task of one of n workers."""
+    from distributed import Client
+
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        cluster(n, Path(folder)) as (address, process),
+        Client(address, set_as_default=False) as client,
+    ):
+        client.wait_for_workers(n, timeout=300)
+        pool = client.get_executor(pure=False)
+        before = _spent(process)
+        for future in [pool.submit(time.sleep, TASK_S) for _ in range(TASKS)]:
+            future.result()
+        return (_spent(process) - before) / TASKS
+
+
+def scheduler() -> Iterator[str]:
+    """How many tasks a second a scheduler gives out."""
+    us = task_s(SIMULATED) * 1e6
+    yield f"{SIMULATED} workers: {us:,.0f} us a task, {1e6 / us:,.0f} tasks a second"
+
+
+@functools.cache
+def record_costs() -> tuple[float, float]:
+    """Bytes of a chunk in chunks.jsonl, and seconds to read one back."""
+    header = Header(seed=1, backends=["llama.cpp"], version="1")
+    done = [done for done, _ in measured()]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "chunks.jsonl"
+        with path.open("w", encoding="utf-8") as file:
+            file.write(header.model_dump_json() + "\n")
+            for number in range(LINES):
+                file.write(done[number % len(done)].model_dump_json() + "\n")
+        size = path.stat().st_size / LINES
+        start = time.process_time()
+        campaign: Campaign = read(Path(folder))
+        return size, (time.process_time() - start) / len(campaign.chunks)
+
+
+def record() -> Iterator[str]:
+    """How large the file of a campaign becomes, and what reading it takes."""
+    size, seconds = record_costs()
+    yield f"{size:.0f} bytes and {seconds * 1e6:.0f} us a chunk, of {LINES:,}"
+
+
+def plan() -> Iterator[str]:
+    """10^9 steps on 10, 100 and 1,000 workers."""
+    rows = measured()
+    a_chunk = sum(spent for _, spent in rows) / len(rows)
+    n_chunks = STEPS / (sum(done.steps for done, _ in rows) / len(rows))
+    size, read_s = record_costs()
+    megabytes, read_back = n_chunks * size / 1e6, n_chunks * read_s
+    yield f"{n_chunks:,.0f} chunks, {megabytes:,.0f} MB, read in {read_back:,.0f} s"
+    yield "| workers | computing | the scheduler's time | of the workers, it can feed |"
+    yield "| ---: | ---: | ---: | ---: |"
+    for n in WORKERS:
+        hours, a_task = n_chunks * a_chunk / n / 3600, task_s(SIMULATED)
+        given = n_chunks * a_task / 3600
+        yield f"| {n:,} | {hours:,.2f} h | {given:,.2f} h | {a_chunk / a_task:,.0f} |"
+
+
+if __name__ == "__main__":
+    main(
+        "What a campaign of 10^9 steps costs on a cluster.",
+        {"chunks": chunks, "scheduler": scheduler, "record": record, "plan": plan},
+    )
