@@ -78,8 +78,10 @@ def repro(
       sampler-parity repro bundles/mine top_p/crossing-token-is-kept -o repro.cpp
       sampler-parity repro bundles/mine processors/top_k-ties -b transformers --report bug.md
 
-    Nothing is sent. Exit status: 0, or 2 for bad input, for a case that needs a model or many
-    logits, and for an engine that no program is written for.
+    Nothing is sent.
+
+    Exit status: 0, or 2 for bad input, for a case that needs a model or many logits, and for an
+    engine that no program is written for.
     """
     from sampler_parity.harness.errors import Unsupported
     from sampler_parity.harness.files import write_text

@@ -15,6 +15,9 @@ from sampler_parity.harness.suite.file import find_suites
 ROOT = Path(__file__).resolve().parent.parent.parent
 COMMAND = [sys.executable, "-c", "from sampler_parity.harness.cli.app import main; main()"]
 
+# As the root has them: a command keeps those of its first context.
+HELP = (app.info.context_settings or {})["help_option_names"]
+
 
 class Done(NamedTuple):
     """What a finished command left."""
@@ -51,7 +54,7 @@ def check_command(arguments: list[str]) -> None:
         if name not in group.commands:
             raise ValueError(f"no command {name}")
         group = group.commands[name]
-    with group.make_context("sampler-parity", arguments) as context:
+    with group.make_context("sampler-parity", arguments, help_option_names=HELP) as context:
         if group.name == "run":
             find_suites(context.params["suites"] or [])
 
