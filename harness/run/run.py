@@ -50,7 +50,7 @@ class Run:
         done = self.bundle
         if done is None:
             return False
-        measured = done.timings or done.throughputs or done.skip_ratios
+        measured = done.timings or done.throughputs or done.skip_ratios or done.invariances
         ok = all(result.ok for result in done.cases)
         ok = ok and all(result.ok for result in done.skip_ratios)
         return ok and not unmet(done.cells) and bool(done.cases or done.cells or measured)

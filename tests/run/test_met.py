@@ -1,0 +1,17 @@
+"""harness/run/run.py: whether a run came out as required."""
+
+from pathlib import Path
+
+from sampler_parity.harness.bundle.bundle import read
+from sampler_parity.harness.run.run import Run
+from tests.support.report_bundles import bundle_of, run_info
+from tests.support.several_bundles import invariance_in
+
+
+def test_a_run_that_only_measures_how_far_a_batch_moves_logits_is_met(tmp_path: Path) -> None:
+    assert Run(read(invariance_in(tmp_path / "invariance")), {}).met
+
+
+def test_a_run_of_nothing_is_not_met(tmp_path: Path) -> None:
+    assert not Run(bundle_of(tmp_path / "empty", run_info("a"), []), {}).met
+    assert not Run(None, {}).met
