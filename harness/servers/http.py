@@ -127,14 +127,17 @@ def _answer(
     kind = http.client.HTTPSConnection if address.scheme == "https" else http.client.HTTPConnection
     connection = kind(address.host, address.port, timeout=seconds)
     over = threading.Event()
-    clock = threading.Timer(seconds, _end, [connection, over])
-    clock.daemon = True
+    clock = None
     try:
+        connection.connect()
+        # Kept here: of an answer with `Connection: close` http.client lets go of the socket.
+        clock = threading.Timer(seconds, _end, [connection.sock, over])
+        clock.daemon = True
         clock.start()
         connection.request(*_request(address, path, body))
-        answer = connection.getresponse()
-        _check_status(path, answer)
-        yield answer
+        with connection.getresponse() as answer:
+            _check_status(path, answer)
+            yield answer
     except Failure as failure:
         said = failure.line.replace(address.key, _KEY) if address.key else failure.line
         failure = Failure(failure.verdict, said)
@@ -146,17 +149,17 @@ def _answer(
             raise _late(path, seconds) from None
         raise Failure("crashed", f"{path}: {_why(error)}") from None
     finally:
-        clock.cancel()
+        if clock:
+            clock.cancel()
         connection.close()
     if over.is_set():
         raise _late(path, seconds)
 
 
-def _end(connection: http.client.HTTPConnection, over: threading.Event) -> None:
+def _end(connected: socket.socket, over: threading.Event) -> None:
     over.set()
-    if connection.sock is not None:
-        with suppress(OSError):
-            connection.sock.shutdown(socket.SHUT_RDWR)
+    with suppress(OSError):
+        connected.shutdown(socket.SHUT_RDWR)
 
 
 def _request(

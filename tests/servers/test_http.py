@@ -10,13 +10,21 @@ from tests.support.raw_server import Answering, http_bytes, raw_server
 
 
 def hangs(connection: socket.socket) -> None:
-    while connection.recv(1 << 16):  # the rest of the request, then nothing until the client goes
+    while connection.recv(1 << 16):  # nothing, until the client goes
         pass
 
 
 def drips(connection: socket.socket) -> None:
     """A byte at a time: no single wait is long."""
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+    for _ in range(1000):
+        connection.sendall(b" ")
+        time.sleep(0.002)
+
+
+def drips_and_says_close(connection: socket.socket) -> None:
+    """http.client lets go of the socket of such an answer before it is read."""
+    connection.sendall(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 100000\r\n\r\n")
     for _ in range(1000):
         connection.sendall(b" ")
         time.sleep(0.002)
@@ -29,7 +37,7 @@ def drips_a_header(connection: socket.socket) -> None:
         time.sleep(0.002)
 
 
-@pytest.mark.parametrize("answering", [hangs, drips, drips_a_header])
+@pytest.mark.parametrize("answering", [hangs, drips, drips_and_says_close, drips_a_header])
 def test_an_answer_that_does_not_end_is_a_timeout_in_one_line(answering: Answering) -> None:
     with raw_server(answering) as raw, pytest.raises(Failure) as failure:
         ask(raw.address, "/completion", {"prompt": "a"}, seconds=0.05)

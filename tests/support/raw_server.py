@@ -1,5 +1,6 @@
 """A server that answers every connection with the bytes that a test names, on the loopback."""
 
+import re
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ Answering = Callable[[socket.socket], None]
 
 @dataclass
 class Raw:
-    """requests: the bytes of each, as far as they came in one piece."""
+    """requests: the bytes of each."""
 
     address: Address
     requests: list[bytes] = field(default_factory=list)
@@ -39,11 +40,25 @@ def _serve(listener: socket.socket, answering: Answering | bytes, raw: Raw) -> N
         except OSError:
             return
         with connection, suppress(OSError):
-            raw.requests.append(connection.recv(1 << 16))
+            raw.requests.append(_request(connection))
             if callable(answering):
                 answering(connection)
             else:
                 connection.sendall(answering)
+
+
+def _request(connection: socket.socket) -> bytes:
+    """All of it: what is closed before it was read to its end, is reset."""
+    got = connection.recv(1 << 16)
+    while got:
+        head, _, body = got.partition(b"\r\n\r\n")
+        length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
+        if b"\r\n\r\n" in got and len(body) >= int(length[1] if length else 0):
+            break
+        if not (more := connection.recv(1 << 16)):
+            break
+        got += more
+    return got
 
 
 def http_bytes(body: bytes, status: str = "200 OK", *headers: str) -> bytes:
