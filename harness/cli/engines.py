@@ -20,7 +20,7 @@ from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.cli.saying import complain, say
 from sampler_parity.harness.distribution.decisions import unmet
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.foreign.near import did_you_mean
+from sampler_parity.harness.foreign.near import meant
 
 PROPERTIES = "properties"
 _CLI = [sys.executable, "-m", "sampler_parity.harness.cli"]
@@ -75,7 +75,7 @@ def chosen(names: list[str]) -> list[Engine]:
     known = [word for row in rows for word in (row.name, row.environment) if word]
     for name in names:
         if name not in known:
-            mend = did_you_mean(name, known) or f"use {', '.join(row.name for row in rows)}"
+            mend = meant(name, known, (row.name for row in rows))
             raise InputError(f"engine {name!r}", "`make engines` has none of that name", mend)
     return [row for row in rows if {row.name, row.environment} & {*names}]
 

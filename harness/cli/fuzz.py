@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sampler_parity.harness.cli import options
+from sampler_parity.harness.cli.folders import dated
 from sampler_parity.harness.cli.saying import say
 from sampler_parity.harness.errors import InputError, Interrupted, need
 from sampler_parity.harness.foreign import limits
@@ -64,7 +65,7 @@ def fuzz_command(
         registry.command_of(name)
     registry.references(names, reference)
     asked = Asked([], names, "full", executor=where, labels=labels, jobs=jobs, timeout_s=timeout)
-    folder = output or Path("fuzz") / time.strftime("%Y%m%d-%H%M%S")
+    folder = output or dated(parent="fuzz")
     with executor_of(asked, sys.maxsize) as executor:
         info = described(asked, {}, dict.fromkeys(names), executor)
         for name, reason in absent_of(info.backends, names).items():

@@ -1,12 +1,12 @@
 """The commands that measure the harness itself: `calibrate`, `timing-selfcheck`, `selftest`."""
 
-import time
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from sampler_parity.harness.cli import options
+from sampler_parity.harness.cli.folders import dated
 from sampler_parity.harness.cli.saying import say
 from sampler_parity.harness.foreign import limits
 
@@ -26,7 +26,7 @@ def calibrate(
     """
     from sampler_parity.harness.cli.checks import run_calibration
 
-    folder = output or Path("bundles") / time.strftime("calibration-%Y%m%d-%H%M%S")
+    folder = output or dated("calibration")
     if not run_calibration(folder, runs, null_runs, seed, backend):
         raise typer.Exit(1)
 
@@ -44,7 +44,7 @@ def timing_selfcheck(
     """
     from sampler_parity.harness.cli.checks import run_timing_selfcheck
 
-    folder = output or Path("bundles") / time.strftime("timing-selfcheck-%Y%m%d-%H%M%S")
+    folder = output or dated("timing-selfcheck")
     if not run_timing_selfcheck(folder, trials, seed):
         raise typer.Exit(1)
 

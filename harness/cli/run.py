@@ -1,12 +1,12 @@
 """The command `run`."""
 
-import time
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from sampler_parity.harness.cli import complete, options
+from sampler_parity.harness.cli.folders import dated
 from sampler_parity.harness.cli.saying import beside, lines_to
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.processes.garbage import left_alone
@@ -124,7 +124,7 @@ def run_command(
         accept=accept,
         require_all=require_all,
     )
-    folder = output or Path("bundles") / time.strftime("%Y%m%d-%H%M%S")
+    folder = output or dated()
     with lines_to(beside(json, quiet)):
         if plan:
             running.show_plan(plan_of(asked), folder, resume)

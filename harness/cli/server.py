@@ -8,35 +8,39 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sampler_parity.harness.cli import options
+from sampler_parity.harness.cli.folders import dated
 from sampler_parity.harness.cli.saying import beside, give_data, lines_to, say
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.foreign import limits
-from sampler_parity.harness.foreign.near import did_you_mean
+from sampler_parity.harness.foreign.near import meant
 
 if TYPE_CHECKING:
     from sampler_parity.harness.bundle.records.server import ServerResult
     from sampler_parity.harness.servers.dialects import Dialect
 
+Url = Annotated[str, typer.Argument(metavar="URL", help="e.g. http://127.0.0.1:8080")]
+Model = Annotated[str, typer.Option(help="the name that requests give")]
+KeyFrom = Annotated[str, typer.Option(metavar="VARIABLE", help="of the environment, with the key")]
+Remote = Annotated[
+    bool, typer.Option("--remote", help="the server is another machine", show_default=False)
+]
 _SPEED = "also tokens a second and the time between them, at 1, 8 and 32 clients"
+Speed = Annotated[bool, typer.Option("--speed", help=_SPEED, show_default=False)]
 
 server_app = typer.Typer(no_args_is_help=True, help="Servers: what one does with each parameter.")
 
 
 @server_app.command("check")
 def server_check(
-    url: Annotated[str, typer.Argument(metavar="URL", help="e.g. http://127.0.0.1:8080")],
+    url: Url,
     dialect: Annotated[str, typer.Option("--dialect", "-d", help="what it speaks")],
-    model: Annotated[str, typer.Option(help="the name that requests give")] = "",
+    model: Model = "",
     eos: Annotated[
         int | None, typer.Option(min=0, max=limits.VOCAB, help="the token that ends a text")
     ] = None,
-    key_from: Annotated[
-        str, typer.Option(metavar="VARIABLE", help="of the environment, with the key")
-    ] = "",
-    remote: Annotated[
-        bool, typer.Option("--remote", help="the server is another machine", show_default=False)
-    ] = False,
-    speed: Annotated[bool, typer.Option("--speed", help=_SPEED, show_default=False)] = False,
+    key_from: KeyFrom = "",
+    remote: Remote = False,
+    speed: Speed = False,
     timeout: options.Timeout = 60.0,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="the bundle")] = None,
 ) -> None:
@@ -50,35 +54,29 @@ def server_check(
     """
     from sampler_parity.harness.servers.address import address_of, reached
     from sampler_parity.harness.servers.asking import Client
-    from sampler_parity.harness.servers.check import Check, check, groups_of, met
+    from sampler_parity.harness.servers.check import Check, check, groups_of, met, required
 
     address = address_of(url, key_from, remote)
     reached(address, timeout)
     client = Client(address, dialect_of(dialect), model, eos, timeout)
-    folder = output or Path("bundles") / time.strftime("server-%Y%m%d-%H%M%S")
+    folder = output or dated("server")
     done = check(
         Check(dialect, client, groups_of(speed)), folder, ["sampler-parity", *sys.argv[1:]], shown
     )
-    judged = [result for result in done.servers if result.verdict != "skipped"]
-    right = sum(result.met for result in judged)
-    say(f"server   {right}/{len(judged)} as required, {client.asked[0]} requests - {folder}")
+    say(f"server   {required(done)}, {client.asked[0]} requests - {folder}")
     if not met(done):
         raise typer.Exit(1)
 
 
 @server_app.command("fingerprint")
 def server_fingerprint(
-    url: Annotated[str, typer.Argument(metavar="URL", help="e.g. http://127.0.0.1:8080")],
+    url: Url,
     dialect: Annotated[
         str, typer.Option("--dialect", "-d", help="what it speaks; by default as it looks")
     ] = "",
-    model: Annotated[str, typer.Option(help="the name that requests give")] = "",
-    key_from: Annotated[
-        str, typer.Option(metavar="VARIABLE", help="of the environment, with the key")
-    ] = "",
-    remote: Annotated[
-        bool, typer.Option("--remote", help="the server is another machine", show_default=False)
-    ] = False,
+    model: Model = "",
+    key_from: KeyFrom = "",
+    remote: Remote = False,
     timeout: options.Timeout = 10.0,
     seconds: Annotated[
         float, typer.Option(min=1, max=limits.SECONDS, help="that requests may take together")
@@ -121,7 +119,7 @@ def server_start(
     each: Annotated[
         int, typer.Option(min=1, max=limits.ROUNDS, help="requests of each predicted chain")
     ] = 9,
-    speed: Annotated[bool, typer.Option("--speed", help=_SPEED, show_default=False)] = False,
+    speed: Speed = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="of the bundles")] = None,
     report: Annotated[Path, typer.Option(help="folder of the report")] = Path("report"),
 ) -> None:
@@ -137,11 +135,10 @@ def server_start(
     from sampler_parity.harness.servers.launch import REAL, missing
     from sampler_parity.reports.write import write_report
 
-    folder = output or Path("bundles") / time.strftime("servers-%Y%m%d-%H%M%S")
+    folder = output or dated("servers")
     for name in names or ():
         if name not in REAL:
-            mend = did_you_mean(name, [*REAL]) or f"use {', '.join(REAL)}"
-            raise InputError(f"server {name!r}", "unknown", mend)
+            raise InputError(f"server {name!r}", "unknown", meant(name, REAL))
     right = True
     bundles = []
     for name in names or REAL:
@@ -160,7 +157,7 @@ def server_start(
 def _checked(name: str, folder: Path, each: int, speed: bool) -> bool:
     """Whether a server of ours is as required."""
     from sampler_parity.harness.inputs.models import GOLDEN, model_path
-    from sampler_parity.harness.servers.check import check, met, of_real
+    from sampler_parity.harness.servers.check import check, met, of_real, required
     from sampler_parity.harness.servers.launch import REAL, started
 
     start = time.monotonic()
@@ -168,10 +165,8 @@ def _checked(name: str, folder: Path, each: int, speed: bool) -> bool:
         asked = of_real(REAL[name], address, each, speed)
         say(f"server   {name} at {address.url}")
         done = check(asked, folder, ["sampler-parity", *sys.argv[1:]], shown)
-    judged = [result for result in done.servers if result.verdict != "skipped"]
-    right = sum(result.met for result in judged)
     seconds = time.monotonic() - start
-    say(f"server   {name}: {right}/{len(judged)} as required, {seconds:.0f} s - {folder}")
+    say(f"server   {name}: {required(done)}, {seconds:.0f} s - {folder}")
     return met(done)
 
 
@@ -180,8 +175,7 @@ def dialect_of(name: str) -> "Dialect":
     from sampler_parity.harness.servers.dialects import DIALECTS
 
     if name not in DIALECTS:
-        mend = did_you_mean(name, [*DIALECTS]) or f"use {', '.join(DIALECTS)}"
-        raise InputError(f"dialect {name!r}", "unknown", mend)
+        raise InputError(f"dialect {name!r}", "unknown", meant(name, DIALECTS))
     return DIALECTS[name]
 
 

@@ -14,12 +14,13 @@ from typing import Literal, get_args
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
 from sampler_parity.harness.distribution.decisions import decisions
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.verdicts import ORDER as VERDICTS
 
 Kind = Literal["gone", "worse", "changed", "mended", "new", "version"]
 ORDER: tuple[Kind, ...] = get_args(Kind)
 WORSE: tuple[Kind, ...] = ("gone", "worse")
 # Verdicts at which a backend does what the reference does.
-_SAME = ("identical", "reordered", "tied", "close", "boundary", "explained")
+_SAME = VERDICTS[: VERDICTS.index("diverged")]
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,13 @@ _SHOWN = 3
 _LONGEST = 200  # characters: its time grows with the product of both lengths
 
 
+def meant(word: str, known: Iterable[str], offered: Iterable[str] = ()) -> str:
+    """What was probably meant; where nothing is near, all that may be named. offered: of these, if
+    they are fewer."""
+    known = [*known]
+    return did_you_mean(word, known) or f"use {', '.join([*offered] or known)}"
+
+
 def did_you_mean(
     word: str, known: Iterable[str], full: Mapping[str, str] = MappingProxyType({})
 ) -> str:

@@ -1,5 +1,6 @@
 """lloyal.node's branches, wrong in one way each."""
 
+from sampler_parity.harness.mutants import orders
 from sampler_parity.harness.mutants.mutant import Mutant
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.pipelines.lloyal import Lloyal
@@ -7,23 +8,14 @@ from sampler_parity.reference.samplers.dist import Dist
 from sampler_parity.reference.samplers.greedy import Greedy
 from sampler_parity.reference.samplers.penalties import Penalties
 from sampler_parity.reference.samplers.temp import Temp
-from sampler_parity.reference.samplers.top_p import TopP
 
 
-class TemperatureFirst(Lloyal):
-    """The temperature comes before the filters."""
-
-    def apply(self, cand: Candidates) -> None:
-        self.samplers.sort(key=lambda sampler: not isinstance(sampler, Temp))
-        super().apply(cand)
+class TemperatureFirst(orders.TemperatureFirst, Lloyal):
+    pass
 
 
-class TopPBeforeTopK(Lloyal):
-    """Top-p counts in the whole vocabulary, and top-k comes behind it."""
-
-    def apply(self, cand: Candidates) -> None:
-        self.samplers.sort(key=lambda sampler: not isinstance(sampler, TopP))
-        super().apply(cand)
+class TopPBeforeTopK(orders.TopPBeforeTopK, Lloyal):
+    pass
 
 
 class GreedyBelowAThousandth(Lloyal):

@@ -1,27 +1,18 @@
 """node-llama-cpp's sampler, wrong in one way each."""
 
+from sampler_parity.harness.mutants import orders
 from sampler_parity.harness.mutants.mutant import Mutant
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.pipelines.node_llama_cpp import NodeLlamaCpp
-from sampler_parity.reference.samplers.temp import Temp
-from sampler_parity.reference.samplers.top_p import TopP
 from sampler_parity.reference.samplers.xtc import Xtc
 
 
-class TemperatureFirst(NodeLlamaCpp):
-    """The temperature comes before the filters."""
-
-    def apply(self, cand: Candidates) -> None:
-        self.samplers.sort(key=lambda sampler: not isinstance(sampler, Temp))
-        super().apply(cand)
+class TemperatureFirst(orders.TemperatureFirst, NodeLlamaCpp):
+    pass
 
 
-class TopPBeforeTopK(NodeLlamaCpp):
-    """Top-p counts in the whole vocabulary, and top-k comes behind it."""
-
-    def apply(self, cand: Candidates) -> None:
-        self.samplers.sort(key=lambda sampler: not isinstance(sampler, TopP))
-        super().apply(cand)
+class TopPBeforeTopK(orders.TopPBeforeTopK, NodeLlamaCpp):
+    pass
 
 
 class NewestAlone(NodeLlamaCpp):

@@ -19,9 +19,8 @@ from sampler_parity.harness.parity.devices import on_rows, rows_of
 from sampler_parity.harness.parity.differing import Kind, kind_of
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.parity.groups import Group, stage_of
-from sampler_parity.harness.parity.shrink import SCREEN_TOKENS, short, shrink
+from sampler_parity.harness.parity.shrink import SCREEN_TOKENS, shown, shrink
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
-from sampler_parity.harness.protocol.messages import plain
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.verdicts import Verdict
@@ -107,11 +106,14 @@ def _made_small(
         except BackendFailure as failure:
             return record.model_copy(update={"case": name, "said": str(failure)})
     small = shrink(case, lambda smaller: _looks_on(smaller, backend, releases) == of, seconds)
-    shown: dict[str, Any] = short(plain(small.model_dump(by_alias=True, exclude_defaults=True)))
     with tempfile.TemporaryDirectory() as folder:
         result = execute(small, [backend], Path(folder), releases)
         got, expected = _ids(Path(folder), small.id, backend.name)
-    update: dict[str, Any] = {"id": f"{name} on {backend.name}", "case": name, "smaller": shown}
+    update: dict[str, Any] = {
+        "id": f"{name} on {backend.name}",
+        "case": name,
+        "smaller": shown(small),
+    }
     update |= {"result": result.backends[backend.name], "got": got, "expected": expected}
     return record.model_copy(update=update)
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.artifacts import row_file, write_row
@@ -124,13 +125,8 @@ def largest_difference(a: Rows, b: Rows) -> float:
 
 def divergence(a: Rows, b: Rows) -> NDArray[np.float64]:
     """Kullback-Leibler divergence of softmax(b) from softmax(a), in nats, of each row; float64."""
-    log_p, log_q = _log_softmax(a), _log_softmax(b)
+    log_p, log_q = (scipy.special.log_softmax(rows.astype(np.float64), axis=1) for rows in (a, b))
     p_a = np.exp(log_p)
     with np.errstate(invalid="ignore"):
         terms = np.where(p_a > 0, p_a * (log_p - log_q), 0.0)
     return np.asarray(terms.sum(axis=1).clip(min=0.0))
-
-
-def _log_softmax(rows: Rows) -> NDArray[np.float64]:
-    shifted = rows.astype(np.float64) - rows.max(axis=1, keepdims=True)
-    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))

@@ -14,6 +14,7 @@ import numpy as np
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import Decoded, LiteralRows, Together
 from sampler_parity.harness.parity import shrink_batch
+from sampler_parity.harness.protocol.messages import plain
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.checked import Checked
 from sampler_parity.reference import ChainError
@@ -58,13 +59,19 @@ def _batch(case: Case) -> Iterator[Case]:
             yield _with(case, batch=batch, logits={"rows": of_rows})
 
 
-def short(value: Any) -> Any:
-    """JSON data with the shortest decimals that mean the same float32, for people to read."""
+def shown(case: Case) -> dict[str, Any]:
+    """What is not a default of a case, as JSON data for people to read."""
+    data = plain(case.model_dump(by_alias=True, exclude_defaults=True))
+    return {key: _short(value) for key, value in data.items()}
+
+
+def _short(value: Any) -> Any:
+    """The shortest decimals that mean the same float32."""
     if isinstance(value, float):
         return float(str(np.float32(value)))
     if isinstance(value, dict):
-        return {key: short(item) for key, item in value.items()}
-    return [short(item) for item in value] if isinstance(value, list) else value
+        return {key: _short(item) for key, item in value.items()}
+    return [_short(item) for item in value] if isinstance(value, list) else value
 
 
 def _holds(case: Case, fails: Fails) -> bool:

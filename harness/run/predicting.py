@@ -17,9 +17,8 @@ from sampler_parity.harness.bundle.records.prediction import (
 )
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.parity.predict import Prediction, predict
-from sampler_parity.harness.parity.shrink import short, shrink
+from sampler_parity.harness.parity.shrink import shown, shrink
 from sampler_parity.harness.processes.pool import Pool
-from sampler_parity.harness.protocol.messages import plain
 from sampler_parity.harness.run.cases import chunks
 from sampler_parity.harness.run.plan import Placed, Plan
 from sampler_parity.harness.run.run import described, finish
@@ -70,16 +69,16 @@ def partings(case: Case, how: How, platforms: Sequence[str]) -> list[PartingResu
         alike = _alike(small, how, left)
         left = [name for name in left[1:] if name not in alike]
         if alike:
-            shown = short(plain(small.model_dump(by_alias=True, exclude_defaults=True)))
+            smaller = shown(small)
             for known in ("id", "description", "why", "tags", "requires", "detail"):
-                shown.pop(known, None)
+                smaller.pop(known, None)
             results.append(
                 PartingResult(
                     id=f"{case.id} on {first}",
                     case=case.id,
                     sampler=how[0],
                     operations=[*how[1]],
-                    smaller=shown,
+                    smaller=smaller,
                     platforms=alike,
                 )
             )

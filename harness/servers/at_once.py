@@ -7,6 +7,7 @@ the state that its sampler then has. Whatever else is drawn comes from elsewhere
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,12 +40,9 @@ class Walked:
 
 def check_at_once(client: Client, known: Known, clients: int = CLIENTS) -> Iterator[ServerResult]:
     """Of a server whose every token is predicted. Raises InputError where nothing decodes."""
-    logits = known.logits()
-    try:
-        name = f"{clients} at once, predicted"
+    name = f"{clients} at once, predicted"
+    with closing(known.logits()) as logits:
         yield from told("state", {name: lambda c: _at_once(c, known, logits, clients)}, client)
-    finally:
-        logits.close()
 
 
 def _at_once(client: Client, known: Known, logits: Logits, clients: int) -> Told:

@@ -95,8 +95,17 @@ def check(
 
 def met(done: Bundle) -> bool:
     """Whether something was asked, and all of it is as required."""
-    judged = [result for result in done.servers if result.verdict != "skipped"]
-    return bool(judged) and all(result.met for result in judged)
+    return bool(_judged(done)) and all(_judged(done))
+
+
+def required(done: Bundle) -> str:
+    """ "178/180 as required" """
+    return f"{sum(_judged(done))}/{len(_judged(done))} as required"
+
+
+def _judged(done: Bundle) -> list[bool]:
+    """Whether each result that is not skipped is as required."""
+    return [result.met for result in done.servers if result.verdict != "skipped"]
 
 
 def _let(asked: Check, result: ServerResult) -> dict[str, list[ServerVerdict]]:

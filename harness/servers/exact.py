@@ -7,6 +7,7 @@ token, of one that names no tokens byte by byte. The first that differs is told 
 import json
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -64,21 +65,17 @@ def check_exact(client: Client, predicted: Predicted) -> Iterator[ServerResult]:
     """A result for each chain. Raises InputError without the golden model, or its llama.cpp."""
     known = predicted.known
     asked = requests(predicted.each, client.dialect.length, predicted.chains, known.prompts)
-    logits = known.logits()
-    try:
-        with ThreadPoolExecutor(1) as pool:  # the server answers while the reference samples
-            waiting = [
-                (request, pool.submit(_answer, client, known.sent(request.prompt), request))
-                for request in asked
-            ]
-            try:
-                for chain, members in groupby(waiting, key=lambda pair: pair[0].chain):
-                    judged = [_judged(*pair, client, predicted, logits) for pair in members]
-                    yield _result(client, chain, judged)
-            finally:
-                pool.shutdown(cancel_futures=True)
-    finally:
-        logits.close()
+    with closing(known.logits()) as logits, ThreadPoolExecutor(1) as pool:
+        waiting = [  # the server answers while the reference samples
+            (request, pool.submit(_answer, client, known.sent(request.prompt), request))
+            for request in asked
+        ]
+        try:
+            for chain, members in groupby(waiting, key=lambda pair: pair[0].chain):
+                judged = [_judged(*pair, client, predicted, logits) for pair in members]
+                yield _result(client, chain, judged)
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def _answer(client: Client, prompt: Prompt, request: Request) -> Answer | Failure:

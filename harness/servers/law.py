@@ -8,6 +8,7 @@ number of draws. A token that the law excludes, and rounding does not explain, i
 """
 
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 
@@ -55,11 +56,8 @@ class Draws:
 def check_law(client: Client, known: Known, texts: int = TEXTS) -> Iterator[ServerResult]:
     """A result for each setting; the chance that any of them is wrong of a right server is that of
     a run. Raises InputError where nothing decodes the model."""
-    logits = known.logits()
-    try:
+    with closing(known.logits()) as logits:
         yield from told("law", facts_of(known, logits, texts), client)
-    finally:
-        logits.close()
 
 
 def facts_of(known: Known, logits: Logits, texts: int) -> dict[str, Fact]:

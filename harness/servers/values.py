@@ -7,12 +7,14 @@ float32. Where values are others, the meaning is looked for that they fit.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from itertools import takewhile
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.records.server import ServerResult
@@ -48,18 +50,13 @@ def bound(n_vocab: int, logprob: float) -> float:
 
 
 def log_softmax(row: Row, temperature: float = 1.0) -> Values:
-    scaled = row.astype(np.float64) / temperature
-    scaled -= scaled.max()
-    return scaled - math.log(np.exp(scaled).sum())
+    return np.asarray(scipy.special.log_softmax(row.astype(np.float64) / temperature))
 
 
 def check_values(client: Client, known: Known) -> Iterator[ServerResult]:
     """Raises InputError where nothing decodes the model."""
-    logits = known.logits()
-    try:
+    with closing(known.logits()) as logits:
         yield from told("probabilities", facts_of(client, known, logits), client)
-    finally:
-        logits.close()
 
 
 def facts_of(client: Client, known: Known, logits: Logits) -> dict[str, Fact]:

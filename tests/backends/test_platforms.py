@@ -84,7 +84,10 @@ def test_on_its_own_processor_a_build_needs_no_emulator(
     assert runners.command_of("arm64-gcc")[1] == [f"{arm.folder}/worker"]
 
 
-def test_a_build_whose_program_was_changed_is_refused(arm: Build) -> None:
+def test_a_build_whose_program_was_changed_is_refused(
+    arm: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
     (Path(arm.folder) / "worker").write_text("another")
     with pytest.raises(InputError, match=r"has changed since .* `sampler-parity builds make arm64"):
         registry.inspect("llama.cpp@arm64-gcc")

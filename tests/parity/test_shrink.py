@@ -1,7 +1,7 @@
 import numpy as np
 
 from sampler_parity.harness.inputs.logits import LiteralRows
-from sampler_parity.harness.parity.shrink import SCREEN_TOKENS, short, shrink
+from sampler_parity.harness.parity.shrink import SCREEN_TOKENS, shown, shrink
 from sampler_parity.harness.suite.case import Case
 
 
@@ -50,9 +50,12 @@ def test_shrink_leaves_a_case_alone_that_does_not_fail_again() -> None:
     assert shrink(big(), lambda _: False) == big()
 
 
-def test_short_writes_float32_with_the_fewest_digits() -> None:
-    value = {"rows": [[float(np.float32(0.1)), -0.0]], "k": 3}
-    assert short(value) == {"rows": [[0.1, -0.0]], "k": 3}
+def test_a_case_is_shown_without_defaults_and_with_the_fewest_digits_of_float32() -> None:
+    logits = LiteralRows(rows=[[float(np.float32(0.1)), -0.0]])
+    data = shown(big().model_copy(update={"logits": logits, "history": []}))
+    assert data["logits"] == {"rows": [[0.1, -0.0]]}
+    assert data["chain"][0] == {"temp": {"temp": 0.7312}}
+    assert "history" not in data
 
 
 def test_shrink_stops_when_its_time_is_over() -> None:

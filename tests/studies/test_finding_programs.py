@@ -15,6 +15,7 @@ from tests.support.finding_programs import (
     compiled,
     interpreted,
     missing,
+    numbers,
     programs,
     ran,
     table,
@@ -34,7 +35,7 @@ LONGER = {
 def test_every_finding_has_a_program_or_a_reason_for_none(page: str) -> None:
     text = (ROOT / "docs" / f"{PAGES[page]}.md").read_text(encoding="utf-8")
     assert not missing(text, table()[page])
-    assert not {*table()[page]} - {*re.findall(r"^## (\d+)\. ", text, re.MULTILINE)}
+    assert not {*table()[page]} - {*numbers(text)}
 
 
 def test_a_finding_without_a_program_is_named() -> None:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.records.change import ChangeResult
 from sampler_parity.harness.parity.execute import execute
-from sampler_parity.harness.parity.shrink import short, shrink
+from sampler_parity.harness.parity.shrink import shown as as_shown
+from sampler_parity.harness.parity.shrink import shrink
 from sampler_parity.harness.protocol.interface import Backend
-from sampler_parity.harness.protocol.messages import plain
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.reference.chronology import order
 from sampler_parity.reference.releases import CHANGES, Change
@@ -72,7 +72,7 @@ def _change_result(
             "backend": backend,
             "suite": result.suite,
             "case": result.id,
-            "counterexample": short(plain(small.model_dump(by_alias=True, exclude_defaults=True))),
+            "counterexample": as_shown(small),
             "result": seen,
         }
     )
