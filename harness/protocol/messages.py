@@ -551,9 +551,10 @@ def numbers(value: Any) -> Any:
 
 
 def _text(key: str, item: Any) -> bool:
-    """The texts of a request about sequences are no such list: each has a chain."""
+    """The texts of a request about sequences are no such list: each has a chain. Breakers of dry
+    may be none, or lists of tokens, beside texts."""
     texts = item if isinstance(item, list) else [item]
-    return key in TEXTS and all(isinstance(text, str) for text in texts)
+    return key in TEXTS and not any(isinstance(text, dict) for text in texts)
 
 
 def to_line(message: BaseModel) -> str:

@@ -18,4 +18,7 @@ def _value(value: Any) -> str:
         return "[" + ", ".join(map(_value, value)) + "]"
     if isinstance(value, float):
         return repr(value) if math.isfinite(value) else str(value)
-    return json.dumps(value, ensure_ascii=False)  # TOML writes texts, integers, true as JSON does
+    if value is None:
+        return '""'  # TOML has no null; dry skips a breaker that is empty as one that is none
+    # TOML writes texts, integers, true as JSON does, but for DEL.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -44,7 +44,7 @@ def test_a_request_without_a_prompt_is_as_older_backends_know_it() -> None:
 
 @pytest.mark.parametrize("word", ["inf", "-inf", "nan"])
 def test_a_text_that_reads_as_a_number_stays_a_text(word: str) -> None:
-    chain: p.ChainSpec = [{"dry": {"dry_base": math.inf, "seq_breakers": ["h", word]}}]
+    chain: p.ChainSpec = [{"dry": {"dry_base": math.inf, "seq_breakers": [None, [1], word]}}]
     rows = p.Rows(at=0, count=1, n=1)
     request = p.RunRequest(chain=chain, n_vocab=1, vocab=word, rows=rows, steps=[], out=4)
     assert p.request_of(p.numbers(json.loads(p.to_line(request)))) == request
