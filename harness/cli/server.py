@@ -52,9 +52,10 @@ def server_check(
 
     Exit status: 0 all is as documented; 1 something is not; 2 bad input.
     """
-    from sampler_parity.harness.servers.address import address_of, reached
+    from sampler_parity.harness.servers.address import address_of
     from sampler_parity.harness.servers.asking import Client
     from sampler_parity.harness.servers.check import Check, check, groups_of, met, required
+    from sampler_parity.harness.servers.connection import reached
 
     address = address_of(url, key_from, remote)
     reached(address, timeout)
@@ -93,8 +94,9 @@ def server_fingerprint(
 
     Exit status: 0 done, whatever could be told; 2 bad input.
     """
-    from sampler_parity.harness.servers.address import address_of, reached
+    from sampler_parity.harness.servers.address import address_of
     from sampler_parity.harness.servers.asking import Client
+    from sampler_parity.harness.servers.connection import reached
     from sampler_parity.harness.servers.fingerprint.about import about, asked_as
     from sampler_parity.harness.servers.fingerprint.fingerprint import fingerprint
     from sampler_parity.harness.servers.fingerprint.words import last_lines, statement_line

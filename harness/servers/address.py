@@ -2,7 +2,6 @@
 
 import ipaddress
 import os
-import socket
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
@@ -39,7 +38,7 @@ def address_of(url: str, key_variable: str = "", anywhere: bool = False) -> Addr
         raise InputError("the address", "is none of a server", _EXAMPLE) from None
     if parts.username is not None or parts.password is not None:
         raise InputError("the address", "has a name or password in it", "use --key-from VARIABLE")
-    if not parts.hostname or parts.query or parts.fragment:
+    if not parts.hostname or parts.query or parts.fragment or not _plain(parts.path):
         raise InputError("the address", "is none of a server", _EXAMPLE)
     if not (anywhere or of_this_machine(parts.hostname)):
         mend = "use --remote where it may be asked"
@@ -47,13 +46,9 @@ def address_of(url: str, key_variable: str = "", anywhere: bool = False) -> Addr
     return Address(parts.scheme, parts.hostname, port, parts.path.rstrip("/"), _key(key_variable))
 
 
-def reached(address: Address, timeout_s: float) -> None:
-    """Raises InputError where nobody takes a connection: nothing would be a verdict on a server."""
-    try:
-        socket.create_connection((address.host, address.port), timeout_s).close()
-    except OSError as error:
-        said = error.strerror or str(error)
-        raise InputError(address.url, f"cannot be reached: {said}", "start the server") from None
+def _plain(path: str) -> bool:
+    """As a line of HTTP holds it."""
+    return path.isascii() and path.isprintable() and " " not in path
 
 
 def of_this_machine(host: str) -> bool:

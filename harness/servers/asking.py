@@ -1,8 +1,11 @@
 """A completion in any dialect: what is sent, and the answer in one form."""
 
 import json
+import math
 import shlex
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,6 +14,7 @@ from sampler_parity.harness.servers.address import Address
 from sampler_parity.harness.servers.dialects import Dialect
 
 Prompt = str | list[int]
+SILENT = 3  # requests in a row without an answer in time: a server that hangs is asked no more
 
 
 @dataclass(frozen=True)
@@ -20,6 +24,10 @@ class Alternative:
     id: int
     text: str
     logprob: float
+
+    @property
+    def p(self) -> float:
+        return math.exp(min(self.logprob, 700.0))  # a server may say anything
 
 
 @dataclass(frozen=True)
@@ -49,6 +57,19 @@ class Answer:
         return f"refused: {self.refusal}" if self.refusal else json.dumps(self.text)[:120]
 
 
+@dataclass
+class Silence:
+    """How many requests in a row had no answer in time, and when the last of them ended. Those that
+    were sent at once count as one."""
+
+    count: int = 0
+    until: float = 0.0
+
+    def goes_on(self, begun: float) -> None:
+        if begun >= self.until:
+            self.count, self.until = self.count + 1, time.monotonic()
+
+
 @dataclass(frozen=True)
 class Client:
     """A server, and how it is asked. eos: the token that ends a text, where it is known."""
@@ -59,6 +80,7 @@ class Client:
     eos: int | None = None
     seconds: float = http.SECONDS
     asked: list[int] = field(default_factory=lambda: [0])
+    silence: Silence = field(default_factory=Silence)
 
     def body(self, prompt: Prompt, parameters: Mapping[str, Any]) -> dict[str, Any]:
         dialect = self.dialect
@@ -81,30 +103,44 @@ class Client:
     def complete(self, prompt: Prompt, parameters: Mapping[str, Any]) -> Answer:
         """Raises Failure where no answer comes."""
         sent = self.body(prompt, parameters)
-        self.asked[0] += 1
-        try:
+        with self._asking(sent):
             reply = http.ask(self.address, self.dialect.path, sent, self.seconds)
             if reply.refused:
                 return Answer(sent, refusal=reply.reason or f"status {reply.status}")
             return answer_of(self.dialect, sent, reply.data)
-        except http.Failure as failure:
-            failure.sent = sent
-            raise
 
     def streamed(
         self, prompt: Prompt, parameters: Mapping[str, Any], leave_after: int | None = None
     ) -> Answer:
         """The same in parts, put together. Raises Failure."""
         sent = {**self.body(prompt, parameters), "stream": True}
+        with self._asking(sent):
+            events = http.stream(
+                self.address, self.dialect.path, sent, self.seconds, leave_after=leave_after
+            )
+            if isinstance(events, http.Reply):
+                return Answer(sent, refusal=events.reason or f"status {events.status}")
+            return _together(
+                [(answer_of(self.dialect, sent, event.data), event.at) for event in events], sent
+            )
+
+    @contextmanager
+    def _asking(self, sent: Mapping[str, Any]) -> Iterator[None]:
+        if self.silence.count >= SILENT:
+            line = f"not asked: {SILENT} requests in a row had no answer in time"
+            raise http.Failure("timeout", line)
         self.asked[0] += 1
-        events = http.stream(
-            self.address, self.dialect.path, sent, self.seconds, leave_after=leave_after
-        )
-        if isinstance(events, http.Reply):
-            return Answer(sent, refusal=events.reason or f"status {events.status}")
-        return _together(
-            [(answer_of(self.dialect, sent, event.data), event.at) for event in events], sent
-        )
+        begun = time.monotonic()
+        try:
+            yield
+        except http.Failure as failure:
+            failure.sent = sent
+            if failure.verdict == "timeout":
+                self.silence.goes_on(begun)
+                raise
+            self.silence.count = 0
+            raise
+        self.silence.count = 0
 
     def curl(self, sent: Mapping[str, Any]) -> str:
         """The request as a line for a shell; a key is named, not shown."""
@@ -124,7 +160,7 @@ def answer_of(dialect: Dialect, sent: Mapping[str, Any], data: Any) -> Answer:
         if dialect.text == "ollama":
             return Answer(sent, str(data["response"]), ended=str(data.get("done_reason", "")))
         return _of_openai(sent, data)
-    except (KeyError, IndexError, TypeError, ValueError, AttributeError):
+    except (LookupError, TypeError, ArithmeticError, ValueError, AttributeError):
         line = f"{dialect.path}: the answer is no completion: {json.dumps(data)[:120]}"
         raise http.Failure("rejected", line) from None
 

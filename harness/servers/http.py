@@ -5,28 +5,28 @@ no proxy from the environment; nothing is sent twice. What a server may do wrong
 one line:
 
     timeout   the answer is not whole when the time is over, however slowly its bytes come
-    crashed   no connection, one that is closed in the middle, a status of 500 or more
-    rejected  what comes is no answer: no JSON, too much of it, half an event, a redirect
+    crashed   no connection, one that is closed in the middle, no HTTP, a status of 500 or more
+    rejected  what comes is no answer: no JSON, too much of it, packed, half an event, a redirect
 
 A status of 400 to 499 is an answer: the server refuses the request, and says why.
 """
 
 import http.client
 import json
-import socket
-import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from sampler_parity.harness.foreign.data import json_of
 from sampler_parity.harness.foreign.printable import one_line, visible
 from sampler_parity.harness.servers.address import Address
+from sampler_parity.harness.servers.connection import Limited, TooMuch, connected
 
 LARGEST = 8 << 20  # bytes of an answer; 128 tokens with ten alternatives each take 200 KiB
 SECONDS = 60.0
+_FRAMES = 1 << 20  # bytes of headers, and of an answer in many small parts four times its own
 _KEY = "[key]"  # in the place of one that a server sends back
 _SAID = 300  # characters of what a server said, in a line
 
@@ -78,12 +78,12 @@ def ask(
     address: Address, path: str, body: Any = None, seconds: float = SECONDS, most: int = LARGEST
 ) -> Reply:
     """Sends a body as JSON; without one it only gets. Raises Failure."""
-    with _answer(address, path, body, seconds) as answer:
+    with _answer(address, path, body, seconds, most) as (answer, _):
         content = answer.read(most + 1)
         if len(content) > most:
-            raise Failure("rejected", f"{path}: the answer has more than {most:,} bytes")
+            raise _too_much(path, most)
         if answer.length:
-            raise Failure("crashed", f"{path}: the server closed the connection in the answer")
+            raise _closed(path)
     return Reply(answer.status, _data(path, _keyless(address, content), answer.status))
 
 
@@ -98,7 +98,7 @@ def stream(
     """The events of an answer that comes in parts; a Reply where it was refused. leave_after: so
     many events; then the client goes away. Raises Failure."""
     events: list[Event] = []
-    with _answer(address, path, body, seconds) as answer:
+    with _answer(address, path, body, seconds, most) as (answer, limited):
         if answer.status >= 400:
             content = _keyless(address, answer.read(most))
             return Reply(answer.status, _data(path, content, answer.status))
@@ -106,60 +106,48 @@ def stream(
         while line := answer.readline(most + 1):
             taken += len(line)
             if taken > most:
-                raise Failure("rejected", f"{path}: the stream has more than {most:,} bytes")
+                raise _too_much(path, most)
             if not line.endswith(b"\n"):
                 raise Failure("crashed", f"{path}: the stream ends in mid-line")
             if line.startswith((b"data:", b"{")):
                 text = _keyless(address, line.removeprefix(b"data:").strip())
                 if text == b"[DONE]":
-                    break
+                    return events
                 events.append(Event(_data(path, text, answer.status), time.monotonic()))
                 if leave_after is not None and len(events) >= leave_after:
-                    break
+                    return events
+        if answer.length or (answer.chunked and limited.ended):
+            raise _closed(path)
     return events
 
 
 @contextmanager
 def _answer(
-    address: Address, path: str, body: Any, seconds: float
-) -> Iterator[http.client.HTTPResponse]:
-    """The answer of a connection of its own, which ends when the time is over."""
-    kind = http.client.HTTPSConnection if address.scheme == "https" else http.client.HTTPConnection
-    connection = kind(address.host, address.port, timeout=seconds)
-    over = threading.Event()
-    clock = None
+    address: Address, path: str, body: Any, seconds: float, most: int
+) -> Iterator[tuple[http.client.HTTPResponse, Limited]]:
+    """The answer of a connection of its own, and that, which ends when the time is over."""
+    until = time.monotonic() + seconds
     try:
-        connection.connect()
-        # Kept here: of an answer with `Connection: close` http.client lets go of the socket.
-        clock = threading.Timer(seconds, _end, [connection.sock, over])
-        clock.daemon = True
-        clock.start()
-        connection.request(*_request(address, path, body))
-        with connection.getresponse() as answer:
-            _check_status(path, answer)
-            yield answer
+        with closing(connected(address, until)) as plain:
+            limited = Limited(plain, until, _FRAMES + 4 * most)
+            connection = http.client.HTTPConnection(address.host, address.port)
+            connection.default_port = {"http": 80, "https": 443}[address.scheme]
+            connection.sock = limited  # so that it makes none of its own
+            connection.request(*_request(address, path, body))
+            with connection.getresponse() as answer:
+                _check_status(path, answer)
+                yield answer, limited
     except Failure as failure:
         said = failure.line.replace(address.key, _KEY) if address.key else failure.line
-        failure = Failure(failure.verdict, said)
-        if over.is_set() and failure.verdict != "rejected":
-            raise _late(path, seconds) from None
-        raise failure from None
-    except (TimeoutError, http.client.HTTPException, OSError) as error:
-        if over.is_set() or isinstance(error, TimeoutError):
-            raise _late(path, seconds) from None
+        raise Failure(failure.verdict, said) from None
+    except TimeoutError:
+        raise Failure("timeout", f"{path}: no whole answer in {seconds:g} s") from None
+    except TooMuch:
+        raise _too_much(path, most) from None
+    except (http.client.HTTPException, OSError) as error:
         raise Failure("crashed", f"{path}: {_why(error)}") from None
-    finally:
-        if clock:
-            clock.cancel()
-        connection.close()
-    if over.is_set():
-        raise _late(path, seconds)
-
-
-def _end(connected: socket.socket, over: threading.Event) -> None:
-    over.set()
-    with suppress(OSError):
-        connected.shutdown(socket.SHUT_RDWR)
+    except (ValueError, OverflowError) as error:  # of http.client, at the size of a chunk
+        raise Failure("crashed", f"{path}: no HTTP: {error}") from None
 
 
 def _request(
@@ -183,6 +171,9 @@ def _check_status(path: str, answer: http.client.HTTPResponse) -> None:
         raise Failure("crashed", f"{path}: status {answer.status}: {said}")
     if not 200 <= answer.status < 500:
         raise Failure("rejected", f"{path}: status {answer.status}")
+    packed = answer.getheader("Content-Encoding", "").strip().lower()
+    if packed not in ("", "identity"):  # http.client asks for that alone
+        raise Failure("rejected", f"{path}: the answer is packed as {packed}")
 
 
 def _keyless(address: Address, content: bytes) -> bytes:
@@ -198,8 +189,12 @@ def _data(path: str, content: bytes, status: int) -> Any:
         raise Failure("rejected", f"{path}: no JSON: {error}") from None
 
 
-def _late(path: str, seconds: float) -> Failure:
-    return Failure("timeout", f"{path}: no whole answer in {seconds:g} s")
+def _too_much(path: str, most: int) -> Failure:
+    return Failure("rejected", f"{path}: the answer has more than {most:,} bytes")
+
+
+def _closed(path: str) -> Failure:
+    return Failure("crashed", f"{path}: the server closed the connection in the answer")
 
 
 def _why(error: Exception) -> str:

@@ -63,7 +63,7 @@ def _chosen(client: Client) -> Told:
 
 def _sum(client: Client) -> Told:
     answer = _ask(client)
-    sums = [sum(math.exp(one.logprob) for one in place.top) for place in answer.places]
+    sums = [sum(one.p for one in place.top) for place in answer.places]
     most = max(sums, default=0.0)
     said = f"the {TOP} have at most {most:.4f} together"
     return right_if(most <= 1 + 1e-5, said, said, answer)

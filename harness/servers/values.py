@@ -158,7 +158,7 @@ def _meaning(said: Sequence[Said], known: Known, sent: Mapping[str, Any]) -> str
             return f"; all are rounded to {digits} decimals"
     if all(not _wrong(one.place, law, known) for one, law in zip(said, scaled, strict=True)):
         return f"; all are those after temperature {temperature:g}"
-    sums = [sum(math.exp(top.logprob) for top in one.place.top) for one in said]
+    sums = [sum(top.p for top in one.place.top) for one in said]
     if all(abs(total - 1) < 1e-3 for total in sums):
         return "; they come to 1 over the list alone"
     return ""

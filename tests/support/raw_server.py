@@ -53,6 +53,8 @@ def _request(connection: socket.socket) -> bytes:
     while got:
         head, _, body = got.partition(b"\r\n\r\n")
         length = re.search(rb"content-length: (\d+)", head, re.IGNORECASE)
+        if got[:1] == b"\x16":  # TLS: its first message is all
+            break
         if b"\r\n\r\n" in got and len(body) >= int(length[1] if length else 0):
             break
         if not (more := connection.recv(1 << 16)):

@@ -1,5 +1,6 @@
 """What a server says of itself, and by that which dialect it is asked in."""
 
+import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,9 @@ class About:
 
 
 def about(address: Address, seconds: float) -> About:
-    answers = {path: _got(address, path, seconds) for path in _PATHS}
+    """seconds: that all of it may take."""
+    until = time.monotonic() + seconds
+    answers = {path: _got(address, path, until - time.monotonic()) for path in _PATHS}
     model = _first(answers["/v1/models"])
     props, version = answers["/props"], answers["/version"]
     if props.get("build_info") or "default_generation_settings" in props:

@@ -43,7 +43,7 @@ def _places(probe: Probe) -> list[_Place]:
     for prompt in PROMPTS if asked else ():
         answer = probe.ask(prompt, length=1, temperature=1.0, **asked)
         if answer.places:
-            pairs = {_key(one.text): math.exp(one.logprob) for one in answer.places[0].top}
+            pairs = {_key(one.text): one.p for one in answer.places[0].top}
             ranked = sorted(pairs.items(), key=lambda pair: -pair[1])[:5]
             texts, p = zip(*ranked, strict=True) if ranked else ((), ())
             if len(p) == 5 and p[-1] > 0 and sum(p) <= 1 + 1e-4:
@@ -122,9 +122,10 @@ def _drawn(plans: Any, names: tuple[str, str], narrow: str, wide: str, control: 
 
 
 def _by_draws(probe: Probe, plan: _Plan, narrow: str, wide: str, control: str) -> Said:
-    draws = math.ceil(math.log(_MISSED) / math.log(1 - plan.mass))
-    if draws > _MOST:
-        return cannot(f"{draws} draws would be needed")
+    needed = math.log(_MISSED) / math.log1p(-plan.mass)
+    if needed > _MOST:
+        return cannot(f"{needed:.3g} draws would be needed")
+    draws = math.ceil(needed)
     first = plan.place.texts[0]
     said = ", ".join(f"{name} {value:.4g}" for name, value in plan.sent.items())
     likely = " ".join(f"{p:.3f}" for p in plan.place.p)

@@ -2,7 +2,7 @@
 
 import json
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sampler_parity.harness.servers.asking import Answer, Client
@@ -64,9 +64,10 @@ class Probe:
         return self.answers[key]
 
     def anew(self, prompt: str, sent: dict[str, Any]) -> Answer:
-        if time.monotonic() > self.until:
+        if (left := self.until - time.monotonic()) <= 0:
             raise Over
-        return self.client.complete(prompt, sent)
+        client = replace(self.client, seconds=min(self.client.seconds, left))
+        return client.complete(prompt, sent)
 
     @property
     def neutral(self) -> dict[str, Any]:

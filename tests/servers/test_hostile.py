@@ -1,0 +1,141 @@
+"""Answers of the right shape with wrong values in it, and servers that hang: each is a verdict."""
+
+import math
+import random
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.servers import http
+from sampler_parity.harness.servers.address import Address
+from sampler_parity.harness.servers.asking import SILENT, Client
+from sampler_parity.harness.servers.check import EVERYWHERE
+from sampler_parity.harness.servers.dialects import DIALECTS
+from sampler_parity.harness.servers.fingerprint.about import about
+from sampler_parity.harness.servers.fingerprint.fingerprint import STATEMENTS, fingerprint
+from sampler_parity.harness.servers.http import Event, Failure, Reply
+from tests.support.raw_server import raw_server
+from tests.support.sockets import hangs
+
+NOWHERE = Address("http", "127.0.0.1", 9)
+WRONG: tuple[Any, ...] = (
+    *("", "\x1b[2J", "\u202e", "::error::", "a\nb", " " * 5000, None, True, [], {}, [[]]),
+    *(0, -1, 5, 2**63, 1.5, 1e308, -1e-320, math.inf, -math.inf, math.nan),
+)
+Value = Callable[[Any], Any]
+
+
+def values(rng: random.Random) -> Value:
+    """The right value, and now and then another."""
+    often = rng.choice([0.0, 0.03, 0.3])
+    return lambda right: rng.choice(WRONG) if rng.random() < often else right
+
+
+def completion(rng: random.Random, shape: str) -> Any:
+    """Of a dialect's shape, with texts that part now and then."""
+    value = values(rng)
+    text = " ".join(rng.choice(["one", "two", "three"]) for _ in range(rng.choice([2, 6])))
+
+    def token() -> dict[str, Any]:
+        said = {"token": value(text[:3]), "logprob": value(-rng.random() * 5)}
+        return said | ({"id": value(rng.randrange(300))} if shape == "llama-server" else {})
+
+    places = [
+        token() | {"top_logprobs": value([token() for _ in range(rng.choice([0, 1, 5, 6]))])}
+        if rng.random() < 0.9
+        else value({})
+        for _ in range(3)
+    ]
+    if shape == "llama-server":
+        return {
+            "content": value(text),
+            "tokens": value([value(i) for i in range(5)]),
+            "completion_probabilities": value(places),
+            "stop_type": value("limit"),
+        }
+    if shape == "ollama":
+        return {"response": value(text), "done_reason": value("stop")}
+    plain = {
+        "tokens": value([value("a")] * 3),
+        "token_logprobs": value([value(-1.0)] * 3),
+        "top_logprobs": value([value({"a": value(-1.0), "b": value(-2.0)})] * 3),
+    }
+    logprobs = rng.choice([None, plain, {"content": value(places)}])
+    said = rng.choice([{"text": value(text)}, {"message": value({"content": value(text)})}])
+    return {"choices": value([said | {"logprobs": logprobs, "finish_reason": value("stop")}])}
+
+
+def hostile(monkeypatch: pytest.MonkeyPatch, seed: int, name: str) -> Client:
+    rng, dialect = random.Random(seed), DIALECTS[name]
+
+    def answer(*_: Any) -> Reply:
+        if rng.random() < 0.02:
+            raise Failure("crashed", "no more")
+        if rng.random() < 0.02:
+            return Reply(400, rng.choice(WRONG))
+        data = completion(rng, dialect.text) if rng.random() < 0.97 else rng.choice(WRONG)
+        return Reply(200, data)
+
+    def events(*_: Any, **__: Any) -> list[Event]:
+        return [Event(completion(rng, dialect.text), float(i)) for i in range(rng.randrange(4))]
+
+    monkeypatch.setattr(http, "ask", answer)
+    monkeypatch.setattr(http, "stream", events)
+    return Client(NOWHERE, dialect, eos=3)
+
+
+SEEDS = [range(6), pytest.param(range(6, 100), marks=pytest.mark.nightly)]
+
+
+@pytest.mark.parametrize("seeds", SEEDS, ids=["few", "many"])
+@pytest.mark.parametrize("name", DIALECTS)
+def test_whatever_values_come_each_is_a_verdict_of_one_line(
+    monkeypatch: pytest.MonkeyPatch, name: str, seeds: range
+) -> None:
+    for seed in seeds:
+        client = hostile(monkeypatch, seed, name)
+        results = [result for group in EVERYWHERE for result in group(client)]
+        assert all("\n" not in result.evidence for result in results)
+        said = fingerprint(client, "", lambda _: None, seconds=100)
+        assert len(said.statements) == len(STATEMENTS)
+        said.model_dump_json()
+
+
+def test_a_server_that_hangs_is_asked_three_times_and_then_no_more() -> None:
+    with raw_server(hangs) as raw:
+        client = Client(raw.address, DIALECTS["llama-server"], seconds=0.05)
+        results = [result for group in EVERYWHERE for result in group(client)]
+    assert client.asked == [SILENT]
+    assert {result.verdict for result in results} == {"error"}
+    assert results[0].evidence == "/completion: no whole answer in 0.05 s"
+    assert results[-1].evidence == "not asked: 3 requests in a row had no answer in time"
+
+
+def test_a_server_that_hangs_has_its_fingerprint_within_the_time() -> None:
+    begun = time.monotonic()
+    with raw_server(hangs) as raw:
+        client = Client(raw.address, DIALECTS["vllm"], seconds=60)
+        itself = about(raw.address, 0.2)
+        said = fingerprint(client, itself.says, lambda _: None, seconds=0.2)
+    assert time.monotonic() - begun < 3
+    assert said.resembles == []
+    assert {statement.says for statement in said.statements} == {"cannot tell"}
+
+
+def test_requests_at_once_without_an_answer_count_as_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = hostile(monkeypatch, 1, "openai")
+    waiting = Barrier(8)
+
+    def late(*_: Any) -> Reply:
+        waiting.wait(5)
+        raise Failure("timeout", "late")
+
+    monkeypatch.setattr(http, "ask", late)
+    with ThreadPoolExecutor(8) as pool:
+        failed = [pool.submit(client.complete, "a", {}) for _ in range(8)]
+    assert {str(one.exception()) for one in failed} == {str(Failure("timeout", "late"))}
+    assert client.silence.count == 1
