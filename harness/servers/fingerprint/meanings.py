@@ -208,7 +208,8 @@ def _apart(plain: Answer, other: Answer) -> float:
     before = {one.text: one.logprob for one in plain.places[0].top}
     after = {one.text: one.logprob for one in other.places[0].top}
     both = before.keys() & after.keys()
-    if not both or len(both) < len(before) - 1:  # beside the list may stand the token that was drawn
+    # beside the list may stand the token that was drawn
+    if not both or len(both) < len(before) - 1:
         return float("inf")
     return max(abs(before[text] - after[text]) for text in both)
 
