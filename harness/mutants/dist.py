@@ -149,6 +149,16 @@ class NothingReachedSelectsFirst(Dist):
             cand.selected = 0
 
 
+class TakesPAsItIs(Dist):
+    """p that a filter left is taken for the law, and not computed again."""
+
+    def apply(self, cand: Candidates) -> None:
+        left = cand.p.copy()
+        super().apply(cand)
+        if left.any():
+            cand.p = left
+
+
 class UniformFromTheTop(Dist):
     """1 - u is used in the place of u: the same law, another token."""
 
@@ -196,5 +206,6 @@ MUTANTS = [
         "bug zoo 74",
         case="dist/all-masked",
     ),
+    Mutant("dist/takes-p-as-it-is", TakesPAsItIs, at="relation", case="metamorphic/sum"),
     Mutant("dist/uniform-from-the-top", UniformFromTheTop),
 ]

@@ -1,9 +1,11 @@
 """Relations: what a case says of the result beside that of another run on the same backend."""
 
+import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.inputs.chains import complete
@@ -38,7 +40,7 @@ def check_relation(
     same = []
     for want_stages, stages in zip(trace, ran.stages, strict=True):
         got = stages[min(len(stages), len(other.chain)) - 1] if other.chain else None
-        same.append(_related(want_stages[-1], got, permutation))
+        same.append(_related(relation, want_stages[-1], got, permutation))
     if _holds(relation, same):
         return result
     step = 0 if relation.kind == "differs_from" else same.index(False)
@@ -54,7 +56,8 @@ def holds_on_reference(ready: Prepared, trace: Trace, relation: Relation) -> boo
     others, _ = reference_trace(other)
     pairs = zip(trace, others, strict=False)
     last = [(want[-1], got[-1] if other.chain else None) for want, got in pairs]
-    return _holds(relation, [_related(want, got, permutation) for want, got in last])
+    same = [_related(relation, want, got, permutation) for want, got in last]
+    return _holds(relation, same)
 
 
 def _related_case(ready: Prepared, relation: Relation) -> tuple[Prepared, Any]:
@@ -72,9 +75,13 @@ def _holds(relation: Relation, same: list[bool]) -> bool:
     return not all(same) if relation.kind == "differs_from" else all(same)
 
 
-def _related(want: Candidates, got: Got | Candidates | None, permutation: Any) -> bool:
+def _related(
+    relation: Relation, want: Candidates, got: Got | Candidates | None, permutation: Any
+) -> bool:
     if got is None:
         return want.selected == -1
+    if relation.kind == "sums_to_one":
+        return sums_to_one(got.p)
     if permutation is None:
         return (
             np.array_equal(want.ids, got.ids)
@@ -82,3 +89,8 @@ def _related(want: Candidates, got: Got | Candidates | None, permutation: Any) -
             and bool(((want.logits == got.logits) | np.isnan(want.logits)).all())
         )
     return set(want.ids.tolist()) == set(permutation[got.ids].tolist())
+
+
+def sums_to_one(p: NDArray[np.float32]) -> bool:
+    """But for the rounding of each p to float32, 2^-24 of it, and of a sum in double."""
+    return abs(math.fsum(p) - 1) <= 2.0**-24 + len(p) * 2.0**-52

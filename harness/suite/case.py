@@ -56,11 +56,12 @@ class Relation(BaseModel):
     same_as: the other chain leaves the same ids, logits and token (a neutral stage).
     differs_from: the other chain leaves something else (a parameter has an effect).
     permuted: the same logits given to other ids, by this seed, keep the corresponding ids.
+    sums_to_one: behind the other chain p adds up to 1.
     """
 
     model_config = STRICT
 
-    kind: Literal["same_as", "differs_from", "permuted"]
+    kind: Literal["same_as", "differs_from", "permuted", "sums_to_one"]
     chain: ChainSpec = []
     seed: Seed = 0
 
