@@ -19,6 +19,7 @@ from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.of_bundle import case_of
 from sampler_parity.reference import ChainError
 from sampler_parity.reference.chronology import check_known
+from sampler_parity.reference.registry import SAMPLERS
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ def repro(folder: Path, name: str, backend: str | None = None) -> Repro:
         raise InputError(name, f"is {result.verdict} at no stage", "name another case")
     if not native and result.verdict in ("reordered", "tied"):
         raise InputError(name, f"is {result.verdict}, and no logit differs", "name another case")
+    if not native and result.what == "p" and result.stage in SAMPLERS:
+        raise InputError(name, "differs in p alone, and no logit does", "name another case")
     place = Place(result.step or 0, result.stage_index, release, info.reference)
     version = f"llama.cpp {release}" if native else info.version
     about = f"{version}, {result.verdict}: {result.what or 'another result'}"

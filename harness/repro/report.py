@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.suite.case import Case
+from sampler_parity.reference.registry import SAMPLERS
 
 # The fields of the projects' forms for bugs, as their .github/ISSUE_TEMPLATE had them in 2026:
-# llama.cpp 019-bug-misc.yml, transformers bug-report.yml. MLX LM has none.
+# llama.cpp 019-bug-misc.yml, transformers bug-report.yml, vLLM 400-bug-report.yml. MLX LM,
+# ExLlamaV3 and lloyal.node have none.
 _FORMS = {
     "llama.cpp": """\
 # Misc. bug: {title}
@@ -62,6 +64,22 @@ Not looked for.
 
 {description}
 """,
+    "vllm": """\
+# [Bug]: {title}
+
+### Your current environment
+
+- {version}{build}
+- {platform}
+
+### 🐛 Describe the bug
+
+{description}
+
+{steps}
+
+{seen}
+""",
 }
 _PLAIN = """\
 # {title}
@@ -114,10 +132,16 @@ def report(engine: str, finding: Finding, source: str, file: str, command: str) 
         platform=finding.platform,
         command=command,
         description=(
-            f"Behind {result.stage} this row of logits is expected to leave what {result.stage} of"
-            f" llama.cpp {finding.reference} leaves with the same parameters; the program has both."
-            f" It differs in {result.what or 'the result'}."
+            f"Behind {result.stage} this row of logits is expected to leave what {_whose(finding)};"
+            f" the program has both. It differs in {result.what or 'the result'}."
         ),
         steps=steps,
         seen=f"First difference: {values}" if values else "The program prints expected and got.",
     )
+
+
+def _whose(finding: Finding) -> str:
+    stage = finding.result.stage
+    if stage in SAMPLERS:
+        return f"{stage} of llama.cpp {finding.reference} leaves with the same parameters"
+    return f"its documentation and source say of these parameters ({stage})"

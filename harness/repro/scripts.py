@@ -1,12 +1,12 @@
 """A case as a script in Python or JavaScript that calls an engine and nothing of ours.
 
 A row goes through the engine's own functions, in the order of the chain, and what is left behind
-one of them (every logit that is not -inf) is compared with what llama.cpp leaves there. Where an
-engine has no function for a stage, or draws with a generator of its own, no script is written.
+one of them (every logit that is not -inf) is compared with what llama.cpp, or the engine's own
+specification, leaves there. Where an engine has no function for a stage, or draws with a generator
+of its own, no script is written.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,13 @@ import numpy as np
 from sampler_parity.harness.backends.mlx_lm import arguments as mlx
 from sampler_parity.harness.backends.transformers.processors import OWN, own_processor, processor_of
 from sampler_parity.harness.errors import InputError, Unsupported
-from sampler_parity.harness.repro.asked import Place, asked_of, in_lines, short
+from sampler_parity.harness.repro.asked import Asked, Place, asked_of, in_lines, short
+from sampler_parity.harness.repro.engine import Engine, Stages, keywords, number, pinned
+from sampler_parity.harness.repro.on_exllamav3 import EXLLAMAV3
+from sampler_parity.harness.repro.on_lloyal import LLOYAL
+from sampler_parity.harness.repro.on_vllm import VLLM
 from sampler_parity.harness.suite.case import Case
+from sampler_parity.reference.registry import SAMPLERS
 
 _TRANSFORMERS = '''\
 """{title}
@@ -35,7 +40,7 @@ inf, nan = float("inf"), float("nan")
 LOGITS = [
 {row}
 ]
-IDS = [{ids}]  # what {stage} leaves in llama.cpp
+IDS = [{ids}]  # what {stage} leaves {whose}
 VALUES = [
 {values}
 ]
@@ -76,7 +81,7 @@ inf, nan = float("inf"), float("nan")
 LOGITS = [
 {row}
 ]
-IDS = [{ids}]  # what {stage} leaves in llama.cpp
+IDS = [{ids}]  # what {stage} leaves {whose}
 VALUES = [
 {values}
 ]
@@ -119,7 +124,7 @@ const inf = Infinity, nan = NaN;
 const LOGITS = [
 {row}
 ];
-const IDS = [{ids}]; // what {stage} leaves in llama.cpp
+const IDS = [{ids}]; // what {stage} leaves {whose}
 const VALUES = [
 {values}
 ];
@@ -142,21 +147,6 @@ process.exit(differ ? 1 : 0);
 """
 
 
-@dataclass(frozen=True)
-class Engine:
-    """calls: the lines of one stage, and what they import. packages: as an installer names them,
-    of the versions that a backend tells."""
-
-    source: str
-    file: str
-    packages: Callable[[str], str]
-    calls: Callable[[str, dict[str, Any], list[int]], tuple[list[str], list[str]]]
-
-
-def _keywords(of: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in of.items())
-
-
 def _transformers(
     name: str, parameters: dict[str, Any], tokens: list[int]
 ) -> tuple[list[str], list[str]]:
@@ -166,18 +156,18 @@ def _transformers(
     of_class, arguments = wanted
     seen = tokens[-parameters.get("penalty_last_n", 0) :]
     text = f"torch.tensor([{seen}], dtype=torch.long)"
-    return [f"scores = {of_class}({_keywords(arguments)})({text}, scores)"], [of_class]
+    return [f"scores = {of_class}({keywords(arguments)})({text}, scores)"], [of_class]
 
 
 def _mlx_lm(
     name: str, parameters: dict[str, Any], tokens: list[int]
 ) -> tuple[list[str], list[str]]:
     if name in ("penalties", "logit_bias"):
-        options = _keywords(mlx.processors_of(name, parameters))
+        options = keywords(mlx.processors_of(name, parameters))
         return [f"scores = processed(scores, {tokens}, {options})"], []
     if name not in ("top_k", "top_p", "min_p"):
         raise Unsupported(f"MLX LM has no function that is {name} and draws nothing")
-    return [f"scores = filtered(scores, {_keywords(mlx.sampler_of(name, parameters))})"], []
+    return [f"scores = filtered(scores, {keywords(mlx.sampler_of(name, parameters))})"], []
 
 
 def _transformers_js(
@@ -204,25 +194,47 @@ def _transformers_js(
     return [f"logits = {call};"], [of_class]
 
 
-def _pinned(version: str) -> str:
-    """`transformers 5.23.0, torch 2.13.0+cpu` as pip names them; a device is no package."""
-    words = [part.split(" ") for part in version.split(", ")]
-    pairs = [pair for pair in words if len(pair) == 2]
-    return " ".join(f"{name}=={number.split('+')[0]}" for name, number in pairs)
+Calls = Callable[[str, dict[str, Any], list[int]], tuple[list[str], list[str]]]
+
+
+def _of_calls(calls: Calls, in_javascript: bool = False) -> Any:
+    """The fields of a text that is stage after stage; calls: the lines of one, and what they
+    import."""
+
+    def fields(_asked: Asked, stages: Stages, tokens: list[int]) -> dict[str, str]:
+        if any(name in ("dist", "greedy") for name, _ in stages):
+            raise InputError("the case", "differs in what is selected", "name a case of a filter")
+        parts = [calls(name, of, tokens) for name, of in stages]
+        names = sorted({name for _, imported in parts for name in imported})
+        imported = (
+            f"from transformers import {', '.join(names)}" if names else "import transformers"
+        )
+        return {
+            "imported": ", ".join(["Tensor", *names]) if in_javascript else imported,
+            "calls": "\n".join(line for made, _ in parts for line in made),
+        }
+
+    return fields
 
 
 # by the name that a backend gives itself
 ENGINES = {
-    "transformers": Engine(_TRANSFORMERS, "repro.py", _pinned, _transformers),
+    "transformers": Engine(_TRANSFORMERS, "repro.py", pinned, _of_calls(_transformers)),
     "mlx_lm": Engine(
-        _MLX, "repro.py", lambda version: _pinned(version).replace("mlx_lm", "mlx-lm"), _mlx_lm
+        _MLX,
+        "repro.py",
+        lambda version: pinned(version).replace("mlx_lm", "mlx-lm"),
+        _of_calls(_mlx_lm),
     ),
     "Transformers.js": Engine(
         _JAVASCRIPT,
         "repro.mjs",
         lambda version: f"@huggingface/transformers@{version.split(' ')[-1]}",
-        _transformers_js,
+        _of_calls(_transformers_js, in_javascript=True),
     ),
+    "vllm": VLLM,
+    "exllamav3": EXLLAMAV3,
+    "lloyal.node": LLOYAL,
 }
 
 
@@ -230,36 +242,24 @@ def script(name: str, version: str, case: Case, place: Place, about: str) -> str
     """The source. name: of ENGINES. Raises InputError where no script can be written, and
     Unsupported for a stage that the engine has no function for."""
     engine, asked = ENGINES[name], asked_of(case, place)
-    stages = [
-        (key, of) for stage in asked.ready.chain[: place.stage + 1] for key, of in stage.items()
-    ]
-    if any(key in ("dist", "greedy") for key, _ in stages):
-        raise InputError(case.id, "differs in what is selected", "name a case of a filter")
-    tokens = [*case.history, *asked.accepted]
-    parts = [engine.calls(key, of, tokens) for key, of in stages]
-    lines = [line for made, _ in parts for line in made]
-    names = sorted({name for _, imported in parts for name in imported})
+    chain = asked.ready.chain[: place.stage + 1]
+    stages = [(key, of) for stage in chain for key, of in stage.items()]
     pairs = sorted(
         (int(token), logit)
         for token, logit in zip(asked.expected.ids, asked.expected.logits, strict=True)
         if logit != -np.inf
     )
-    imported = f"from transformers import {', '.join(names)}" if names else "import transformers"
-    source = engine.source.format(
-        title=f"{case.id}: {case.description}",
-        about=about,
-        packages=engine.packages(version),
-        file=engine.file,
-        imported=", ".join(["Tensor", *names]) if engine.file.endswith("mjs") else imported,
-        row=in_lines([_number(x) for x in asked.ready.rows[place.step]]),
-        ids=", ".join(str(token) for token, _ in pairs),
-        values=in_lines([_number(logit) for _, logit in pairs]),
-        stage=stages[-1][0],
-        calls="\n".join(lines),
-    )
-    return short(source, case.id)
-
-
-def _number(value: Any) -> str:
-    """A float32 as a literal that both languages read as the same float32."""
-    return str(np.float32(value)).replace("np.float32(", "").rstrip(")")
+    stage = stages[-1][0]
+    fields = {
+        "title": f"{case.id}: {case.description}",
+        "about": about,
+        "packages": engine.packages(version),
+        "file": engine.file,
+        "row": in_lines([number(x) for x in asked.ready.rows[place.step]]),
+        "ids": ", ".join(str(token) for token, _ in pairs),
+        "values": in_lines([number(logit) for _, logit in pairs]),
+        "stage": stage,
+        "whose": "in llama.cpp" if stage in SAMPLERS else "as documented",
+    }
+    own = engine.fields(asked, stages, [*case.history, *asked.accepted])
+    return short(engine.source.format(**{**fields, **own}), case.id)
