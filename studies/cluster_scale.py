@@ -3,9 +3,9 @@
     python -m studies.cluster_scale [chunks] [scheduler] [record] [plan]
 
 `chunks` runs chunks of `fuzz` on llama.cpp; `scheduler` gives tasks of a millisecond to simulated
-workers, many in one process, and counts the processor time that the scheduler spends on each;
-`record` writes and reads the file of a long campaign; `plan` does all three and puts them together.
-Times are processor times: what else the machine does is not in them.
+workers, all in one process, and counts the processor time that the scheduler spends on each, and
+while they do nothing; `record` writes and reads the file of a long campaign; `plan` does all three
+and puts them together. Times are processor times: what else the machine does is not in them.
 """
 
 import contextlib
@@ -17,17 +17,25 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from sampler_parity.harness.run.campaign import Campaign, Chunk, Header, read, run_number
+from sampler_parity.harness.run.campaign import (
+    Campaign,
+    Chunk,
+    Header,
+    chunks_of_a_task,
+    read,
+    run_number,
+)
 from studies.sections import main
 
 STEPS = 10**9
 NAMES: dict[str, str | None] = {"llama.cpp": None}
 WORKERS = (10, 100, 1000)
-SIMULATED = 10  # 100 in one process did not all come up within five minutes on two busy cores
 CHUNKS, TASKS, LINES = 20, 4000, 100_000
-TASK_S = 0.001
+TASK_S, IDLE_S = 0.001, 5.0
+UP_S = 900  # 1,000 workers in one process came up in nine minutes beside much other work
 
 # Workers as they are, but for what each does by itself every few milliseconds and is no scheduler's
 # work: profiles of their thread, the monitor of the machine, the limits of memory.
@@ -109,9 +117,17 @@ def cluster(n: int, folder: Path) -> Iterator[tuple[str, int]]:
                 process.wait()
 
 
+@dataclass(frozen=True)
+class Scheduled:
+    """Processor seconds of the scheduler: for a task, and in a second without any."""
+
+    a_task: float
+    idle: float
+
+
 @functools.cache
-def task_s(n: int) -> float:
-    """Processor seconds of the scheduler for a task of one of n workers."""
+def scheduled(n: int) -> Scheduled:
+    """By n workers."""
     from distributed import Client
 
     with (
@@ -119,41 +135,69 @@ def task_s(n: int) -> float:
         cluster(n, Path(folder)) as (address, process),
         Client(address, set_as_default=False) as client,
     ):
-        client.wait_for_workers(n, timeout=300)
+        client.wait_for_workers(n, timeout=UP_S)
         pool = client.get_executor(pure=False)
         before = _spent(process)
         for future in [pool.submit(time.sleep, TASK_S) for _ in range(TASKS)]:
             future.result()
-        return (_spent(process) - before) / TASKS
+        a_task = (_spent(process) - before) / TASKS
+        before = _spent(process)
+        time.sleep(IDLE_S)
+        return Scheduled(a_task, (_spent(process) - before) / IDLE_S)
 
 
 def scheduler() -> Iterator[str]:
     """How many tasks a second a scheduler gives out."""
-    us = task_s(SIMULATED) * 1e6
-    yield f"{SIMULATED} workers: {us:,.0f} us a task, {1e6 / us:,.0f} tasks a second"
+    for n in WORKERS:
+        of = scheduled(n)
+        yield (
+            f"{n:,} workers: {of.a_task * 1e6:,.0f} us a task, {1 / of.a_task:,.0f} tasks a"
+            f" second; idle {of.idle:.1%} of a processor"
+        )
+
+
+@dataclass(frozen=True)
+class Kept:
+    """Of a chunk: bytes in chunks.jsonl and in memory; seconds to add it and to read it back."""
+
+    size: float
+    memory: float
+    add_s: float
+    read_s: float
 
 
 @functools.cache
-def record_costs() -> tuple[float, float]:
-    """Bytes of a chunk in chunks.jsonl, and seconds to read one back."""
+def record_costs() -> Kept:
     header = Header(seed=1, backends=["llama.cpp"], version="1")
     done = [done for done, _ in measured()]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "chunks.jsonl"
+        start = time.process_time()
         with path.open("w", encoding="utf-8") as file:
             file.write(header.model_dump_json() + "\n")
-            for number in range(LINES):
+            for number in range(LINES):  # as a chunk of a worker is added
                 file.write(done[number % len(done)].model_dump_json() + "\n")
+                file.flush()
+        add_s = (time.process_time() - start) / LINES
         size = path.stat().st_size / LINES
-        start = time.process_time()
+        before, start = _resident(), time.process_time()
         campaign: Campaign = read(Path(folder))
-        return size, (time.process_time() - start) / len(campaign.chunks)
+        read_s = (time.process_time() - start) / len(campaign.chunks)
+        return Kept(size, (_resident() - before) / LINES, add_s, read_s)
+
+
+def _resident() -> int:
+    pages = Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
 
 
 def record() -> Iterator[str]:
-    """How large the file of a campaign becomes, and what reading it takes."""
-    size, seconds = record_costs()
-    yield f"{size:.0f} bytes and {seconds * 1e6:.0f} us a chunk, of {LINES:,}"
+    """How large the file of a campaign becomes, and what adding to it and reading it takes."""
+    of = record_costs()
+    yield (
+        f"{of.size:.0f} bytes, {of.memory:,.0f} in memory, {of.add_s * 1e6:.0f} us to add and"
+        f" {of.read_s * 1e6:.0f} us to read a chunk, of {LINES:,}"
+    )
 
 
 def plan() -> Iterator[str]:
@@ -161,15 +205,22 @@ def plan() -> Iterator[str]:
     rows = measured()
     a_chunk = sum(spent for _, spent in rows) / len(rows)
     n_chunks = STEPS / (sum(done.steps for done, _ in rows) / len(rows))
-    size, read_s = record_costs()
-    megabytes, read_back = n_chunks * size / 1e6, n_chunks * read_s
-    yield f"{n_chunks:,.0f} chunks, {megabytes:,.0f} MB, read in {read_back:,.0f} s"
-    yield "| workers | computing | the scheduler's time | of the workers, it can feed |"
-    yield "| ---: | ---: | ---: | ---: |"
+    yield from [*chunks(), *scheduler(), *record()]
+    of = record_costs()
+    megabytes, read_back = n_chunks * of.size / 1e6, n_chunks * of.read_s
+    yield (
+        f"{n_chunks:,.0f} chunks, {megabytes:,.0f} MB, {n_chunks * of.memory / 1e6:,.0f} MB in"
+        f" memory, {n_chunks * of.add_s:,.0f} s to add, {read_back:,.0f} s to read"
+    )
+    yield "| workers | computing | scheduler, 1 a task | it feeds | chunks a task | scheduler |"
+    yield "| ---: | ---: | ---: | ---: | ---: | ---: |"
     for n in WORKERS:
-        hours, a_task = n_chunks * a_chunk / n / 3600, task_s(SIMULATED)
-        given = n_chunks * a_task / 3600
-        yield f"| {n:,} | {hours:,.2f} h | {given:,.2f} h | {a_chunk / a_task:,.0f} |"
+        hours, a_task = n_chunks * a_chunk / n / 3600, scheduled(n).a_task
+        given, a_time = n_chunks * a_task / 3600, chunks_of_a_task(n)
+        yield (
+            f"| {n:,} | {hours:,.2f} h | {given:,.2f} h | {a_chunk / a_task:,.0f} | {a_time} |"
+            f" {given / a_time:,.3f} h |"
+        )
 
 
 if __name__ == "__main__":

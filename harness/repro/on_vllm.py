@@ -34,7 +34,6 @@ class Absent(type):  # for packages that vLLM imports and its sampler never call
     __or__ = __ror__ = __getitem__ = lambda cls, _: cls
     __get_pydantic_core_schema__ = lambda cls, *_: {{"type": "any"}}
 
-
 NAMES = """{names}""".split()
 make = SimpleNamespace(create_module=lambda spec: Absent(spec.name, (), {{}}), exec_module=id)
 found = lambda of, *_: of.split(".")[0] in NAMES and ModuleSpec(of, make, is_package=True) or None

@@ -230,7 +230,7 @@ def go_on(
 ) -> None:
     """Chunk after chunk for so long; each is on the disk as it ends. size: the executor's."""
     deadline, wave, left = time.monotonic() + seconds, 1, campaign.numbers()
-    a_task = 1 + size // _FED
+    a_task = chunks_of_a_task(size)
     with (folder / "chunks.jsonl").open("a") as file:
         while time.monotonic() < deadline:
             tasks = [[next(left) for _ in range(a_task)] for _ in range(size * wave)]
@@ -242,6 +242,11 @@ def go_on(
                     write_findings(campaign, folder / "findings.toml")
                 told(campaign)
             wave = min(2 * wave, _LONGEST_WAVE)
+
+
+def chunks_of_a_task(size: int) -> int:
+    """Of an executor of so many processes."""
+    return 1 + size // _FED
 
 
 def write_findings(campaign: Campaign, path: Path) -> None:

