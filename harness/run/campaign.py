@@ -32,8 +32,8 @@ OF_A_CHUNK = 60.0  # seconds to make findings small: 439 failures took 386 s wit
 OF_A_FINDING = 5.0
 Small = dict[tuple[str, str], dict[str, Any] | None]  # by case and backend
 _LONGEST_WAVE = 8  # tasks for each process; a chunk takes about a second
-# Dask's scheduler feeds 99 workers with tasks of one chunk (studies/cluster_scale.py): of larger
-# clusters each task has more.
+# Dask's scheduler feeds about 200 workers with tasks of one chunk, where 1,000 are there 97
+# (studies/cluster_scale.py): of larger clusters each task has more.
 _FED = 50
 
 
