@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy.stats import bootstrap
+import scipy
 
 from sampler_parity.reference import Candidates, Chain, build_chain
 from sampler_parity.reference.pipelines.power_law import PRESETS, PowerLaw
@@ -154,7 +154,7 @@ def compiled() -> list[str]:
                 [program, str(n), "200"], capture_output=True, encoding="utf-8", check=True
             )
             ns = np.array([line.split() for line in done.stdout.splitlines()], float)
-            ratio = bootstrap(
+            ratio = scipy.stats.bootstrap(
                 (ns[:, 0], ns[:, 1]),
                 lambda mine, other: np.median(mine) / np.median(other),
                 paired=True,

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.stats import bootstrap
+import scipy
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.inputs.chains import complete
@@ -167,7 +167,9 @@ def working() -> None:
         ns, heap = np.median([run[way] for run in runs], axis=0)
         print(f"  {way:<18}{ns / 1e6:7.3f} ms, {heap:9,.0f} bytes of heap a token")
     ratios = [run["accessor"][0] / run["workingLogits"][0] for run in runs]
-    interval = bootstrap((ratios,), np.median, rng=np.random.default_rng(0)).confidence_interval
+    interval = scipy.stats.bootstrap(
+        (ratios,), np.median, rng=np.random.default_rng(0)
+    ).confidence_interval
     print(
         f"  accessor over workingLogits: {np.median(ratios):.2f} "
         f"[{interval.low:.2f}, {interval.high:.2f}] times, {ROUNDS} rounds"

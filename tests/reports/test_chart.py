@@ -1,15 +1,18 @@
 """Charts: names of others are text, whatever stands in them."""
 
 import re
+from typing import TYPE_CHECKING
 
 import pytest
-from matplotlib.figure import Figure
 
 from sampler_parity.reports.render.chart import picture
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 def test_a_name_with_dollars_is_no_formula_and_powers_of_ten_are_numbers() -> None:
-    def draw(figure: Figure) -> None:
+    def draw(figure: "Figure") -> None:
         axes = figure.subplots()
         axes.plot([1, 1000], [0.01, 10], label="$x^{$ of $5$")
         axes.set_xscale("log")
@@ -30,7 +33,7 @@ def test_a_name_with_dollars_is_no_formula_and_powers_of_ten_are_numbers() -> No
 def test_a_logarithmic_axis_has_plain_numbers_however_little_it_spans(
     low: float, high: float, ticks: list[str]
 ) -> None:
-    def draw(figure: Figure) -> None:
+    def draw(figure: "Figure") -> None:
         axes = figure.subplots()
         axes.plot([low, high], [0, 1])
         axes.set_xscale("log")

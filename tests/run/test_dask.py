@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from distributed import Client
-from distributed.scheduler import KilledWorker
 
 from sampler_parity.harness.bundle import bundle, machine
 from sampler_parity.harness.bundle.bundle import Bundle
@@ -53,13 +51,20 @@ def dask(folder: Path) -> Iterator[str]:
             _start(folder / "two", *worker),
         ]
         address = json.loads(file.read_text())["address"]
-        with Client(address, set_as_default=False) as client:
+        with client_of(address) as client:
             client.wait_for_workers(2, timeout=120)
         yield address
     finally:
         for process in reversed(started):
             process.kill()
             process.wait()
+
+
+def client_of(address: str) -> Any:
+    """Dask is loaded by who has a cluster, not by each process that collects tests."""
+    from distributed import Client
+
+    return Client(address, set_as_default=False)
 
 
 def _start(log: Path, module: str, *arguments: str) -> subprocess.Popen[bytes]:
@@ -162,7 +167,7 @@ def test_worker_killed_in_mid_run_costs_no_result(tmp_path: Path, suite: Path) -
     with dask(tmp_path / "cluster") as address:
         where = ["-o", str(folder), "--executor", f"dask:{address}"]
         process = subprocess.Popen([*COMMAND, "run", str(suite), *where], cwd=ROOT)
-        with Client(address, set_as_default=False) as client:
+        with client_of(address) as client:
             results = folder / "results.jsonl"
             _until(lambda: results.exists() and b'"case"' in results.read_bytes())
             pids: dict[str, int] = client.run(os.getpid)
@@ -318,12 +323,14 @@ def test_workers_are_there_where_the_client_has_just_forgotten_them(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every two seconds it asks the scheduler for what it shows, without workers."""
-    monkeypatch.setattr(Client, "scheduler_info", lambda *_, **__: {"workers": {}})
+    monkeypatch.setattr("distributed.Client.scheduler_info", lambda *_, **__: {"workers": {}})
     with cluster.Cluster(address, []) as workers:
         assert workers.size == 2
 
 
 def test_cluster_whose_workers_die_again_and_again_says_so(address: str) -> None:
+    from distributed.scheduler import KilledWorker
+
     with (
         pytest.raises(BrokenExecutor, match="workers of the cluster died"),
         cluster.Cluster(address, []),
