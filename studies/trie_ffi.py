@@ -24,7 +24,9 @@ def seen() -> dict[str, Any]:
     """What the script prints. Raises CalledProcessError where it fails."""
     libraries = [compiled(SOURCES / "token_trie.cpp"), default_folder() / "libllama.so"]
     words = [*ENGINES["JavaScriptCore"], str(SCRIPTS / "trie_ffi.ts"), *map(str, libraries)]
-    done = subprocess.run([*words, str(RUNNER)], check=True, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        [*words, str(RUNNER)], check=True, stdout=subprocess.PIPE, encoding="utf-8"
+    )
     return dict(json.loads(done.stdout.splitlines()[-1]))
 
 
