@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.protocol.ask import Row
-from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.servers.asking import Answer, Client
 from sampler_parity.harness.servers.expected import LlamaServer, llama_server
-from sampler_parity.harness.servers.facts import Told, told
+from sampler_parity.harness.servers.facts import Told, rows_of, told
 from sampler_parity.harness.servers.known import Known
 from sampler_parity.harness.servers.logits import Logits
 from sampler_parity.harness.servers.state import CLIENTS
@@ -55,10 +54,7 @@ def _at_once(client: Client, known: Known, logits: Logits, clients: int) -> Told
     for i, (prompt, answer) in enumerate(zip(asked, answers, strict=True)):
         if answer.refusal or not answer.tokens:
             return Told("error", f"client {i}: {answer.got}", answer)
-        try:
-            rows = logits.rows(prompt, answer.tokens[:-1])
-        except BackendFailure as failure:
-            return Told("error", f"client {i}: not predicted: llama.cpp {failure}", answer)
+        rows = rows_of(logits, prompt, answer.tokens[:-1], answer)
         sampling = llama_server({**_ASKED, "seed": 300 + i}, prompt, known.vocab)
         walked = walk(sampling, answer.tokens, rows)
         if walked.other:

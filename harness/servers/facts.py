@@ -1,12 +1,15 @@
 """A fact about a server beside its parameters: asked, and told as a result."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from sampler_parity.harness.bundle.records.server import Group, ServerResult, ServerVerdict
+from sampler_parity.harness.protocol.ask import Row
+from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.servers.asking import Answer, Client
 from sampler_parity.harness.servers.http import Failure
+from sampler_parity.harness.servers.logits import Logits
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,22 @@ class Told:
 Fact = Callable[[Client], Told]
 
 
+class NotComputed(Exception):  # noqa: N818 - no defect
+    """Why there are no logits to hold an answer against."""
+
+    def __init__(self, why: str, answer: Answer) -> None:
+        super().__init__(f"not computed: llama.cpp {why}")
+        self.answer = answer
+
+
+def rows_of(logits: Logits, prompt: Sequence[int], tokens: Sequence[int], answer: Answer) -> Row:
+    """The logits that an answer's tokens were drawn from. Raises NotComputed."""
+    try:
+        return logits.rows(prompt, tokens)
+    except BackendFailure as failure:
+        raise NotComputed(str(failure), answer) from None
+
+
 def told(group: Group, facts: dict[str, Fact], client: Client) -> Iterator[ServerResult]:
     """Each fact in turn; a failure of the server is an error of that fact alone."""
     for name, fact in facts.items():
@@ -30,6 +49,8 @@ def told(group: Group, facts: dict[str, Fact], client: Client) -> Iterator[Serve
             said = fact(client)
         except Failure as failure:
             said = Told("error", failure.line, Answer(failure.sent, refusal=failure.line))
+        except NotComputed as why:
+            said = Told("error", str(why), why.answer)
         answer = said.answer
         yield ServerResult(
             id=f"{group}/{name}",

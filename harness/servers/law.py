@@ -17,10 +17,9 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.records.server import ServerResult, ServerVerdict
 from sampler_parity.harness.protocol.ask import Row
-from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.servers.asking import Answer, Client
-from sampler_parity.harness.servers.facts import Fact, Told, told
+from sampler_parity.harness.servers.facts import Fact, Told, rows_of, told
 from sampler_parity.harness.servers.known import Known
 from sampler_parity.harness.servers.logits import Logits
 from sampler_parity.harness.statistics.fit import g_p_value
@@ -79,10 +78,7 @@ def _in_law(name: str, known: Known, logits: Logits, texts: int, client: Client)
         tokens = tokens_of(answer, known)
         if not tokens:
             return Told("error", f"no tokens to judge: {answer.refusal or answer.got}", answer)
-        try:
-            rows = logits.rows(known.read(prompt), tokens[:-1])
-        except BackendFailure as failure:
-            return Told("error", f"not computed: llama.cpp {failure}", answer)
+        rows = rows_of(logits, known.read(prompt), tokens[:-1], answer)
         draws.append(uniforms_of(rows, tokens, chain_of(setting), rng))
         if draws[-1].excluded:
             return Told("other meaning", f"text {i}, {draws[-1].excluded}", answer)

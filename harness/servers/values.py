@@ -19,10 +19,9 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.protocol.ask import Row
-from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.servers import expected
 from sampler_parity.harness.servers.asking import Alternative, Answer, Client, Place
-from sampler_parity.harness.servers.facts import Fact, Told, right_if, told
+from sampler_parity.harness.servers.facts import Fact, Told, right_if, rows_of, told
 from sampler_parity.harness.servers.known import Known
 from sampler_parity.harness.servers.logits import Logits
 from sampler_parity.harness.servers.probabilities import TOP
@@ -101,10 +100,7 @@ def _asked(
     if answer.refusal or not answer.places:
         return answer, []
     tokens = _tokens(answer.places, known) if answer.tokens is None else answer.tokens
-    try:
-        rows = logits.rows(known.read(prompt), tokens[: len(answer.places) - 1])
-    except BackendFailure as failure:
-        return Answer(answer.sent, refusal=f"not computed: llama.cpp {failure}"), []
+    rows = rows_of(logits, known.read(prompt), tokens[: len(answer.places) - 1], answer)
     return answer, [Said(place, row) for place, row in zip(answer.places, rows, strict=False)]
 
 

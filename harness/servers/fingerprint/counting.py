@@ -5,6 +5,7 @@ and ends that after a few; one per token takes once, and never does. Of a prompt
 token already, the first place says whether the prompt counts.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 from sampler_parity.harness.servers.asking import Answer
@@ -48,21 +49,50 @@ def _run(answer: Answer, piece: str) -> int:
     return count
 
 
+@dataclass(frozen=True)
+class _Forced:
+    """name: of the penalty. piece: the token that is forced, by a bias on this prompt."""
+
+    name: str
+    bias: dict[str, Any]
+    piece: str
+    prompt: str
+
+    def with_penalty(self, probe: Probe, value: float) -> tuple[Answer, int]:
+        """The greedy text, and how often the token comes."""
+        answer = probe.greedy(prompt=self.prompt, **{self.name: value}, **self.bias)
+        return answer, _run(answer, self.piece)
+
+
+def _forcing(probe: Probe, which: str, before: int = 0) -> _Forced | str:
+    """before: times the token stands at the end of the prompt. A text: why nothing can be said."""
+    name, problem = _named(probe, which)
+    if problem:
+        return problem
+    force = forced(probe)
+    prompt = probe.prompt + force[1] * before if force else ""
+    if force is None or (force := forced(probe, prompt)) is None:
+        return "no bias makes a text of one token"
+    return _Forced(name, *force, prompt)
+
+
+def _ready(probe: Probe, which: str, before: int = 0) -> _Forced | str:
+    """The same of a penalty that a bias is not behind."""
+    ready = _forcing(probe, which, before)
+    if isinstance(ready, str) or ready.name != probe.repeat:
+        return ready
+    behind = ready.with_penalty(probe, 4.0)[1] == LENGTH
+    return "logit_bias comes after it" if behind else ready
+
+
 def _counts(which: str, weak: float) -> Fact:
     """weak: a penalty that one time cannot end what is forced, and twelve times can."""
 
     def fact(probe: Probe) -> Said:
-        name, problem = _named(probe, which)
-        if problem:
-            return cannot(problem)
-        if (force := forced(probe)) is None:
-            return cannot("no bias makes a text of one token")
-        bias, piece = force
-        if name == probe.repeat and _before_bias(probe, bias, piece):
-            return cannot("logit_bias comes after it")
-        answer = probe.greedy(**{name: weak}, **bias)
-        length = _run(answer, piece)
-        said = f"{name} {weak:g}: the forced token comes {length} times of {LENGTH}"
+        if isinstance(ready := _ready(probe, which), str):
+            return cannot(ready)
+        answer, length = ready.with_penalty(probe, weak)
+        said = f"{ready.name} {weak:g}: the forced token comes {length} times of {LENGTH}"
         if length == LENGTH:
             return Said("once per token", said, answer)
         return Said("per occurrence", said, answer) if length > 1 else cannot(said, answer)
@@ -72,24 +102,11 @@ def _counts(which: str, weak: float) -> Fact:
 
 def _prompt(which: str, strong: float) -> Fact:
     def fact(probe: Probe) -> Said:
-        name, problem = _named(probe, which)
-        if problem:
-            return cannot(problem)
-        if (force := forced(probe)) is None:
-            return cannot("no bias makes a text of one token")
-        piece = force[1]
-        prompt = probe.prompt + piece * _BEFORE
-        if (force := forced(probe, prompt)) is None:
-            return cannot("no bias makes a text of one token")
-        bias = force[0]
-        if name == probe.repeat and _before_bias(probe, bias, piece):
-            return cannot("logit_bias comes after it")
-        answer = probe.greedy(prompt=prompt, **{name: strong}, **bias)
-        length = _run(answer, piece)
+        if isinstance(ready := _ready(probe, which, _BEFORE), str):
+            return cannot(ready)
+        answer, length = ready.with_penalty(probe, strong)
         said = f"after {_BEFORE} of the token the forced one comes {length} times"
-        if length == 0:
-            return Said("counts", said, answer)
-        return Said("does not count", said, answer)
+        return Said("does not count" if length else "counts", said, answer)
 
     return fact
 
@@ -109,19 +126,11 @@ def _named(probe: Probe, which: str) -> tuple[str, str]:
 
 def _bias_first(probe: Probe) -> Said:
     """A biased logit divided by 4 is far lower; a bias on a divided one is not."""
-    name, problem = _named(probe, "repeat")
-    if problem:
-        return cannot(problem)
-    if (force := forced(probe)) is None:
-        return cannot("no bias makes a text of one token")
-    answer = probe.greedy(**{name: 4.0}, **force[0])
-    length = _run(answer, force[1])
-    said = f"{name} 4: the forced token comes {length} times of {LENGTH}"
+    if isinstance(ready := _forcing(probe, "repeat"), str):
+        return cannot(ready)
+    answer, length = ready.with_penalty(probe, 4.0)
+    said = f"{ready.name} 4: the forced token comes {length} times of {LENGTH}"
     return Said("the penalty first" if length == LENGTH else "logit_bias first", said, answer)
-
-
-def _before_bias(probe: Probe, bias: dict[str, Any], piece: str) -> bool:
-    return _run(probe.greedy(**{probe.repeat: 4.0}, **bias), piece) == LENGTH
 
 
 COUNTING: dict[str, Fact] = {
