@@ -2,12 +2,15 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from sampler_parity.harness.cli.saying import say
 from sampler_parity.harness.errors import InputError, need
+
+if TYPE_CHECKING:
+    from sampler_parity.harness.bundle.bundle import Bundle
 
 
 class Format(StrEnum):
@@ -127,8 +130,9 @@ def compare(
 ) -> None:
     """Show how bundles differ: verdicts, logits, distributions, speed, and facts of the machines.
 
-    Example:
+    Examples:
       sampler-parity compare bundles/linux bundles/macos
+      sampler-parity compare bundles/server-old bundles/server-new
 
     Exit status: 0 no verdict differs; 1 some do, or a backend has nothing in common with others;
     2 bad input, or nothing can be compared.
@@ -139,7 +143,11 @@ def compare(
 
     if len(folders) < 2:
         raise InputError("compare", f"{len(folders)} bundle given", "name two or more")
-    page = COMPARE.made([read_finished(folder) for folder in folders])
+    bundles = [read_finished(folder) for folder in folders]
+    if all(bundle.servers for bundle in bundles):
+        _compare_servers(bundles, output)
+        return
+    page = COMPARE.made(bundles)
     if page is None:
         raise InputError(
             "compare",
@@ -152,6 +160,24 @@ def compare(
         for path in write_page(page, output):
             say(path)
     if not page.model.ok:
+        raise typer.Exit(1)
+
+
+def _compare_servers(bundles: "list[Bundle]", output: Path | None) -> None:
+    """Checks of servers have verdicts alone: lines, and no page."""
+    from sampler_parity.harness.comparison.servers import checked, differing, lines
+
+    first, *others = checked(bundles)
+    if output is not None:
+        raise InputError(
+            "compare", "checks of servers have no page beside each other", "leave out -o"
+        )
+    if not all(first.results.keys() & other.results.keys() for other in others):
+        raise InputError("compare", "the servers were not asked the same", "check them alike")
+    for other in others:
+        for line in lines(first, other):
+            say(line)
+    if any(differing(first, other) for other in others):
         raise typer.Exit(1)
 
 
