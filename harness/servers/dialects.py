@@ -219,6 +219,7 @@ _MLX_LM = Dialect(
         _P("stop", "stops", None, [WORD], wrong=5),
     ),
 )
+_ONLY_EOS = {"logit_bias": {EOS: 100}, "skip_special_tokens": False}  # else no text shows it
 _VLLM = Dialect(
     "vllm",
     "/v1/completions",
@@ -237,7 +238,7 @@ _VLLM = Dialect(
         _P("seed", "seed", None, 7),
         _P("max_tokens", "length", None, 5, 16, beyond=-5),
         _P("min_tokens", "moves", 0, 8, 0, also={"logit_bias": {EOS: 100}}, beyond=-5),
-        _P("ignore_eos", "moves", False, True, False, also={"logit_bias": {EOS: 100}}),
+        _P("ignore_eos", "moves", False, True, False, also=_ONLY_EOS),
         _P("stop", "stops", None, [WORD], wrong=5),
     ),
 )

@@ -60,7 +60,12 @@ REAL: dict[str, Real] = {
             "llama_cpp_python.py",
             "/v1/models",
             ours=True,
-            known={"parameter/grammar": ("error",)},  # one that is wrong ends the server
+            known={
+                "parameter/grammar": ("error",),  # one that is wrong ends the server
+                # what is left of the prompt before changes the last bits of logits, and who came
+                # before is by chance: docs/findings.md
+                "state/32 at once": ("honoured", "other meaning"),
+            },
         ),
         Real(
             "mlx-lm",

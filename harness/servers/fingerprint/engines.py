@@ -209,6 +209,6 @@ ENGINES = (
     Engine("llama-server (b11549)", True, _LLAMA_SERVER),
     Engine("llama-cpp-python's server 0.3.36", True, _LLAMA_CPP_PYTHON),
     Engine("MLX LM's server 0.32.2", True, _MLX_LM),
-    Engine("vLLM 0.32.0", False, _VLLM),
+    Engine("vLLM 0.32.0", True, _VLLM),
     Engine("Ollama", False, _OLLAMA),
 )
