@@ -13,6 +13,7 @@ from sampler_parity.reference.pipelines.akunu import Akunu
 from sampler_parity.reference.pipelines.akunu_gumbel import AkunuGumbel
 from sampler_parity.reference.pipelines.ctranslate2 import Ctranslate2
 from sampler_parity.reference.pipelines.exllamav3 import Exllamav3Combo, Exllamav3Xtc
+from sampler_parity.reference.pipelines.gpt4all import Gpt4all
 from sampler_parity.reference.pipelines.ignore_eos import IgnoreEos
 from sampler_parity.reference.pipelines.ik_llama import STAGES as IK_LLAMA
 from sampler_parity.reference.pipelines.llama_cpp_python import LlamaCppPython
@@ -357,6 +358,7 @@ ENGINE_ROWS: dict[str, Row] = {
     "akunu": Row(Akunu, {"seed": 1}),
     "akunu_gumbel": Row(AkunuGumbel, {"seed_offset": 1}),
     "ctranslate2": Row(Ctranslate2, {"sampling_topk": 0, "seed": 1}),
+    "gpt4all": Row(Gpt4all, {"seed": 1}),
     "ignore_eos": Row(IgnoreEos, {}, vocab=True),
     "ik_llama_adaptive_p": Row(IK_LLAMA["ik_llama_adaptive_p"], {"target": 0.3, "seed": 1}),
     "ik_llama_dry": Row(IK_LLAMA["ik_llama_dry"], {"dry_multiplier": 0.8}),

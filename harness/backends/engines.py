@@ -219,6 +219,15 @@ _ROWS = (
         in_make_engines=True,
     ),
     Engine(
+        "gpt4all",
+        "GPT4All's generate on the CPU, logits written into the model that it has mapped",
+        module="gpt4all.worker",
+        environment="gpt4all",
+        suites=("gpt4all", "properties"),
+        draws=("draws/gpt4all",),
+        in_make_engines=True,
+    ),
+    Engine(
         "ctranslate2",
         "CTranslate2's sampling on the CPU, on models whose last bias is the logits",
         module="ctranslate2",

@@ -84,6 +84,7 @@ _ROWS: tuple[Environment, ...] = (
     ),
     Environment("xllamacpp", "python", needs=("xllamacpp==2026.10.11549", "gguf==0.19.0")),
     Environment("ik_llama", "python", needs=("ik-llama-cpp-python==0.1.5", "gguf==0.19.0")),
+    Environment("gpt4all", "python", needs=("gpt4all==2.8.2", "gguf==0.19.0")),
     # what llama-cpp-python's server needs beside our llama_cpp (harness/servers/launch.py)
     Environment(
         "llama_cpp_server",

@@ -63,6 +63,7 @@ SUITES = [
     *("tsampler", "trie", "grammar/grammar", "grammar/grammar_lazy_patterns", "batch"),
     "ik_llama/ik_functions",
     "ctranslate2",
+    "gpt4all",
     "rwkv",
     "sglang",
     "exllamav3/combo",

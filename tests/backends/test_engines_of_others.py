@@ -9,8 +9,16 @@ from sampler_parity.harness.backends.registry import inspect
 from tests.support.engine_cases import as_required_and_explained
 
 NAMES = (
-    *("ctranslate2", "exllamav3", "ik_llama", "lloyal", "mlx_lm", "onnxruntime_genai"),
-    *("node_llama_cpp", "rwkv", "sglang", "transformers_js", "vllm", "xllamacpp"),
+    *("ctranslate2", "exllamav3", "gpt4all", "ik_llama", "lloyal", "mlx_lm"),
+    *(
+        "node_llama_cpp",
+        "onnxruntime_genai",
+        "rwkv",
+        "sglang",
+        "transformers_js",
+        "vllm",
+        "xllamacpp",
+    ),
 )
 # xllamacpp is asked all of parity by `make drift`
 SUITES = [(name, of) for name in NAMES for of in ENGINES[name].suites if of != "parity"]

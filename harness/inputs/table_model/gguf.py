@@ -6,10 +6,12 @@ has the rows as its columns: a logit is its number, times 1, plus zeros. Denorma
 do infinities and NaN, where there is one row: beside others each would be times 0. -0.0 comes back
 as 0.0 and is refused, as are infinities in two rows or more.
 
-Tokens are t0, t1, ... of a tokenizer that has no special ones, so that no text ends.
+Tokens are t0, t1, ... of a tokenizer that has no special ones, so that no text ends. llama.cpp of
+2024 does not know it: for that there are `words`. The output matrix is the end of the file.
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,17 +19,28 @@ from numpy.typing import NDArray
 from sampler_parity.harness.errors import InputError
 
 FILE = "model.gguf"
+WIDTH = 16  # of a table of up to 16 rows
+BETWEEN_WORDS = "0"  # keeps words apart, and is no token itself
 _LARGE = 2.0**20  # beside whose square the norm's 1e-5 is nothing
 _LONGEST_TEXT = 1 << 17
+_LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
+_BYTES = str.maketrans({" ": "\u0120", "\u010a": "\u00c4\u012c"})  # as GPT-2 writes these bytes
 
 
-def write(folder: Path, rows: NDArray[np.float32]) -> None:
-    """Raises InputError for rows that would not come back to the bit."""
+def word(token: int) -> str:
+    """Token 0 is the newline that GPT-2's tokenizer must have, which here ends a text; each other
+    a blank and letters: digits and signs would be taken apart."""
+    return f" {np.base_repr(token, 16).lower().translate(_LETTERS)}" if token else "\u010a"
+
+
+def write(folder: Path, rows: NDArray[np.float32], words: bool = False) -> None:
+    """words: token i is word(i), of GPT-2's tokenizer. Raises InputError for rows that would not
+    come back to the bit."""
     import gguf  # slow to load
 
     _check(rows)
     n, n_vocab = rows.shape
-    width = 4 ** max(2, int(n - 1).bit_length() + 1 >> 1)
+    width = max(WIDTH, 4 ** (int(n - 1).bit_length() + 1 >> 1))
     writer = gguf.GGUFWriter(folder / FILE, "llama")
     writer.add_context_length(_LONGEST_TEXT)
     writer.add_embedding_length(width)
@@ -36,8 +49,7 @@ def write(folder: Path, rows: NDArray[np.float32]) -> None:
     writer.add_head_count(1)
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_vocab_size(n_vocab)
-    writer.add_tokenizer_model("rwkv")
-    writer.add_token_list([f"t{token}" for token in range(n_vocab)])
+    (_words if words else _numbers)(writer, n_vocab)
     writer.add_token_types([int(gguf.TokenType.NORMAL)] * n_vocab)
     for name, values in _tensors(rows, width).items():
         writer.add_tensor(name, values)
@@ -45,6 +57,22 @@ def write(folder: Path, rows: NDArray[np.float32]) -> None:
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
+
+
+def _numbers(writer: Any, n_vocab: int) -> None:
+    writer.add_tokenizer_model("rwkv")
+    writer.add_token_list([f"t{token}" for token in range(n_vocab)])
+
+
+def _words(writer: Any, n_vocab: int) -> None:
+    """The special tokens are named: else they are 11, also where there are no so many."""
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("llama-bpe")  # a word that is a token is one, without merges
+    writer.add_token_list([word(token).translate(_BYTES) for token in range(n_vocab)])
+    writer.add_token_merges(["a a"])
+    writer.add_add_bos_token(False)
+    for add in (writer.add_bos_token_id, writer.add_eos_token_id, writer.add_unk_token_id):
+        add(0)
 
 
 def _check(rows: NDArray[np.float32]) -> None:
@@ -69,9 +97,9 @@ def _tensors(rows: NDArray[np.float32], width: int) -> dict[str, NDArray[np.floa
     return {
         "token_embd.weight": embedding,
         "output_norm.weight": np.full(width, width**-0.5, np.float32),
-        "output.weight": output,
         **norms,
         **layer,
+        "output.weight": output,
     }
 
 

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from sampler_parity.harness.backends.ik_llama.worker import Instance, Stage, Worker
+from sampler_parity.harness.backends.ik_llama.stage import Stage
+from sampler_parity.harness.backends.ik_llama.worker import Instance, Worker
 from sampler_parity.harness.backends.llama_cpp.candidates import NativeCandidates
 from sampler_parity.harness.mutants.engines import Fault
 from sampler_parity.harness.protocol.messages import ChainSpec
