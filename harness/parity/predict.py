@@ -2,11 +2,14 @@
 
 Nothing is run but the reference. Where the two part first, each part of the platform's row is put
 into the default's alone: those that part it at the same place are the operations that decide.
+
+Platforms that are the same in all that a case asks of their rows are computed once.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +18,7 @@ from sampler_parity.harness.parity.releases.meanings import Wanted, wanted_of
 from sampler_parity.harness.suite.case import Case, Kind
 from sampler_parity.harness.suite.prepared import Prepared, Trace, prepare
 from sampler_parity.reference import Candidates
-from sampler_parity.reference.platforms import DEFAULT, PLATFORMS, Platform, on
+from sampler_parity.reference.platforms import DEFAULT, PARTS, PLATFORMS, Observed, Platform, on
 from sampler_parity.reference.registry import ROWS
 
 PREDICTED: tuple[Kind, ...] = ("stages", "draws")
@@ -74,18 +77,48 @@ class Prediction:
 def predict(case: Case, platforms: Sequence[str]) -> Iterator[Prediction]:
     """One for each platform. The case is of a kind in PREDICTED, and each stage of it is looked at,
     also where backends are asked for its tokens alone."""
-    ready = prepare(case.model_copy(update={"detail": "stages"}))
-    with on(DEFAULT):
-        here = wanted_of(ready)
+    answers = _Answers(prepare(case.model_copy(update={"detail": "stages"})))
     for name in platforms:
-        yield _prediction(ready, here, PLATFORMS[name])
+        yield _prediction(answers, PLATFORMS[name])
 
 
-def _prediction(ready: Prepared, here: Wanted, platform: Platform) -> Prediction:
-    there = _wanted(ready, platform)
+@dataclass
+class _Answers:
+    """What the reference makes of a case on some platforms, each once: with how many steps, and what
+    it asked of the platform's row."""
+
+    ready: Prepared
+    _known: list[tuple[int, dict[str, str], Wanted]] = field(default_factory=list)
+
+    def on(self, platform: Platform, steps: int | None = None) -> Wanted:
+        """steps: the first so many are enough; more may come."""
+        ready = self.ready
+        if steps is not None and ready.case.kind != "draws":
+            ready = replace(ready, steps=ready.steps[:steps])
+        row = _row(platform)
+        for n, asked, wanted in self._known:
+            if n >= len(ready.steps) and asked.items() <= row.items():
+                return wanted
+        observed = Observed(platform.name, platform.words, **row)
+        with on(observed):
+            wanted = wanted_of(ready)
+        asked = {part: row[part] for part in observed.asked}
+        self._known.append((len(ready.steps), asked, wanted))
+        return wanted
+
+
+def _row(platform: Platform) -> dict[str, Any]:
+    """As the reference computes it: it has no expf but glibc's and musl's."""
+    row = {part: getattr(platform, part) for part in PARTS}
+    return row | {"libm": "musl" if platform.libm == "musl" else "glibc"}
+
+
+def _prediction(answers: _Answers, platform: Platform) -> Prediction:
+    ready, here = answers.ready, answers.on(PLATFORMS[DEFAULT])
+    there = answers.on(platform)
     first = _first(ready, here, there)
     if first is not None:
-        first = replace(first, operations=_operations(ready, here, platform, first))
+        first = replace(first, operations=_operations(answers, platform, first))
     steps = list(zip(here.trace, there.trace, strict=False))
     stages = [pair for mine, others in steps for pair in zip(mine, others, strict=True)]
     whole = here.steps == there.steps
@@ -128,29 +161,26 @@ def _unknown(platform: Platform, samplers: Sequence[str]) -> tuple[str, ...]:
     return tuple(what for part, what in platform.unknown if depends[part])
 
 
-def _wanted(ready: Prepared, platform: Platform) -> Wanted:
-    with on(platform):
-        return wanted_of(ready)
-
-
-def _operations(ready: Prepared, here: Wanted, platform: Platform, first: First) -> tuple[str, ...]:
+def _operations(answers: _Answers, platform: Platform, first: First) -> tuple[str, ...]:
     """The parts of the row that alone part the case at the same place."""
     default = PLATFORMS[DEFAULT]
-    if here.draws is None:  # what comes behind decides nothing there
-        ready = replace(ready, steps=ready.steps[: first.step + 1])
-        here = replace(here, trace=here.trace[: first.step + 1], refusal="")
+    here = answers.on(default)
     deciding = []
     for part, words in _OPERATIONS.items():
         value = getattr(platform, part)
         if value == getattr(default, part):
             continue
-        alone = _first(ready, here, _wanted(ready, replace(default, **{part: value})))
-        if alone is not None and alone.place == first.place:
+        # what comes behind decides nothing there
+        alone = answers.on(replace(default, **{part: value}), first.step + 1)
+        apart = _first(answers.ready, here, alone)
+        if apart is not None and apart.place == first.place:
             deciding.append(words.format(value))
     return tuple(deciding)
 
 
 def _first(ready: Prepared, here: Wanted, there: Wanted) -> First | None:
+    if here is there:
+        return None
     if here.draws is not None and there.draws is not None:
         return _first_draw(ready, here, there)
     if place := _first_place(here.trace, there.trace):

@@ -10,8 +10,8 @@ platform; inside `with on("wasm"):` all that the reference computes is as there.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from sampler_parity.reference.errors import ChainError
 
@@ -41,6 +41,22 @@ class Platform:
     random: Library = "libstdc++"
     libm: CLibrary = "glibc"
     unknown: tuple[tuple[str, str], ...] = ()
+
+
+PARTS = ("contraction", "conversion", "sorting", "random", "libm")
+
+
+@dataclass(frozen=True)
+class Observed(Platform):
+    """A row that notes which of its parts are asked for. What is computed with it comes out the same
+    on every platform that has the same in these."""
+
+    asked: set[str] = field(default_factory=set, compare=False)
+
+    def __getattribute__(self, name: str) -> Any:
+        if name in PARTS:
+            self.asked.add(name)
+        return super().__getattribute__(name)
 
 
 DEFAULT = "linux-x64-gcc"
