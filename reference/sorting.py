@@ -10,6 +10,7 @@ key had before. NaN is not allowed: it breaks the strict weak ordering that the 
 and their unguarded loops then leave the array.
 """
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,14 @@ def std_sort(keys: FloatArray) -> Order:
     """The order of `std::sort(keys, greater)`: result[i] is where the i-th largest key stood."""
     if platforms.current().sorting == "portable":
         return _totally(keys, None)
-    return _library().std_sort(keys)  # type: ignore[no-any-return]
+    return std_sort_of(_library(), keys)
+
+
+def std_sort_of(library: Any, keys: FloatArray) -> Order:
+    """The same of a library (reference/platforms), whatever the platform."""
+    at = np.arange(len(keys), dtype=np.int32)
+    library.sort(keys.copy(), at, 0, len(keys))
+    return at
 
 
 def std_partial_sort(keys: FloatArray, n: int, ids: Order | None = None) -> Order:
@@ -62,8 +70,13 @@ def bucket_sort(keys: FloatArray, n: int, ids: Order | None = None) -> Order:
     if here.contraction != "none":
         scale, shift, scaled = kind(1), kind(0), floats.multiply_add(scale, keys, shift)
     highest = _TOO_LARGE if here.conversion == "lowest" else np.inf
-    keys_by_bucket, at, edges = _by_bucket(keys, scaled, scale, shift, highest, n)
-    _library().sort_buckets(keys_by_bucket, at, edges, n)
+    of_buckets, at, edges = _by_bucket(keys, scaled, scale, shift, highest, n)
+    *whole, (first, last) = pairwise(edges.tolist())
+    library = _library()
+    for begin, end in whole:
+        if end - begin > 1:
+            library.sort(of_buckets, at, begin, end)
+    library.sort_part(of_buckets, at, first, n, last)
     return at[:n].copy()  # type: ignore[no-any-return]
 
 

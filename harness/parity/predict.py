@@ -84,8 +84,8 @@ def predict(case: Case, platforms: Sequence[str]) -> Iterator[Prediction]:
 
 @dataclass
 class _Answers:
-    """What the reference makes of a case on some platforms, each once: with how many steps, and what
-    it asked of the platform's row."""
+    """What the reference makes of a case. _known: with so many steps, and what it asked of the row
+    of the platform."""
 
     ready: Prepared
     _known: list[tuple[int, dict[str, str], Wanted]] = field(default_factory=list)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.reference import floats
+from sampler_parity.reference import floats, sorting
 from sampler_parity.reference.floats import FloatArray
 from sampler_parity.reference.platforms import libstdcxx
 
@@ -29,7 +29,7 @@ def descending(values: FloatArray) -> NDArray[np.int64]:
     the two put first, are left where a stable sort puts them."""
     if np.isnan(values).any():
         return np.argsort(-values, kind="stable")
-    return np.asarray(libstdcxx.std_sort(values), np.int64)
+    return np.asarray(sorting.std_sort_of(libstdcxx, values), np.int64)
 
 
 def cumsum(values: FloatArray) -> FloatArray:

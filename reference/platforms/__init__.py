@@ -48,8 +48,8 @@ PARTS = ("contraction", "conversion", "sorting", "random", "libm")
 
 @dataclass(frozen=True)
 class Observed(Platform):
-    """A row that notes which of its parts are asked for. What is computed with it comes out the same
-    on every platform that has the same in these."""
+    """A row that notes which of its parts are asked for: on a platform that has the same in these
+    all comes out the same."""
 
     asked: set[str] = field(default_factory=set, compare=False)
 

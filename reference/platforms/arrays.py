@@ -7,4 +7,3 @@ from numpy.typing import NDArray
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 Order: TypeAlias = NDArray[np.int32]
-Edges: TypeAlias = NDArray[np.int64]  # of parts that lie side by side

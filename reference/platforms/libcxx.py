@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.reference.compiled import jit
-from sampler_parity.reference.platforms.arrays import Edges, FloatArray, Order
+from sampler_parity.reference.platforms.arrays import FloatArray, Order
 
 _SMALL = 30  # up to this length a run is sorted by insertion
 _LONG = 1000  # from this length on the pivot is the median of five, not of three
@@ -209,7 +209,7 @@ def _guard(keys: FloatArray, first: int, m: int, last: int) -> int:
 
 
 @jit
-def _sort(keys: FloatArray, at: Order, begin: int, end: int) -> None:
+def sort(keys: FloatArray, at: Order, begin: int, end: int) -> None:
     """std::sort: __introsort, whose order of independent parts does not matter."""
     parts = [(begin, end, depth_of(end - begin))]
     while len(parts) > 0:
@@ -255,24 +255,8 @@ def _sort(keys: FloatArray, at: Order, begin: int, end: int) -> None:
 
 
 @jit
-def std_sort(keys: FloatArray) -> Order:
-    """The order of `std::sort(keys, greater)`: result[i] is where the i-th largest key stood."""
-    at = np.arange(len(keys), dtype=np.int32)
-    _sort(keys.copy(), at, 0, len(keys))
-    return at
-
-
-@jit
 def std_partial_sort(keys: FloatArray, n: int) -> Order:
     """The order of the first n after `std::partial_sort(begin, begin + n, end, greater)`."""
     at = np.arange(len(keys), dtype=np.int32)
     sort_part(keys.copy(), at, 0, n, len(keys))
     return at[:n].copy()
-
-
-@jit
-def sort_buckets(keys: FloatArray, at: Order, edges: Edges, n: int) -> None:
-    """Sorts keys[edges[i]:edges[i + 1]] each, and of the last the first, up to n."""
-    for i in range(len(edges) - 2):
-        _sort(keys, at, edges[i], edges[i + 1])
-    sort_part(keys, at, edges[-2], n, edges[-1])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.reference.compiled import jit
-from sampler_parity.reference.platforms.arrays import Edges, FloatArray, Order
+from sampler_parity.reference.platforms.arrays import FloatArray, Order
 from sampler_parity.reference.platforms.libcxx import (
     depth_of,
     insert,
@@ -21,7 +21,7 @@ from sampler_parity.reference.platforms.libcxx import (
     swap,
 )
 
-__all__ = ["sort_buckets", "std_partial_sort", "std_sort"]
+__all__ = ["sort", "sort_part", "std_partial_sort"]
 
 _SMALL = 24  # below this length a run is sorted by insertion
 _NINTHER = 128  # above this length the pivot is the median of medians
@@ -101,7 +101,7 @@ def _equals_left(keys: FloatArray, at: Order, begin: int, end: int) -> int:
 
 
 @jit
-def _sort(keys: FloatArray, at: Order, begin: int, end: int) -> None:
+def sort(keys: FloatArray, at: Order, begin: int, end: int) -> None:
     """std::sort: __introsort. A part knows whether another one lies before it, which is sorted by
     then: the parts come from left to right."""
     parts = [(begin, end, depth_of(end - begin), True)]
@@ -136,19 +136,3 @@ def _sort(keys: FloatArray, at: Order, begin: int, end: int) -> None:
             sort_few(keys, at, np.arange(first, last))
         for i in range(first + 1, last):
             insert(keys, at, first, i)
-
-
-@jit
-def std_sort(keys: FloatArray) -> Order:
-    """The order of `std::sort(keys, greater)`: result[i] is where the i-th largest key stood."""
-    at = np.arange(len(keys), dtype=np.int32)
-    _sort(keys.copy(), at, 0, len(keys))
-    return at
-
-
-@jit
-def sort_buckets(keys: FloatArray, at: Order, edges: Edges, n: int) -> None:
-    """Sorts keys[edges[i]:edges[i + 1]] each, and of the last the first, up to n."""
-    for i in range(len(edges) - 2):
-        _sort(keys, at, edges[i], edges[i + 1])
-    sort_part(keys, at, edges[-2], n, edges[-1])

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.reference.compiled import jit
-from sampler_parity.reference.platforms.arrays import Edges, FloatArray, Order
+from sampler_parity.reference.platforms.arrays import FloatArray, Order
 
 _SMALL = 16  # std::sort leaves runs of at most this length to insertion sort
 
@@ -119,7 +119,7 @@ def _insert(keys: FloatArray, at: Order, start: int) -> None:
 
 
 @jit
-def _std_sort(keys: FloatArray, at: Order, begin: int, end: int) -> None:
+def sort(keys: FloatArray, at: Order, begin: int, end: int) -> None:
     """std::sort: quicksort down to runs of 16, heap sort where it goes too deep, insertion sort."""
     n = end - begin
     depth = 0
@@ -148,14 +148,6 @@ def _std_sort(keys: FloatArray, at: Order, begin: int, end: int) -> None:
             _insert(keys, at, i)
     for i in range(begin + _SMALL, end):
         _insert(keys, at, i)
-
-
-@jit
-def std_sort(keys: FloatArray) -> Order:
-    """The order of `std::sort(keys, greater)`: result[i] is where the i-th largest key stood."""
-    at = np.arange(len(keys), dtype=np.int32)
-    _std_sort(keys.copy(), at, 0, len(keys))
-    return at
 
 
 @jit
@@ -196,11 +188,3 @@ def std_partial_sort(keys: FloatArray, n: int) -> Order:
 def std_partial_sort_in_place(keys: FloatArray, at: Order, first: int, middle: int) -> None:
     """`std::partial_sort(begin + first, begin + middle, end, greater)`, all that it moves moved."""
     sort_part(keys, at, first, middle, len(keys))
-
-
-@jit
-def sort_buckets(keys: FloatArray, at: Order, edges: Edges, n: int) -> None:
-    """Sorts keys[edges[i]:edges[i + 1]] each, and of the last the first, up to n."""
-    for i in range(len(edges) - 2):
-        _std_sort(keys, at, edges[i], edges[i + 1])
-    sort_part(keys, at, edges[-2], n, edges[-1])

@@ -5,14 +5,12 @@ Source: stl/inc/algorithm of github.com/microsoft/STL.
 
 from typing import Any
 
-import numpy as np
-
 from sampler_parity.reference.compiled import jit
-from sampler_parity.reference.platforms.arrays import Edges, FloatArray, Order
+from sampler_parity.reference.platforms.arrays import FloatArray, Order
 from sampler_parity.reference.platforms.libcxx import insert, swap
 from sampler_parity.reference.platforms.libstdcxx import sort_part, std_partial_sort
 
-__all__ = ["sort_buckets", "std_partial_sort", "std_sort"]
+__all__ = ["sort", "sort_part", "std_partial_sort"]
 
 _SMALL = 32  # up to this length a run is sorted by insertion
 _NINTHER = 40  # above this length the pivot is the median of medians
@@ -90,7 +88,7 @@ def _partition(keys: FloatArray, at: Order, first: int, last: int) -> Any:
 
 
 @jit
-def _sort(keys: FloatArray, at: Order, begin: int, end: int) -> None:
+def sort(keys: FloatArray, at: Order, begin: int, end: int) -> None:
     """std::sort: at most 1.5 log2(n) divisions, then a heap sort."""
     parts = [(begin, end, end - begin)]
     while len(parts) > 0:
@@ -106,19 +104,3 @@ def _sort(keys: FloatArray, at: Order, begin: int, end: int) -> None:
             last = low
         for i in range(first + 1, last):
             insert(keys, at, first, i)
-
-
-@jit
-def std_sort(keys: FloatArray) -> Order:
-    """The order of `std::sort(keys, greater)`: result[i] is where the i-th largest key stood."""
-    at = np.arange(len(keys), dtype=np.int32)
-    _sort(keys.copy(), at, 0, len(keys))
-    return at
-
-
-@jit
-def sort_buckets(keys: FloatArray, at: Order, edges: Edges, n: int) -> None:
-    """Sorts keys[edges[i]:edges[i + 1]] each, and of the last the first, up to n."""
-    for i in range(len(edges) - 2):
-        _sort(keys, at, edges[i], edges[i + 1])
-    sort_part(keys, at, edges[-2], n, edges[-1])

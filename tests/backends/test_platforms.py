@@ -17,9 +17,11 @@ from sampler_parity.harness.backends.llama_cpp.candidates import TOKEN_DATA
 from sampler_parity.harness.backends.llama_cpp.recorded import Build, register
 from sampler_parity.harness.backends.llama_cpp.sources import PACKAGE
 from sampler_parity.harness.backends.platforms import recipes, runners
+from sampler_parity.harness.backends.platforms import worker as worker_of_platforms
 from sampler_parity.harness.backends.platforms.program import Program, Refused, encoded
 from sampler_parity.harness.backends.platforms.worker import Worker
-from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.reference.vocab import TokenType, Vocab
 from tests.support.command_line import cli, refused
 from tests.support.platform_cases import DEFAULT, cases, names_of, outcome
 from tests.support.platform_cases import recorded as results
@@ -116,6 +118,33 @@ def test_values_are_encoded_as_words_hpp_reads_them() -> None:
     assert encoded(np.float32(-1.5)) == "bfc00000"  # sign, 127, 1.1 binary
     assert encoded([b"\n", None]) == "2 x0a -"
     assert encoded(True) == "1"
+
+
+@pytest.mark.parametrize(
+    ("breakers", "words"),
+    [
+        (["inf", None, "-"], "3 x696e66 - x2d"),
+        (["", "a b\n", "1"], "3 x x6120620a x31"),
+        ([], "0"),
+    ],
+)
+def test_a_breaker_stays_a_text_whatever_it_reads_as(
+    breakers: list[str | None], words: str
+) -> None:
+    assert worker_of_platforms._argument("seq_breakers", {"seq_breakers": breakers}) == words
+
+
+def test_a_breaker_of_tokens_is_refused_as_by_every_llama_cpp() -> None:
+    with pytest.raises(Unsupported, match="as strings only"):
+        worker_of_platforms._argument("seq_breakers", {"seq_breakers": ["a", [1]]})
+
+
+def test_half_a_character_is_no_special_token() -> None:
+    vocab = Vocab("spm", ("<s>", "\ufffd"), (TokenType.CONTROL, TokenType.NORMAL), (0.0, 0.0))
+    tokens = worker_of_platforms._tokens
+    assert tokens(vocab, b"<s>", True) == [0]
+    assert tokens(vocab, "\ufffd".encode(), True) == [1]
+    assert tokens(vocab, b"\xe2\x82", True) == vocab.tokenize(b"\xe2\x82")
 
 
 @contextlib.contextmanager

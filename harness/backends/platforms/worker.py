@@ -176,6 +176,8 @@ def _argument(name: str, values: dict[str, Any]) -> str:
         return " ".join([str(len(value)), *pairs])
     if ARGUMENTS[name] is ctypes.c_float:
         return encoded(np.float32(value))
+    if name == "seq_breakers" and not all(isinstance(item, str | None) for item in value):
+        raise Unsupported("llama.cpp's C interface takes DRY sequence breakers as strings only")
     if isinstance(value, list | tuple):
         return encoded([item.encode() if isinstance(item, str) else item for item in value])
     return encoded(value.encode() if isinstance(value, str) else value)
@@ -192,6 +194,7 @@ def _table(vocab: Vocab) -> list[object]:
 
 def _tokens(vocab: Vocab, text: bytes, special: bool) -> list[int]:
     """special: a text that is a special token's name is that token."""
-    if special and text.decode(errors="replace") in vocab.texts:
-        return [vocab.texts.index(text.decode())]
+    name = text.decode(errors="surrogateescape")  # a token's name has no half characters
+    if special and name in vocab.texts:
+        return [vocab.texts.index(name)]
     return vocab.tokenize(text)
