@@ -4,8 +4,14 @@ from typing import Any
 
 import pytest
 
+from sampler_parity.harness.parity import predict as predicting
 from sampler_parity.harness.parity.predict import Prediction, predict
+from sampler_parity.harness.parity.releases import meanings
+from sampler_parity.harness.parity.releases.meanings import Wanted, wanted_of
 from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.suite.prepared import Prepared, prepare
+from sampler_parity.reference import platforms
+from sampler_parity.reference.platforms import PLATFORMS
 
 
 def of(chain: list[dict[str, Any]], *rows: list[float], **fields: Any) -> Case:
@@ -118,3 +124,46 @@ def test_a_case_whose_tokens_alone_are_judged_is_parted_at_its_sampler() -> None
     assert answer.tokens is (answer.token is None)
     turned = on("wasm", of([{"mirostat_v2": {"seed": 1}}], *[TIES] * 8, steps=8, detail="token"))
     assert turned.token is not None
+
+
+FAMILIES: dict[str, list[dict[str, Any]]] = {
+    "no sort": [{"temp": {"temp": 0.5}}, {"dist": {"seed": 1}}],
+    "a sort": [{"top_k": {"k": 3}}],
+    "a product": [{"top_n_sigma": {"n": 1.0}}],
+    "most": [{"temp_ext": {"temp": 0.7, "delta": 0.3}}, {"dist": {"seed": 1}}],
+    "a state": [{"top_k": {"k": 4}}, {"mirostat_v2": {"seed": 3, "tau": 3.0}}],
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_is_known_of_a_platform_is_what_it_computes_alone(family: str) -> None:
+    ready = prepare(of(FAMILIES[family], *[TIES] * 3, steps=3))
+    answers = predicting._Answers(ready)
+    for name in PLATFORMS:
+        known = answers.on(PLATFORMS[name])
+        with platforms.on(name):
+            assert meanings._same(wanted_of(ready), known), name
+
+
+@pytest.mark.parametrize(
+    ("family", "times"),
+    [
+        ("no sort", 2),  # expf of glibc and of musl
+        ("a sort", 5),  # of libstdc++, libc++ 14 and 19, msvc, portable
+        ("a product", 3),  # as it stands, contracted by gcc and by clang
+        ("most", 10),  # 12 rows: arm64 converts otherwise, and Apple's expf is unknown
+    ],
+)
+def test_platforms_that_are_the_same_in_what_a_case_asks_are_computed_once(
+    family: str, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def counted(ready: Prepared) -> Wanted:
+        asked.append(platforms.current().name)
+        return wanted_of(ready)
+
+    monkeypatch.setattr(predicting, "wanted_of", counted)
+    answers = [*predict(of(FAMILIES[family], [1.0, 5.0, 2.0, 4.0, 3.0]), [*PLATFORMS])]
+    assert len(answers) == 12
+    assert (len(asked), len(set(asked))) == (times, times)

@@ -1,5 +1,7 @@
 """reference.platforms: the same chain and seed where compiler or library are others."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -137,3 +139,24 @@ def test_a_portable_draw_falls_on_what_libstdcxx_draws() -> None:
     with platforms.on("portable"):
         assert [discrete(there, weights) for _ in range(200)] == expected
     assert set(expected) == {0, 1, 3}
+
+
+@pytest.mark.parametrize(
+    ("compute", "asked"),
+    [
+        (lambda: floats.multiply_add(np.float32(1), np.float32(1), np.float32(1)), {"contraction"}),
+        (lambda: floats.to_int32(np.float32(np.nan)), {"conversion"}),
+        (lambda: floats.exp(np.float32(1)), {"libm"}),
+        (lambda: sorting.std_sort(np.zeros(3, np.float32)), {"sorting"}),
+        (lambda: discrete(Mt19937(1), np.ones(1, np.float32)), {"random"}),
+        (lambda: floats.total(np.zeros(3, np.float32)), set()),
+    ],
+    ids=["product", "conversion", "expf", "sort", "draw", "sum"],
+)
+def test_an_observed_row_notes_what_is_asked_of_it(
+    compute: Callable[[], object], asked: set[str]
+) -> None:
+    row = platforms.Observed("a", "a")
+    with platforms.on(row):
+        compute()
+    assert row.asked == asked
