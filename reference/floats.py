@@ -134,7 +134,8 @@ def exp_of_difference(x: FloatArray, top: Any) -> FloatArray:
     """exp(x - top), elementwise."""
     result: FloatArray = _exp_of_difference(x, top)
     if platforms.current().libm != "glibc":
-        result = _of_c_library(x - top, result)
+        with np.errstate(all="ignore"):
+            result = _of_c_library(x - top, result)
     return result
 
 

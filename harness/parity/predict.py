@@ -6,7 +6,7 @@ into the default's alone: those that part it at the same place are the operation
 Platforms that are the same in all that a case asks of their rows are computed once.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from typing import Any
@@ -99,10 +99,10 @@ class _Answers:
         for n, asked, wanted in self._known:
             if n >= len(ready.steps) and asked.items() <= row.items():
                 return wanted
-        observed = Observed(platform.name, platform.words, **row)
+        observed = Observed(platform)
         with on(observed):
             wanted = wanted_of(ready)
-        asked = {part: row[part] for part in observed.asked}
+        asked = {part: row[part] for part in observed.asked & row.keys()}
         self._known.append((len(ready.steps), asked, wanted))
         return wanted
 
@@ -114,28 +114,41 @@ def _row(platform: Platform) -> dict[str, Any]:
 
 
 def _prediction(answers: _Answers, platform: Platform) -> Prediction:
-    ready, here = answers.ready, answers.on(PLATFORMS[DEFAULT])
-    there = answers.on(platform)
-    first = _first(ready, here, there)
+    here, there = answers.on(PLATFORMS[DEFAULT]), answers.on(platform)
+    first = _first(answers.ready, here, there)
     if first is not None:
         first = replace(first, operations=_operations(answers, platform, first))
-    steps = list(zip(here.trace, there.trace, strict=False))
-    stages = [pair for mine, others in steps for pair in zip(mine, others, strict=True)]
-    whole = here.steps == there.steps
-    samplers = tuple(name for stage in ready.chain for name in stage)
+    samplers = tuple(name for stage in answers.ready.chain for name in stage)
     tokens, token = _same_tokens(here, there)
     return Prediction(
-        case=ready.case.id,
+        case=answers.ready.case.id,
         samplers=samplers,
         platform=platform.name,
         bits=first is None,
-        order=whole and all(np.array_equal(a.ids, b.ids) for a, b in stages),
-        survivors=whole and all({*a.ids.tolist()} == {*b.ids.tolist()} for a, b in stages),
+        order=first is None or _same_in_all(here, there, _same_order),
+        survivors=first is None or _same_in_all(here, there, _same_survivors),
         tokens=tokens,
         token=token,
         first=first,
         unknown=_unknown(platform, samplers),
     )
+
+
+def _same_in_all(
+    here: Wanted, there: Wanted, same: Callable[[Candidates, Candidates], bool]
+) -> bool:
+    """Whether it holds after each stage of each step."""
+    steps = zip(here.trace, there.trace, strict=False)
+    stages = (pair for mine, others in steps for pair in zip(mine, others, strict=True))
+    return here.steps == there.steps and all(same(a, b) for a, b in stages)
+
+
+def _same_order(a: Candidates, b: Candidates) -> bool:
+    return np.array_equal(a.ids, b.ids)
+
+
+def _same_survivors(a: Candidates, b: Candidates) -> bool:
+    return _same_order(a, b) or np.array_equal(np.sort(a.ids), np.sort(b.ids))
 
 
 def _same_tokens(here: Wanted, there: Wanted) -> tuple[bool | None, int | None]:

@@ -10,8 +10,8 @@ platform; inside `with on("wasm"):` all that the reference computes is as there.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal, cast
 
 from sampler_parity.reference.errors import ChainError
 
@@ -46,17 +46,19 @@ class Platform:
 PARTS = ("contraction", "conversion", "sorting", "random", "libm")
 
 
-@dataclass(frozen=True)
-class Observed(Platform):
-    """A row that notes which of its parts are asked for: on a platform that has the same in these
+class Observed:
+    """A platform that notes which parts of its row are asked for: on one that has the same in these
     all comes out the same."""
 
-    asked: set[str] = field(default_factory=set, compare=False)
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+        self.asked: set[str] = set()
 
-    def __getattribute__(self, name: str) -> Any:
-        if name in PARTS:
-            self.asked.add(name)
-        return super().__getattribute__(name)
+    def __getattr__(self, part: str) -> Any:
+        self.asked.add(part)
+        value = getattr(self._platform, part)
+        setattr(self, part, value)  # it is not asked here again
+        return value
 
 
 DEFAULT = "linux-x64-gcc"
@@ -156,10 +158,11 @@ def platform_of(name: str) -> Platform:
 
 
 @contextmanager
-def on(platform: str | Platform) -> Iterator[None]:
+def on(platform: str | Platform | Observed) -> Iterator[None]:
     """What the reference computes inside is as on this platform; nested, the innermost counts.
     Raises ChainError for an unknown name."""
-    before = _current.set(platform_of(platform) if isinstance(platform, str) else platform)
+    row = platform_of(platform) if isinstance(platform, str) else cast(Platform, platform)
+    before = _current.set(row)
     try:
         yield
     finally:

@@ -156,7 +156,7 @@ def test_a_portable_draw_falls_on_what_libstdcxx_draws() -> None:
 def test_an_observed_row_notes_what_is_asked_of_it(
     compute: Callable[[], object], asked: set[str]
 ) -> None:
-    row = platforms.Observed("a", "a")
+    row = platforms.Observed(platforms.platform_of(platforms.DEFAULT))
     with platforms.on(row):
         compute()
     assert row.asked == asked
