@@ -143,8 +143,9 @@ def softmax(x: FloatArray, top: Any) -> FloatArray:
     """exp(x - top) / sum, the sum in C's order."""
     if platforms.current().libm == "glibc":
         return _softmax(x, top)  # type: ignore[no-any-return]
-    result = exp_of_difference(x, top)
-    result /= total(result)
+    with np.errstate(all="ignore"):
+        result = exp_of_difference(x, top)
+        result /= total(result)
     return result
 
 

@@ -160,3 +160,11 @@ def test_an_observed_row_notes_what_is_asked_of_it(
     with platforms.on(row):
         compute()
     assert row.asked == asked
+
+
+@pytest.mark.parametrize("logits", [[np.inf, 1.0], [-np.inf, -np.inf]], ids=["inf", "all -inf"])
+def test_a_softmax_of_infinities_is_as_quiet_elsewhere_as_here(logits: list[float]) -> None:
+    x = np.array(logits, np.float32)
+    expected = floats.softmax(x, x.max())
+    with platforms.on("wasm"):
+        assert np.array_equal(floats.softmax(x, x.max()), expected, equal_nan=True)
