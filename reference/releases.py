@@ -228,7 +228,7 @@ CHANGES: tuple[Change, ...] = (
         ("infill",),
         first_old="b3995",
         last_old="b6673",
-        first_new="b7324",
+        first_new="b6845",
         old="without an EOT token all becomes the token -1",
         new="without an EOT token all becomes one EOS token",
     ),
