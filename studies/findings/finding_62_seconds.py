@@ -28,7 +28,8 @@ def answer(path: Path, second: float) -> None:
 def texts(path: Path) -> list[str]:
     """Of two processes, which wait for the same second, a tenth of it."""
     command = [sys.executable, __file__, str(path), str(int(time.time()) + 5.1)]
-    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    pipe = subprocess.PIPE
+    processes = [subprocess.Popen(command, stdout=pipe, encoding="utf-8") for _ in range(2)]
     said = [process.communicate(timeout=60)[0].splitlines() for process in processes]
     return [line for lines in said for line in lines if line.startswith("text ")]
 
