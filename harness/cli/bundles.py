@@ -144,41 +144,39 @@ def compare(
     if len(folders) < 2:
         raise InputError("compare", f"{len(folders)} bundle given", "name two or more")
     bundles = [read_finished(folder) for folder in folders]
-    if all(bundle.servers for bundle in bundles):
-        _compare_servers(bundles, output)
-        return
+    servers = all(bundle.servers for bundle in bundles)
     page = COMPARE.made(bundles)
-    if page is None:
+    if page is None and not servers:
         raise InputError(
             "compare",
             "no two backends of one implementation have a case, a prompt or a time in common",
             "run the same suites",
         )
-    for line in page.terminal_lines:
-        say(line)
-    if output is not None:
-        for path in write_page(page, output):
-            say(path)
-    if not page.model.ok:
+    if page is None and output is not None:
+        problem = "checks of servers have no page beside each other"
+        raise InputError("compare", problem, "leave out -o")
+    alike = not servers or _servers_alike(bundles)
+    if page is not None:
+        for line in page.terminal_lines:
+            say(line)
+        if output is not None:
+            for path in write_page(page, output):
+                say(path)
+    if not (alike and (page is None or page.model.ok)):
         raise typer.Exit(1)
 
 
-def _compare_servers(bundles: "list[Bundle]", output: Path | None) -> None:
+def _servers_alike(bundles: "list[Bundle]") -> bool:
     """Checks of servers have verdicts alone: lines, and no page."""
     from sampler_parity.harness.comparison.servers import checked, differing, lines
 
     first, *others = checked(bundles)
-    if output is not None:
-        raise InputError(
-            "compare", "checks of servers have no page beside each other", "leave out -o"
-        )
     if not all(first.results.keys() & other.results.keys() for other in others):
         raise InputError("compare", "the servers were not asked the same", "check them alike")
     for other in others:
         for line in lines(first, other):
             say(line)
-    if any(differing(first, other) for other in others):
-        raise typer.Exit(1)
+    return not any(differing(first, other) for other in others)
 
 
 history_app = typer.Typer(no_args_is_help=True, help="Bundles of many dates as a trend.")
