@@ -78,6 +78,7 @@ REAL: dict[str, Real] = {
                 "probabilities/order": ("other meaning",),
                 "probabilities/the chosen token": ("other meaning",),
                 "parameter/stop": ("other meaning",),
+                "state/32 answered": ("honoured", "error"),
             },
         ),
     )

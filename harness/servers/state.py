@@ -7,11 +7,13 @@ greedy. Batches change the last bits of logits (docs/sequences.md), and so now a
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 from sampler_parity.harness.bundle.records.server import ServerResult
-from sampler_parity.harness.servers.asking import Client
+from sampler_parity.harness.servers.asking import Answer, Client
 from sampler_parity.harness.servers.facts import Fact, Told, right_if, told
+from sampler_parity.harness.servers.http import Failure
 from sampler_parity.harness.servers.parameters import LENGTH, PROMPTS
 
 CLIENTS = 32
@@ -82,18 +84,43 @@ def _after_one_that_left(client: Client) -> Told:
     )
 
 
+def _tried(client: Client, prompt: str, asked: dict[str, Any]) -> Answer | Failure:
+    try:
+        return client.complete(prompt, asked)
+    except Failure as failure:
+        return failure
+
+
+def _answered(client: Client) -> Told:
+    """A short request each: a server that listens for fewer than come may reset the rest."""
+    asked = _drawn(client, 11, **{client.dialect.length: 1})
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        tried = list(pool.map(lambda _: _tried(client, PROMPTS[0], asked), range(CLIENTS)))
+    failed = [(i, one) for i, one in enumerate(tried) if isinstance(one, Failure)]
+    said = f"{CLIENTS - len(failed)}/{CLIENTS} answered"
+    if failed:
+        i, first = failed[0]
+        shown = Answer(first.sent, refusal=first.line)
+        return Told("error", f"{said}; client {i}: {first.line}", shown)
+    return Told("honoured", said)
+
+
 def _at_once(client: Client) -> Told:
+    """Of those that get an answer; Failure where none does."""
     asked = _temperature(client)
     prompts = [PROMPTS[i % len(PROMPTS)] for i in range(CLIENTS)]
     several = [{**asked, "seed": 100 + i} for i in range(CLIENTS)]
     alone = [client.complete(*pair) for pair in zip(prompts, several, strict=True)]
     with ThreadPoolExecutor(CLIENTS) as pool:
-        together = list(pool.map(client.complete, prompts, several))
-    apart = [i for i in range(CLIENTS) if alone[i].text != together[i].text]
-    said = f"{CLIENTS - len(apart)}/{CLIENTS} texts as alone"
+        tried = list(pool.map(partial(_tried, client), prompts, several))
+    together = {i: one for i, one in enumerate(tried) if isinstance(one, Answer)}
+    if not together:
+        raise next(one for one in tried if isinstance(one, Failure))
+    apart = [i for i, answer in together.items() if alone[i].text != answer.text]
+    said = f"{len(together) - len(apart)}/{len(together)} texts as alone"
+    figures = {"equal": float(len(together) - len(apart))}
     if not apart:
-        return Told("honoured", said, together[0], {"equal": CLIENTS})
-    figures = {"equal": float(CLIENTS - len(apart))}
+        return Told("honoured", said, next(iter(together.values())), figures)
     texts = {answer.text: i for i, answer in enumerate(alone)}
     for i in apart:
         if (owner := texts.get(together[i].text)) is not None:
@@ -109,5 +136,6 @@ STATE: dict[str, Fact] = {
     "after another request": _after_another,
     "streamed": _streamed,
     "after a client that left": _after_one_that_left,
+    f"{CLIENTS} answered": _answered,
     f"{CLIENTS} at once": _at_once,
 }

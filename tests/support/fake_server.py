@@ -164,11 +164,15 @@ def _words(data: Any) -> list[tuple[str, list[int]]]:
     return [(word, [token]) for word, token in zip(words, tokens, strict=False)]
 
 
+class _Server(ThreadingHTTPServer):
+    request_queue_size = 64  # of socketserver's five, clients that come at once are reset
+    daemon_threads = True
+
+
 @contextmanager
 def fake_server(answering: Answering = answered) -> Iterator[Address]:
     handler = type("Handler", (_Handler,), {"answering": staticmethod(answering)})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
+    server = _Server(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.001,))
     thread.start()
     try:

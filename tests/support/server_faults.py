@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -120,6 +121,21 @@ def _swaps(server: Answering) -> Answering:
             if not box:
                 waiting[:] = [one for one in waiting if one[0] is not event]
         return box[0] if box else reply
+
+    return answering
+
+
+def _one_at_a_time(server: Answering) -> Answering:
+    """Who comes while another is served, is sent away."""
+    busy = threading.Lock()
+
+    def answering(sent: Sent) -> Answered:
+        if not busy.acquire(blocking=False):
+            return 503, {"error": "busy"}
+        time.sleep(0.002)
+        reply = server(sent)
+        busy.release()
+        return reply
 
     return answering
 
@@ -299,6 +315,7 @@ FAULTS = (
         *("remembers who left", "state/after a client that left", "other meaning"),
         _remembers_one_that_left,
     ),
+    Fault("answers one at a time", "state/32 answered", "error", _one_at_a_time),
     Fault("swaps two texts", "state/32 at once", "error", _swaps),
     Fault("loses a token of a stream", "state/streamed", "other meaning", _answer(_loses_a_token)),
     Fault("rounds logprobs", "probabilities/digits", "other meaning", _places(_rounds)),
