@@ -92,5 +92,6 @@ def _related(
 
 
 def sums_to_one(p: NDArray[np.float32]) -> bool:
-    """But for the rounding of each p to float32, 2^-24 of it, and of a sum in double."""
-    return abs(math.fsum(p) - 1) <= 2.0**-24 + len(p) * 2.0**-52
+    """But for the rounding of each p to float32, 2^-24 of it, and of the sum that it was divided
+    by: up to b4753 of n terms in float32, so n - 1 such roundings; today's is in double."""
+    return abs(math.fsum(p) - 1) <= len(p) * 2.0**-24

@@ -20,10 +20,11 @@ from tests.support.other_sort import OtherSort
         ([0.5, 0.25, 0.25], True),
         ([0.1] * 10, True),  # float32 of a tenth is 1.5e-9 too much
         ([0.5, 0.25], False),
-        ([0.5, 0.5, 1.2e-7], False),  # one float32 above 1
+        ([0.5, 0.5, 1.2e-7], True),  # a float32 sum of three
+        ([0.5, 0.5, 2.4e-7], False),
         ([np.nan, 1.0], False),
     ],
-    ids=["exact", "rounded", "a part", "one more", "nan"],
+    ids=["exact", "rounded", "a part", "summed in float32", "more", "nan"],
 )
 def test_p_adds_up_to_one_but_for_its_rounding(p: list[float], holds: bool) -> None:
     assert sums_to_one(np.array(p, np.float32)) is holds
