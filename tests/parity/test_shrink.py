@@ -58,6 +58,11 @@ def test_a_case_is_shown_without_defaults_and_with_the_fewest_digits_of_float32(
     assert "history" not in data
 
 
+def test_streams_without_a_seed_are_not_made_small_until_they_must_be_alike() -> None:
+    case = big().model_copy(update={"chain": [{"dist": {"seed": 0xFFFFFFFF}}]})
+    assert shrink(case, lambda _: True) == case
+
+
 def test_shrink_stops_when_its_time_is_over() -> None:
     calls = 0
 
