@@ -10,6 +10,18 @@ from sampler_parity.harness.repro.asked import Asked
 
 Stages = list[tuple[str, dict[str, Any]]]  # up to the one that differs
 
+# Of a script in Python: the row, and what a stage should leave of it.
+GIVEN = """\
+inf, nan = float("inf"), float("nan")
+LOGITS = [
+{row}
+]
+IDS = [{ids}]  # what {stage} leaves {whose}
+VALUES = [
+{values}
+]
+"""
+
 
 @dataclass(frozen=True)
 class Engine:

@@ -10,9 +10,10 @@ from sampler_parity.harness.backends.asked import biases
 from sampler_parity.harness.backends.exllamav3.samplers import COMBO, CUTS, OWN, XTC
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.repro.asked import Asked, in_lines
-from sampler_parity.harness.repro.engine import Engine, Stages, keywords, number, pinned
+from sampler_parity.harness.repro.engine import GIVEN, Engine, Stages, keywords, number, pinned
 
-_SOURCE = '''\
+_SOURCE = (
+    '''\
 """{title}
 
 {about}
@@ -41,14 +42,9 @@ import torch
 steps = importlib.import_module("exllamav3.generator.sampler.custom")
 presets = importlib.import_module("exllamav3.generator.sampler.presets")
 
-inf, nan = float("inf"), float("nan")
-LOGITS = [
-{row}
-]
-IDS = [{ids}]  # what {stage} leaves {whose}
-VALUES = [
-{values}
-]
+'''
+    + GIVEN
+    + """\
 
 
 def behind(sampler):
@@ -61,7 +57,8 @@ expected = dict(zip(IDS, map(repr, torch.tensor(VALUES).tolist())))
 for token in sorted({{*expected, *got}}):
     print(f"{{token:7}} expected {{expected.get(token, '-'):>22}} got {{got.get(token, '-'):>22}}")
 sys.exit(int(got != expected))
-'''
+"""
+)
 _OF_LOGITS = "got = {i: repr(x) for i, x in enumerate(state.logits[0].tolist()) if x != -inf}"
 _OF_P = [
     "ranked = range(len(LOGITS)) if state.indices is None else state.indices[0].tolist()",

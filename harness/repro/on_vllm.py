@@ -6,9 +6,10 @@ from sampler_parity.harness.backends.vllm.engine import NOT_CALLED
 from sampler_parity.harness.backends.vllm.requests import parameters_of
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.repro.asked import Asked, in_lines
-from sampler_parity.harness.repro.engine import Engine, Stages, keywords, pinned
+from sampler_parity.harness.repro.engine import GIVEN, Engine, Stages, keywords, pinned
 
-_SOURCE = '''\
+_SOURCE = (
+    '''\
 """{title}
 
 {about}
@@ -43,14 +44,9 @@ import torch
 from vllm import SamplingParams
 {imported}
 
-inf, nan = float("inf"), float("nan")
-LOGITS = [
-{row}
-]
-IDS = [{ids}]  # what {stage} leaves {whose}
-VALUES = [
-{values}
-]
+'''
+    + GIVEN
+    + """\
 scores, tokens = torch.tensor([LOGITS]), {tokens}
 {calls}
 expected = dict(zip(IDS, map(repr, torch.tensor(VALUES).tolist())))
@@ -58,7 +54,8 @@ got = {{i: repr(x) for i, x in enumerate(scores[0].tolist()) if x != -inf}}
 for token in sorted({{*expected, *got}}):
     print(f"{{token:7}} expected {{expected.get(token, '-'):>22}} got {{got.get(token, '-'):>22}}")
 sys.exit(int(got != expected))
-'''
+"""
+)
 
 _OPS, _BUILTIN = "vllm.v1.sample.ops", "vllm.v1.sample.logits_processor"
 _IN_BATCH = {

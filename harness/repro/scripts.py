@@ -15,14 +15,15 @@ from sampler_parity.harness.backends.mlx_lm import arguments as mlx
 from sampler_parity.harness.backends.transformers.processors import OWN, own_processor, processor_of
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.repro.asked import Asked, Place, asked_of, in_lines, short
-from sampler_parity.harness.repro.engine import Engine, Stages, keywords, number, pinned
+from sampler_parity.harness.repro.engine import GIVEN, Engine, Stages, keywords, number, pinned
 from sampler_parity.harness.repro.on_exllamav3 import EXLLAMAV3
 from sampler_parity.harness.repro.on_lloyal import LLOYAL
 from sampler_parity.harness.repro.on_vllm import VLLM
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.reference.registry import SAMPLERS
 
-_TRANSFORMERS = '''\
+_TRANSFORMERS = (
+    '''\
 """{title}
 
 {about}
@@ -36,14 +37,9 @@ import sys
 import torch
 {imported}
 
-inf, nan = float("inf"), float("nan")
-LOGITS = [
-{row}
-]
-IDS = [{ids}]  # what {stage} leaves {whose}
-VALUES = [
-{values}
-]
+'''
+    + GIVEN
+    + """\
 
 scores = torch.tensor([LOGITS])
 {calls}
@@ -55,9 +51,11 @@ for token in sorted({{*expected, *got}}):
     print(f"{{token:7}} {{expected.get(token, '-'):>22}} {{got.get(token, '-'):>22}}")
 print("the same" if got == expected else "different")
 sys.exit(int(got != expected))
-'''
+"""
+)
 
-_MLX = '''\
+_MLX = (
+    '''\
 """{title}
 
 {about}
@@ -77,14 +75,9 @@ package.__path__ = importlib.util.find_spec("mlx_lm").submodule_search_locations
 sys.modules["mlx_lm"] = package
 from mlx_lm import sample_utils
 
-inf, nan = float("inf"), float("nan")
-LOGITS = [
-{row}
-]
-IDS = [{ids}]  # what {stage} leaves {whose}
-VALUES = [
-{values}
-]
+'''
+    + GIVEN
+    + '''\
 
 
 def filtered(scores, **options):
@@ -110,6 +103,7 @@ for token in sorted({{*expected, *got}}):
     print(f"{{token:7}} expected {{expected.get(token, '-'):>22}} got {{got.get(token, '-'):>22}}")
 sys.exit(int(got != expected))
 '''
+)
 
 _JAVASCRIPT = """\
 // {title}

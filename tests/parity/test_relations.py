@@ -5,10 +5,10 @@ import contextlib
 import numpy as np
 import pytest
 
+from sampler_parity.harness.mutants.dist import TakesPAsItIs
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.parity.relations import sums_to_one
 from sampler_parity.harness.suite.case import Case
-from sampler_parity.reference import Candidates
 from sampler_parity.reference.samplers.dist import Dist
 from tests.support.inside import Inside
 from tests.support.other_sort import OtherSort
@@ -28,14 +28,6 @@ from tests.support.other_sort import OtherSort
 )
 def test_p_adds_up_to_one_but_for_its_rounding(p: list[float], holds: bool) -> None:
     assert sums_to_one(np.array(p, np.float32)) is holds
-
-
-class TakesPAsItIs(Dist):
-    def apply(self, cand: Candidates) -> None:
-        left = cand.p.copy()
-        super().apply(cand)
-        if left.any():
-            cand.p = left
 
 
 @pytest.mark.parametrize(("of_class", "verdict"), [(Dist, "identical"), (TakesPAsItIs, "diverged")])
