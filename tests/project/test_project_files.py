@@ -1,6 +1,7 @@
 """Files for whoever carries on: hooks fetch nothing, the index is complete, links lead on."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,26 @@ def places(text: str) -> set[str]:
     """The anchors that GitHub gives to headings."""
     headings = re.findall(r"^#+ (.*)$", FENCED.sub("", text), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def large(folder: Path, most: int = 300_000) -> list[str]:
+    """The files that git has of a folder and that are larger; bytes."""
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=folder, capture_output=True, check=True)
+    files = names.stdout.decode().split("\0")[:-1]
+    return sorted(name for name in files if (folder / name).stat().st_size > most)
+
+
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="not a clone")
+def test_no_large_file_is_committed_but_the_golden_ones() -> None:
+    assert [name for name in large(ROOT) if not name.startswith("golden/")] == []
+
+
+def test_a_large_file_that_was_added_is_named(tmp_path: Path) -> None:
+    (tmp_path / "of-others.whl").write_bytes(bytes(1001))
+    (tmp_path / "small").write_bytes(bytes(1000))
+    for words in (["init", "-q"], ["add", "."]):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    assert large(tmp_path, 1000) == ["of-others.whl"]
 
 
 def test_every_hook_is_a_program_that_setup_installed() -> None:
