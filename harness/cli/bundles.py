@@ -75,7 +75,8 @@ def repro(
 ) -> None:
     """Write a program that shows a failing case, for a report to the makers of the engine: at most
     60 lines, nothing of ours in it, exit status 1 while the difference is there. In C++ for a build
-    of llama.cpp, in Python for transformers and MLX LM, in JavaScript for Transformers.js.
+    of llama.cpp; in Python for transformers, MLX LM, vLLM and ExLlamaV3; in JavaScript for
+    Transformers.js and lloyal.node.
 
     Examples:
       sampler-parity repro bundles/mine top_p/crossing-token-is-kept -o repro.cpp
