@@ -7,6 +7,7 @@
 A file is there whole or not at all.
 """
 
+import errno
 import hashlib
 import io
 import tokenize
@@ -20,7 +21,6 @@ from sampler_parity.harness.bundle import disk
 from sampler_parity.harness.errors import cannot_write
 
 _LONGEST_STEM = 200  # bytes; a file's name has 255, and what was put behind the stem 20
-FREE_SPACE = "free space, then run with --resume"
 
 
 def stage_file(case: str, backend: str) -> str:
@@ -69,6 +69,14 @@ def write_row(path: Path, row: NDArray[np.float32]) -> None:
 def write_content(path: Path, content: bytes) -> None:
     """Raises InputError where the disk is full; then no part of the file is left."""
     try:
+        if path.parent.is_symlink():  # a backend put it there
+            raise OSError(errno.ELOOP, "a link lies in place of its folder")
         disk.write_whole(path, content)
     except OSError as error:
-        raise cannot_write(path, error, FREE_SPACE) from None
+        raise cannot_write(path, error, mend_of(error)) from None
+
+
+def mend_of(error: OSError) -> str:
+    """What to do so that a run can go on."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return f"{'free space' if full else 'mend that'}, then run with --resume"

@@ -35,7 +35,7 @@ from sampler_parity.harness.bundle.records.throughput import ThroughputResult
 from sampler_parity.harness.bundle.records.timing import TimingResult
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.files import open_file, read_file
+from sampler_parity.harness.files import open_file, read_file, sha256_of
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.foreign.data import json_of
 from sampler_parity.harness.strict import first_mistake
@@ -139,6 +139,9 @@ def read(folder: Path) -> Bundle:
     by_kind: dict[str, list[Any]] = defaultdict(list)
     for _, record in records_of(folder / "results.jsonl", torn_ok=False):
         by_kind[record.kind].append(record)
+    footer = by_kind["footer"][-1] if by_kind["footer"] else None
+    if footer:
+        check_run_json(folder, footer)
     for kind in ("case", "decode", "invariance", "distribution", "prediction"):
         by_kind[kind].sort(key=lambda result: (result.suite, result.id))
     return Bundle(
@@ -158,7 +161,7 @@ def read(folder: Path) -> Bundle:
         servers=by_kind["server"],
         predictions=by_kind["prediction"],
         partings=by_kind["parting"],
-        footer=by_kind["footer"][-1] if by_kind["footer"] else None,
+        footer=footer,
         counts={
             kind: len(by_kind[kind]) for kind in by_kind if by_kind[kind] and kind not in _FRAME
         },
@@ -214,6 +217,14 @@ def read_info(folder: Path) -> RunInfo:
     except ValueError as error:
         problem = f"malformed: {error}"
     raise InputError(path, problem, _AGAIN)
+
+
+def check_run_json(folder: Path, footer: Footer) -> None:
+    """Raises InputError where run.json is not the one that the bundle was closed with."""
+    path = folder / "run.json"
+    if footer.run_sha256 and footer.run_sha256 != sha256_of(path):
+        problem = "is not what the run wrote: the footer of results.jsonl has another digest"
+        raise InputError(path, problem, _AGAIN)
 
 
 def records_of(path: Path, torn_ok: bool) -> Iterator[tuple[int, Record]]:

@@ -1,13 +1,17 @@
 """Every write of a bundle: the calls of the system that may fail, in one place.
 
-Tests make each of them fail in turn (tests/attack/test_writes_that_fail.py). All raise OSError.
+Tests make each of them fail in turn (tests/attack/test_writes_that_fail.py). All raise OSError,
+also where a link or a pipe lies in place of a file: a backend may have put it there.
 """
 
+import errno
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 
 _BINARY = getattr(os, "O_BINARY", 0)  # Windows translates line ends otherwise
+_ITSELF = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | _BINARY
 
 
 def make_folder(path: Path) -> None:
@@ -18,7 +22,9 @@ def write_whole(path: Path, content: bytes) -> None:
     """Whole or not at all: what stood there before stays until the new is complete."""
     part = path.with_name(path.name + ".part")
     try:
-        file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _BINARY, 0o666)
+        with suppress(FileNotFoundError):  # of a run that was killed
+            os.unlink(part)
+        file = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
         try:
             _write(file, content)
             os.fsync(file)
@@ -34,7 +40,7 @@ def write_whole(path: Path, content: bytes) -> None:
 def append(path: Path, content: bytes) -> None:
     """Behind what the file has, which must be there. After an error it is as it was before, or
     where that fails, too, ends with a part of the content."""
-    file = os.open(path, os.O_WRONLY | os.O_APPEND | _BINARY)
+    file = _opened(path, os.O_WRONLY | os.O_APPEND)
     try:
         size = os.fstat(file).st_size
         try:
@@ -50,12 +56,22 @@ def append(path: Path, content: bytes) -> None:
 
 def cut(path: Path, size: int) -> None:
     """Keep the first bytes alone."""
-    file = os.open(path, os.O_WRONLY | _BINARY)
+    file = _opened(path, os.O_WRONLY)
     try:
         os.ftruncate(file, size)
         os.fsync(file)
     finally:
         os.close(file)
+
+
+def _opened(path: Path, flags: int) -> int:
+    if path.is_symlink():
+        raise OSError(errno.ELOOP, "a link lies in its place")
+    file = os.open(path, flags | _ITSELF)
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise OSError(errno.EINVAL, "no file lies in its place")
+    return file
 
 
 def _write(file: int, content: bytes) -> None:

@@ -2,45 +2,64 @@
 
 A chunk of records is on the disk itself when `append` returns, so a killed run or a machine that
 fails loses at most the chunk being written; its torn last line is dropped when the run is resumed.
+
+Who writes knows what it wrote: files that a backend changed meanwhile get a footer that refuses
+them.
 """
 
+import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel
 
 from sampler_parity.harness.bundle import disk
-from sampler_parity.harness.bundle.artifacts import FREE_SPACE
-from sampler_parity.harness.bundle.bundle import Result, read_info, records_of
+from sampler_parity.harness.bundle.artifacts import mend_of
+from sampler_parity.harness.bundle.bundle import Result, check_run_json, read_info, records_of
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.ends import Footer, Header
 from sampler_parity.harness.bundle.same_run import refuse_another
 from sampler_parity.harness.errors import InputError, cannot_write
-from sampler_parity.harness.files import sha256_of
+from sampler_parity.harness.files import open_file
 from sampler_parity.harness.protocol.messages import to_line
 
 
 @dataclass
 class BundleWriter:
-    """Appends to a bundle. done holds the ids that it already has (of a resumed run)."""
+    """Appends to a bundle. done holds the ids that it already has (of a resumed run); run_sha256 is
+    that of run.json, sha256 that of the records so far."""
 
     folder: Path
     info: RunInfo
+    run_sha256: str
+    sha256: Any = field(default_factory=hashlib.sha256)
     done: set[str] = field(default_factory=set)
 
     def append(self, *records: BaseModel) -> None:
         """Write records to the disk. Raises InputError where it cannot: then none of them is in."""
         path = self.folder / "results.jsonl"
+        content = "".join(to_line(record) + "\n" for record in records).encode()
         try:
-            disk.append(path, "".join(to_line(record) + "\n" for record in records).encode())
+            disk.append(path, content)
         except OSError as error:
-            raise cannot_write(path, error, FREE_SPACE) from None
+            raise cannot_write(path, error, mend_of(error)) from None
+        self.sha256.update(content)
 
     def close(self, footer: Footer) -> Footer:
-        """The footer as it is written: with the digest of all that stands before it."""
-        sha256 = sha256_of(self.folder / "results.jsonl")
-        closed = footer.model_copy(update={"sha256": sha256})
+        """The footer as it is written: with the digests of what was written before it. Raises
+        InputError where something else stands there: then the footer refuses it for ever."""
+        sha256 = self.sha256.hexdigest()
+        closed = footer.model_copy(update={"sha256": sha256, "run_sha256": self.run_sha256})
+        changed = [
+            self.folder / name
+            for name, written in (("run.json", self.run_sha256), ("results.jsonl", sha256))
+            if _digest(self.folder / name).hexdigest() != written
+        ]
         self.append(closed)
+        for path in changed:
+            problem = "another program changed it while the run went: a backend, perhaps"
+            raise InputError(path, problem, "run with --sandbox, to another -o")
         return closed
 
 
@@ -50,12 +69,14 @@ def create(folder: Path, info: RunInfo) -> BundleWriter:
         raise InputError(folder, "holds a bundle already", "use --resume or another -o")
     try:
         disk.make_folder(folder / "artifacts")
-        disk.write_whole(folder / "run.json", (info.model_dump_json(indent=2) + "\n").encode())
+        about = (info.model_dump_json(indent=2) + "\n").encode()
+        disk.write_whole(folder / "run.json", about)
         header = (Header().model_dump_json() + "\n").encode()
         disk.write_whole(folder / "results.jsonl", header)  # with its header, or none
     except OSError as error:
         raise cannot_write(folder, error, "choose another -o") from None
-    return BundleWriter(folder, info)
+    sha256 = hashlib.sha256(about).hexdigest()
+    return BundleWriter(folder, info, sha256, hashlib.sha256(header))
 
 
 def resume(folder: Path, info: RunInfo) -> BundleWriter:
@@ -70,6 +91,7 @@ def resume(folder: Path, info: RunInfo) -> BundleWriter:
     done: set[str] = set()
     for end, record in records_of(path, torn_ok=True):
         if isinstance(record, Footer):
+            check_run_json(folder, record)
             break
         if isinstance(record, Result):
             done.add(record.id)
@@ -77,5 +99,14 @@ def resume(folder: Path, info: RunInfo) -> BundleWriter:
     try:
         disk.cut(path, good)
     except OSError as error:
-        raise cannot_write(path, error, FREE_SPACE) from None
-    return BundleWriter(folder, old, done)
+        raise cannot_write(path, error, mend_of(error)) from None
+    about = _digest(folder / "run.json").hexdigest()
+    return BundleWriter(folder, old, about, _digest(path), done)
+
+
+def _digest(path: Path) -> Any:
+    sha256 = hashlib.sha256()
+    with open_file(path) as file:
+        while part := file.read(1 << 20):
+            sha256.update(part)
+    return sha256

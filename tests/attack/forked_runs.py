@@ -2,7 +2,8 @@
 
 Each line of JSON on stdin is a request: `{"run": [ARGUMENT, ...], "log": PATH}` starts one in a
 session of its own and prints its process id; `{"wait": PID}` prints how it ended: the exit status,
-or the negative number of a signal. What a run imports is imported once.
+or the negative number of a signal. What a run imports is imported once. `forgets` as an argument
+plants a fault: a run that goes on forgets the last record of the one before.
 """
 
 import json
@@ -10,7 +11,9 @@ import os
 import signal
 import sys
 from contextlib import suppress
+from pathlib import Path
 
+from sampler_parity.harness.bundle import disk
 from sampler_parity.harness.cli.app import main
 from sampler_parity.harness.run import run  # noqa: F401 - loaded for those that are forked
 
@@ -27,6 +30,14 @@ def child(arguments: list[str], log: str) -> None:
     sys.argv = ["sampler-parity", *arguments]
     main()
 
+
+def forgetful(path: Path, size: int) -> None:
+    lines = path.read_bytes()[:size].splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[: max(1, len(lines) - 1)]))
+
+
+if sys.argv[1:] == ["forgets"]:
+    disk.cut = forgetful
 
 for line in sys.stdin:
     asked = json.loads(line)

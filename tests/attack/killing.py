@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -65,11 +66,11 @@ INTERRUPTED_TWICE = rf"{INTERRUPTED}|sampler-parity: interrupted\n"
 
 
 class Starter:
-    """Starts runs by tests/attack/forked_runs.py."""
+    """Starts runs by tests/attack/forked_runs.py, with a fault of its list, if one is named."""
 
-    def __init__(self) -> None:
+    def __init__(self, *fault: str) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "tests.attack.forked_runs"],
+            [sys.executable, "-m", "tests.attack.forked_runs", *fault],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -212,16 +213,25 @@ def end_by(signals: dict[str, list[str]], victim: Victim) -> None:
             assert re.fullmatch(INTERRUPTED if len(each) == 1 else INTERRUPTED_TWICE, said), said
 
 
-def kill_often(kills: int, seed: int, folder: Path) -> str:
-    """Kill runs at random moments; what was found, in a line. Raises AssertionError."""
-    rng, starter, done, rounds = random.Random(seed), Starter(), 0, 0
-    begun = time.monotonic()
+def kill_often(kills: int, seed: int, folder: Path, *fault: str) -> str:
+    """Kill runs at random moments; what was found, in a line. Raises AssertionError.
+
+    Before every other kill something more must be recorded, or a slow machine has nothing to lose.
+    """
+    with closing(Starter(*fault)) as starter:
+        return _kill_often(kills, random.Random(seed), folder, starter)
+
+
+def _kill_often(kills: int, rng: random.Random, folder: Path, starter: Starter) -> str:
+    done, rounds, kept, begun = 0, 0, 0, time.monotonic()
     while done < kills:
         rounds += 1
         (place := folder / str(rounds)).mkdir()
         victim = Victim(starter, place, cases=600)
-        for _ in range(min(kills - done, 25)):
+        for nth in range(min(kills - done, 25)):
             victim.begin()
+            if nth % 2 == 0:
+                victim.until_more()
             time.sleep(rng.uniform(0, 0.4))
             family = victim.family()
             number = rng.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
@@ -229,12 +239,14 @@ def kill_often(kills: int, seed: int, folder: Path) -> str:
                 hit(pid, number)
             victim.wait()
             victim.leaves_nothing(family)
+            assert victim.recorded, "nothing was recorded before a kill"
             done += 1
+        kept += len(victim.recorded)
         log = (place / "log").read_text()
         assert "Traceback" not in log, log
         assert set(victim.finish()) == {"identical"}
-    starter.close()
-    return f"{done} kills, {rounds} runs, nothing lost, {time.monotonic() - begun:.0f} s"
+    seconds = time.monotonic() - begun
+    return f"{done} kills, {rounds} runs, nothing lost of {kept:,} records, {seconds:.0f} s"
 
 
 def hit(pid: int, number: int) -> None:

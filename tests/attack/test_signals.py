@@ -25,3 +25,8 @@ def test_a_run_ends_whole_and_goes_on_with_what_it_has(starter: Starter, tmp_pat
 
 def test_killed_again_and_again_nothing_is_lost(tmp_path: Path) -> None:
     assert kill_often(8, 20261122, tmp_path).startswith("8 kills")
+
+
+def test_a_run_that_forgets_a_record_is_seen(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="a record is gone"):
+        kill_often(8, 20261122, tmp_path, "forgets")

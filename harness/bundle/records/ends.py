@@ -18,8 +18,8 @@ class Header(_Record):
 
 class Footer(_Record):
     """The last line of a finished run; a bundle without it is unfinished. records: how many of
-    each kind there are; sha256: of all bytes before this line; both empty in bundles of older
-    versions."""
+    each kind there are; sha256: of all bytes before this line; run_sha256: of run.json; all
+    empty in bundles of older versions."""
 
     kind: Literal["footer"] = "footer"
     cases: int
@@ -29,3 +29,4 @@ class Footer(_Record):
     skip_ratios: int = 0
     records: dict[str, int] = {}
     sha256: str = ""
+    run_sha256: str = ""
