@@ -4,6 +4,7 @@ import importlib.util
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -20,13 +21,13 @@ from tests.support.native_common import stub_of_python
 ROOT = Path(__file__).resolve().parent.parent.parent
 FOLDER = ROOT / "studies" / "findings"
 TABLE = FOLDER / "programs.toml"
-LATER = "b11549"
+LATER, VULKAN = "b11549", "v0.5.0-vulkan"
 
 
 @dataclass(frozen=True)
 class Program:
-    """on: an engine's environment, a module of this Python, or llama.cpp. away: why most machines
-    cannot run it, or ""."""
+    """on: an engine's environment, a module of this Python, llama.cpp, a build of it (`llama.cpp@NAME`)
+    or `em++`. away: why most machines cannot run it, or ""."""
 
     finding: str
     file: str
@@ -71,15 +72,31 @@ def compile_line(source: Path) -> str:
 
 
 def compiled(source: Path, folder: Path) -> list[str]:
-    """The words that run it, compiled as it says."""
+    """The words that run it, compiled as it says, as its fourth line says."""
+    run = source.read_text(encoding="utf-8").splitlines()[3].removeprefix("//     ")
     line = compile_line(source).replace(source.name, shlex.quote(str(source)))
     if "b11549" in source.read_text(encoding="utf-8").splitlines()[0]:
         line = of_one_library(line, folder)
     line = line.replace("PREFIX", str(default_folder().parent.parent))
     if "SOURCE" in line:
         line = line.replace("SOURCE", str(sources()))
+    if "VULKAN" in line:
+        line, run = (text.replace("VULKAN", str(built(VULKAN))) for text in (line, run))
     subprocess.run(shlex.split(line), cwd=folder, check=True)
-    return ["./repro", str(model_path("small"))]
+    return shlex.split(run.replace("MODEL.gguf", str(model_path("small"))))
+
+
+def lacking(program: Program) -> str:
+    """Why a program in C++ cannot be compiled and run here, or ""."""
+    if program.on == "em++":
+        return (
+            "" if shutil.which("em++") and shutil.which("node") else "`apt-get install emscripten`"
+        )
+    _, _, build = program.on.partition("@")
+    package = {LATER: "xllamacpp@2026.10.11549", VULKAN: "@node-llama-cpp/linux-x64-vulkan@3.22.1"}
+    if not build or built(build):
+        return ""
+    return f"`sampler-parity builds add {package[build]}` fetches it"
 
 
 MODULES = ("transformers", "llguidance", "xgrammar", "llama_cpp", "numpy")
