@@ -44,25 +44,14 @@ def show(what: str, expected: str, got: str) -> None:
 
 
 share, none = ctypes.c_float, ctypes.c_size_t(0)
-below_zero = [-5.0, -5.5, -6.0, -5.25, -5.75]
-show(
-    "top_n_sigma of 1 on logits that are all below 0: what is within a deviation of the largest",
-    "2 of 5 candidates",
-    filtered("top_n_sigma", below_zero, share(1)),
-)
-show(
-    "the same logits, 10 larger",
-    "2 of 5 candidates",
-    filtered("top_n_sigma", [x + 10 for x in below_zero], share(1)),
-)
-show(
-    "typical of 0.5 with min_keep 0, the default of common_params_sampling",
-    filtered("typical", [3.0, 2.0, 1.0, 0.0, -1.0], share(0.5), ctypes.c_size_t(1)),
-    filtered("typical", [3.0, 2.0, 1.0, 0.0, -1.0], share(0.5), none),
-)
-show(
-    "min_p of 2 with min_keep 0",
-    "1 of 3 candidates",
-    filtered("min_p", [0.0, 1.0, 2.0], share(2), none),
-)
+below_zero, falling = [-5.0, -5.5, -6.0, -5.25, -5.75], [3.0, 2.0, 1.0, 0.0, -1.0]
+got = filtered("top_n_sigma", below_zero, share(1))
+show("top_n_sigma of 1 on logits that are all below 0", "2 of 5 candidates", got)
+got = filtered("top_n_sigma", [x + 10 for x in below_zero], share(1))
+show("the same logits, 10 larger", "2 of 5 candidates", got)
+expected = filtered("typical", falling, share(0.5), ctypes.c_size_t(1))
+got = filtered("typical", falling, share(0.5), none)
+show("typical of 0.5 with min_keep 0, common_params_sampling's default; as with 1", expected, got)
+got = filtered("min_p", [0.0, 1.0, 2.0], share(2), none)
+show("min_p of 2 with min_keep 0", "1 of 3 candidates", got)
 sys.exit(not all(met))

@@ -16,9 +16,8 @@ const ctx = await lloyal.createContext({ modelPath, nCtx: 64, nSeqMax: 64 });
 
 /** Logits of the first tokens; all others are far below. */
 function branch(values, params) {
-  const row = new Float32Array(ctx.vocabSize).fill(-1e4);
+  const row = new Float32Array(ctx.vocabSize).fill(-1e4), handle = ctx._branchCreate(0, params, 64);
   row.set(values);
-  const handle = ctx._branchCreate(0, params, 64);
   ctx._branchSetLogits(handle, row);
   return handle;
 }
@@ -47,8 +46,7 @@ const drawn = branch([Math.log(0.4), Math.log(0.2), Math.log(0.2), Math.log(0.2)
 const tokens = new Set(Array.from({ length: 1000 }, () => ctx._branchSample(drawn)));
 show("advanced.typicalP 0.3 of 0.4, 0.2, 0.2, 0.2, entropy 1.33: the tokens of 1000 draws", "two of 1,2,3", [...tokens].sort());
 
-const streams = new Set();
-const begun = Math.floor(Date.now() / 1000);
+const streams = new Set(), begun = Math.floor(Date.now() / 1000);
 for (let i = 0; i < 20; i++) {
   const handle = branch([0, 0, 0, 0, 0, 0, 0, 0], { temperature: 1, topK: 0, topP: 1, minP: 0 });
   streams.add(Array.from({ length: 16 }, () => ctx._branchSample(handle)).join());

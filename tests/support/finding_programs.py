@@ -26,8 +26,8 @@ LATER, VULKAN = "b11549", "v0.5.0-vulkan"
 
 @dataclass(frozen=True)
 class Program:
-    """on: an engine's environment, a module of this Python, llama.cpp, a build of it (`llama.cpp@NAME`)
-    or `em++`. away: why most machines cannot run it, or ""."""
+    """on: an engine's environment, a module of this Python, llama.cpp, a build of it
+    (`llama.cpp@NAME`) or `em++`. away: why most machines cannot run it, or ""."""
 
     finding: str
     file: str
