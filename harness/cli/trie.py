@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from sampler_parity.harness.protocol.measured import Measured
 
 Mode = Literal["strict-guided", "strict-trie-ffi"]
+Trie = Literal["python", "compiled"]
 
 
 def trie_bench(
@@ -45,6 +46,10 @@ def trie_bench(
         ),
     ] = 0.0,
     model_id: Annotated[str, typer.Option(help="by default the name of the file")] = "",
+    trie: Annotated[
+        Trie,
+        typer.Option(help="whose sampler stands in the chain; compiled takes a C++ compiler"),
+    ] = "python",
 ) -> None:
     """Measure what a token trie saves against llama.cpp's grammar.
 
@@ -65,16 +70,19 @@ def trie_bench(
 
     prompts = _prompts(prompt) if prompt is not None else PROMPTS
     gbnf = _read(grammar) if grammar is not None else ""
+    compiled = trie == "compiled"
+    if compiled and build:
+        raise InputError("--trie compiled", "calls the llama.cpp installed", "leave --build out")
     try:
         worker = Worker(*worker_arguments(build)) if build else None
-        bench = Bench(model, descriptor, prompts, gbnf, model_id, worker, delay)
+        bench = Bench(model, descriptor, prompts, gbnf, model_id, worker, delay, compiled)
     except Unsupported as error:
         raise InputError(f"--build {build}", str(error), "use a build of v0.5.0") from None
     try:
         result = run(bench, mode, rounds, seed)
     finally:
         bench.close()
-    written = {**result.model_dump(), "machine": describe().model_dump()}
+    written = {**result.model_dump(), "trie": trie, "machine": describe().model_dump()}
     text = json.dumps(plain(written), indent=2)
     if output is None:
         say_data(text)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.backends.llama_cpp.token_trie import Worker
+from sampler_parity.harness.backends.llama_cpp.token_trie import NativeTrie, Worker
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.models import model_path
 from sampler_parity.harness.inputs.vocabularies import read_vocab
@@ -29,6 +29,7 @@ from sampler_parity.harness.protocol.measured import (
     Way,
 )
 from sampler_parity.harness.statistics.bootstrap import bootstrap_interval
+from sampler_parity.harness.trie.compiled import CompiledTries
 from sampler_parity.harness.trie.costs import own_costs, set_costs, trie_left
 from sampler_parity.harness.trie.grammar import Grammar, Span
 from sampler_parity.harness.trie.law import law
@@ -58,9 +59,9 @@ class Bench:
     """A model, prompts, the leaves of a payload, and every way to generate one of them.
 
     descriptor: a workload's name, a JSON file, or the texts. worker: llama.cpp; by default the one
-    installed. delay_ms: what every forward pass takes longer in
-    what is timed, as with a larger model. Raises InputError for what does not
-    fit together, Unsupported for a build that cannot generate.
+    installed. delay_ms: what every forward pass takes longer in what is timed, as with a larger
+    model. compiled: the trie's samplers are those of C++; it needs the llama.cpp installed. Raises
+    InputError for what does not fit together, Unsupported for a build that cannot generate.
     """
 
     def __init__(
@@ -72,13 +73,17 @@ class Bench:
         model_id: str = "",
         worker: Worker | None = None,
         delay_ms: float = 0.0,
+        compiled: bool = False,
     ) -> None:
         path = model_path(model)
         model_id = model_id or path.stem
         self.model, self.worker = model, worker or Worker()
         if "generate" not in self.worker.hello().capabilities:
             raise Unsupported(f"llama.cpp {self.worker.library.release} decodes no model here")
-        self.session = Session(self.worker, path, [{"greedy": {}}], model_id=model_id)
+        tries = CompiledTries() if compiled else None
+        self.session = Session(
+            self.worker, path, [{"greedy": {}}], model_id=model_id, compiled=tries
+        )
         self.vocab, self.delay_s = read_vocab(path), delay_ms / 1000
         self.prompts = [self.session.tokenize(prompt, special=True) for prompt in prompts]
         if not all(self.prompts):
@@ -121,8 +126,17 @@ class Bench:
             pending = [token]
         return rows
 
+    def sampler(self, compact: bool) -> int:
+        """The trie that is measured as a llama_sampler of its own, of mode 1."""
+        if self.session.compiled is not None:
+            return self.session.compiled.sampler(self.json, 1, compact)
+        flat = build_tries(self.payload).by_path[self.payload.descriptors[0].path]
+        return NativeTrie(self.session.library, flat, 1, compact).pointer
+
     def close(self) -> None:
         self.session.close()
+        if self.session.compiled is not None:
+            self.session.compiled.close()
 
 
 def measure(bench: Bench, mode: Mode, rounds: int, seed: int) -> Spans:
@@ -258,12 +272,11 @@ def _candidates_left(
     grammar = bench.grammar(bench.gbnf, first=True)
     left: list[int] = []
     costs: list[OwnCosts] = []
-    flat = build_tries(bench.payload).by_path[bench.payload.descriptors[0].path]
     for prompt, taken in zip(bench.prompts, tokens, strict=True):
         steps = bench.leaf_rows(prompt, taken)
-        costs.append(own_costs(bench.session, flat, grammar, steps, OWN_TIMES))
+        costs.append(own_costs(bench.session.library, bench.sampler, grammar, steps, OWN_TIMES))
         if way == "trie":
-            left += trie_left(bench.session, flat, steps)
+            left += trie_left(bench.session.library, bench.sampler, steps)
             continue
         grammar.reset()
         for token, row in steps:

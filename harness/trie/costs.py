@@ -3,51 +3,53 @@
 import ctypes
 import statistics
 import time
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends.llama_cpp.candidates import NativeCandidates
 from sampler_parity.harness.backends.llama_cpp.libllama import Libllama
-from sampler_parity.harness.backends.llama_cpp.token_trie import FlatTrie, NativeTrie
 from sampler_parity.harness.protocol.measured import OwnCosts, SetCosts
 from sampler_parity.harness.trie.grammar import Grammar
 from sampler_parity.harness.trie.session import Session, build_tries
 from sampler_parity.reference.trie import TrieCache
 
 Row = NDArray[np.float32]
+# compact, and a new llama_sampler of the trie that is measured
+Make = Callable[[bool], int]
 
 
 def own_costs(
-    session: Session, trie: FlatTrie, grammar: Grammar, steps: list[tuple[int, Row]], times: int
+    library: Libllama, make: Make, grammar: Grammar, steps: list[tuple[int, Row]], times: int
 ) -> OwnCosts:
     """steps: the tokens of a leaf and the logits before each. The three take turns."""
     costs: dict[str, list[int]] = {"masking": [], "compacting": [], "grammar": []}
     for _ in range(times):
         samplers = {
-            "masking": NativeTrie(session.library, trie, 1, compact=False).pointer,
-            "compacting": NativeTrie(session.library, trie, 1, compact=True).pointer,
+            "masking": make(False),
+            "compacting": make(True),
             "grammar": grammar.grammar,
         }
         grammar.reset()
         for token, row in steps:
             for name, sampler in samplers.items():
-                costs[name].append(step_ns(session.library, sampler, token, row))
+                costs[name].append(step_ns(library, sampler, token, row))
         for name in ("masking", "compacting"):
-            session.library.llama_sampler_free(samplers[name])
+            library.llama_sampler_free(samplers[name])
     return OwnCosts(**{name: statistics.median(ns) / 1000 for name, ns in costs.items()})
 
 
-def trie_left(session: Session, trie: FlatTrie, steps: list[tuple[int, Row]]) -> list[int]:
+def trie_left(library: Libllama, make: Make, steps: list[tuple[int, Row]]) -> list[int]:
     """How many candidates have a logit above -inf behind the trie, at each step of a leaf."""
-    sampler = NativeTrie(session.library, trie, 1, compact=False).pointer
+    sampler = make(False)
     left = []
     for token, row in steps:
         candidates = NativeCandidates(row)
-        session.library.apply(sampler, candidates.array)
+        library.apply(sampler, candidates.array)
         left.append(int((candidates.data["logit"] != -np.inf).sum()))
-        session.library.llama_sampler_accept(sampler, token)
-    session.library.llama_sampler_free(sampler)
+        library.llama_sampler_accept(sampler, token)
+    library.llama_sampler_free(sampler)
     return left
 
 
@@ -67,6 +69,8 @@ def set_costs(session: Session, payload_json: str, times: int) -> SetCosts:
     cached: list[int] = []
     for _ in range(times):
         session.cache = TrieCache(build_tries)
+        if session.compiled is not None:
+            session.compiled.forget()
         for spent in (cold, cached):
             start = time.perf_counter_ns()
             session.set_token_trie(payload_json, 0)

@@ -29,6 +29,7 @@ from sampler_parity.harness.backends.llama_cpp.token_trie import FlatTrie, Nativ
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.harness.trie.compiled import CompiledSpan, CompiledTries
 from sampler_parity.reference.samplers.token_trie import BEFORE_TRIE
 from sampler_parity.reference.trie import Payload, TrieCache
 
@@ -71,7 +72,8 @@ class Session:
     """One sequence of a model with a chain. model_id: what payloads must be for; "" takes any.
 
     chain: selects a token; the trie goes in behind its leading stages of BEFORE_TRIE. cache: of
-    payloads, by default the session's own. Raises InputError, ChainError.
+    payloads, by default the session's own. compiled: whose samplers stand in the chain in place of
+    Python's; it needs the installed llama.cpp. Raises InputError, ChainError.
     """
 
     def __init__(
@@ -82,8 +84,9 @@ class Session:
         n_tokens: int = 1024,
         model_id: str = "",
         cache: TrieCache[Tries] | None = None,
+        compiled: CompiledTries | None = None,
     ) -> None:
-        self.library, self.model_id = worker.library, model_id
+        self.library, self.model_id, self.compiled = worker.library, model_id, compiled
         self.model = Model(worker.library, path)
         spec = complete(chain, self.model.n_vocab)
         self._built = worker.build(spec, self.model.n_vocab, str(path))
@@ -93,7 +96,7 @@ class Session:
         self._n_tail = len(names) - self._head
         self._aside: list[int] = []  # the stages behind the trie, while mode 0 does without them
         self.cache = cache if cache is not None else TrieCache(build_tries)
-        self.trie: NativeTrie | None = None
+        self.trie: NativeTrie | CompiledSpan | None = None
         self._key = ""
         self.context = Context(self.model, min(n_tokens, self.model.n_context))
         self.pending: list[int] = []
@@ -131,11 +134,16 @@ class Session:
         try:
             tries.payload.check(self.model.n_vocab, self.model_id)
             descriptors = tries.payload.onward(path)
-            nodes, *further = (tries.by_path[descriptor.path] for descriptor in descriptors)
+            nodes = tuple(tries.by_path[descriptor.path] for descriptor in descriptors)
             if mode not in (0, 1):
                 raise InputError("token trie", f"mode {mode!r}", "0 is argmax, 1 is sampled")
-            behind = tuple(further) if across else ()
-            trie = NativeTrie(self.library, nodes, mode, compact=True, behind=behind)
+            nodes = nodes if across else nodes[:1]
+            trie: NativeTrie | CompiledSpan
+            if self.compiled is None:
+                trie = NativeTrie(self.library, nodes[0], mode, compact=True, behind=nodes[1:])
+            else:
+                pointer = self.compiled.sampler(payload_json, mode, True, path, across)
+                trie = CompiledSpan(pointer, nodes)
         except Exception:
             self.cache.release(key)
             raise
@@ -196,6 +204,8 @@ class Session:
         self.pending = [token]
         for sampler in self._aside:
             self.library.llama_sampler_accept(sampler, token)
+        if trie is not None:
+            trie.follow(token)
         done.valid.append(len(nodes.children(node)) if nodes and constrained else None)
         if nodes and constrained and nodes.child(node, token) is None:
             self.clear_token_trie()
@@ -206,6 +216,8 @@ class Session:
     def _accept(self, token: int) -> None:
         for sampler in (self.chain, *self._aside):
             self.library.llama_sampler_accept(sampler, token)
+        if self.trie is not None:
+            self.trie.follow(token)
         self.pending.append(token)
 
     def rewind(self, length: int) -> None:

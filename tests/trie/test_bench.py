@@ -24,6 +24,7 @@ from sampler_parity.harness.trie.workloads import (
     token_grammar,
 )
 from sampler_parity.reference.trie import Leaf, build_trie, count_nodes
+from tests.support.command_line import cli
 from tests.support.tries import payload
 
 SEED_FIELDS = [
@@ -194,6 +195,26 @@ def test_the_grammars_alone_agree_and_save_nothing(tiny: Path) -> None:
     assert sorted(result.ways) == ["grammar_first", "grammar_resample"]
     assert (result.token_accuracy, result.forward_passes_saved) == (1, 0)
     assert result.tokens_per_second_vs_grammar == 1
+
+
+def test_the_compiled_trie_writes_the_same_leaves_for_less(tiny: Path) -> None:
+    measured = []
+    for compiled in (False, True):
+        bench = Bench(str(tiny), "enum:40", ("one", "two"), compiled=compiled)
+        measured.append(run(bench, "strict-trie-ffi", rounds=1, seed=0))
+        bench.close()
+    of_python, of_cpp = measured
+    assert of_cpp.token_accuracy == 1
+    assert of_cpp.skip_ratio_off == 0
+    assert of_cpp.skip_ratio_mean == of_python.skip_ratio_mean
+    assert of_cpp.forward_passes_saved == of_python.forward_passes_saved
+    assert of_cpp.own_us_per_step.compacting < of_python.own_us_per_step.compacting
+
+
+def test_the_compiled_trie_is_refused_with_another_build() -> None:
+    done = cli("trie-bench", "--mode", "strict-trie-ffi", "--trie", "compiled", "--build", "b4753")
+    assert done.returncode == 2
+    assert "--trie compiled: calls the llama.cpp installed - leave --build out" in done.stderr
 
 
 def test_a_wrong_trie_is_not_accurate(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """Sessions with a token trie: forced tokens are skipped, everything else is as without it."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 
 from sampler_parity.harness.backends.llama_cpp.token_trie import Worker, _living
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.trie.compiled import CompiledTries
 from sampler_parity.harness.trie.session import Session
 from sampler_parity.reference import Candidates, ChainError, build_chain
 from tests.support.tiny_model import N_VOCAB
@@ -24,12 +26,15 @@ SAMPLED: list[dict[str, dict[str, Any]]] = [
 TRIE = payload([10, 20, 30, 40], [10, 50, 60], [10, 70, 80])
 
 
-@pytest.fixture
-def session(tiny: Path) -> Iterator[Session]:
-    made = Session(Worker(), tiny, SAMPLED, n_tokens=64, model_id="m")
-    made.prefill(PROMPT)
-    yield made
-    made.close()
+@pytest.fixture(params=["python", "compiled"])
+def session(request: pytest.FixtureRequest, tiny: Path) -> Iterator[Session]:
+    worker = Worker()
+    with closing(CompiledTries()) as tries:
+        compiled = tries if request.param == "compiled" else None
+        made = Session(worker, tiny, SAMPLED, n_tokens=64, model_id="m", compiled=compiled)
+        made.prefill(PROMPT)
+        yield made
+        made.close()
 
 
 @pytest.mark.parametrize("mode", [0, 1])

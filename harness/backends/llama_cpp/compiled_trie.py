@@ -29,6 +29,8 @@ class Params(Structure):
 # name -> (result, arguments): token_trie.h
 _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "llama_sampler_init_token_trie": (c_void_p, [c_void_p, c_char_p, ctypes.c_int]),
+    "token_trie_cache_init": (c_void_p, []),
+    "token_trie_cache_free": (None, [c_void_p]),
     "token_trie_default_params": (Params, []),
     "token_trie_init": (c_void_p, [c_char_p, c_size_t, ctypes.c_int, Params]),
     "token_trie_slot_init": (c_void_p, [c_void_p, c_void_p]),

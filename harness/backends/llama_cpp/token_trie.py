@@ -99,7 +99,45 @@ class FlatTrie:
         return 4 * (len(self.tokens) + len(self.node) + len(self.start))
 
 
-class NativeTrie:
+class Position:
+    """Where in a trie a text is; behind the first trie those that open at each other's ends."""
+
+    def __init__(self, tries: tuple[FlatTrie, ...]) -> None:
+        self.tries = tries
+        self._go_to(0, active=True)
+
+    def _go_to(self, span: int, active: bool) -> None:
+        self.span, self.trie = span, self.tries[span]
+        self.node, self.active, self.age = 0, active, 0
+
+    @property
+    def constrains(self) -> bool:
+        """Whether apply masks now: the span is open and something can follow."""
+        return self.active and self.trie.start[self.node + 1] > self.trie.start[self.node]
+
+    def accept(self, token: int) -> None:
+        child = self.trie.child(self.node, token)
+        if child is None:
+            self.active = False
+            child = self.trie.child(0, token) or 0
+        self.node = child
+        self.age += 1
+        if self.active and not self.constrains and self.span + 1 < len(self.tries):
+            self._go_to(self.span + 1, active=True)
+        self.active = self.constrains
+        if self.age == LIMIT:
+            _log.warning(LATE, LIMIT)
+            self.reset()
+
+    def follow(self, token: int) -> None:
+        """A token that a chain has accepted."""
+        self.accept(token)
+
+    def reset(self) -> None:
+        self._go_to(0, active=False)
+
+
+class NativeTrie(Position):
     """One llama_sampler; `pointer` is what a chain takes, and frees. behind: the tries of the spans
     that it opens by itself, one at the end of the other."""
 
@@ -113,21 +151,11 @@ class NativeTrie:
     ) -> None:
         if library.llama_sampler_init is None:
             raise Unsupported("this build of llama.cpp takes no sampler of another's making")
+        super().__init__((trie, *behind))
         self.library, self.mode, self.compact = library, mode, compact
-        self.tries = (trie, *behind)
-        self._go_to(0, active=True)
         handle = next(_handles)
         _living[handle] = self
         self.pointer: int = int(library.llama_sampler_init(ctypes.byref(_INTERFACE), handle))
-
-    def _go_to(self, span: int, active: bool) -> None:
-        self.span, self.trie = span, self.tries[span]
-        self.node, self.active, self.age = 0, active, 0
-
-    @property
-    def constrains(self) -> bool:
-        """Whether apply masks now: the span is open and something can follow."""
-        return self.active and self.trie.start[self.node + 1] > self.trie.start[self.node]
 
     def apply(self, array: TokenDataArray) -> None:
         if not self.constrains or array.size == 0:
@@ -146,22 +174,8 @@ class NativeTrie:
         if self.mode == 0:
             array.selected = first_largest(candidates_of(array)["logit"])
 
-    def accept(self, token: int) -> None:
-        child = self.trie.child(self.node, token)
-        if child is None:
-            self.active = False
-            child = self.trie.child(0, token) or 0
-        self.node = child
-        self.age += 1
-        if self.active and not self.constrains and self.span + 1 < len(self.tries):
-            self._go_to(self.span + 1, active=True)
-        self.active = self.constrains
-        if self.age == LIMIT:
-            _log.warning(LATE, LIMIT)
-            self.reset()
-
-    def reset(self) -> None:
-        self._go_to(0, active=False)
+    def follow(self, token: int) -> None:
+        """llama.cpp has called accept."""
 
     def clone(self) -> "NativeTrie":
         first, *behind = self.tries
