@@ -10,7 +10,6 @@ key had before. NaN is not allowed: it breaks the strict weak ordering that the 
 and their unguarded loops then leave the array.
 """
 
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -43,7 +42,7 @@ def std_sort(keys: FloatArray) -> Order:
 def std_sort_of(library: Any, keys: FloatArray) -> Order:
     """The same of a library (reference/platforms), whatever the platform."""
     at = np.arange(len(keys), dtype=np.int32)
-    library.sort(keys.copy(), at, 0, len(keys))
+    library.sort(keys.copy(), at, np.array((0, len(keys))))
     return at
 
 
@@ -71,12 +70,9 @@ def bucket_sort(keys: FloatArray, n: int, ids: Order | None = None) -> Order:
         scale, shift, scaled = kind(1), kind(0), floats.multiply_add(scale, keys, shift)
     highest = _TOO_LARGE if here.conversion == "lowest" else np.inf
     of_buckets, at, edges = _by_bucket(keys, scaled, scale, shift, highest, n)
-    *whole, (first, last) = pairwise(edges.tolist())
     library = _library()
-    for begin, end in whole:
-        if end - begin > 1:
-            library.sort(of_buckets, at, begin, end)
-    library.sort_part(of_buckets, at, first, n, last)
+    library.sort(of_buckets, at, edges[:-1])
+    library.sort_part(of_buckets, at, edges[-2], n, edges[-1])
     return at[:n].copy()  # type: ignore[no-any-return]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.reference.compiled import jit
-from sampler_parity.reference.platforms.arrays import FloatArray, Order
+from sampler_parity.reference.platforms.arrays import Edges, FloatArray, Order, parts_of
 
 _SMALL = 30  # up to this length a run is sorted by insertion
 _LONG = 1000  # from this length on the pivot is the median of five, not of three
@@ -209,9 +209,10 @@ def _guard(keys: FloatArray, first: int, m: int, last: int) -> int:
 
 
 @jit
-def sort(keys: FloatArray, at: Order, begin: int, end: int) -> None:
-    """std::sort: __introsort, whose order of independent parts does not matter."""
-    parts = [(begin, end, depth_of(end - begin))]
+def sort(keys: FloatArray, at: Order, edges: Edges) -> None:
+    """std::sort of what lies between each two edges: __introsort, whose order of independent parts
+    does not matter."""
+    parts = [(a, b, depth_of(b - a)) for a, b in parts_of(edges)]
     while len(parts) > 0:
         first, last, depth = parts.pop()
         while last - first > _SMALL:

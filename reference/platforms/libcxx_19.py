@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.reference.compiled import jit
-from sampler_parity.reference.platforms.arrays import FloatArray, Order
+from sampler_parity.reference.platforms.arrays import Edges, FloatArray, Order, parts_of
 from sampler_parity.reference.platforms.libcxx import (
     depth_of,
     insert,
@@ -101,10 +101,10 @@ def _equals_left(keys: FloatArray, at: Order, begin: int, end: int) -> int:
 
 
 @jit
-def sort(keys: FloatArray, at: Order, begin: int, end: int) -> None:
-    """std::sort: __introsort. A part knows whether another one lies before it, which is sorted by
-    then: the parts come from left to right."""
-    parts = [(begin, end, depth_of(end - begin), True)]
+def sort(keys: FloatArray, at: Order, edges: Edges) -> None:
+    """std::sort of what lies between each two edges: __introsort. A part knows whether another one
+    lies before it, which is sorted by then: the parts come from left to right."""
+    parts = [(a, b, depth_of(b - a), True) for a, b in parts_of(edges)]
     while len(parts) > 0:
         first, last, depth, leftmost = parts.pop()
         while last - first >= _SMALL:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.reference.compiled import jit
-from sampler_parity.reference.platforms.arrays import FloatArray, Order
+from sampler_parity.reference.platforms.arrays import Edges, FloatArray, Order, parts_of
 
 _SMALL = 16  # std::sort leaves runs of at most this length to insertion sort
 
@@ -119,7 +119,14 @@ def _insert(keys: FloatArray, at: Order, start: int) -> None:
 
 
 @jit
-def sort(keys: FloatArray, at: Order, begin: int, end: int) -> None:
+def sort(keys: FloatArray, at: Order, edges: Edges) -> None:
+    """std::sort of what lies between each two edges."""
+    for begin, end in parts_of(edges):
+        _sort(keys, at, begin, end)
+
+
+@jit
+def _sort(keys: FloatArray, at: Order, begin: int, end: int) -> None:
     """std::sort: quicksort down to runs of 16, heap sort where it goes too deep, insertion sort."""
     n = end - begin
     depth = 0

@@ -6,7 +6,7 @@ Source: stl/inc/algorithm of github.com/microsoft/STL.
 from typing import Any
 
 from sampler_parity.reference.compiled import jit
-from sampler_parity.reference.platforms.arrays import FloatArray, Order
+from sampler_parity.reference.platforms.arrays import Edges, FloatArray, Order, parts_of
 from sampler_parity.reference.platforms.libcxx import insert, swap
 from sampler_parity.reference.platforms.libstdcxx import sort_part, std_partial_sort
 
@@ -88,9 +88,10 @@ def _partition(keys: FloatArray, at: Order, first: int, last: int) -> Any:
 
 
 @jit
-def sort(keys: FloatArray, at: Order, begin: int, end: int) -> None:
-    """std::sort: at most 1.5 log2(n) divisions, then a heap sort."""
-    parts = [(begin, end, end - begin)]
+def sort(keys: FloatArray, at: Order, edges: Edges) -> None:
+    """std::sort of what lies between each two edges: at most 1.5 log2(n) divisions, then a heap
+    sort."""
+    parts = [(a, b, b - a) for a, b in parts_of(edges)]
     while len(parts) > 0:
         first, last, ideal = parts.pop()
         while last - first > _SMALL:

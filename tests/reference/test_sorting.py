@@ -103,7 +103,7 @@ def test_std_sort_counts_heap_sorts_only_on_the_killer(
     def heap_sorts(keys: Keys) -> int:
         parts.clear()
         at = np.arange(len(keys), dtype=np.int32)
-        libstdcxx.sort.__wrapped__(keys.copy(), at, 0, len(keys))
+        libstdcxx._sort.__wrapped__(keys.copy(), at, 0, len(keys))
         return len(parts)
 
     assert heap_sorts(cpp(KILLER, 2000, 0, dtype=np.float32)) > 0
