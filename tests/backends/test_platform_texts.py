@@ -10,7 +10,10 @@ from sampler_parity.harness.backends.platforms.worker import Worker
 from sampler_parity.reference.platforms import on
 from tests.support.platform_texts import chains, text, texts
 
-BUILDS = ("libc++", "libc++19", "wasm", "arm64-gcc", "v0.5.0-linux-arm64", "musl", "x64-v3")
+BUILDS = (
+    *("libc++", "libc++19", "wasm", "arm64-gcc", "v0.5.0-linux-arm64", "musl", "x64-v3"),
+    "v0.4.0-win-x64",
+)
 
 
 @pytest.mark.nightly

@@ -41,18 +41,22 @@ class Recipe:
     patched: bool = False
 
 
+# libc++ in the program itself: Debian keeps one version of it at a time
+_ITS_LIBRARY = ("-static-libstdc++", "-Wl,-Bstatic", "-lc++abi", "-Wl,-Bdynamic")
 _UNPATCHED = {
     "libc++": Recipe(
         "linux-x64-libc++14",
         ("clang++", "-stdlib=libc++"),
         "clang",
         ("clang", "libc++-dev", "libc++abi-dev"),
+        link=_ITS_LIBRARY,
     ),
     "libc++19": Recipe(
         "linux-x64-libc++19",
         ("clang++-19", "-stdlib=libc++"),
         "clang-19",
         ("clang-19", "libc++-19-dev", "libc++abi-19-dev"),
+        link=_ITS_LIBRARY,
     ),
     "x64-v3": Recipe("linux-x64-v3-gcc", ("g++", "-march=x86-64-v3"), "gcc", ("g++",)),
     "musl": Recipe(
