@@ -74,7 +74,8 @@ def predict_command(
     if json is not None:
         give_data(json, dumps([asdict(answer) for answer in answers], indent=2))
     with lines_to(beside(json, False)):
-        for line in _each(answers) if len(plan.cases) <= _SHOWN else _table(answers):
+        lines = _each if len(plan.cases) <= _SHOWN else _table
+        for line in lines(answers, DEFAULT):
             say(line)
         if output is not None:
             say(f"bundle   {output}")
@@ -104,7 +105,7 @@ def _plan(names: Sequence[str], seed: int, jobs: int) -> "Plan":
         if case.kind in PREDICTED
     }
     if not cases:
-        problem = "nothing that can be predicted: only stages and draws on given logits are"
+        problem = "nothing to predict: only stages and draws of given logits and seeds are"
         raise InputError(" ".join(names), problem, "`sampler-parity list cases` has the ids")
     digests = {name: digest for plan in plans for name, digest in plan.suites.items()}
     paths = {name: path for plan in plans for name, path in plan.paths.items()}
@@ -127,34 +128,36 @@ def _into(output: Path, plan: "Plan", platforms: "list[str]") -> "list[Predictio
     return predict_into(output, plan, platforms, seen)[1]
 
 
-def _each(answers: "Sequence[Prediction]") -> Iterator[str]:
+def _each(answers: "Sequence[Prediction]", default: str) -> Iterator[str]:
     for answer in answers:
-        yield f"{answer.case}  {answer.platform}: {_said(answer)}"
+        yield f"{answer.case}  {answer.platform}: {_said(answer, default)}"
         if first := answer.first:
             by = ", ".join(first.operations) or "several operations together"
             place = f"step {first.step}, stage {first.stage} ({first.sampler})"
             yield f"  first at {place}: {first.what}"
-            yield f"    here {first.here}, there {first.there}"
+            yield f"    {default} {first.here}, {answer.platform} {first.there}"
             yield f"    {first.sampler}: {by}"
         for what in answer.unknown:
             yield f"  not known: {what}"
 
 
-def _said(answer: "Prediction") -> str:
+def _said(answer: "Prediction", default: str) -> str:
     known = ", as far as is known" if answer.unknown else ""
     if answer.bits:
-        return f"repeats to the bit{known}"
+        return f"as on {default} to the bit{known}"
     if answer.tokens is None:
         what = "bits" if answer.order else "order" if answer.survivors else "survivors"
-        return f"other {what}, and no token is drawn"
-    return f"same tokens, other bits{known}" if answer.tokens else "other tokens"
+        return f"other {what} than on {default}; no token is drawn"
+    if answer.tokens:
+        return f"the tokens of {default}, other bits{known}"
+    return f"other tokens than on {default}"
 
 
-def _table(answers: "Sequence[Prediction]") -> Iterator[str]:
+def _table(answers: "Sequence[Prediction]", default: str) -> Iterator[str]:
     """Of each platform and sampler, how many cases repeat; and which operations part the rest."""
     for platform in dict.fromkeys(answer.platform for answer in answers):
         there = [answer for answer in answers if answer.platform == platform]
-        yield f"{platform}: of {len(there)} cases as here"
+        yield f"{platform}: of {len(there)} cases as on {default}"
         for label, sampler in [("all", None), *((s, s) for s in _parting(there))]:
             some = [a for a in there if sampler is None or sampler in a.samplers]
             yield f"  {label:<14} {', '.join(_counted(some))}"

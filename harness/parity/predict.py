@@ -19,7 +19,6 @@ from sampler_parity.harness.suite.case import Case, Kind
 from sampler_parity.harness.suite.prepared import Prepared, Trace, prepare
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.platforms import DEFAULT, PARTS, PLATFORMS, Observed, Platform, on
-from sampler_parity.reference.registry import ROWS
 
 PREDICTED: tuple[Kind, ...] = ("stages", "draws")
 _OPERATIONS = {
@@ -130,7 +129,7 @@ def _prediction(answers: _Answers, platform: Platform) -> Prediction:
         tokens=tokens,
         token=token,
         first=first,
-        unknown=_unknown(platform, samplers),
+        unknown=_unknown(answers, platform, samplers),
     )
 
 
@@ -167,10 +166,12 @@ def _tokens(wanted: Wanted) -> list[int | None]:
     return [stages[-1].token for stages in wanted.trace]
 
 
-def _unknown(platform: Platform, samplers: Sequence[str]) -> tuple[str, ...]:
-    """What these samplers depend on there, and nobody knows."""
-    sorts = any(ROWS[name].sorts for name in samplers if name in ROWS)
-    depends = {"libm": not _EXACT.issuperset(samplers), "sorting": sorts}
+def _unknown(answers: _Answers, platform: Platform, samplers: Sequence[str]) -> tuple[str, ...]:
+    """What the case depends on there, and nobody knows. Both sorts that it may have are tried."""
+    depends = {"libm": not _EXACT.issuperset(samplers), "sorting": False}
+    if platform.perhaps is not None:
+        other = answers.on(replace(platform, sorting=platform.perhaps))
+        depends["sorting"] = _first(answers.ready, answers.on(platform), other) is not None
     return tuple(what for part, what in platform.unknown if depends[part])
 
 
@@ -234,8 +235,7 @@ def _first_place(here: Trace, there: Trace) -> tuple[int, int] | None:
 def _difference(a: Candidates, b: Candidates) -> tuple[str, str, str]:
     """What differs, and its first value in each."""
     if {*a.ids.tolist()} != {*b.ids.tolist()}:
-        lost = [sorted({*x.ids.tolist()} - {*y.ids.tolist()})[:3] for x, y in ((a, b), (b, a))]
-        return "survivors", f"{len(a)} with {lost[0]}", f"{len(b)} with {lost[1]}"
+        return "survivors", _survivors(a, b), _survivors(b, a)
     if not np.array_equal(a.ids, b.ids):
         at = int((a.ids != b.ids).argmax())
         return "order", f"token {a.ids[at]} at rank {at}", f"token {b.ids[at]} at rank {at}"
@@ -244,3 +244,13 @@ def _difference(a: Candidates, b: Candidates) -> tuple[str, str, str]:
             at = int((x.view(np.uint32) != y.view(np.uint32)).argmax())
             return name, f"{x[at]:.9g} of token {a.ids[at]}", f"{y[at]:.9g} of token {b.ids[at]}"
     return "token", str(a.token), str(b.token)
+
+
+def _survivors(these: Candidates, others: Candidates) -> str:
+    """How many, and which of them the others lack."""
+    alone = sorted({*these.ids.tolist()} - {*others.ids.tolist()})
+    if not alone:
+        return str(len(these))
+    more = ", ..." if len(alone) > 3 else ""
+    noun = "token" if len(alone) == 1 else "tokens"
+    return f"{len(these)} with {noun} {', '.join(map(str, alone[:3]))}{more}"

@@ -31,6 +31,7 @@ class Platform:
     std::discrete_distribution and uniform numbers draw; portable: those of a patched llama.cpp.
     libm: whose expf, logf, log2f and powf.
     unknown: parts of the row that the reference does not have, or may not, each with what.
+    perhaps: the sorting that it may have instead.
     """
 
     name: str
@@ -41,6 +42,7 @@ class Platform:
     random: Library = "libstdc++"
     libm: CLibrary = "glibc"
     unknown: tuple[tuple[str, str], ...] = ()
+    perhaps: Library | None = None
 
 
 PARTS = ("contraction", "conversion", "sorting", "random", "libm")
@@ -65,7 +67,11 @@ DEFAULT = "linux-x64-gcc"
 
 _APPLE = (
     ("libm", "the last bit of Apple's expf, logf, log2f, powf"),
-    ("sorting", "whether it was compiled with libc++ 17 or later, as here, or with an older one"),
+    (
+        "sorting",
+        "whether it was compiled with libc++ 17 or later, as assumed, or with an older one, which "
+        "leaves another order here",
+    ),
 )
 _WINDOWS = (("libm", "the last bit of the Windows runtime's expf, logf, log2f, powf"),)
 
@@ -117,6 +123,7 @@ _TABLE = (
         random="libc++",
         libm="apple",
         unknown=_APPLE,
+        perhaps="libc++",
     ),
     Platform(
         "macos-x64",
@@ -125,6 +132,7 @@ _TABLE = (
         random="libc++",
         libm="apple",
         unknown=_APPLE,
+        perhaps="libc++",
     ),
     Platform(
         "windows-x64",

@@ -52,12 +52,12 @@ def test_an_operation_has_the_small_case_with_its_two_values(tmp_path: Path) -> 
     assert cell is not None
     (operation,) = cell.operations
     assert (operation.words, operation.cases, operation.case) == (SORTED, 3, "a/tie")
-    assert (operation.here, operation.there) == ("1 with [0]", "1 with [2]")
+    assert (operation.here, operation.there) == ("1 with token 0", "1 with token 2")
     assert operation.smaller.startswith('{"chain": [{"top_k": {"k": 1}}]')
     assert operation.replay == "sampler-parity predict a/tie --platform wasm"
     for text in map(unescape, (html(report), markdown(report))):
         assert SORTED in text
-        assert "1 with [2]" in text
+        assert "1 with token 2" in text
         assert "from token 18 on" in text
 
 

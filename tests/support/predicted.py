@@ -28,8 +28,8 @@ def apart(sampler: str = "top_k", *operations: str, **fields: Any) -> Apart:
         "stage": 0,
         "sampler": sampler,
         "what": "survivors",
-        "here": "1 with [0]",
-        "there": "1 with [2]",
+        "here": "1 with token 0",
+        "there": "1 with token 2",
         "operations": [*operations],
     }
     return Apart(**(told | fields))
