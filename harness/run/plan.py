@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from sampler_parity.harness.backends import names, registry
+from sampler_parity.harness.backends.llama_cpp import builds
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.foreign.near import did_you_mean
 from sampler_parity.harness.processes import sandboxes
@@ -93,13 +94,16 @@ class Plan:
     @property
     def ruled(self) -> bool:
         """Whether the reference is timed, too: beside all of the suites of llama.cpp's samplers, on
-        a build of it. Not on a cluster or in a sandbox, whose times mean nothing."""
+        a build of it. Not on a cluster, in a sandbox or for another platform: such times mean
+        nothing."""
         asked = self.asked
         if asked.profile != "full" or asked.only or asked.executor != "local" or asked.sandbox:
             return False
         about = {name.partition("/")[0] for name in self.suites}
-        engine = registry.parse(self.backends[0]).engine
-        return "parity" in about and engine in ("llama.cpp", "llama.cpp/graph")
+        first = registry.parse(self.backends[0])
+        if "parity" not in about or first.engine not in ("llama.cpp", "llama.cpp/graph"):
+            return False
+        return not (first.of and builds.elsewhere(first.of))
 
     @property
     def options(self) -> dict[str, str]:
@@ -241,7 +245,8 @@ def _only(plan: Plan, patterns: tuple[str, ...]) -> Plan:
     """What `--case` names: ids, or patterns. Raises InputError for one that names nothing."""
     known, wanted = set(ids(plan)), set[str]()
     for pattern in patterns:
-        fitting = {name for name in known if id_fits(name, pattern.partition("@")[0])}
+        item = pattern.partition("@")[0]
+        fitting = {item} if item in known else {name for name in known if id_fits(name, item)}
         if not fitting:
             near = did_you_mean(pattern, known) or suite.meant(pattern.partition("/")[0])
             mend = near or "`sampler-parity list cases` has the ids"

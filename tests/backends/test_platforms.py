@@ -22,6 +22,7 @@ from sampler_parity.harness.backends.platforms import worker as worker_of_platfo
 from sampler_parity.harness.backends.platforms.program import Program, Refused, encoded
 from sampler_parity.harness.backends.platforms.worker import Worker
 from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.harness.run.plan import Asked, plan_of
 from sampler_parity.reference.vocab import TokenType, Vocab
 from tests.support.command_line import cli, refused
 from tests.support.platform_cases import DEFAULT, cases, names_of, outcome
@@ -76,6 +77,11 @@ def test_without_its_emulator_a_build_is_unavailable_and_the_package_is_named(
     assert runners.missing(arm) == why
     assert cli("builds", "list").stdout.strip().endswith(why)
     assert registry.inspect("llama.cpp@arm64-gcc").unavailable == why
+
+
+def test_a_build_for_another_platform_is_not_timed(arm: Build) -> None:
+    plan = plan_of(Asked(["parity/temp"], [f"llama.cpp@{arm.name}"], profile="full"))
+    assert not plan.ruled
 
 
 def test_on_its_own_processor_a_build_needs_no_emulator(
