@@ -157,7 +157,7 @@ engines: setup
 
 # Real servers on the golden model, one after the other: what each does with each parameter.
 servers: setup
-	$(BIN)/sampler-parity engines add xllamacpp llama_cpp_server mlx_lm_server
+	$(BIN)/sampler-parity engines add xllamacpp llama_cpp_server mlx_lm_server vllm_server
 	rm -rf bundles/servers
 	$(BIN)/sampler-parity server start -o bundles/servers --report $(REPORT)
 

@@ -63,18 +63,22 @@ def lock_engines(names: list[str]) -> int:
             packages = dict(need.rsplit("@", 1) for need in row.needs)
             lock_node(row.locked.parent, packages, row.whole)
         else:
-            row.locked.write_text(f"{ENGINE_HEAD}\n{engine(row.name, row.needs, row.whole)}")
+            text = engine(row.name, row.needs, row.whole, row.without)
+            row.locked.write_text(f"{ENGINE_HEAD}\n{text}")
     return 0
 
 
-def engine(name: str, needs: tuple[str, ...], whole: bool) -> str:
-    """What an environment for Python holds. whole: with what the needs themselves need."""
-    if whole:
+def engine(name: str, needs: tuple[str, ...], whole: bool, without: tuple[str, ...] = ()) -> str:
+    """What an environment for Python holds. whole: with what the needs themselves need, but for
+    `without`."""
+    if whole and not without:
         return also("".join(entries(compiled(name, [*needs, *FOR_WORKERS])).values()))
     with tempfile.NamedTemporaryFile("w", suffix=".txt", encoding="utf-8") as pins:
-        pins.write("\n".join(needs))
+        never = [f"{package} ; python_version < '3'" for package in without]
+        pins.write("\n".join(never if whole else needs))
         pins.flush()
-        others = entries(compiled(name, FOR_WORKERS, "-c", pins.name))
+        asked = [*needs, *FOR_WORKERS] if whole else FOR_WORKERS
+        others = entries(compiled(name, asked, "--override" if whole else "-c", pins.name))
     alone = entries(compiled(name, list(needs), "--no-deps"))
     return also("".join(entry for _, entry in sorted((others | alone).items())))
 

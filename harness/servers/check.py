@@ -21,12 +21,13 @@ from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.servers.address import Address
 from sampler_parity.harness.servers.asking import Client
 from sampler_parity.harness.servers.at_once import check_at_once
+from sampler_parity.harness.servers.context import check_context
 from sampler_parity.harness.servers.dialects import DIALECTS
 from sampler_parity.harness.servers.exact import check_exact
-from sampler_parity.harness.servers.launch import Real
+from sampler_parity.harness.servers.launch import CONTEXT, Real
 from sampler_parity.harness.servers.law import check_law
 from sampler_parity.harness.servers.parameters import check_parameters
-from sampler_parity.harness.servers.predicted import in_law, predicted
+from sampler_parity.harness.servers.predicted import in_law, predicted, with_own_logits
 from sampler_parity.harness.servers.probabilities import check_probabilities
 from sampler_parity.harness.servers.speed import check_speed
 from sampler_parity.harness.servers.state import check_state
@@ -63,10 +64,12 @@ def of_real(real: Real, address: Address, each: int, speed: bool = False) -> Che
     if (by := predicted(real.name, each)) is not None:
         groups.append(partial(check_exact, predicted=by))
         groups.append(partial(check_values, known=by.known))
+        groups.append(partial(check_context, predicted=by, size=CONTEXT))
     if by is not None and real.dialect == "llama-server":
         groups.append(partial(check_at_once, known=by.known))
     if (model := in_law(real.name)) is not None:
         groups.append(partial(check_law, known=model))
+        groups.append(partial(check_values, known=with_own_logits(real.name, model)))
     groups += groups_of(speed)
     version = environments.folder_of(real.environment).name
     return Check(real.name, client, tuple(groups), version, real.known)

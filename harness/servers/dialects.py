@@ -67,8 +67,8 @@ class Dialect:
     """path: of a completion. length, seed, temperature: names of these. hot: a temperature at which
     texts differ. always: fields of each request. group: the field that parameters stand in.
     probabilities: what asks for those of the five most likely tokens. drawn: what asks for the ids
-    of those drawn, where they are not always named. chat: the prompt is the message of a user,
-    which a template of the server's puts into a text."""
+    of those drawn, where they are not always named. temperature_first: filters see what it left.
+    chat: the prompt is the message of a user, which a template of the server's puts into a text."""
 
     name: str
     path: str
@@ -80,6 +80,7 @@ class Dialect:
     group: str = ""
     probabilities: dict[str, Any] = field(default_factory=dict)
     drawn: dict[str, Any] = field(default_factory=dict)
+    temperature_first: bool = False
     chat: bool = False
 
     @property
@@ -226,6 +227,8 @@ _VLLM = Dialect(
     "openai",
     "max_tokens",
     probabilities={"logprobs": 5},
+    drawn={"return_token_ids": True, "return_tokens_as_token_ids": True},
+    temperature_first=True,
     parameters=(
         _P("temperature", "greedy", 1.0, 0.0, 1.0, beyond=-1.0),
         _P("top_p", "greedy", 1.0, 1e-6, 1.0, beyond=1.5, bound=1.0),

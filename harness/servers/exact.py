@@ -49,16 +49,19 @@ class _Asked:
             return got.line
         if got.refusal:
             return f"refused: {got.refusal}"
-        if want is None:
-            return f"not predicted: llama.cpp {self.lost}"
-        if got.tokens is not None and got.tokens != want.tokens:
-            pairs = zip((*got.tokens, None), (*want.tokens, None), strict=False)
-            at, (token, other) = next((i, p) for i, p in enumerate(pairs) if p[0] != p[1])
-            return f"token {at} is {token}, expected {other}"
-        text = want.text.decode(errors="replace")
-        if got.text.rstrip("�") != text.rstrip("�"):  # a character cut in two
-            return f"text {json.dumps(got.text)}, expected {json.dumps(text)}"
-        return ""
+        return difference(got, want) if want else f"not predicted: llama.cpp {self.lost}"
+
+
+def difference(got: Answer, want: Expected) -> str:
+    """Where an answer leaves what was expected; "" where it does not."""
+    if got.tokens is not None and got.tokens != want.tokens:
+        pairs = zip((*got.tokens, None), (*want.tokens, None), strict=False)
+        at, (token, other) = next((i, p) for i, p in enumerate(pairs) if p[0] != p[1])
+        return f"token {at} is {token}, expected {other}"
+    text = want.text.decode(errors="replace")
+    if got.text.rstrip("�") != text.rstrip("�"):  # a character cut in two
+        return f"text {json.dumps(got.text)}, expected {json.dumps(text)}"
+    return ""
 
 
 def check_exact(client: Client, predicted: Predicted) -> Iterator[ServerResult]:

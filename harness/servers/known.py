@@ -12,13 +12,15 @@ from sampler_parity.reference.vocab import Vocab
 @dataclass(frozen=True)
 class Known:
     """prompts: by name, those that it is asked with. logits: starts what decodes it. spelled:
-    prompts are sent as text; begins: and the server puts the token in front that begins one."""
+    prompts are sent as text; begins: and the server puts the token in front that begins one.
+    rounding: how far the logprobs of another engine may be off those of `logits`."""
 
     vocab: Vocab
     prompts: Mapping[str, list[int]]
     logits: Callable[[], Logits]
     spelled: bool = False
     begins: bool = True
+    rounding: float = 0.0
 
     @cached_property
     def by_text(self) -> dict[str, list[int]]:

@@ -19,8 +19,10 @@ from sampler_parity.harness.inputs.hugging_face import write_folder
 from sampler_parity.harness.servers import http
 from sampler_parity.harness.servers.address import Address
 
+_LEAVES_S = 30.0  # longer than vllm_server.py gives its processes
+CONTEXT = 512  # of a text, of those whose scripts in `started` say so
 _STARTED = Path(__file__).parent / "started"
-_READY_S = 120.0  # mlx-lm imports transformers: 20 s on two busy cores
+_READY_S = 300.0  # vllm imports torch in three processes: 171 s on two busy cores
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,8 @@ REAL: dict[str, Real] = {
                 # what is left of the prompt before changes the last bits of logits, and who came
                 # before is by chance: docs/findings.md
                 "state/32 at once": ("honoured", "other meaning"),
+                # a stream ends where another request comes (`interrupt_requests`, its default)
+                "state/4 streams at once": ("other meaning",),
             },
         ),
         Real(
@@ -80,6 +84,14 @@ REAL: dict[str, Real] = {
                 "parameter/stop": ("other meaning",),
                 "state/32 answered": ("honoured", "error"),
             },
+        ),
+        Real(
+            "vllm",
+            "vllm",
+            "vllm_server",
+            "vllm_server.py",
+            "/version",  # /health answers nothing
+            folder=True,
         ),
     )
 }
@@ -152,7 +164,7 @@ def _process(words: list[str], said: int) -> Iterator["subprocess.Popen[bytes]"]
         assert run.stdin is not None
         run.stdin.close()
         try:
-            run.wait(3)
+            run.wait(_LEAVES_S)
         except subprocess.TimeoutExpired:
             run.kill()
             run.wait()

@@ -32,7 +32,8 @@ TEXTS, LENGTH = 5, 80  # of a setting: mlx-lm takes 10 ms a token on the CPU
 # MLX LM 0.32.2 were off llama.cpp's by at most, 0.0019.
 ROUNDING = 0.004
 
-# What is asked, in llama.cpp's names and order: filters see the model's own probabilities.
+# What is asked, in llama.cpp's names and order: filters see the model's own probabilities, unless
+# the dialect says that the temperature comes first.
 SETTINGS: dict[str, dict[str, float]] = {
     "as the model says": {},
     "temperature 0.5": {"temperature": 0.5},
@@ -79,7 +80,8 @@ def _in_law(name: str, known: Known, logits: Logits, texts: int, client: Client)
         if not tokens:
             return Told("error", f"no tokens to judge: {answer.refusal or answer.got}", answer)
         rows = rows_of(logits, known.read(prompt), tokens[:-1], answer)
-        draws.append(uniforms_of(rows, tokens, chain_of(setting), rng))
+        chain = chain_of(setting, dialect.temperature_first)
+        draws.append(uniforms_of(rows, tokens, chain, rng))
         if draws[-1].excluded:
             return Told("other meaning", f"text {i}, {draws[-1].excluded}", answer)
     return _judged(np.concatenate([one.uniforms for one in draws]), answer)
@@ -112,15 +114,15 @@ def tokens_of(answer: Answer, known: Known) -> list[int]:
     return [*tokens, known.vocab.eos] if ended else tokens
 
 
-def chain_of(setting: Mapping[str, float]) -> ChainSpec:
-    chain: ChainSpec = []
+def chain_of(setting: Mapping[str, float], temperature_first: bool = False) -> ChainSpec:
+    temperature: ChainSpec = [{"temp": {"temp": setting.get("temperature", 1.0)}}]
+    chain: ChainSpec = [*temperature] if temperature_first else []
     if k := setting.get("top_k"):
         chain.append({"top_k": {"k": k}})
     for name in ("top_p", "min_p"):
         if name in setting:
             chain.append({name: {"p": setting[name], "min_keep": 1}})
-    chain.append({"temp": {"temp": setting.get("temperature", 1.0)}})
-    return [*chain, {"dist": {"seed": 0}}]
+    return [*chain, *([] if temperature_first else temperature), {"dist": {"seed": 0}}]
 
 
 def law_of(row: Row, chain: ChainSpec) -> NDArray[np.float64]:

@@ -7,10 +7,12 @@ The prompt is one batch; then comes token by token, as a server decodes.
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from sampler_parity.harness.backends import registry
+from sampler_parity.harness.backends import environments, registry
 from sampler_parity.harness.backends.engines import WORKER_COMMAND
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs.hugging_face import write_folder
 from sampler_parity.harness.protocol.ask import Row
 from sampler_parity.harness.protocol.ask_sequences import sequences
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
@@ -28,11 +30,12 @@ _GOES_ON = SequencesStep(batch=[0], sample=[0])
 
 @dataclass(frozen=True)
 class Logits:
-    """What a model gives. backend: that decodes it."""
+    """What a model gives. backend: that decodes it. folder: of its own, which goes with it."""
 
     backend: Backend
     model: Path
     n_vocab: int
+    folder: "TemporaryDirectory[str] | None" = None
 
     def rows(self, prompt: Sequence[int], tokens: Sequence[int]) -> Row:
         """After the prompt, and after each of these further tokens: float32[len(tokens) + 1,
@@ -46,6 +49,8 @@ class Logits:
 
     def close(self) -> None:
         self.backend.close()
+        if self.folder is not None:
+            self.folder.cleanup()
 
 
 def logits_of(model: Path, n_vocab: int, folder: Path | None = None, release: str = "") -> Logits:
@@ -56,12 +61,28 @@ def logits_of(model: Path, n_vocab: int, folder: Path | None = None, release: st
     else:
         words = [*WORKER_COMMAND, "llama.cpp", str(folder), release]
         backend = BackendProcess("llama.cpp", words)
+    return _begun(Logits(backend, model, n_vocab))
+
+
+def logits_of_mlx_lm(model: Path, n_vocab: int) -> Logits:
+    """The same as MLX LM gives them, in the environment of its server. Raises InputError."""
+    name = "mlx_lm_server"
+    if why := environments.missing(name):
+        raise InputError("MLX LM", "its environment is not there", why)
+    folder = TemporaryDirectory()
+    write_folder(model, Path(folder.name))
+    words = environments.worker_command(name, "", ["mlx_lm/logits", folder.name])
+    return _begun(Logits(BackendProcess("mlx_lm/logits", words), model, n_vocab, folder))
+
+
+def _begun(logits: Logits) -> Logits:
     try:
-        backend.hello()
+        logits.backend.hello()
     except BackendFailure as failure:
-        backend.close()
-        raise InputError("llama.cpp, which predicts the server", str(failure)) from None
-    return Logits(backend, model, n_vocab)
+        logits.close()
+        problem = str(failure)
+        raise InputError(f"{logits.backend.name}, for the server's logits", problem) from None
+    return logits
 
 
 @dataclass

@@ -12,9 +12,10 @@ from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.servers import chains, expected
 from sampler_parity.harness.servers.exact import Predicted
 from sampler_parity.harness.servers.known import Known
-from sampler_parity.harness.servers.logits import logits_of
+from sampler_parity.harness.servers.law import ROUNDING
+from sampler_parity.harness.servers.logits import logits_of, logits_of_mlx_lm
 
-EACH = 9  # of a chain: 60 chains of llama-server are 540 requests
+EACH = 9  # of a chain: 63 chains of llama-server are 567 requests
 
 
 def predicted(server: str, each: int = EACH) -> Predicted | None:
@@ -30,7 +31,18 @@ def predicted(server: str, each: int = EACH) -> Predicted | None:
 
 def in_law(server: str) -> Known | None:
     """The model of a server whose generator is its own; None for another. Raises InputError."""
-    return replace(known(), spelled=True, begins=False) if server == "mlx-lm" else None
+    if server == "mlx-lm":
+        return replace(known(), spelled=True, begins=False)
+    return replace(known(), rounding=ROUNDING) if server == "vllm" else None
+
+
+def with_own_logits(server: str, model: Known) -> Known:
+    """The same, decoded by the engine itself where that is done here: what a server says of a
+    probability is then exact."""
+    if server != "mlx-lm":
+        return model
+    logits = partial(logits_of_mlx_lm, model_path(GOLDEN), len(model.vocab))
+    return replace(model, logits=logits)
 
 
 def known(*build: Any) -> Known:

@@ -5,6 +5,7 @@ greedy. Batches change the last bits of logits (docs/sequences.md), and so now a
 `at once` counts the texts that stay. The text of another client is an error.
 """
 
+import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -16,7 +17,7 @@ from sampler_parity.harness.servers.facts import Fact, Told, right_if, told
 from sampler_parity.harness.servers.http import Failure
 from sampler_parity.harness.servers.parameters import LENGTH, PROMPTS
 
-CLIENTS = 32
+CLIENTS, STREAMS = 32, 4  # no more streams than any server listens for
 _OTHER = "def first(value):\n    return value\n\ndef second(value):\n    return"
 
 
@@ -131,10 +132,29 @@ def _at_once(client: Client) -> Told:
     return Told("other meaning", line, together[first], figures)
 
 
+def _streams_at_once(client: Client) -> Told:
+    """Whole, each: one that is a beginning of its text alone was cut."""
+    asked = _temperature(client)
+    prompts = [PROMPTS[i % len(PROMPTS)] for i in range(STREAMS)]
+    several = [{**asked, "seed": 100 + i} for i in range(STREAMS)]
+    alone = [client.complete(*pair).text for pair in zip(prompts, several, strict=True)]
+    with ThreadPoolExecutor(STREAMS) as pool:
+        streams = list(pool.map(client.streamed, prompts, several))
+    cut = [
+        i
+        for i, (stream, whole) in enumerate(zip(streams, alone, strict=True))
+        if stream.text != whole and whole.startswith(stream.text)
+    ]
+    first = cut[0] if cut else 0
+    wrong = f"{len(cut)}/{STREAMS} are cut: {streams[first].got}, alone {json.dumps(alone[first])}"
+    return right_if(not cut, f"{STREAMS}/{STREAMS} whole", wrong, streams[first])
+
+
 STATE: dict[str, Fact] = {
     "a seed repeats": _repeats,
     "after another request": _after_another,
     "streamed": _streamed,
+    f"{STREAMS} streams at once": _streams_at_once,
     "after a client that left": _after_one_that_left,
     f"{CLIENTS} answered": _answered,
     f"{CLIENTS} at once": _at_once,

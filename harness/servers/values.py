@@ -84,7 +84,7 @@ def _model(known: Known, logits: Logits, changed: Mapping[str, Any], client: Cli
                 return right_if(False, "", f"token {i}: {wrong}{meaning}", answer)
             most = max(most, *(abs(v - w) for v, w in _pairs(one.place, law, known)))
             count += len(one.place.top) + 1
-            outside += one.place.token.text not in {top.text for top in one.place.top}
+            outside += one.place.token.named not in {top.named for top in one.place.top}
     right = f"{count} values the model's, by {most:.1g} at most; {outside} chosen outside the list"
     assert answer is not None
     return Told("honoured", right, answer, {"off": most, "outside": float(outside)})
@@ -95,18 +95,23 @@ def _asked(
 ) -> tuple[Answer, list[Said]]:
     """An answer, and of each of its tokens what was said and the logits."""
     dialect = client.dialect
-    sent = {**dialect.neutral, **dialect.probabilities, dialect.length: _LENGTH, **changed}
-    answer = client.complete(known.sent(prompt), sent)
+    sent = {**dialect.neutral, **dialect.drawn, dialect.length: _LENGTH, **changed}
+    answer = client.complete(known.sent(prompt), {**sent, **dialect.probabilities})
     if answer.refusal or not answer.places:
         return answer, []
-    tokens = _tokens(answer.places, known) if answer.tokens is None else answer.tokens
-    rows = rows_of(logits, known.read(prompt), tokens[: len(answer.places) - 1], answer)
-    return answer, [Said(place, row) for place, row in zip(answer.places, rows, strict=False)]
+    places = answer.places
+    if dialect.drawn and answer.tokens is None:  # mlx-lm names what it drew where no list is asked
+        alone = client.complete(known.sent(prompt), sent).places
+        places = tuple(Place(own.token, p.top) for own, p in zip(alone, places, strict=False))
+    tokens = _tokens(places, known) if answer.tokens is None else answer.tokens
+    rows = rows_of(logits, known.read(prompt), tokens[: len(places) - 1], answer)
+    return answer, [Said(place, row) for place, row in zip(places, rows, strict=False)]
 
 
 def _tokens(places: Sequence[Place], known: Known) -> tuple[int, ...]:
-    """Those that have the texts, up to the first text that is not one token's alone."""
-    ids = [known.by_text.get(place.token.text, []) for place in places]
+    """Those that are named, or have the texts, up to the first that is not one token's alone."""
+    tokens = [place.token for place in places]
+    ids = [[one.id] if one.id >= 0 else known.by_text.get(one.text, []) for one in tokens]
     plain = takewhile(lambda one: len(one) == 1, ids)
     return tuple(one for (one,) in plain)
 
@@ -129,14 +134,14 @@ def _wrong(place: Place, law: Values, known: Known) -> str:
     for one, (value, right) in zip(
         (place.token, *place.top), _pairs(place, law, known), strict=True
     ):
-        if not abs(value - right) <= bound(n, right):
+        if not abs(value - right) <= bound(n, right) + known.rounding:
             return f"{one.text!r} has {value:.7g}, the model gives {right:.7g}"
     values = sorted((one.logprob for one in place.top), reverse=True)
     best = np.sort(law)[::-1]
-    if len({one.text for one in place.top}) < len(place.top):
-        return f"a token twice in the list: {[one.text for one in place.top]}"
+    if len({one.named for one in place.top}) < len(place.top):
+        return f"a token twice in the list: {[one.named for one in place.top]}"
     for i, value in enumerate(values[:TOP]):  # OpenAI's may have the chosen one behind them
-        if best[i] - value > 2 * bound(n, value):
+        if best[i] - value > 2 * (bound(n, value) + known.rounding):
             return f"a token with {best[i]:.7g} is not in the list, which has {value:.7g}"
     return ""
 

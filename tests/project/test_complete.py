@@ -94,6 +94,7 @@ SHARED = {"sampler_parity.harness.backends.grammars.engine"}
 # Workers that sample nothing.
 NO_ENGINES = {
     "sampler_parity.harness.backends.llama_cpp.probe",
+    "sampler_parity.harness.backends.mlx_lm.logits",  # it samples nothing
     "sampler_parity.harness.backends.platforms.worker",  # llama.cpp's, in a build for elsewhere
 }
 

@@ -1,12 +1,13 @@
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.servers.asking import Client
-from sampler_parity.harness.servers.dialects import DIALECTS
+from sampler_parity.harness.servers.dialects import DIALECTS, Dialect
 from sampler_parity.harness.servers.facts import told
 from sampler_parity.harness.servers.law import (
     ROUNDING,
@@ -19,10 +20,14 @@ from sampler_parity.harness.servers.law import (
 from tests.support.fake_server import EOS, Answering, Sent, answered, fake_server
 from tests.support.table_model import KNOWN, logits
 
+OURS = DIALECTS["llama-server"]
 
-def result(answering: Answering, setting: str, texts: int = 3) -> ServerResult:
+
+def result(
+    answering: Answering, setting: str, texts: int = 3, dialect: Dialect = OURS
+) -> ServerResult:
     with fake_server(answering) as address, closing(logits()) as rows:
-        client = Client(address, DIALECTS["llama-server"], eos=EOS)
+        client = Client(address, dialect, eos=EOS)
         facts = facts_of(KNOWN, rows, texts)
         (done,) = told("law", {setting: facts[setting]}, client)
     return done
@@ -69,6 +74,15 @@ def test_a_server_that_draws_from_another_law_is_caught(fault: str) -> None:
     assert done.verdict == "other meaning", done.evidence
     proof = fault in ("keeps one more", "takes the temperature first")
     assert ("which the law excludes" if proof else "p = ") in done.evidence
+
+
+@pytest.mark.parametrize(("first", "verdict"), [(True, "honoured"), (False, "other meaning")])
+def test_where_a_dialect_has_the_temperature_first_the_filters_see_what_it_left(
+    first: bool, verdict: str
+) -> None:
+    of_vllm = replace(OURS, temperature_first=first)
+    change = FAULTS["takes the temperature first"][1]
+    assert result(changes(change), "top_p 0.8, temperature 1.6", 1, of_vllm).verdict == verdict
 
 
 def test_a_draw_lies_in_its_law_behind_all_that_is_more_likely() -> None:

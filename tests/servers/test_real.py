@@ -15,6 +15,9 @@ from sampler_parity.harness.servers.fingerprint.fingerprint import fingerprint
 from sampler_parity.harness.servers.launch import REAL, missing, started
 
 EACH = 2
+# Of its statements: six are not told, for a penalty that leaves out the prompt changes none of the
+# golden model's greedy texts.
+TOLD = {"vllm": 24}
 
 
 def checked(name: str, folder: Path) -> Bundle:
@@ -44,7 +47,8 @@ def test_a_real_server_resembles_its_own_engine(name: str) -> None:
     (engine,) = done.resembles
     assert engine.lower().startswith(name.replace("mlx-lm", "mlx lm"))
     assert done.likes[0].differs == []
-    assert done.likes[0].told == len(next(e for e in ENGINES if e.name == engine).says)
+    says = next(e for e in ENGINES if e.name == engine).says
+    assert done.likes[0].told == TOLD.get(name, len(says))
 
 
 @pytest.mark.nightly
@@ -67,7 +71,7 @@ def test_openais_dialects_are_spoken_but_for_defaults_of_the_servers_own(
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize(("name", "chains"), [("llama-server", 60), ("llama-cpp-python", 18)])
+@pytest.mark.parametrize(("name", "chains"), [("llama-server", 63), ("llama-cpp-python", 18)])
 def test_every_token_of_every_chain_is_predicted(name: str, chains: int, tmp_path: Path) -> None:
     exact = [r for r in checked(name, tmp_path / name).servers if r.group == "exact"]
     assert len(exact) == chains

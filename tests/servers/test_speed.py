@@ -2,8 +2,15 @@ from dataclasses import replace
 
 from sampler_parity.harness.servers.asking import Answer, Client
 from sampler_parity.harness.servers.dialects import DIALECTS
-from sampler_parity.harness.servers.speed import ROUNDS, Taken, check_speed, summary, taken_of
-from tests.support.fake_server import EOS, fake_server
+from sampler_parity.harness.servers.speed import (
+    LENGTH,
+    ROUNDS,
+    Taken,
+    check_speed,
+    summary,
+    taken_of,
+)
+from tests.support.fake_server import EOS, Answered, Sent, answered, fake_server
 
 MS = 1_000_000
 
@@ -15,7 +22,20 @@ def test_the_speed_of_each_width_is_told_with_its_ratio_and_interval() -> None:
     assert (one.name, two.name) == ("1 client", "2 clients")
     assert (one.verdict, one.requests, two.requests) == ("honoured", 6, 12)
     assert one.figures["chain_tokens_per_s"] > 0
+    assert (two.figures["chain_tokens"], two.figures["greedy_tokens"]) == (2 * LENGTH, 2 * LENGTH)
     assert "of a greedy one (2 rounds)" in one.evidence
+
+
+def test_no_text_ends_before_its_length_where_the_dialect_can_say_so() -> None:
+    """Else a greedy one that ends early makes tokens dear, for a request costs by itself."""
+
+    def ends_at_once(sent: Sent) -> Answered:
+        return answered({**sent, "logit_bias": [[EOS, 1000.0]]})
+
+    with fake_server(ends_at_once) as address:
+        client = Client(address, DIALECTS["llama-server"], eos=EOS)
+        (one,) = check_speed(client, (1,), rounds=1)
+    assert (one.figures["chain_tokens"], one.figures["greedy_tokens"]) == (LENGTH, LENGTH)
 
 
 def test_a_chain_that_costs_half_more_is_told_so() -> None:

@@ -1,23 +1,27 @@
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from sampler_parity.harness.bundle.records.server import ServerResult
-from sampler_parity.harness.servers.asking import Client
+from sampler_parity.harness.servers.asking import Client, answer_of
 from sampler_parity.harness.servers.dialects import DIALECTS
 from sampler_parity.harness.servers.facts import told
+from sampler_parity.harness.servers.known import Known
 from sampler_parity.harness.servers.values import bound, facts_of, log_softmax
-from tests.support.fake_server import EOS, Answering, answered, fake_server
+from tests.support.fake_server import EOS, Answered, Answering, Sent, answered, fake_server
 from tests.support.server_faults import OF_VALUES
 from tests.support.table_model import KNOWN, logits
 
 
-def results(answering: Answering, only: str = "") -> list[ServerResult]:
+def results(
+    answering: Answering, only: str = "", dialect: str = "llama-server", known: Known = KNOWN
+) -> list[ServerResult]:
     with fake_server(answering) as address, closing(logits()) as rows:
-        client = Client(address, DIALECTS["llama-server"], eos=EOS)
-        facts = facts_of(client, KNOWN, rows)
+        client = Client(address, DIALECTS[dialect], eos=EOS)
+        facts = facts_of(client, known, rows)
         return [*told("probabilities", {only: facts[only]} if only else facts, client)]
 
 
@@ -53,3 +57,53 @@ def test_a_log_softmax_in_float32_stays_within_the_bound_that_is_stated() -> Non
     single = float(np.log(np.exp(row[0]) / total))
     exact = float(log_softmax(row)[0])
     assert 1e-5 < abs(single - exact) <= bound(4096, exact) < 2.5e-4
+
+
+def moved(by: float) -> Answering:
+    """Every logprob is this much off."""
+
+    def answering(sent: Sent) -> Answered:
+        status, data = answered(sent)
+        for place in data.get("completion_probabilities", ()):
+            for one in (place, *place["top_logprobs"]):
+                one["logprob"] += by
+        return status, data
+
+    return answering
+
+
+@pytest.mark.parametrize(("by", "met"), [(0.003, True), (-0.003, True), (0.006, False)])
+def test_values_of_another_engine_may_be_off_by_its_rounding(by: float, met: bool) -> None:
+    done = results(moved(by), "values", known=replace(KNOWN, rounding=0.004))
+    assert [r.met for r in done] == [met]
+
+
+def as_mlx_lm(sent: Sent) -> Answered:
+    """With a list it names the first of that in the place of the token that it drew."""
+    status, data = answered({**sent, "n_predict": sent["max_tokens"], "n_probs": 5})
+    places = data["completion_probabilities"]
+    content = [{"id": one["id"], "logprob": one["logprob"]} for one in places]
+    if "top_logprobs" in sent:
+        tops = [one["top_logprobs"][::-1] for one in places]
+        content = [{**top[0], "top_logprobs": top} for top in tops]
+    said = {"text": data["content"], "logprobs": {"content": content}, "finish_reason": "length"}
+    return status, {"choices": [said]}
+
+
+def test_where_a_list_hides_what_was_drawn_it_is_asked_for_alone() -> None:
+    done = results(as_mlx_lm, dialect="mlx-lm")
+    assert [(r.name, r.verdict, r.evidence) for r in done if not r.met] == []
+    assert [r.requests for r in done] == [6, 6, 6]
+
+
+def test_ids_that_vllm_writes_as_texts_are_read() -> None:
+    said = {
+        "tokens": ["token_id:3"],
+        "token_logprobs": [-0.5],
+        "top_logprobs": [{"token_id:3": -0.5, "token_id:12": -1.5}],
+    }
+    data = {"choices": [{"text": "a", "token_ids": [3], "logprobs": said}]}
+    answer = answer_of(DIALECTS["vllm"], {}, data)
+    assert answer.tokens == (3,)
+    assert answer.places[0].token.named == 3
+    assert [one.named for one in answer.places[0].top] == [3, 12]
