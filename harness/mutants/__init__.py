@@ -1,11 +1,11 @@
 """Planted faults: samplers and chains wrong in one named way, which the self-test must catch.
 
 A file for each sampler, found by its name; exllamav3.py, ik_llama.py, mlx_lm.py, rwkv.py,
-sglang.py, vllm.py and transformers.py for all stages of these engines; chain.py for faults between
-the samplers, batch.py between rows, capacities.py for what is right up to a size, shared.py for
-state that is of no instance, rare.py for what is wrong once in a long while, conventions.py for
-exact equality, NaN and +inf. adapters.py holds whole adapters that break the protocol; it is not
-imported here because it is run as a program.
+sglang.py, vllm.py and transformers.py for all stages of these engines; chain.py and chain_order.py
+for faults between the samplers, batch.py between rows, capacities.py for what is right up to a
+size, shared.py for state that is of no instance, rare.py for what is wrong once in a long while,
+conventions.py for exact equality, NaN and +inf. adapters.py holds whole adapters that break the
+protocol; it is not imported here because it is run as a program.
 """
 
 import functools
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     MUTANTS: dict[str, Mutant]
 
 _TOGETHER = [
-    *("chain", "batch", "capacities", "shared", "rare", "conventions"),
+    *("chain", "chain_order", "batch", "capacities", "shared", "rare", "conventions"),
     *("exllamav3", "ik_llama", "mlx_lm", "rwkv", "sglang", "transformers"),
     *("vllm", "vllm_filters"),
 ]

@@ -2,7 +2,8 @@
 
 What is modelled on public engines: one generator for a batch, a greedy row that makes all greedy,
 slots that keep what their last occupant left, indices from before a row moved, penalties of the
-neighbour, the largest k of all rows. batch_places.py has those of places and operations.
+neighbour, parameters by place, the largest k of all rows. batch_places.py has those of places and
+operations.
 """
 
 from typing import Any
@@ -20,6 +21,8 @@ from sampler_parity.reference.random import DEFAULT_SEED
 from sampler_parity.reference.samplers.dist import Dist
 from sampler_parity.reference.samplers.greedy import Greedy
 from sampler_parity.reference.samplers.logit_bias import LogitBias
+from sampler_parity.reference.samplers.min_p import MinP
+from sampler_parity.reference.samplers.penalties import Penalties
 from sampler_parity.reference.samplers.temp import Temp
 from sampler_parity.reference.samplers.top_k import TopK
 
@@ -157,6 +160,45 @@ class LargestK(Serving):
         return sampled
 
 
+class ParametersByPlace(Serving):
+    """k of top_k and p of min_p are those of the row that samples at the place across."""
+
+    def step(self, wanted: list[p.Sampled]) -> list[Sample]:
+        rows = [self.live.rows[one.at] for one in wanted]
+        given = [[[vars(s).copy() for s in of(row, kind)] for kind in (TopK, MinP)] for row in rows]
+
+        def give(parameters: Any) -> None:
+            for row, of_row in zip(rows, parameters, strict=True):
+                for kind, values in zip((TopK, MinP), of_row, strict=True):
+                    for sampler, value in zip(of(row, kind), values, strict=False):
+                        vars(sampler).update(value)
+
+        give(reversed(given))
+        sampled = super().step(wanted)
+        give(given)
+        return sampled
+
+
+class HistoriesFromTheFirst(Serving):
+    """Histories are listed from the first row with a penalty on, but looked up from row 0."""
+
+    def step(self, wanted: list[p.Sampled]) -> list[Sample]:
+        own = [of(self.live.rows[one.at], Penalties) for one in wanted]
+        on = [any(s.penalty_repeat != 1 or s.penalty_freq for s in row) for row in own]
+        histories = [[s.history for s in row] for row in own]
+        listed = histories[on.index(True) :] if True in on else []
+        for row, its in zip(own, listed, strict=False):
+            for sampler, history in zip(row, its, strict=False):
+                sampler.history = history.copy()
+        sampled = [self.sample(self.live.rows[one.at], self.rows[one.row]) for one in wanted]
+        for row, its in zip(own, histories, strict=True):
+            for sampler, history in zip(row, its, strict=True):
+                sampler.history = history
+        for one, (token, _) in zip(wanted, sampled, strict=True):
+            accept(self.live.rows[one.at].instance, one.accept, token)
+        return sampled
+
+
 class BiasOfTheNeighbour(Serving):
     """Tokens that one row bans are banned in every row."""
 
@@ -248,6 +290,20 @@ MUTANTS = [
     Mutant("batch/output-forgotten", OutputForgotten, at="penalties", case=_ROWS),
     Mutant("batch/temperature-of-the-first", TemperatureOfTheFirst, at="temp", case=_ROWS),
     Mutant("batch/largest-k", LargestK, at="top_k", case=_ROWS),
+    Mutant(
+        "batch/parameters-by-place",
+        ParametersByPlace,
+        "bug zoo 29, FI #5339",
+        at="min_p",
+        case="rows/values-min_p/",
+    ),
+    Mutant(
+        "batch/histories-from-the-first",
+        HistoriesFromTheFirst,
+        "bug zoo 42, VL #5607",
+        at="penalties",
+        case="rows/values-penalties/",
+    ),
     Mutant("batch/bias-of-the-neighbour", BiasOfTheNeighbour, at="penalties", case=_ROWS),
     Mutant("batch/idle-rows-draw", IdleRowsDraw, at="dist", case="rows/sizes/V24-x3-serving"),
     Mutant("batch/padding-sampled", PaddingSampled, at="dist", case=_ROWS),

@@ -3,6 +3,7 @@
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 from sampler_parity.harness.mutants.worker import Worker
@@ -10,6 +11,9 @@ from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.reference import Candidates
+
+
+_AGAIN_S = 0.01
 
 
 class InProcess(InPlace):
@@ -35,13 +39,17 @@ class InProcess(InPlace):
 
 @contextmanager
 def _time_limit(timeout_s: float) -> Iterator[None]:
-    """TimeoutError in what goes on within. Only in the main thread of a POSIX system."""
+    """TimeoutError in what goes on within. Only in the main thread of a POSIX system.
 
-    def ring(_signal: int, _frame: object) -> None:
-        raise TimeoutError(f"no reply within {timeout_s:g} s")
+    Not in a callback of the compiler, from where nothing can be raised: it rings again.
+    """
+
+    def ring(_signal: int, frame: FrameType | None) -> None:
+        if frame is None or "llvmlite" not in frame.f_code.co_filename:
+            raise TimeoutError(f"no reply within {timeout_s:g} s")
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, timeout_s)
+    signal.setitimer(signal.ITIMER_REAL, timeout_s, _AGAIN_S)
     try:
         yield
     finally:

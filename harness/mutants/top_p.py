@@ -184,6 +184,15 @@ class CumulatesLogarithms(TopP):
         return super()._cut(np.log(p))
 
 
+class TakenAsTheyStand(TopP):
+    """Candidates that nobody sorted are taken in the order in which they stand."""
+
+    def apply(self, cand: Candidates) -> None:
+        if self.p < 1:
+            cand.softmax(sort=False)
+            cand.keep(slice(self._cut(cand.p)))
+
+
 class TiesOfTheLastStay(TopP):
     """Everything as likely as the last one kept stays too."""
 
@@ -215,6 +224,7 @@ class LowerOneAmongTies(TopP):
 
 
 MUTANTS = [
+    Mutant("top_p/taken-as-they-stand", TakenAsTheyStand, "bug zoo 24, LC #1977"),
     Mutant(
         "top_p/crossing-token-dropped",
         CrossingTokenDropped,

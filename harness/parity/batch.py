@@ -170,12 +170,13 @@ def _on_backend(
     if changed is not None:
         return changed
     places = list(_differences(ready, wanted, ran)) if ready.case.batch.reference else []
-    if not places:
-        if ran.apart:
-            return BackendResult(verdict="identical", ns=ran.ns, detail=APART)
-        broken = relations.first_broken(asked, ready.rows, ran, backend, ready.case.batch.alone)
-        return broken or BackendResult(verdict="identical", ns=ran.ns)
     verdict = worst([place.difference.verdict for place in places])
+    if verdict in ("identical", "close") and not ran.apart:
+        broken = relations.first_broken(asked, ready.rows, ran, backend, ready.case.batch.alone)
+        if broken is not None:
+            return broken
+    if not places:
+        return BackendResult(verdict="identical", ns=ran.ns, detail=APART if ran.apart else "")
     first = next(place for place in places if place.difference.verdict == verdict)
     folder = artifacts if artifacts and room(artifacts, backend.name, first.stage) else None
     if folder is not None and first.got is not None and first.want is not None:
@@ -208,30 +209,38 @@ class Place:
 
 
 def _differences(ready: Ready, wanted: Wanted, ran: BatchRan) -> Iterator[Place]:
-    """The first of each row that is judged, in the order of the steps."""
+    """Those of each row that is judged, in the order of the steps."""
     steps = ready.asked.steps[: len(wanted.tokens)]
     judged = [
         path for path in paths.paths(steps) if seeded(ready.asked.sequences[path.sequence].chain)
     ]
-    firsts = [place for path in judged if (place := _first(ready, wanted, ran, path))]
-    yield from sorted(firsts, key=lambda place: (place.where.step, place.where.index))
+    places = [place for path in judged for place in _of_row(ready, wanted, ran, path)]
+    yield from sorted(places, key=lambda place: (place.where.step, place.where.index))
 
 
-def _first(ready: Ready, wanted: Wanted, ran: BatchRan, path: paths.Path) -> Place | None:
+def _of_row(ready: Ready, wanted: Wanted, ran: BatchRan, path: paths.Path) -> Iterator[Place]:
+    """Where a row differs: the first last digit, which changes nothing behind it, and the first of
+    all else, behind which nothing can be judged."""
     names = [name for stage in ready.asked.sequences[path.sequence].chain for name in stage]
+    close = False
     for where in path.own:
         got_stages = ran.stages[where.step][where.index]
         want_stages = wanted.stages[where.step][where.index]
         for k, got in enumerate(got_stages):
             j = k if len(got_stages) == len(names) else len(names) - 1  # the end is all it shows
-            if not identical(want_stages[j], got):
-                difference = classify(want_stages[j], got, *_before(ready, path, where.nth, j))
-                return Place(path, where, names[j], difference, want_stages[j], got)
+            if identical(want_stages[j], got):
+                continue
+            difference = classify(want_stages[j], got, *_before(ready, path, where.nth, j))
+            if difference.verdict != "close" or not close:
+                yield Place(path, where, names[j], difference, want_stages[j], got)
+            if difference.verdict != "close":
+                return
+            close = True
         token, expected = (each.tokens[where.step][where.index] for each in (ran, wanted))
         if token != expected:
             values = {"got": token, "expected": expected}
-            return Place(path, where, "token", Difference("diverged", "token", values))
-    return None
+            yield Place(path, where, "token", Difference("diverged", "token", values))
+            return
 
 
 def _before(ready: Ready, path: paths.Path, nth: int, stage: int) -> tuple[Candidates, Sampler]:
@@ -253,16 +262,9 @@ def _alone(ready: Ready, wanted: Wanted, place: Place, backend: Backend) -> str:
     """What the row is that differs when nobody else is there."""
     sequence = ready.asked.sequences[place.path.sequence]
     steps = place.path.alone()[: place.where.nth + 1]
-    ran = batch(
-        backend, replace(ready.asked, sequences=[sequence], steps=steps), ready.rows,
-        ready.case.detail,
-    )  # fmt: skip
-    want = reference_batch(
-        replace(ready, asked=replace(ready.asked, sequences=[sequence], steps=steps))
-    )
-    right = want.tokens == ran.tokens and all(
-        len(wanted_row) != len(got_row) or all(map(identical, wanted_row, got_row))
-        for wanted_step, got_step in zip(want.stages, ran.stages, strict=True)
-        for wanted_row, got_row in zip(wanted_step, got_step, strict=True)
-    )
+    apart = replace(ready, asked=replace(ready.asked, sequences=[sequence], steps=steps))
+    ran = batch(backend, apart.asked, ready.rows, ready.case.detail)
+    want = reference_batch(apart)
+    found = {each.difference.verdict for each in _differences(apart, want, ran)}
+    right = place.difference.verdict not in found
     return "alone this row is right: its neighbours change it" if right else "alone it differs, too"

@@ -152,7 +152,10 @@ def _explained(
 def case_of(record: CounterexampleResult) -> Case:
     assert record.smaller is not None
     told = {"id": record.case, "description": "", "why": ""}
-    return Case.model_validate(told | record.smaller | {"chain": numbers(record.smaller["chain"])})
+    chains = {
+        key: numbers(record.smaller[key]) for key in ("chain", "batch") & record.smaller.keys()
+    }
+    return Case.model_validate(told | record.smaller | chains)
 
 
 def beside(

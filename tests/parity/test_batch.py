@@ -3,10 +3,12 @@
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from sampler_parity.harness.backends.reference import ReferenceInstance, Worker
 from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.mutants.batch import GoesOnWhereItWas, ParametersByPlace
 from sampler_parity.harness.mutants.in_process import InProcess
 from sampler_parity.harness.parity.batch import APART
 from sampler_parity.harness.parity.execute import execute
@@ -15,6 +17,8 @@ from sampler_parity.harness.parity.shrink import shrink
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.suite.case import Case
+from sampler_parity.reference import Candidates
+from sampler_parity.reference.samplers.dist import Dist
 
 DIST: p.ChainSpec = [{"top_p": {"p": 0.9}}, {"dist": {"seed": 1}}]
 GREEDY: p.ChainSpec = [{"greedy": {}}]
@@ -178,3 +182,48 @@ def test_a_script_that_cannot_be_taken_is_refused(wrong: Any, message: str) -> N
 def test_a_batch_has_neither_a_chain_nor_a_history_of_its_own() -> None:
     with pytest.raises(ValueError, match="history does not go with batched logits"):
         Case.model_validate(THREE.model_dump(by_alias=True) | {"history": [1]})
+
+
+class OtherLastDigit(Worker):
+    """An engine whose exp is another in the last digit: every p of dist is off by one."""
+
+    def build(self, chain: p.ChainSpec, n_vocab: int, vocab: str | None) -> ReferenceInstance:
+        made = super().build(chain, n_vocab, vocab)
+        for sampler in made.chain.samplers:
+            if isinstance(sampler, Dist):
+                sampler.apply = self.off_by_one(sampler.apply)  # type: ignore[method-assign]
+        return made
+
+    @staticmethod
+    def off_by_one(apply: Any) -> Any:
+        def applied(cand: Candidates) -> None:
+            apply(cand)
+            cand.p = np.nextafter(cand.p, np.float32(1))
+
+        return applied
+
+
+class AndParametersByPlace(OtherLastDigit):
+    serving = ParametersByPlace
+
+
+class AndGoesOn(OtherLastDigit):
+    class serving(GoesOnWhereItWas):  # noqa: N801 - as a worker names it
+        generators: dict[str, Any] = {}  # noqa: RUF012
+
+
+FILTERED: list[p.ChainSpec] = [
+    [{"dist": {"seed": 1}}, {"top_k": {"k": k}}, {"greedy": {}}] for k in (1, 5, 9)
+]
+
+
+def test_behind_another_last_digit_all_else_is_judged(judged: Any) -> None:
+    assert judged(case(*FILTERED), InPlace("mine", OtherLastDigit())).verdict == "close"
+    result = judged(case(*FILTERED), InPlace("mine", AndParametersByPlace()))
+    assert (result.verdict, result.stage) == ("diverged", "top_k")
+    assert result.detail == "alone this row is right: its neighbours change it"
+
+
+def test_beside_another_last_digit_relations_are_asked_for(judged: Any) -> None:
+    result = judged(case(*[[{"dist": {"seed": 1}}]] * 3), InPlace("mine", AndGoesOn()))
+    assert (result.verdict, result.stage) == ("diverged", "relation")

@@ -151,6 +151,19 @@ def test_a_small_case_with_a_ban_can_be_asked_again() -> None:
     assert stage["logit_bias"]["logit_bias"] == [[0, float("-inf")]]
 
 
+def test_a_batch_that_was_made_small_is_a_case_again() -> None:
+    chain = [{"logit_bias": {"logit_bias": [[0, "-inf"]]}}]
+    steps = [{"before": [["join", 0]], "sample": [{"at": 0, "row": 0}]}]
+    small = {
+        "batch": {"sequences": [{"chain": chain}], "steps": steps},
+        "logits": {"families": ["normal"], "n": 2, "seed": 0},
+    }
+    record = CounterexampleResult(id="a on b", case="a", backend="b", smaller=small)
+    batch = case_of(record).batch
+    assert batch is not None
+    assert batch.sequences[0].chain[0]["logit_bias"]["logit_bias"] == [[0, float("-inf")]]
+
+
 def test_the_time_is_a_share_of_what_the_cases_took_and_never_less_than_some() -> None:
     assert seconds_for(0.1) == AT_LEAST
     assert seconds_for(1000.0) == smaller.SHARE * 1000.0
