@@ -12,7 +12,6 @@ from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.reference import Candidates
 
-
 _AGAIN_S = 0.01
 
 

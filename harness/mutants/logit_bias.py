@@ -122,6 +122,14 @@ class RaisesOnly(LogitBias):
         self.logit_bias = [(token, value) for token, value in self.logit_bias if value > 0]
 
 
+class BanIgnored(LogitBias):
+    """-inf is written into a copy: what is banned stays possible."""
+
+    def __init__(self, logit_bias: Any) -> None:
+        super().__init__(logit_bias)
+        self.logit_bias = [(token, value) for token, value in self.logit_bias if value != -np.inf]
+
+
 MUTANTS = [
     Mutant("logit_bias/omitted", Omitted, "bug zoo 48", case="logit_bias/ban"),
     Mutant(
@@ -137,4 +145,5 @@ MUTANTS = [
     Mutant("logit_bias/clamps-to-100", ClampsTo100, case="logit_bias/push"),
     Mutant("logit_bias/flag-cleared", FlagCleared),
     Mutant("logit_bias/raises-only", RaisesOnly),
+    Mutant("logit_bias/ban-ignored", BanIgnored, "bug zoo 78", case="logit_bias/ban"),
 ]
