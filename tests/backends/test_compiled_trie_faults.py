@@ -17,6 +17,16 @@ pytestmark = pytest.mark.nightly  # each is compiled: seconds
 # what is wrong: the case that sees it, and what is replaced by what in token_trie.cpp
 FAULTS = {
     "stays sorted": ("masked-candidates-are-not-sorted", "    c->sorted = false;\n", ""),
+    "masks an id": (
+        "masks-all-but-the-children",
+        "{0, KEEP, KEEP, 0}",
+        "{0, KEEP, 0, 0}",
+    ),
+    "leaves the last": (
+        "masked-candidates-are-not-sorted",
+        "    for (; at < end; at++) at->logit = -INFINITY;\n",
+        "",
+    ),
     "masks outside": (
         "a-token-outside-ends-the-span",
         "        active = false;\n        child = std",

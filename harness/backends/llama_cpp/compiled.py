@@ -14,7 +14,7 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.vocabularies import cache_folder
 
 SOURCES = Path(__file__).parent / "native"
-OPTIONS = ["-std=c++17", "-O2", "-fPIC", "-shared", "-fvisibility=hidden"]
+OPTIONS = ["-std=c++17", "-O3", "-fPIC", "-shared", "-fvisibility=hidden"]
 
 
 def flags() -> list[str]:
