@@ -1,7 +1,6 @@
 """Every command of the README and of docs/ runs, with the exit status that its page tells of."""
 
 import shlex
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from tests.support.doc_commands import (
     mentioned,
 )
 from tests.support.doc_folder import BETWEEN, prepare
-from tests.support.doc_homes import Home, home_of, stale, table
+from tests.support.doc_homes import Home, home_of, is_here, stale, table
 from tests.support.doc_runs import merged, run_inside, run_pasted, selected
 
 ALL = [command for page in PAGES for command in commands_of(page)]
@@ -57,7 +56,7 @@ def test_the_long_commands_of_a_page_run_as_they_are_pasted(page: str, tmp_path:
     prepare(tmp_path, page)
     left_out = []
     for home in dict.fromkeys(HOMES[command] for command in BY_PAGE[page]):
-        if home.needs and find_spec(home.needs) is None:
+        if home.needs and not is_here(home.needs):
             left_out.append(home)
         elif home.kind in ("commit", "night"):
             if home.run in BETWEEN:
@@ -65,7 +64,8 @@ def test_the_long_commands_of_a_page_run_as_they_are_pasted(page: str, tmp_path:
             status, said = run_pasted(home.run, tmp_path)
             assert status == home.status, f"{home.run}: exit status {status}\n{said}"
     if left_out:
-        pytest.skip(f"unavailable: {left_out[0].needs}, which {len(left_out)} commands need")
+        lacking = ", ".join(dict.fromkeys(home.needs for home in left_out if home.needs))
+        pytest.skip(f"unavailable: {lacking}, which {len(left_out)} commands need")
 
 
 @pytest.mark.parametrize("command", [c for c in ALL if HOMES[c].kind == "tests"], ids=str)
@@ -139,6 +139,13 @@ def test_a_command_with_no_home_is_one_of_every_commit() -> None:
     assert home_of(Command("new.md", "npm publish")).kind == "commit"
     with pytest.raises(AssertionError, match="needs a shell"):
         run_inside("npm publish", ROOT)
+
+
+def test_what_a_command_needs_is_a_module_a_program_or_a_file(tmp_path: Path) -> None:
+    (tmp_path / "libc.a").touch()
+    assert all(is_here(needed) for needed in ("sampler_parity", "git", str(tmp_path / "libc.a")))
+    gone = ("no_such_module", "no-such-program++", str(tmp_path / "no.a"))
+    assert not any(is_here(needed) for needed in gone)
 
 
 def test_commands_that_differ_in_their_cases_alone_are_one_run() -> None:

@@ -5,7 +5,9 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
+from shutil import which
 from typing import Any
 
 from tests.support.doc_commands import Command
@@ -35,7 +37,7 @@ def entry(lines: Mapping[str, Any], text: str) -> str | None:
 class Home:
     """kind: commit, tests or one of HOMES. run: what is run, and ends with status.
 
-    needs: a module, without which it cannot.
+    needs: a module, a program or a file, without which it cannot.
     """
 
     kind: str
@@ -57,6 +59,11 @@ def home_of(command: Command, lists: Mapping[str, Mapping[str, Any]] | None = No
         status=int(entry(lists["fails"], text) is not None),
         needs=lists["needs"][module] if module else None,
     )
+
+
+def is_here(needed: str) -> bool:
+    module = find_spec(needed) if needed.isidentifier() else None
+    return bool(module or which(needed)) or Path(needed).is_file()
 
 
 def stale(commands: Iterable[Command], lists: Mapping[str, Mapping[str, Any]]) -> list[str]:
