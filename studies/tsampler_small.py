@@ -92,6 +92,26 @@ def growth() -> None:
     print(f"  {median:.1f}, {slowest:.0f} at most")
 
 
+def history() -> None:
+    """Nanoseconds of an accept by the length of the window, which is full; median of 200."""
+    script = """
+        import * as api from "%s";
+        const median = (n) => {
+          const tracker = new api.TokenHistoryTracker(n), times = [];
+          for (let i = 0; i < n; i++) tracker.accept(i * 7919 % 32000);
+          for (let round = 0; round < 400; round++) {
+            const start = process.hrtime.bigint();
+            for (let i = 0; i < 1000; i++) tracker.accept(i * 104729 % 32000);
+            times.push(Number(process.hrtime.bigint() - start) / 1000);
+          }
+          return times.slice(200).sort((a, b) => a - b)[100];
+        };
+        console.log(JSON.stringify([64, 4096, 262144].map((n) => [n, median(n)])));
+    """
+    for n, ns in json.loads(_node(script.replace(" % 32000", " %% 32000"))):
+        print(f"  window {n:>7,}: {ns:.0f}")
+
+
 def _node(script: str, *flags: str, **environment: str) -> str:
     source = script % (registry.TSAMPLER / "dist" / "api" / "index.js").as_uri()
     command = ["node", *flags, "--input-type=module", "-e", source]
@@ -181,6 +201,7 @@ SECTIONS: dict[str, Callable[[], None]] = {
     "penalty": penalty,
     "seeds": seeds,
     "growth": growth,
+    "history": history,
     "filters": filters,
     "working": working,
 }

@@ -185,6 +185,18 @@ def test_power_of_two_is_the_smallest_that_fits(n: int) -> None:
     assert power & (power - 1) == 0
 
 
+def test_a_set_is_a_view_of_its_workspace_and_filters_work_in_it() -> None:
+    said = run_js(
+        """const ws = new api.SamplerWorkspace(4), x = f32([1, 2, 3, 4]);
+        const set = api.applyTopK(x, 3, ws);
+        const sets = [set, api.applyTopP(set, 0.9), api.applyMinP(set, 0.1),
+            api.applyTemperature(set, 0.5)];
+        return sets.map((s) => s === set && s.indices === ws.idxK && s.logits === ws.valK
+            && s.probs === ws.probK);"""
+    )
+    assert said == [True] * 4
+
+
 def test_a_set_from_before_the_growth_is_refused() -> None:
     said = run_js(
         """const ws = new api.SamplerWorkspace(4), x = f32([1, 2, 3, 4, 5, 6, 7, 8]);
