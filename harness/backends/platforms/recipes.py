@@ -46,9 +46,9 @@ _ITS_LIBRARY = ("-static-libstdc++", "-Wl,-Bstatic", "-lc++abi", "-Wl,-Bdynamic"
 _UNPATCHED = {
     "libc++": Recipe(
         "linux-x64-libc++14",
-        ("clang++", "-stdlib=libc++"),
-        "clang",
-        ("clang", "libc++-dev", "libc++abi-dev"),
+        ("clang++-14", "-stdlib=libc++"),
+        "clang-14",
+        ("clang-14", "libc++-14-dev", "libc++abi-14-dev"),
         link=_ITS_LIBRARY,
     ),
     "libc++19": Recipe(
