@@ -39,6 +39,7 @@ def test_the_key_is_sha_256_of_the_text() -> None:
 
 
 def test_beyond_128_the_least_recently_used_that_is_not_in_use_goes() -> None:
+    assert CACHE_SIZE == 128
     tries, built = cache()
     keys = [tries.acquire(payload([i]))[0] for i in range(CACHE_SIZE)]
     for key in keys[1:]:
