@@ -2,37 +2,23 @@
 
 import re
 import shlex
-from collections.abc import Iterator
-from typing import Any
 
 import pytest
-import typer
 
-from sampler_parity.harness.cli.app import app
-from tests.support.command_line import check_command, cli
+from tests.support.command_line import APP, COMMANDS, check_command, cli
 
 PANELS = ["Check mine", "Measure", "Gate", "For maintainers"]
-ROOT: Any = typer.main.get_command(app)
 
-
-def commands(group: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Every command below a group."""
-    for word, command in group.commands.items():
-        full = f"{name} {word}".strip()
-        yield from commands(command, full) if hasattr(command, "commands") else [(full, command)]
-
-
-COMMANDS = dict(commands(ROOT))
 EXAMPLES = [
     line.strip()
-    for text in [ROOT.epilog, *(command.help for command in COMMANDS.values())]
+    for text in [APP.epilog, *(command.help for command in COMMANDS.values())]
     for line in text.splitlines()
     if line.strip().startswith("sampler-parity ")
 ]
 
 
 def test_every_command_is_in_a_panel() -> None:
-    assert {command.rich_help_panel for command in ROOT.commands.values()} == {*PANELS}
+    assert {command.rich_help_panel for command in APP.commands.values()} == {*PANELS}
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -45,7 +31,7 @@ def test_every_command_for_users_has_an_example() -> None:
     lacking = [
         name
         for name in COMMANDS
-        if ROOT.commands[name.split()[0]].rich_help_panel != "For maintainers"
+        if APP.commands[name.split()[0]].rich_help_panel != "For maintainers"
         and not any(f"{line} ".startswith(f"{name} ") for line in shown)
     ]
     assert lacking == ["backends"]  # it takes nothing

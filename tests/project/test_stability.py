@@ -11,7 +11,7 @@ from sampler_parity.harness.comparison import history
 from sampler_parity.harness.gate.policy import Policy
 from sampler_parity.harness.gate.records import GateResult
 from sampler_parity.harness.protocol.messages import PROTOCOL_VERSION
-from tests.cli.test_help import COMMANDS
+from tests.support.command_line import COMMANDS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PAGE = (ROOT / "docs" / "releasing.md").read_text(encoding="utf-8")

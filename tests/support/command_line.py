@@ -3,6 +3,7 @@
 import contextlib
 import io
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 from unittest import mock
@@ -17,6 +18,19 @@ COMMAND = [sys.executable, "-c", "from sampler_parity.harness.cli.app import mai
 
 # As the root has them: a command keeps those of its first context.
 HELP = (app.info.context_settings or {})["help_option_names"]
+
+
+APP: Any = typer.main.get_command(app)
+
+
+def commands(group: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Every command below a group."""
+    for word, command in group.commands.items():
+        full = f"{name} {word}".strip()
+        yield from commands(command, full) if hasattr(command, "commands") else [(full, command)]
+
+
+COMMANDS = dict(commands(APP))
 
 
 class Done(NamedTuple):
