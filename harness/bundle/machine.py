@@ -29,9 +29,13 @@ def describe() -> Machine:
         driver=_driver(),
         python=platform.python_version(),
         packages={name: _version(name) for name in _PACKAGES},
-        code=_digest("reference", "harness"),
+        code=digest_of_code(),
         suites=_digest("suites"),
     )
+
+
+def digest_of_code() -> str:
+    return _digest("reference", "harness")
 
 
 def _digest(*folders: str) -> str:

@@ -8,6 +8,7 @@ them.
 """
 
 import hashlib
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,8 @@ from sampler_parity.harness.bundle.same_run import refuse_another
 from sampler_parity.harness.errors import InputError, cannot_write
 from sampler_parity.harness.files import open_file
 from sampler_parity.harness.protocol.messages import to_line
+
+_HALF_A_PAIR = re.compile(r"""[^\s'"]*\\ud[89a-f][0-9a-f]{2}[^\s'"]*""")  # as repr shows it
 
 
 @dataclass
@@ -67,9 +70,9 @@ def create(folder: Path, info: RunInfo) -> BundleWriter:
     """A new bundle. Raises InputError where one already is, or the folder cannot be written."""
     if (folder / "results.jsonl").exists():
         raise InputError(folder, "holds a bundle already", "use --resume or another -o")
+    about = _text_of(info)
     try:
         disk.make_folder(folder / "artifacts")
-        about = (info.model_dump_json(indent=2) + "\n").encode()
         disk.write_whole(folder / "run.json", about)
         header = (Header().model_dump_json() + "\n").encode()
         disk.write_whole(folder / "results.jsonl", header)  # with its header, or none
@@ -77,6 +80,16 @@ def create(folder: Path, info: RunInfo) -> BundleWriter:
         raise cannot_write(folder, error, "choose another -o") from None
     sha256 = hashlib.sha256(about).hexdigest()
     return BundleWriter(folder, info, sha256, hashlib.sha256(header))
+
+
+def _text_of(info: RunInfo) -> bytes:
+    """Raises InputError where a name in it, of a folder perhaps, is no UTF-8."""
+    try:
+        return (info.model_dump_json(indent=2) + "\n").encode()
+    except ValueError:
+        name = _HALF_A_PAIR.search(repr(info.model_dump()))
+        where = name[0] if name else "a name"
+        raise InputError(where, "is no UTF-8, which a bundle is written in", "rename it") from None
 
 
 def resume(folder: Path, info: RunInfo) -> BundleWriter:

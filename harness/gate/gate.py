@@ -13,6 +13,8 @@ from datetime import date
 from fnmatch import fnmatchcase
 
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.machine import digest_of_code
+from sampler_parity.harness.files import sha256_of
 from sampler_parity.harness.foreign.printable import visible
 from sampler_parity.harness.gate.policy import Policy, PolicyFile, Rule
 from sampler_parity.harness.gate.records import (
@@ -31,6 +33,7 @@ from sampler_parity.harness.gate.rules import (
 )
 from sampler_parity.harness.gate.servers import judge_servers, judge_servers_not_worse
 from sampler_parity.harness.gate.speed import judge_skip_ratios, judge_speed
+from sampler_parity.harness.suite.shipped import shipped
 
 
 def gate(bundle: Bundle, file: PolicyFile, baseline: Bundle | None, today: date) -> GateResult:
@@ -154,6 +157,17 @@ def _notes(bundle: Bundle, baseline: Bundle | None, policy: Policy, excused: Exc
         for what, n, rules in kinds
         if n and not rules
     ]
+    ours = shipped()
+    others = [
+        suite
+        for suite, digest in bundle.info.suites.items()
+        if suite in ours and sha256_of(ours[suite]) != digest
+    ]
+    if others and bundle.info.machine.code == digest_of_code():  # else another version may have it
+        notes += [
+            f"suite {suite} is not the one that is shipped: what its cases require is its own"
+            for suite in others
+        ]
     silent = [
         name
         for name, info in bundle.info.backends.items()

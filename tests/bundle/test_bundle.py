@@ -196,3 +196,13 @@ def test_resume_refuses_a_repeated_id(tmp_path: Path) -> None:
     create(tmp_path / "b", INFO).append(identical("a"), identical("a"))
     with pytest.raises(InputError, match=r"results\.jsonl:3: case 'a' again, it is in line 2"):
         resume(tmp_path / "b", INFO)
+
+
+def test_a_name_that_no_bundle_can_be_written_with_is_refused_before_a_run(tmp_path: Path) -> None:
+    info = INFO.model_copy(update={"command": ["sampler-parity", "run", "my \udcff/a.toml"]})
+    with pytest.raises(InputError) as error:
+        create(tmp_path / "b", info)
+    assert str(error.value).endswith(
+        "/a.toml: is no UTF-8, which a bundle is written in - rename it"
+    )
+    assert not (tmp_path / "b").exists()

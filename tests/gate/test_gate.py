@@ -11,14 +11,17 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle.bundle import read_finished
+from sampler_parity.harness.bundle.machine import digest_of_code
 from sampler_parity.harness.bundle.records.distribution import CellOnBackend
 from sampler_parity.harness.bundle.records.skip_ratio import Check
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import sha256_of
 from sampler_parity.harness.gate.gate import gate
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.gate.records import GateResult
 from sampler_parity.harness.gate.words import markdown, terminal_lines, verdict_line
 from sampler_parity.harness.strict import schema_text
+from sampler_parity.harness.suite.shipped import suites_folder
 from tests.support.gate_bundles import (
     TODAY,
     both,
@@ -310,6 +313,20 @@ def test_what_no_rule_is_about_is_said(tmp_path: Path) -> None:
         "no rule is about the 1 timed chains of this bundle",
         "no parity rule is about backend llama.cpp",
     ]
+
+
+def test_a_suite_that_has_the_name_of_ours_and_is_another_is_said(tmp_path: Path) -> None:
+    ours = sha256_of(suites_folder() / "parity/top_k.toml")
+    digests = {"parity/top_p": "f00", "parity/top_k": ours, "mine/own": "f00"}
+    info = run_info("mine", "llama.cpp", suites=digests)
+    for code, said in (
+        (digest_of_code(), ["suite parity/top_p is not the one that is shipped"]),
+        ("of another version", []),
+    ):
+        machine = info.machine.model_copy(update={"code": code})
+        run = info.model_copy(update={"machine": machine})
+        notes = judged(finished(tmp_path / code, [both("a")], run), "[[parity]]").notes
+        assert [note.partition(":")[0] for note in notes] == said
 
 
 def test_words_name_rule_figure_limit_and_replay(tmp_path: Path) -> None:
