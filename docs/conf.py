@@ -70,7 +70,14 @@ html_css_files = ["site.css"]
 html_theme = "furo"
 html_title = "sampler-parity"
 html_copy_source = False
-html_show_sphinx = False
+html_show_sphinx = html_show_copyright = False
+
+# On the front page, before the first heading: what the whole site has beside the pages.
+ON_THIS_SITE = """\
+[Each finding](findings/index.md) has a page here: whom it concerns, since when, and a program that
+shows it alone. [Measured](measured/index.md) has engines, releases, platforms and servers.
+
+"""
 
 LINK = re.compile(r"\[([^]]+)\]\(([^)#\s]+)\)")
 
@@ -85,7 +92,8 @@ def on_read(app: Any, page: str, source: list[str]) -> None:
     source[0] = without_folders(source[0], (root / page).parent)
     if page == root_doc:
         parts = (menu(root, name, pages) for name, pages in NAVIGATION.items())
-        source[0] += "\n" + "\n".join(parts)
+        text = source[0].replace("## ", ON_THIS_SITE + "## ", 1) if WHOLE else source[0]
+        source[0] = text + "\n" + "\n".join(parts)
 
 
 def menu(root: Path, name: str, pages: list[str]) -> str:

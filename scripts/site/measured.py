@@ -106,8 +106,7 @@ def _badge(one: Measured) -> dict[str, Any]:
         return _of(label, "not measured", "lightgrey")
     met, cases = counts(one.index)
     if not cases:
-        good = one.index["ok"]
-        return _of(label, "as required" if good else "not as required", _colour(good))
+        return _of(label, _in_words(one.index), _colour(one.index["ok"]))
     return _of(label, f"{met:,}/{cases:,} as required", _colour(one.index["ok"] and met == cases))
 
 
@@ -115,6 +114,11 @@ def counts(index: dict[str, Any]) -> tuple[int, int]:
     """Cases that met what they require, of all, over every backend that ran."""
     rows = index["backends"]
     return sum(row["met"] for row in rows), sum(row["cases"] for row in rows)
+
+
+def _in_words(index: dict[str, Any]) -> str:
+    """Of results that are no cases, those of servers."""
+    return "as required" if index["ok"] else "not as required"
 
 
 def _colour(good: bool) -> str:
@@ -156,7 +160,7 @@ def _row(one: Measured) -> str:
     if one.index is None:
         return f"| {one.of.title} | not measured here | | `{one.of.command}` makes it |"
     met, cases = counts(one.index)
-    numbers = f"{met:,}/{cases:,}" if cases else "no cases"
+    numbers = f"{met:,}/{cases:,}" if cases else _in_words(one.index)
     link = f'<a href="../reports/{one.of.name}/{one.page}.html">{one.page}</a>'
     every = f', <a href="../reports/{one.of.name}/index.html">all</a>'
     return f"| {one.of.title} | {numbers} | {one.started[:10]} | {link}{every} |"

@@ -138,12 +138,16 @@ def index(findings: Sequence[Finding]) -> str:
         for one in findings
     ]
     stems = [one.stem for one in findings]
+    of_programs = sum(one.key.isdigit() for one in findings)
     return "\n".join(
         [
             "# Findings, one by one",
             "",
             f"{len(findings)} real divergences and surprises, each with the command that replays",
-            "it. What stands in the tables of [tsampler](../docs/findings-tsampler.md) and the",
+            f"it: {of_programs} of programs that people run, the others of two documents about",
+            "samplers, Akunu's and power_law's. Open: nothing was said to its makers yet; meant: a",
+            "difference and no defect; claim: a sentence that measurement does not bear out. What",
+            "stands in the tables of [tsampler](../docs/findings-tsampler.md) and the",
             "[token trie](../docs/findings-token-trie.md) is not among them.",
             "",
             "| finding | state | concerns |",

@@ -255,3 +255,13 @@ def test_the_whole_site_is_made_and_fits_a_phone_and_a_screen(tmp_path: Path, se
         seen = see(path.read_text(encoding="utf-8").replace("<head>", base, 1), 390, 1280)
         assert [one.scroll_width for one in seen] == [390, 1280], path.name
         assert [line for line in seen[0].console if "searchindex" not in line] == [], path.name
+
+
+@pytest.mark.parametrize(("ok", "words"), [(True, "as required"), (False, "not as required")])
+def test_a_set_that_has_no_cases_says_whether_its_results_are_as_required(
+    ok: bool, words: str
+) -> None:
+    (servers,) = [one for one in measured.SETS if one.name == "servers"]
+    of_report = {"backends": [], "ok": ok}
+    row = measured.Measured(servers, "2026-11-23", of_report, "servers")
+    assert f"| Servers | {words} | 2026-11-23 |" in page([row], trend=False)
