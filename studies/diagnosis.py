@@ -24,6 +24,7 @@ from sampler_parity.harness.suite.file import expand, find_suites
 from studies import own_samplers as own
 from studies.held_out import HELD_OUT, RIGHT
 from studies.held_out_again import HELD_OUT_AGAIN, RIGHT_AGAIN
+from studies.held_out_orders import ORDERS, SHARES, Engine, Misordered
 from studies.own_samplers import Fault
 
 LARGEST = 2_000  # of a case's cost: the small ones, in plain Python
@@ -111,10 +112,24 @@ def quick_cases(sampler: str) -> list[Case]:
     ]
 
 
-def named(fault: Fault) -> tuple[int, set[str]]:
+def orders_cases() -> list[Case]:
+    """The pairs of samplers that are asked for their order."""
+    return [
+        case for case in expand(find_suites(["parity/chains"])[0], "quick")
+        if case.id.startswith("chains/orders/")
+    ]  # fmt: skip
+
+
+def named(fault: Fault | Misordered) -> tuple[int, set[str]]:
     """How many cases it fails, and the planted faults that are named for it."""
-    backend = InPlace(NAME, own.Worker(fault.sampler, fault.apply))
-    cases = {case.id: case for case in quick_cases(fault.sampler)}
+    if isinstance(fault, Misordered):
+        return named_of(Engine(fault.order), orders_cases())
+    return named_of(own.Worker(fault.sampler, fault.apply), quick_cases(fault.sampler))
+
+
+def named_of(worker: own.Worker, asked: list[Case]) -> tuple[int, set[str]]:
+    backend = InPlace(NAME, worker)
+    cases = {case.id: case for case in asked}
     judged = [execute(case, [backend]) for case in cases.values()]
     records = []
     for group, of_group in to_shrink(groups(info(), judged), cases):
@@ -137,7 +152,7 @@ def _of(
     return diagnose(case_of(record), record.result, *beside(record, judged, cases))
 
 
-def verdict(fault: Fault, names: set[str]) -> str:
+def verdict(fault: Fault | Misordered, names: set[str]) -> str:
     if not names:
         return "silent" if fault.as_if else "right"
     return "right" if names <= set(fault.as_if.split()) else "WRONG"
@@ -145,17 +160,19 @@ def verdict(fault: Fault, names: set[str]) -> str:
 
 def main() -> int:
     wrong = 0
-    sets = ("first", FAULTS), ("second", HELD_OUT), ("third", HELD_OUT_AGAIN)
-    for title, faults in sets:
+    besides = {right.sampler: named(right)[1] for right in (*RIGHT, *RIGHT_AGAIN)}
+    sets: dict[str, Sequence[Fault | Misordered]] = {
+        "first": FAULTS, "second": HELD_OUT, "third": HELD_OUT_AGAIN, "fourth": (*ORDERS, *SHARES)
+    }  # fmt: skip
+    for title, faults in sets.items():
         print(f"the {title} set")
-        wrong += measured(faults)
+        wrong += measured(faults, besides)
     return int(wrong > 0)
 
 
-def measured(faults: Sequence[Fault]) -> int:
+def measured(faults: Sequence[Fault | Misordered], besides: dict[str, set[str]]) -> int:
     """How many are named wrong; prints each, and the score."""
     scores: dict[bool, list[str]] = {True: [], False: []}
-    besides = {right.sampler: named(right)[1] for right in (*RIGHT, *RIGHT_AGAIN)}
     for fault in faults:
         failed, names = named(fault)
         names -= besides.get(fault.sampler, set())

@@ -1,5 +1,5 @@
-"""A fourth set: engines that apply a chain in an order of their own, and min_p's that take a share of
-something else than the largest probability. Written and labelled before the diagnosis was asked
+"""A fourth set: engines that apply a chain in an order of their own, and min_p's that take a share
+of something else than the largest probability. Written and labelled before the diagnosis was asked
 about them. See studies/held_out.py.
 """
 
@@ -12,7 +12,6 @@ import numpy as np
 
 from sampler_parity.harness.protocol import messages as p
 from studies.held_out import (
-    NEVER,
     F,
     right_logit_bias,
     right_min_p,
@@ -23,6 +22,7 @@ from studies.held_out import (
     right_typical_p,
 )
 from studies.own_samplers import (
+    NEVER,
     Apply,
     Fault,
     Given,
@@ -54,6 +54,7 @@ class Misordered:
     name: str
     order: Order
     as_if: str
+    sampler: str = "chain"
 
 
 class Engine(Worker):
@@ -95,15 +96,21 @@ def top_p_in_front_of_top_k(names: list[str]) -> list[int]:
 ORDERS = (
     Misordered("as asked", lambda names: [*range(len(names))], ""),
     Misordered("temperature before all", by("temp"), "temperature-first"),
-    Misordered("temperature before the filters", by("logit_bias", "penalties", "temp"), "temperature-first"),
+    Misordered(  # filters-last became a planted fault later, of which this is another writing
+        "temperature before the filters",
+        by("logit_bias", "penalties", "temp"),
+        "temperature-first filters-last",
+    ),
     Misordered("temperature behind all", last("temp"), "temperature-last"),
     Misordered("top-p before top-k", top_p_in_front_of_top_k, "top-p-before-top-k"),
     Misordered("backwards", lambda names: [*range(len(names))][::-1], ""),
-    Misordered("by their names", lambda names: sorted(range(len(names)), key=names.__getitem__), ""),
+    Misordered(
+        "by their names", lambda names: sorted(range(len(names)), key=names.__getitem__), ""
+    ),
     Misordered("penalties behind all", last("penalties"), ""),
     Misordered("top-k behind all", last("top_k"), ""),
     Misordered("min-p before all", by("min_p"), ""),
-)  # fmt: skip
+)
 
 
 def _stay(tokens: list[Token], given: Given, cut: float, least: int = 1) -> list[Token]:
@@ -161,8 +168,10 @@ def of_the_mean(tokens: list[Token], given: Given, _: History) -> list[Token]:
 
 SHARES = (
     Fault("of the sum, by logits", "min_p", of_the_sum, "absolute-threshold"),
-    Fault("a list, which may be empty", "min_p", list_of_those_above, "absolute-threshold-keeps-none"),
+    Fault(
+        "a list, which may be empty", "min_p", list_of_those_above, "absolute-threshold-keeps-none"
+    ),
     Fault("all where none is above", "min_p", all_where_none_is_above, "absolute-threshold"),
     Fault("of the second largest", "min_p", of_the_second, ""),
     Fault("of the mean", "min_p", of_the_mean, ""),
-)  # fmt: skip
+)

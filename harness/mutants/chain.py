@@ -5,9 +5,17 @@ from typing import Any
 
 from sampler_parity.harness.mutants.mutant import Mutant
 from sampler_parity.reference import Candidates, Chain, Sampler
+from sampler_parity.reference.samplers.min_p import MinP
 from sampler_parity.reference.samplers.penalties import Penalties
 from sampler_parity.reference.samplers.temp import Temp
 from sampler_parity.reference.samplers.temp_ext import TempExt
+from sampler_parity.reference.samplers.top_k import TopK
+from sampler_parity.reference.samplers.top_n_sigma import TopNSigma
+from sampler_parity.reference.samplers.top_p import TopP
+from sampler_parity.reference.samplers.typical_p import TypicalP
+from sampler_parity.reference.samplers.xtc import Xtc
+
+_FILTERS = (TopK, TopP, MinP, TypicalP, TopNSigma, Xtc)
 
 
 class ResetForgetsLast(Chain):
@@ -105,6 +113,16 @@ def temperature_first(samplers: list[Sampler]) -> Chain:
     """Temperature is moved in front of everything."""
     first = [s for s in samplers if isinstance(s, Temp | TempExt)]
     return Chain(first + [s for s in samplers if s not in first])
+
+
+def temperature_last(samplers: list[Sampler]) -> Chain:
+    """Temperature is moved behind everything."""
+    return Chain(sorted(samplers, key=lambda s: isinstance(s, Temp | TempExt)))
+
+
+def filters_last(samplers: list[Sampler]) -> Chain:
+    """Temperature, bias and penalties are moved in front of the filters."""
+    return Chain(sorted(samplers, key=lambda s: isinstance(s, _FILTERS)))
 
 
 def bias_after_penalties(samplers: list[Sampler]) -> Chain:
@@ -222,7 +240,19 @@ MUTANTS = [
         temperature_first,
         "bug zoo 22, LC #4091",
         at="top_p",
-        case="chains/random-bpe/",
+        case="chains/orders/top_p+temp-normal-V12",
+    ),
+    Mutant(
+        "chain/temperature-last",
+        temperature_last,
+        at="temp",
+        case="chains/orders/temp+top_p-normal-V12",
+    ),
+    Mutant(
+        "chain/filters-last",
+        filters_last,
+        at="top_p",
+        case="chains/orders/top_p+penalties-normal-V12",
     ),
     Mutant(
         "chain/bias-after-penalties",

@@ -4,12 +4,14 @@ A fault is named where it gives the same result on a case made small, on nearly 
 looked at of the group, lets pass nearly all that the backend passes, and wherever it shows, in the
 group or not, nearly always does as the backend did. Where several that do are left, nothing that
 was asked tells them apart; where they are many, nothing is said. A backend that orders equal logits
-otherwise is compared with the faults under its sort.
+otherwise is compared with the faults under its sort, and each fault as one that tells whether its
+candidates are sorted, and as one that does not.
 """
 
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from itertools import product
 from typing import Any, Literal
 
 from sampler_parity.harness.bundle.records.case import BackendResult
@@ -63,8 +65,8 @@ def _explains(
     """How many of those that fail it explains, under the sort that explains most; None where it
     does not do as the backend did."""
     explained = []
-    for kind in _sorts([*failing, *passing, *others]):
-        with closing(InProcess(mutant.name, _TIMEOUT_S, kind)) as backend:
+    for kind, tells in product(_sorts([*failing, *passing, *others]), (True, False)):
+        with closing(InProcess(mutant.name, _TIMEOUT_S, kind, tells)) as backend:
             if _did(small, on_small, backend) == "the same":
                 explains = [_did(*pair, backend) for pair in failing]
                 passes = [_did(*pair, backend) for pair in passing]
@@ -82,7 +84,7 @@ def _sorts(judged: Judged) -> tuple[type[Candidates], ...]:
 
 def _of_stage(stage: str, kind: Kind) -> Iterator[Mutant]:
     """Those that show at a stage; not what would end this process. Of a batch in one alone."""
-    of_stage = (mutant for mutant in MUTANTS.values() if mutant.stage == stage)
+    of_stage = (m for m in MUTANTS.values() if m.stage == stage or m.of_order)
     return (mutant for mutant in of_stage if kind == "batch" or mutant.sampler != "batch")
 
 

@@ -21,9 +21,13 @@ class InProcess(InPlace):
     worker: Worker
 
     def __init__(
-        self, mutant: str, timeout_s: float = 60.0, kind: type[Candidates] = Candidates
+        self,
+        mutant: str,
+        timeout_s: float = 60.0,
+        kind: type[Candidates] = Candidates,
+        tells: bool = True,
     ) -> None:
-        super().__init__(f"mutant/{mutant}", Worker(mutant, kind))
+        super().__init__(f"mutant/{mutant}", Worker(mutant, kind, tells))
         self.timeout_s = timeout_s
 
     def answer(self, request: Any, timeout_s: float | None) -> p.Reply | p.ErrorReply:

@@ -55,16 +55,25 @@ class BoundaryGoes(MinP):
 class AbsoluteThreshold(MinP):
     """p is compared with the probability itself, not with its share of the largest."""
 
+    stays = 1  # of none that pass
+
     def apply(self, cand: Candidates) -> None:
         if self.p <= 0 or len(cand) == 0:
             return
         trial = cand.copy()
         trial.softmax(sort=False)
         passing = np.flatnonzero(trial.p >= self.p)
-        if 0 < len(passing) >= self.min_keep:
+        if len(passing) >= max(self.stays, self.min_keep):
             cand.keep(passing)
         else:
-            super().apply(cand)
+            cand.partial_sort(len(cand))
+            cand.keep(slice(max(self.stays, self.min_keep)))
+
+
+class AbsoluteThresholdKeepsNone(AbsoluteThreshold):
+    """p is compared with the probability itself, and where none is so large none stays."""
+
+    stays = 0
 
 
 class NothingPassesKeepsNone(MinP):
@@ -138,6 +147,7 @@ MUTANTS = [
     Mutant("min_p/min-keep-only-if-sorted", MinKeepOnlyIfSorted),
     Mutant("min_p/boundary-goes", BoundaryGoes, "bug zoo 20, LC #5115", case="min_p/logit-form"),
     Mutant("min_p/absolute-threshold", AbsoluteThreshold),
+    Mutant("min_p/absolute-threshold-keeps-none", AbsoluteThresholdKeepsNone),
     Mutant(
         "min_p/nothing-passes-keeps-none",
         NothingPassesKeepsNone,

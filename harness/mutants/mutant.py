@@ -34,5 +34,10 @@ class Mutant:
         return self.at or self.sampler
 
     @property
+    def of_order(self) -> bool:
+        """Whether it is in which stages a chain has and in what order: it shows at any of them."""
+        return self.sampler == "chain" and not inspect.isclass(self.make)
+
+    @property
     def fault(self) -> str:
         return inspect.getdoc(self.make) or ""

@@ -1,5 +1,7 @@
 """A mutant as a backend: `python -m sampler_parity.harness.backends.worker mutant NAME`."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,10 +26,10 @@ class MutantInstance(reference.ReferenceInstance):
 
 class Worker(reference.Worker):
     """The reference with one sampler, or the chain, replaced. kind: candidates in another order of
-    equal ones. Raises InputError for a bad name."""
+    equal ones. tells: whether they are sorted. Raises InputError for a bad name."""
 
-    def __init__(self, name: str, kind: type[Candidates] = Candidates) -> None:
-        self.kind = kind
+    def __init__(self, name: str, kind: type[Candidates] = Candidates, tells: bool = True) -> None:
+        self.kind, self.tells = kind, tells
         if name not in MUTANTS:
             raise InputError(f"mutant {name!r}", "unknown", "`sampler-parity selftest` lists them")
         self.mutant = MUTANTS[name]
@@ -47,3 +49,7 @@ class Worker(reference.Worker):
 
     def candidates(self, logits: NDArray[np.float32]) -> Candidates:
         return self.kind.from_logits(logits)
+
+    def result(self, candidates: Candidates) -> tuple[Any, Any, Any, bool | None, int]:
+        ids, logits, p, is_sorted, selected = super().result(candidates)
+        return ids, logits, p, is_sorted if self.tells else None, selected

@@ -127,12 +127,42 @@ def settled(
 ) -> Iterator[CounterexampleResult]:
     """The same, with what the groups of a stage say of each other: of several faults the one is
     left that explains another group alone, and none is where most cases of the stage fail by
-    another cause, whose fringe looks like many a fault."""
+    another cause, whose fringe looks like many a fault. Another order must explain most of what
+    fails in chains: backwards looks, at temp, like temperature behind everything."""
+    from sampler_parity.harness.mutants import MUTANTS  # every fault
+
     alone = {(record.backend, record.known[0].name) for record in records if len(record.known) == 1}
     for record in records:
         known = [fault for fault in record.known if (record.backend, fault.name) in alone]
         mostly = _explained(records, record, judged) >= MOSTLY
-        yield record.model_copy(update={"known": (known or record.known) if mostly else []})
+        left = [
+            fault
+            for fault in ((known or record.known) if mostly else [])
+            if not MUTANTS[fault.name].of_order
+            or _in_chains(records, record.backend, fault, judged) >= MOSTLY
+        ]
+        yield record.model_copy(update={"known": left})
+
+
+def _in_chains(
+    records: Sequence[CounterexampleResult],
+    name: str,
+    fault: Known,
+    judged: Sequence[CaseResult],
+) -> float:
+    """Of what fails on a backend with several samplers, the share that a fault explains."""
+    results = [
+        case.backends[name]
+        for case in judged
+        if name in case.backends and len(set(case.samplers)) > 1
+    ]
+    explained = {
+        looks(record.result)
+        for record in records
+        if record.backend == name and record.result and fault.name in (k.name for k in record.known)
+    }
+    wrong = [looks(r) for r in results if r.verdict in WRONG]
+    return sum(of in explained for of in wrong) / max(1, len(wrong))
 
 
 def _explained(

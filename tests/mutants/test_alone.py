@@ -1,5 +1,5 @@
-"""An adapter with one sampler that remembers, and greedy: its own suite shows its faults all the
-same, though the adapter has no dist with llama.cpp's random numbers."""
+"""An adapter without dist, which has llama.cpp's random numbers: what is asked of the others shows
+its faults all the same. One with a sampler that remembers and greedy, one with filters alone."""
 
 from collections.abc import Iterator
 from contextlib import closing
@@ -44,3 +44,15 @@ def test_an_adapter_without_dist_is_asked_what_shows_the_faults(sampler: str) ->
     assert {mutant.name for mutant in unseen(sampler)} == {
         f"{sampler}/{name}" for name in NEED_MORE[sampler]
     }
+
+
+@pytest.mark.parametrize(
+    "fault", ["temperature-first", "temperature-last", "filters-last", "top-p-before-top-k"]
+)
+def test_chains_alone_show_another_order_to_an_adapter_without_dist(fault: str) -> None:
+    claimed = {"penalties", "top_k", "top_p", "min_p", "temp"}
+    (path,) = find_suites(["parity/chains"])
+    asked = [case for case in expand(path, "quick") if {*case.samplers} <= claimed]
+    with closing(InProcess(f"chain/{fault}")) as backend:
+        results = [execute(case, [backend]).backends[backend.name] for case in asked]
+    assert [result for result in results if result.verdict == "diverged"]

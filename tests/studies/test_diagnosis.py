@@ -12,7 +12,8 @@ from sampler_parity.harness.parity.groups import groups
 from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.suite.case import Case
 from studies import own_samplers as own
-from studies.diagnosis import FAULTS, NAME, info, quick_cases, verdict
+from studies.diagnosis import FAULTS, NAME, info, named_of, orders_cases, quick_cases, verdict
+from studies.held_out_orders import ORDERS, SHARES, Engine, Misordered
 
 VALUES = [3.0, 2.0, 2.0, 1.0, 0.5, 0.25, -1.0]
 
@@ -64,6 +65,21 @@ def test_a_fault_that_fails_what_the_backend_passes_is_not_named() -> None:
     passing = [(top_k(k), on(own.top_k(), top_k(k))) for k in (1, 4)]
     assert [fault.name for fault in diagnose(small, result, [], [], [])] == ["top_k/keeps-one-more"]
     assert diagnose(small, result, [], passing, []) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("order", [ORDERS[1], ORDERS[3], ORDERS[5]], ids=lambda order: order.name)
+def test_another_order_is_named_where_it_explains_most_chains(order: Misordered) -> None:
+    failed, names = named_of(Engine(order.order), orders_cases())
+    assert failed >= 15
+    assert names == {*order.as_if.split()}  # backwards: none, though at temp it is as temp last
+
+
+@pytest.mark.slow
+def test_a_min_p_that_takes_a_share_of_the_sum_is_named_though_it_tells_no_sorted_flag() -> None:
+    fault = SHARES[0]
+    worker = own.Worker(fault.sampler, fault.apply)
+    assert named_of(worker, quick_cases("min_p")[::4])[1] == {"absolute-threshold"}
 
 
 def test_the_score_counts_silence_as_right_only_where_the_dictionary_lacks_the_fault() -> None:
