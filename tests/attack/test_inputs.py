@@ -6,6 +6,7 @@ cli() fails where the roof of main was reached: a refusal stands where the input
 import os
 import sqlite3
 import struct
+import sys
 import time
 import zipfile
 from collections.abc import Callable
@@ -111,12 +112,15 @@ def test_what_has_no_end_is_not_waited_for(tmp_path: Path, name: str) -> None:
     assert "no file, but" in _in_time(["gate", _bundle(tmp_path / "b"), "--policy", path])
 
 
+# Since Python 3.14 pathlib says of such a name that nothing is there.
+_TOO_LONG = "no such" if sys.version_info >= (3, 14) else "File name too long"
+
 NAMES: dict[str, tuple[list[str | Path], str]] = {
     "quotes": (["run", "parity/greedy", "--plan", "-b", "a='"], "No closing quotation"),
     "nothing": (["run", "parity/greedy", "--plan", "-b", "a= "], "no command"),
-    "long suite": (["run", "x" * 300, "--plan"], "File name too long"),
+    "long suite": (["run", "x" * 300, "--plan"], _TOO_LONG),
     "long bundle": (["explain", "x" * 300, "a"], "missing"),
-    "long history": (["history", "show", "-d", "x" * 300], "File name too long"),
+    "long history": (["history", "show", "-d", "x" * 300], _TOO_LONG),
     "not UTF-8": (["explain", "\udcff", "a"], r"\udcff/run.json: missing"),
 }
 
