@@ -10,8 +10,15 @@ from sampler_parity.harness.parity.explanations import Key
 from sampler_parity.reports.pages.matrix.build import matrix_of
 from sampler_parity.reports.pages.matrix.html import html
 from sampler_parity.reports.pages.matrix.markdown import markdown
-from sampler_parity.reports.pages.matrix.model import Cell, Engine, Matrix
-from sampler_parity.reports.pages.matrix.words import differing, differs, headlines, near, shade
+from sampler_parity.reports.pages.matrix.model import Cell, Engine, Law, Matrix
+from sampler_parity.reports.pages.matrix.words import (
+    differing,
+    differs,
+    headlines,
+    near,
+    others,
+    shade,
+)
 from tests.support.chromium import See
 from tests.support.engines import KEEPS_ALL, of_ties, properties_in
 from tests.support.report_bundles import HOSTILE, bundle_of, case, got, read_back, run_info
@@ -178,6 +185,20 @@ def test_the_law_of_an_engines_draws_stands_beside_its_properties(tmp_path: Path
     assert of_draws is not None
     assert (of_draws.tests, of_draws.equivalent, of_draws.met) == (1, 1, 1)
     assert "distribution.html" in html(matrix)
+
+
+def test_the_draws_of_an_engine_say_what_is_decided_of_those_that_are_not_equivalent() -> None:
+    law = Law(
+        tests=4, equivalent=1, met=3, others={"different": 1, "undecided": 2}, draws=10, anchor=""
+    )
+    assert others(law) == ["1 different", "2 undecided"]
+
+
+def test_the_reference_is_none_of_the_engines_that_ran(tmp_path: Path) -> None:
+    matrix = made(tmp_path / "b")
+    reference = engine(matrix, "llama.cpp").model_copy(update={"name": "reference"})
+    beside = matrix.model_copy(update={"engines": [*matrix.engines, reference]})
+    assert headlines(beside) == headlines(matrix)
 
 
 def test_engines_of_the_list_that_are_in_no_bundle_are_named_with_their_command(

@@ -1,15 +1,16 @@
 """An engine's own draws against the exact law, as one cell of the matrix."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.distribution import CellOnBackend
+from sampler_parity.harness.bundle.records.distribution import CellOnBackend, Decision
 from sampler_parity.harness.distribution.decisions import decisions
 from sampler_parity.reports.pages.matrix.model import Law
 from sampler_parity.reports.render.overview import anchor
 
-Row = tuple[bool, bool, CellOnBackend, str]  # met, equivalent, the test, its place on its page
+# Whether it is as required, whether it is equivalent, what is decided, the test, its place.
+Row = tuple[bool, bool, Decision, CellOnBackend, str]
 
 
 def laws_of(bundles: Sequence[Bundle]) -> dict[str, Law]:
@@ -25,7 +26,7 @@ def laws_of(bundles: Sequence[Bundle]) -> dict[str, Law]:
                     continue
                 at = anchor(cell.id, name, of=i, among=len(tested))
                 met = decision in cell.required[name]
-                rows[name].append((met, decision == "equivalent", result, at))
+                rows[name].append((met, decision == "equivalent", decision, result, at))
     return {name: _law(of_engine) for name, of_engine in rows.items()}
 
 
@@ -35,6 +36,7 @@ def _law(rows: list[Row]) -> Law:
         tests=len(rows),
         equivalent=sum(row[1] for row in rows),
         met=sum(row[0] for row in rows),
-        draws=sum(row[2].draws for row in rows),
-        anchor="" if worst[0] else worst[3],
+        others=Counter(decision for _, equivalent, decision, *_ in rows if not equivalent),
+        draws=sum(row[3].draws for row in rows),
+        anchor="" if worst[0] else worst[4],
     )

@@ -55,7 +55,10 @@ def _cell(cell: Cell) -> str:
 
 
 def _law(engine: Engine) -> str:
-    return f"{engine.law.equivalent:,}/{engine.law.tests:,} equivalent" if engine.law else ""
+    if engine.law is None:
+        return ""
+    equivalent = f"{engine.law.equivalent:,}/{engine.law.tests:,} equivalent"
+    return ", ".join([equivalent, *words.others(engine.law)])
 
 
 def _differences(engine: Engine, most: int) -> Iterator[str]:

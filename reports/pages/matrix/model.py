@@ -2,6 +2,7 @@
 
 from typing import Any, Literal
 
+from sampler_parity.harness.bundle.records.distribution import Decision
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import Verdict
 
@@ -56,12 +57,13 @@ class Cell(Strict):
 
 class Law(Strict):
     """An engine's own draws against the exact law: distribution tests, of which so many decide that
-    it is the same, and so many as required. anchor: of the worst that is not, on the page of
-    distributions; or ""."""
+    it is the same, and so many as required. others: what the others decide. anchor: of the worst
+    that is not as required, on the page of distributions; or ""."""
 
     tests: int
     equivalent: int
     met: int
+    others: dict[Decision, int]
     draws: int
     anchor: str
 

@@ -5,6 +5,8 @@ from typing import Any
 from sampler_parity.harness.parity.telling import number
 from sampler_parity.reports.pages.matrix.model import Cell, Difference, Engine, Law, Matrix
 
+REFERENCE = "reference"  # what the engines are compared with, and none of them
+
 
 def counted(cell: Cell) -> str:
     """Identical of judged: "7/9"; "lacks" where the engine claims nothing of it."""
@@ -38,6 +40,11 @@ def shade_of_law(law: Law) -> str:
     return "good" if law.equivalent == law.tests else "fair"
 
 
+def others(law: Law) -> list[str]:
+    """What is decided of the draws that are not equivalent: ["1 different", "2 undecided"]."""
+    return [f"{n:,} {decision}" for decision, n in law.others.items()]
+
+
 def near(difference: Difference) -> str:
     """How near it is: of a boundary to the cut, of what is close to the value."""
     if difference.margin is None:
@@ -65,12 +72,13 @@ def state(difference: Difference) -> str:
 
 
 def headlines(matrix: Matrix) -> list[str]:
-    ran = [engine for engine in matrix.engines if not engine.unavailable]
+    engines = [engine for engine in matrix.engines if engine.name != REFERENCE]
+    ran = [engine for engine in engines if not engine.unavailable]
     whole = sum(engine.judged > 0 and engine.identical == engine.judged for engine in ran)
     asked = sum(engine.judged > 0 for engine in ran)
     lines = [f"{_several(len(ran), 'engine')} ran; {whole:,}/{asked:,} have every property asked"]
-    if len(ran) < len(matrix.engines):
-        lines.append(f"{len(matrix.engines) - len(ran):,} did not run here")
+    if len(ran) < len(engines):
+        lines.append(f"{len(engines) - len(ran):,} did not run here")
     if matrix.unexplained:
         lines.append(f"not explained: {_several(matrix.unexplained, 'result')}")
     if matrix.failing:
