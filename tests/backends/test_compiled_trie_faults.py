@@ -24,8 +24,8 @@ FAULTS = {
     ),
     "leaves the last": (
         "masked-candidates-are-not-sorted",
-        "    for (; at < end; at++) at->logit = -INFINITY;\n",
-        "",
+        "for (; at < end; at++) at->logit",
+        "if (at == nullptr) at->logit",
     ),
     "masks outside": (
         "a-token-outside-ends-the-span",

@@ -64,13 +64,15 @@ void keep_only(llama_token_data_array * c, const std::vector<size_t> & children)
 }
 
 // Four candidates are three words of 16 bytes: three stores where one a logit takes four, which at
-// 128,256 candidates is the time of a step.
+// 128,256 candidates is the time of a step; a store across the end of a cache line is two.
 void mask(llama_token_data * at, const llama_token_data * end) {
     typedef uint32_t Word __attribute__((vector_size(16)));
     constexpr uint32_t KEEP = UINT32_MAX, INF = 0xff800000;  // the bits of -inf
     const Word kept[] = {{KEEP, 0, KEEP, KEEP}, {0, KEEP, KEEP, 0}, {KEEP, KEEP, 0, KEEP}};
     const Word masked[] = {{0, INF, 0, 0}, {INF, 0, 0, INF}, {0, 0, INF, 0}};
     static_assert(sizeof(llama_token_data) == 12 && offsetof(llama_token_data, logit) == 4);
+    auto aligned = [&] { return reinterpret_cast<uintptr_t>(at) % sizeof(Word) == 0; };
+    for (; at < end && !aligned(); at++) at->logit = -INFINITY;
     for (; end - at >= 4; at += 4)
         for (int i = 0; i < 3; i++) {
             char * place = reinterpret_cast<char *>(at) + sizeof(Word) * i;
