@@ -18,12 +18,12 @@ pytestmark = pytest.mark.nightly  # each is compiled: seconds
 FAULTS = {
     "stays sorted": ("masked-candidates-are-not-sorted", "    c->sorted = false;\n", ""),
     "masks an id": (
-        "masks-all-but-the-children",
+        "masks-each-of-many",
         "{0, KEEP, KEEP, 0}",
         "{0, KEEP, 0, 0}",
     ),
     "leaves the last": (
-        "masked-candidates-are-not-sorted",
+        "masks-each-of-many",
         "for (; at < end; at++) at->logit",
         "if (at == nullptr) at->logit",
     ),
