@@ -131,6 +131,7 @@ def settled(
     fails in chains: backwards looks, at temp, like temperature behind everything."""
     from sampler_parity.harness.mutants import MUTANTS  # every fault
 
+    orders = {mutant.name for mutant in MUTANTS.values() if mutant.of_order}
     alone = {(record.backend, record.known[0].name) for record in records if len(record.known) == 1}
     for record in records:
         known = [fault for fault in record.known if (record.backend, fault.name) in alone]
@@ -138,7 +139,7 @@ def settled(
         left = [
             fault
             for fault in ((known or record.known) if mostly else [])
-            if not MUTANTS[fault.name].of_order
+            if fault.name not in orders
             or _in_chains(records, record.backend, fault, judged) >= MOSTLY
         ]
         yield record.model_copy(update={"known": left})
