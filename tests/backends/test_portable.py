@@ -60,6 +60,8 @@ def outcomes(name: str) -> Outcomes:
     try:
         make(name)
     except InputError as error:
+        if "is not installed" not in str(error):  # what does not compile is no reason to skip
+            raise
         pytest.skip(str(error))
     worker = Worker(name)
     try:
@@ -102,8 +104,8 @@ FAULTS = {
         "typical_p/ties",
     ),
     "a draw for one": (
-        *("libc++", "rnd = llama_rng_double(rng);"),
-        "rnd = cur_p->size > 1 ? llama_rng_double(rng) : 0.0;",
+        *("libc++", "const double rnd = llama_rng_double(rng);"),
+        "const double rnd = cur_p->size > 1 ? llama_rng_double(rng) : 0.0;",
         "mirostat",
     ),
     "buckets": (
@@ -139,5 +141,4 @@ def test_a_product_that_is_contracted_is_caught(monkeypatch: pytest.MonkeyPatch)
     compiler = (word for word in recipes.MADE[name].compiler if word != recipes.ROUNDED_TWICE)
     wrong = replace(recipes.MADE[name], compiler=tuple(compiler))
     monkeypatch.setitem(recipes.MADE, name, wrong)
-    families = {case.partition("/")[0] for case in differing(name)}
-    assert families >= {"temp_ext", "adaptive_p", "mirostat"}
+    assert differing(name) == set(recorded()["results"]["linux-x64-v3-gcc"])
