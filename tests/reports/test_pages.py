@@ -38,6 +38,7 @@ TITLES = {
     "throughput": "Throughput report",
     "skip-ratio": "Skip-ratio report: ok",
     "platforms": "Platforms: ok",
+    "servers": "Servers: FAILED",
     "compare": "Comparison: DIFFERENT",
     "index": "sampler-parity: FAILED",
     "history": "History: 2 runs",

@@ -7,7 +7,9 @@ from sampler_parity.reports.pages.servers.model import ServersReport
 from sampler_parity.reports.render.html import template
 from sampler_parity.reports.render.overview import anchor
 
+MOST = 12  # that are wrong and stand open, of a server
+
 
 def html(report: ServersReport) -> str:
     page = template("servers.html.j2", words=words, anchor=anchor, one_line=one_line)
-    return page.render(report=report, headlines=headlines(report))
+    return page.render(report=report, headlines=headlines(report), most=MOST)

@@ -35,6 +35,10 @@ class Server(Strict):
     started: str
     cells: list[Cell]
 
+    @property
+    def wrong(self) -> list[Cell]:
+        return [cell for cell in self.cells if not cell.met and cell.verdict != "skipped"]
+
     def of(self, group: Group) -> list[Cell]:
         return [cell for cell in self.cells if cell.group == group]
 
