@@ -27,6 +27,12 @@ Remote = Annotated[
 _SPEED = "also tokens a second and the time between them, at 1, 8 and 32 clients"
 Speed = Annotated[bool, typer.Option("--speed", help=_SPEED, show_default=False)]
 
+_GOLDEN = "it has golden/model/small.gguf: every token is predicted"
+_BUILD = "with --golden: of llama.cpp, that decodes as the server does [default: the installed one]"
+Each = Annotated[
+    int, typer.Option(min=1, max=limits.ROUNDS, help="requests of each predicted chain")
+]
+
 server_app = typer.Typer(no_args_is_help=True, help="Servers: what one does with each parameter.")
 
 
@@ -38,6 +44,9 @@ def server_check(
     eos: Annotated[
         int | None, typer.Option(min=0, max=limits.VOCAB, help="the token that ends a text")
     ] = None,
+    golden: Annotated[bool, typer.Option("--golden", help=_GOLDEN, show_default=False)] = False,
+    build: Annotated[str, typer.Option(help=_BUILD)] = "",
+    each: Each = 9,
     key_from: KeyFrom = "",
     remote: Remote = False,
     speed: Speed = False,
@@ -49,21 +58,36 @@ def server_check(
     Examples:
       sampler-parity server check http://127.0.0.1:8080 --dialect llama-server
       sampler-parity server check http://127.0.0.1:8000 --dialect vllm --model my/model
+      sampler-parity server check http://127.0.0.1:8080 --dialect llama-server --golden
 
     Exit status: 0 all is as documented; 1 something is not; 2 bad input.
     """
     from sampler_parity.harness.servers.address import address_of
     from sampler_parity.harness.servers.asking import Client
-    from sampler_parity.harness.servers.check import Check, check, groups_of, met, required
+    from sampler_parity.harness.servers.check import (
+        Check,
+        check,
+        groups_of,
+        met,
+        required,
+        token_by_token,
+    )
     from sampler_parity.harness.servers.connection import reached
+    from sampler_parity.harness.servers.predicted import foretold
 
+    if build and not golden:
+        raise InputError("--build", "of a model that is not known", "add --golden")
+    spoken = dialect_of(dialect)
+    groups = groups_of(speed)
+    if golden:
+        by = foretold(dialect, build, each)
+        groups = (*token_by_token(by, dialect), *groups)
+        eos = by.known.vocab.eos if eos is None else eos
     address = address_of(url, key_from, remote)
     reached(address, timeout)
-    client = Client(address, dialect_of(dialect), model, eos, timeout)
+    client = Client(address, spoken, model, eos, timeout)
     folder = output or dated("server")
-    done = check(
-        Check(dialect, client, groups_of(speed)), folder, ["sampler-parity", *sys.argv[1:]], shown
-    )
+    done = check(Check(dialect, client, groups), folder, ["sampler-parity", *sys.argv[1:]], shown)
     say(f"server   {required(done)}, {client.asked[0]} requests - {folder}")
     if not met(done):
         raise typer.Exit(1)
@@ -118,9 +142,7 @@ def server_fingerprint(
 @server_app.command("start")
 def server_start(
     names: Annotated[list[str] | None, typer.Argument(metavar="SERVER...")] = None,
-    each: Annotated[
-        int, typer.Option(min=1, max=limits.ROUNDS, help="requests of each predicted chain")
-    ] = 9,
+    each: Each = 9,
     speed: Speed = False,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="of the bundles")] = None,
     report: Annotated[Path, typer.Option(help="folder of the report")] = Path("report"),

@@ -23,7 +23,7 @@ from sampler_parity.harness.servers.asking import Client
 from sampler_parity.harness.servers.at_once import check_at_once
 from sampler_parity.harness.servers.context import check_context
 from sampler_parity.harness.servers.dialects import DIALECTS
-from sampler_parity.harness.servers.exact import check_exact
+from sampler_parity.harness.servers.exact import Predicted, check_exact
 from sampler_parity.harness.servers.launch import CONTEXT, Real
 from sampler_parity.harness.servers.law import check_law
 from sampler_parity.harness.servers.parameters import check_parameters
@@ -44,6 +44,17 @@ def groups_of(speed: bool) -> tuple[Group, ...]:
     return ((check_speed,) if speed else ()) + EVERYWHERE
 
 
+def token_by_token(by: Predicted, dialect: str) -> list[Group]:
+    """What is asked of a server whose every token is predicted."""
+    groups: list[Group] = [
+        partial(check_exact, predicted=by),
+        partial(check_values, known=by.known),
+    ]
+    if dialect == "llama-server":
+        groups.append(partial(check_at_once, known=by.known))
+    return groups
+
+
 @dataclass(frozen=True)
 class Check:
     """name: of the server, in the bundle. known: verdicts that are required in the place of
@@ -62,11 +73,8 @@ def of_real(real: Real, address: Address, each: int, speed: bool = False) -> Che
     client = Client(address, DIALECTS[real.dialect], eos=eos)
     groups: list[Group] = []
     if (by := predicted(real.name, each)) is not None:
-        groups.append(partial(check_exact, predicted=by))
-        groups.append(partial(check_values, known=by.known))
+        groups += token_by_token(by, real.dialect)
         groups.append(partial(check_context, predicted=by, size=CONTEXT))
-    if by is not None and real.dialect == "llama-server":
-        groups.append(partial(check_at_once, known=by.known))
     if (model := in_law(real.name)) is not None:
         groups.append(partial(check_law, known=model))
         groups.append(partial(check_values, known=with_own_logits(real.name, model)))

@@ -1,16 +1,19 @@
 """Of the servers that we start, those whose every token is predicted, and by what."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.backends import environments
-from sampler_parity.harness.backends.llama_cpp import wheels
+from sampler_parity.harness.backends.llama_cpp import builds, wheels
+from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.models import GOLDEN, golden_prompts, model_path
 from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.servers import chains, expected
 from sampler_parity.harness.servers.exact import Predicted
+from sampler_parity.harness.servers.expected import Pipeline
 from sampler_parity.harness.servers.known import Known
 from sampler_parity.harness.servers.law import ROUNDING
 from sampler_parity.harness.servers.logits import logits_of, logits_of_mlx_lm
@@ -18,15 +21,41 @@ from sampler_parity.harness.servers.logits import logits_of, logits_of_mlx_lm
 EACH = 9  # of a chain: 63 chains of llama-server are 567 requests
 
 
+# by dialect: what predicts, which chains, whether texts alone tell of tokens
+_PIPELINES: dict[str, tuple[Pipeline, Mapping[str, Mapping[str, Any]], bool]] = {
+    "llama-server": (expected.llama_server, chains.CHAINS, False),
+    "llama-cpp-python": (expected.llama_cpp_python, chains.OF_LLAMA_CPP_PYTHON, True),
+}
+
+
 def predicted(server: str, each: int = EACH) -> Predicted | None:
     """None for a server whose tokens nothing predicts. Raises InputError without the golden
     model."""
-    if server == "llama-server":
-        return Predicted(expected.llama_server, known(*_xllamacpp()), chains.CHAINS, each)
-    if server == "llama-cpp-python":
-        ours = replace(known(), spelled=True)
-        return Predicted(expected.llama_cpp_python, ours, chains.OF_LLAMA_CPP_PYTHON, each)
-    return None
+    if server not in _PIPELINES:
+        return None
+    return _of(server, known(*_xllamacpp()) if server == "llama-server" else known(), each)
+
+
+def _of(dialect: str, model: Known, each: int) -> Predicted:
+    pipeline, of_pipeline, spelled = _PIPELINES[dialect]
+    return Predicted(pipeline, replace(model, spelled=spelled), of_pipeline, each)
+
+
+def foretold(dialect: str, build: str, each: int) -> Predicted:
+    """Of a server that somebody else started on the golden model. build: of llama.cpp, that decodes
+    as the server does. Raises InputError."""
+    if dialect not in _PIPELINES:
+        mend = f"--golden goes with {' or '.join(_PIPELINES)}"
+        raise InputError(f"dialect {dialect!r}", "nothing predicts its tokens", mend)
+    return _of(dialect, known(*_built(build)) if build else known(), each)
+
+
+def _built(build: str) -> tuple[Path, str]:
+    folder, release = builds.resolve(build)
+    if release is None:
+        problem = "nothing says of which release it is"
+        raise InputError(f"build {build!r}", problem, "add it with `builds add`, and --release")
+    return folder, release
 
 
 def in_law(server: str) -> Known | None:

@@ -28,6 +28,7 @@ from sampler_parity.harness.servers.probabilities import TOP
 
 _LENGTH = 12
 _UNIT = 2.0**-24  # of a float32: half of its last bit, relative
+_ELSEWHERE = 0.05  # of other builds, devices and batches, values were seen to differ by less
 _SAMPLED: dict[str, Any] = {"temperature": 0.5, "top_k": 3}
 _HOT: dict[str, Any] = {"temperature": 2.0}  # tokens outside the list of the five most likely
 Values = NDArray[np.float64]
@@ -155,14 +156,20 @@ def _meaning(said: Sequence[Said], known: Known, sent: Mapping[str, Any]) -> str
         pair for one, law in zip(said, laws, strict=True) for pair in _pairs(one.place, law, known)
     ]
     for digits in (4, 3, 2, 1):
-        if all(abs(v - w) <= 0.5001 * 10.0**-digits for v, w in pairs):
+        step = 10.0**-digits
+        if all(abs(v - w) <= 0.5001 * step and _is_round(v, digits) for v, w in pairs):
             return f"; all are rounded to {digits} decimals"
     if all(not _wrong(one.place, law, known) for one, law in zip(said, scaled, strict=True)):
         return f"; all are those after temperature {temperature:g}"
     sums = [sum(top.p for top in one.place.top) for one in said]
     if all(abs(total - 1) < 1e-3 for total in sums):
         return "; they come to 1 over the list alone"
-    return ""
+    most = max(abs(v - w) for v, w in pairs)
+    return f"; all are within {most:.2g}: another build's or device's" if most < _ELSEWHERE else ""
+
+
+def _is_round(value: float, digits: int) -> bool:
+    return abs(value - round(value, digits)) < 1e-7
 
 
 def _drawn_from(known: Known, logits: Logits, client: Client) -> Told:

@@ -99,3 +99,19 @@ def test_where_nobody_answers_one_line_says_so_and_no_bundle_is_made(tmp_path: P
         f"sampler-parity: {url}: cannot be reached: Connection refused - start the server\n"
     )
     assert not (tmp_path / "b").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["vllm", "--golden"], "nothing predicts its tokens - --golden goes with llama-server"),
+        (["llama-server", "--build", "b1"], "add --golden"),
+        (["llama-server", "--golden", "--build", "b1"], "neither a registered build nor a folder"),
+    ],
+)
+def test_what_cannot_be_predicted_is_refused_before_anything_is_asked(
+    words: list[str], said: str
+) -> None:
+    done = cli("server", "check", "http://127.0.0.1:1", "--dialect", *words)
+    assert done.returncode == 2
+    assert said in done.stderr

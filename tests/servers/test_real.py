@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.bundle.bundle import Bundle, read_finished
 from sampler_parity.harness.inputs.models import GOLDEN, model_path
 from sampler_parity.harness.servers.asking import Client
 from sampler_parity.harness.servers.check import EVERYWHERE, check, met, of_real
@@ -13,6 +13,7 @@ from sampler_parity.harness.servers.fingerprint.about import about
 from sampler_parity.harness.servers.fingerprint.engines import ENGINES
 from sampler_parity.harness.servers.fingerprint.fingerprint import fingerprint
 from sampler_parity.harness.servers.launch import REAL, missing, started
+from tests.support.command_line import cli
 
 EACH = 2
 # Of its statements: six are not told, for a penalty that leaves out the prompt changes none of the
@@ -49,6 +50,21 @@ def test_a_real_server_resembles_its_own_engine(name: str) -> None:
     assert done.likes[0].differs == []
     says = next(e for e in ENGINES if e.name == engine).says
     assert done.likes[0].told == TOLD.get(name, len(says))
+
+
+@pytest.mark.nightly
+def test_a_server_that_somebody_else_started_on_the_golden_model_is_predicted(
+    tmp_path: Path,
+) -> None:
+    real = REAL["llama-cpp-python"]  # its logits are those of the installed llama.cpp
+    if why := missing(real):
+        pytest.skip(f"unavailable: {why}")
+    asked = ["--dialect", real.dialect, "--golden", "--each", "2", "-o", str(tmp_path / "b")]
+    with started(real, model_path(GOLDEN)) as address:
+        cli("server", "check", address.url, *asked)
+    exact = [r for r in read_finished(tmp_path / "b").servers if r.group == "exact"]
+    assert len(exact) == 18
+    assert [r.evidence for r in exact if r.verdict != "honoured"] == []
 
 
 @pytest.mark.nightly

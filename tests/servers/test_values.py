@@ -72,6 +72,18 @@ def moved(by: float) -> Answering:
     return answering
 
 
+@pytest.mark.parametrize(
+    ("by", "said"), [(0.006, "within 0.006: another build's"), (0.2, "the model gives")]
+)
+def test_values_that_are_a_little_off_are_no_rounded_ones_but_of_another_build(
+    by: float, said: str
+) -> None:
+    (named,) = results(moved(by), "values")
+    assert said in named.evidence
+    assert "rounded" not in named.evidence
+    assert ("another build's" in named.evidence) == (by < 0.05)
+
+
 @pytest.mark.parametrize(("by", "met"), [(0.003, True), (-0.003, True), (0.006, False)])
 def test_values_of_another_engine_may_be_off_by_its_rounding(by: float, met: bool) -> None:
     done = results(moved(by), "values", known=replace(KNOWN, rounding=0.004))
