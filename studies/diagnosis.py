@@ -1,4 +1,4 @@
-"""`python -m studies.diagnosis`: how often the fault that a diagnosis names is the right one.
+"""`python -m studies.diagnosis [SET...]`: how often the fault that a diagnosis names is right.
 
 On faults that it was not made from: samplers written anew (studies/own_samplers.py), most with a
 defect that the dictionary of planted faults has under some name, the others with one that it has
@@ -25,6 +25,7 @@ from studies import own_samplers as own
 from studies.held_out import HELD_OUT, RIGHT
 from studies.held_out_again import HELD_OUT_AGAIN, RIGHT_AGAIN
 from studies.held_out_orders import ORDERS, SHARES, Engine, Misordered
+from studies.held_out_reports import HELD_OUT_REPORTS, RIGHT_REPORTS
 from studies.own_samplers import Fault
 
 LARGEST = 2_000  # of a case's cost: the small ones, in plain Python
@@ -101,14 +102,15 @@ def info() -> RunInfo:
 
 
 def quick_cases(sampler: str) -> list[Case]:
-    """The small ones of its suite that begin with it, without what follows in their chains."""
+    """The small ones of its suite that begin with it, without what follows in their chains, and
+    without those that need a vocabulary."""
     paths = find_suites([f"parity/{sampler}"])
     cases = [case for path in paths for case in expand(path, "quick")]
     small = [c for c in cases if c.samplers[:1] == [sampler] and c.cost <= LARGEST]
     return [
         case.model_copy(update={"chain": case.chain[:1], "expect": None})
         for case in small
-        if case.kind == "stages" and case.relation is None and case.detail == "stages"
+        if (case.kind, case.relation, case.detail, case.vocab) == ("stages", None, "stages", None)
     ]
 
 
@@ -160,13 +162,16 @@ def verdict(fault: Fault | Misordered, names: set[str]) -> str:
 
 def main() -> int:
     wrong = 0
-    besides = {right.sampler: named(right)[1] for right in (*RIGHT, *RIGHT_AGAIN)}
     sets: dict[str, Sequence[Fault | Misordered]] = {
-        "first": FAULTS, "second": HELD_OUT, "third": HELD_OUT_AGAIN, "fourth": (*ORDERS, *SHARES)
+        "first": FAULTS, "second": HELD_OUT, "third": HELD_OUT_AGAIN, "fourth": (*ORDERS, *SHARES),
+        "fifth": HELD_OUT_REPORTS,
     }  # fmt: skip
-    for title, faults in sets.items():
+    asked = sys.argv[1:] or [*sets]
+    rights = (*RIGHT, *RIGHT_AGAIN, *RIGHT_REPORTS)
+    besides = {right.sampler: named(right)[1] for right in rights}
+    for title in asked:
         print(f"the {title} set")
-        wrong += measured(faults, besides)
+        wrong += measured(sets[title], besides)
     return int(wrong > 0)
 
 

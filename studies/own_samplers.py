@@ -23,6 +23,14 @@ Apply = Callable[[list[Token], Given, History], list[Token]]
 NEVER = -math.inf
 
 
+class Drawn(list[Token]):
+    """Candidates of which one is selected."""
+
+    def __init__(self, tokens: list[Token], selected: int) -> None:
+        super().__init__(tokens)
+        self.selected = selected
+
+
 @dataclass(frozen=True)
 class Fault:
     """as_if: the planted faults that say it, or cannot be told from it by what is asked (min_p on
@@ -186,6 +194,7 @@ class Worker:
     def result(self, rows: list[list[Token]]) -> tuple[Any, Any, Any, bool | None, int]:
         columns = np.array(rows[0], np.float64).reshape(-1, 3)
         ids, logits, probs = columns[:, 0], columns[:, 1], columns[:, 2]
+        which = rows[0].selected if isinstance(rows[0], Drawn) else -1
         return (
-            ids.astype(np.int32), logits.astype(np.float32), probs.astype(np.float32), None, -1
+            ids.astype(np.int32), logits.astype(np.float32), probs.astype(np.float32), None, which
         )  # fmt: skip
