@@ -538,7 +538,9 @@ HELD_OUT = (
         "token 0 at p = 0", "top_p", token_zero_at_zero, "zero-keeps-token-zero", "simply #42"
     ),
     Fault("sums in float16", "top_p", sums_in_half, "mass-in-half", "Megatron-LM #7182"),
-    Fault("sums unsorted", "top_p", sums_unsorted, "", "gluon-nlp #1481"),
+    Fault(  # taken-as-they-stand became a planted fault later, of which this is another writing
+        "sums unsorted", "top_p", sums_unsorted, "taken-as-they-stand", "gluon-nlp #1481"
+    ),
     Fault("ranks for ids", "top_p", ranks_for_ids, "", "PaLM-rlhf-pytorch #60"),
     Fault("dropped on the way", "min_p", no_min_p, "", "tpu-inference #3213"),
     Fault(

@@ -78,7 +78,12 @@ def _explains(
 
 def _sorts(judged: Judged) -> tuple[type[Candidates], ...]:
     """llama.cpp's; where the backend was seen to have another, those that others have, too."""
-    others = any(result.ties or result.verdict in ("reordered", "tied") for _, result in judged)
+    others = any(
+        result.ties
+        or result.verdict in ("reordered", "tied")
+        or (result.what == "ids" and result.values.get("others") == 0)
+        for _, result in judged
+    )
     return (Candidates, FirstOfEquals, LastOfEquals) if others else (Candidates,)
 
 

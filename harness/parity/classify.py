@@ -20,6 +20,8 @@ from sampler_parity.reference.grammar.strict import strictly_allowed
 from sampler_parity.reference.registry import Sampler
 from sampler_parity.reference.samplers.grammar import Grammar
 
+_FIVE_DIGITS = 1e-5  # another library's expf differs behind them
+
 
 @dataclass(frozen=True)
 class Tolerance:
@@ -136,6 +138,9 @@ def _first_difference(
             rank = int(same.argmin())
             if what == "ids":
                 values["others"] = len(set(got.ids.tolist()) - set(want.ids.tolist()))
+            else:
+                alike = np.isclose(actual, expected, rtol=_FIVE_DIGITS, atol=0, equal_nan=True)
+                values["unlike"] = int((~alike).sum())
             values |= {
                 "rank": rank,
                 "id": int(want.ids[rank]),

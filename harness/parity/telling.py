@@ -83,7 +83,7 @@ def side_by_side(at: Placed) -> list[tuple[str, str, str]]:
 
 def other_values(at: Placed) -> list[tuple[str, str]]:
     """What a backend result says beyond got and expected: margin, differing, ..."""
-    shown = {"survivors", "got", "expected", "rank", "id", "others"}
+    shown = {"survivors", "got", "expected", "rank", "id", "others", "unlike"}
     say = {"margin": margin}
     return [
         (key, say.get(key, number)(item)) for key, item in at.values.items() if key not in shown

@@ -14,6 +14,7 @@ from sampler_parity.harness.suite.case import Case
 from studies import own_samplers as own
 from studies.diagnosis import FAULTS, NAME, info, named_of, orders_cases, quick_cases, verdict
 from studies.held_out_orders import ORDERS, SHARES, Engine, Misordered
+from studies.held_out_reports import HELD_OUT_REPORTS
 
 VALUES = [3.0, 2.0, 2.0, 1.0, 0.5, 0.25, -1.0]
 
@@ -80,6 +81,24 @@ def test_a_min_p_that_takes_a_share_of_the_sum_is_named_though_it_tells_no_sorte
     fault = SHARES[0]
     worker = own.Worker(fault.sampler, fault.apply)
     assert named_of(worker, quick_cases("min_p")[::4])[1] == {"absolute-threshold"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("of", "expected"),
+    [
+        ("counted from 1", set[str]()),  # where it differs first, as biases that are not applied
+        ("bits and nats", {"largest-entropy-in-bits"}),  # its sort shows only where it is wrong
+        ("mu anew", {"restarts-mu"}),
+    ],
+)
+def test_what_differs_behind_the_first_place_and_in_another_sort_tells_a_fault(
+    of: str, expected: set[str]
+) -> None:
+    fault = next(fault for fault in HELD_OUT_REPORTS if fault.name == of)
+    assert isinstance(fault, own.Fault)
+    worker = own.Worker(fault.sampler, fault.apply)
+    assert named_of(worker, quick_cases(fault.sampler))[1] == expected
 
 
 def test_the_score_counts_silence_as_right_only_where_the_dictionary_lacks_the_fault() -> None:
