@@ -103,8 +103,12 @@ def test_the_scratch_file_alone_can_be_written_and_what_is_put_into_memory_is_pr
 
 LOOK = """
 import os, signal, sys
-for number in os.listdir("/proc"):
-    if number.isdigit() and sys.argv[1] in open(f"/proc/{number}/cmdline").read():
+for number in filter(str.isdigit, os.listdir("/proc")):
+    try:
+        said = open(f"/proc/{number}/cmdline", errors="replace").read()
+    except OSError:  # it ended meanwhile
+        continue
+    if sys.argv[1] in said:
         print("sees")
 try:
     os.kill(int(sys.argv[2]), 0)
