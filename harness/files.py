@@ -8,8 +8,9 @@ import os
 import re
 import stat
 import tomllib
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal
 
 from sampler_parity.harness.errors import InputError, cannot_write
 from sampler_parity.harness.foreign import limits
@@ -33,7 +34,7 @@ def read_file(path: Path, most: int) -> bytes:
     return content
 
 
-def open_file(path: Path) -> BinaryIO:
+def open_file(path: Path) -> BufferedReader:
     """A regular file, to be read. Raises FileNotFoundError, and InputError for all else."""
     try:
         return open(path, "rb", opener=_opened)

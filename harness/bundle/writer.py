@@ -118,8 +118,5 @@ def resume(folder: Path, info: RunInfo) -> BundleWriter:
 
 
 def _digest(path: Path) -> Any:
-    sha256 = hashlib.sha256()
     with open_file(path) as file:
-        while part := file.read(1 << 20):
-            sha256.update(part)
-    return sha256
+        return hashlib.file_digest(file, "sha256")

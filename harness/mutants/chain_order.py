@@ -1,6 +1,6 @@
 """Chains in which a stage looks at other candidates than those that the one before it left."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -13,16 +13,11 @@ from sampler_parity.reference.samplers.temp import Temp
 from sampler_parity.reference.samplers.top_p import TopP
 
 
-class _Watched:
-    """A stage that keeps what it was given."""
+class _Around:
+    """A stage in place of another, which it asks."""
 
     def __init__(self, inner: Any) -> None:
         self.inner, self.name = inner, inner.name
-        self.given: Candidates | None = None
-
-    def apply(self, cand: Candidates) -> None:
-        self.given = cand.copy()
-        self.inner.apply(cand)
 
     def accept(self, token: int) -> None:
         self.inner.accept(token)
@@ -30,8 +25,18 @@ class _Watched:
     def reset(self) -> None:
         self.inner.reset()
 
-    def clone(self) -> "_Watched":
-        return _Watched(self.inner.clone())
+    def clone(self) -> Self:
+        return type(self)(self.inner.clone())
+
+
+class _Watched(_Around):
+    """It keeps what it was given."""
+
+    given: Candidates | None = None
+
+    def apply(self, cand: Candidates) -> None:
+        self.given = cand.copy()
+        self.inner.apply(cand)
 
 
 class _Watching(Chain):
@@ -88,23 +93,11 @@ class AdaptivePOfAll(_Watching):
     kind = _RecordsOfAll
 
 
-class _OnlyAccepts:
-    """A stage that changes nothing."""
-
-    def __init__(self, inner: Any) -> None:
-        self.inner, self.name = inner, inner.name
+class _OnlyAccepts(_Around):
+    """It changes nothing."""
 
     def apply(self, cand: Candidates) -> None:
         pass
-
-    def accept(self, token: int) -> None:
-        self.inner.accept(token)
-
-    def reset(self) -> None:
-        self.inner.reset()
-
-    def clone(self) -> Any:
-        return _OnlyAccepts(self.inner.clone())
 
 
 def greedy_goes_first(samplers: list[Sampler]) -> Chain:
