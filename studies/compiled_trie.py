@@ -3,16 +3,21 @@
     python -m studies.compiled_trie [small] [random-128256]
 
 A step is one `llama_sampler_apply` and one `llama_sampler_accept`, called from Python along the
-leaves that the first prompts end in, all ways in turns in random order. `empty` is a chain without
-a sampler: what the calls themselves take. Ratios are of medians, with their 95% intervals.
+leaves that the first prompts end in, all ways in turns in random order. `calls` is a chain without
+a sampler: what the calls themselves take. `memset` writes the bytes of the candidates; no mask can
+be quicker. Ratios are of medians, with their 95% intervals.
 """
 
 import argparse
+import ctypes
 import random
+import time
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.harness.backends.llama_cpp.candidates import NativeCandidates
 from sampler_parity.harness.backends.llama_cpp.compiled_trie import CompiledTrie
 from sampler_parity.harness.backends.llama_cpp.token_trie import NativeTrie
 from sampler_parity.harness.statistics.bootstrap import bootstrap_interval, ratio_of_medians
@@ -32,7 +37,7 @@ def samplers_of(bench: Bench, tries: CompiledTrie) -> dict[str, int]:
     library = bench.session.library
     flat = build_tries(bench.payload).by_path[bench.payload.descriptors[0].path]
     params = library.llama_sampler_chain_default_params()
-    made = {"empty": int(library.llama_sampler_chain_init(params))}
+    made = {"calls": int(library.llama_sampler_chain_init(params))}
     for way, compact in ("compacting", True), ("masking", False):
         made[f"{way}, Python"] = NativeTrie(library, flat, 1, compact).pointer
         made[f"{way}, C++"] = tries.init(bench.json, 1, compact=compact)
@@ -49,24 +54,50 @@ def costs(bench: Bench, leaves: list[Steps], rounds: int) -> dict[str, NDArray[n
             grammar.reset()
             ways = {**samplers, "grammar": grammar.grammar}
             for token, row in leaf:
-                for way in random.sample([*ways], len(ways)):
-                    spent = step_ns(library, ways[way], token, row)
+                for way in random.sample([*ways, "memset"], len(ways) + 1):
+                    if way == "memset":
+                        spent = memset_ns(row)
+                    else:
+                        spent = step_ns(library, ways[way], token, row)
                     ns.setdefault(way, []).append(spent)
             for sampler in samplers.values():
                 library.llama_sampler_free(sampler)
     return {way: np.array(spent) for way, spent in ns.items()}
 
 
-def times(ours: NDArray[np.int64], theirs: NDArray[np.int64]) -> str:
+def memset_ns(row: Row) -> int:
+    candidates = NativeCandidates(row)
+    start = time.perf_counter_ns()
+    ctypes.memset(candidates.start, 0, candidates.data.nbytes)
+    return time.perf_counter_ns() - start
+
+
+def times(theirs: NDArray[np.int64], ours: NDArray[np.int64]) -> str:
     low, high = bootstrap_interval((theirs, ours), ratio_of_medians, RESAMPLES)
     return f"{ratio_of_medians(theirs, ours):,.1f} [{low:,.1f}, {high:,.1f}]"
+
+
+def times_less(theirs: NDArray[np.int64], ours: NDArray[np.int64], both: NDArray[np.int64]) -> str:
+    """Without what is in both."""
+    low, high = bootstrap_interval((theirs, ours, both), less_ratio, RESAMPLES)
+    return f"{less_ratio(theirs, ours, both):,.1f} [{low:,.1f}, {high:,.1f}]"
+
+
+def less_ratio(theirs: Any, ours: Any, both: Any, axis: int = -1) -> Any:
+    theirs, ours, both = (np.median(sample, axis=axis) for sample in (theirs, ours, both))
+    return (theirs - both) / (ours - both)
+
+
+def us(ns: NDArray[np.int64]) -> str:
+    return f"{np.median(ns) / 1000:,.1f}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser("studies.compiled_trie", description=__doc__)
     parser.add_argument("models", nargs="*", default=MODELS)
-    print("| model, way | C++ us | Python us, over C++ | grammar us, over C++ | call alone us |")
-    print("| --- " + "| ---: " * 4 + "|")
+    heads = ["model, way", "C++ us", "Python us, over C++", "less calls", "grammar us, over C++"]
+    print("| " + " | ".join([*heads, "calls us", "memset us"]) + " |")
+    print("| --- " + "| ---: " * 6 + "|")
     for model in parser.parse_args().models:
         bench = Bench(model, "actions", PROMPTS[:3])
         leaves = []
@@ -75,13 +106,18 @@ def main() -> None:
             leaves.append(bench.leaf_rows(prompt, bench.trie_span(skip_ahead=False).tokens))
         ns = costs(bench, leaves, ROUNDS)
         for way in ("compacting", "masking"):
-            ours, by_python = ns[f"{way}, C++"], ns[f"{way}, Python"]
-            cells = [f"`{model}`, {way}", f"{np.median(ours) / 1000:,.1f}"]
-            cells += [
-                f"{np.median(theirs) / 1000:,.0f}, {times(ours, theirs)}"
-                for theirs in (by_python, ns["grammar"])
+            ours, by_python, calls = ns[f"{way}, C++"], ns[f"{way}, Python"], ns["calls"]
+            cells = [
+                f"`{model}`, {way}",
+                us(ours),
+                f"{us(by_python)}, {times(by_python, ours)}",
+                # compacting is nothing beside the calls
+                times_less(by_python, ours, calls) if way == "masking" else "",
+                f"{us(ns['grammar'])}, {times(ns['grammar'], ours)}",
+                us(calls),
+                us(ns["memset"]),
             ]
-            print("| " + " | ".join([*cells, f"{np.median(ns['empty']) / 1000:.1f}"]) + " |")
+            print("| " + " | ".join(cells) + " |")
         bench.close()
 
 

@@ -9,6 +9,7 @@ import pytest
 from sampler_parity.harness.backends.llama_cpp import compiled
 from sampler_parity.harness.backends.llama_cpp.compiled_trie import Worker
 from sampler_parity.harness.parity.execute import execute
+from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import expand, find_suites, read_suite
 from tests.support.inside import Inside
 
@@ -19,8 +20,8 @@ FAULTS = {
     "stays sorted": ("masked-candidates-are-not-sorted", "    c->sorted = false;\n", ""),
     "masks an id": (
         "masks-each-of-many",
-        "{0, KEEP, KEEP, 0}",
-        "{0, KEEP, 0, 0}",
+        "words[i] = i % 3 == 1 ?",
+        "words[i] = i % 3 == 1 || i == 18 ?",
     ),
     "leaves the last": (
         "masks-each-of-many",
@@ -46,6 +47,11 @@ FAULTS = {
         "params.across ? &payload.tries.back() : made->first",
         "&payload.tries.back()",
     ),
+    "selects where it stood": (
+        "compact-selects-where-it-moved",
+        "    std::iota(children.begin(), children.end(), size_t(0));\n",
+        "",
+    ),
     "last of equals": (
         "first-of-equal-children",
         "logit > c->data[c->selected]",
@@ -65,20 +71,43 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize("fault", [*FAULTS])
-def test_a_fault_in_the_cpp_is_seen_by_the_case_that_names_it(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fault: str
-) -> None:
-    case_id, old, new = FAULTS[fault]
-    sources = Path(shutil.copytree(compiled.SOURCES, tmp_path / "native"))
-    source = sources / "token_trie.cpp"
+def changed(source: Path, old: str, new: str) -> Worker:
     text = source.read_text()
     assert text.count(old) == 1
     source.write_text(text.replace(old, new))
+    return Worker(source)
+
+
+@pytest.fixture
+def source(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A copy, which is compiled into a folder of its own."""
     monkeypatch.setattr(compiled, "cache_folder", lambda: tmp_path)
+    return Path(shutil.copytree(compiled.SOURCES, tmp_path / "native")) / "token_trie.cpp"
+
+
+def cases() -> dict[str, Case]:
     (path,) = find_suites(["trie/token_trie"])
-    (case,) = [
-        case for case in expand(read_suite(path), "quick") if case.id == f"token_trie/{case_id}"
-    ]
-    with closing(Inside(Worker(source), name="token_trie/compiled")) as backend:
-        assert execute(case, [backend]).backends[backend.name].verdict == "diverged"
+    return {case.id: case for case in expand(read_suite(path), "quick")}
+
+
+@pytest.mark.parametrize("fault", [*FAULTS])
+def test_a_fault_in_the_cpp_is_seen_by_the_case_that_names_it(source: Path, fault: str) -> None:
+    case_id, old, new = FAULTS[fault]
+    with closing(Inside(changed(source, old, new), name="token_trie/compiled")) as backend:
+        result = execute(cases()[f"token_trie/{case_id}"], [backend])
+    assert result.backends[backend.name].verdict == "diverged"
+
+
+def test_a_processor_without_avx2_masks_the_same(source: Path) -> None:
+    """A fault in what such a one runs is seen, too."""
+    without = changed(source, '__builtin_cpu_supports("avx2")', "false")
+    with closing(Inside(without, name="token_trie/compiled")) as backend:
+        verdicts = {
+            case.id: execute(case, [backend]).backends[backend.name].verdict
+            for case in cases().values()
+        }
+    assert {*verdicts.values()} == {"identical"}
+    no_last = FAULTS["leaves the last"]
+    with closing(Inside(changed(source, *no_last[1:]), name="token_trie/compiled")) as backend:
+        result = execute(cases()[f"token_trie/{no_last[0]}"], [backend])
+    assert result.backends[backend.name].verdict == "diverged"

@@ -167,12 +167,13 @@ class NativeTrie(Position):
         if self.compact and (allowed["logit"] != -np.inf).any():
             data[: len(allowed)] = allowed
             array.size = len(allowed)
+            at = np.arange(len(allowed))
         else:
             data["logit"] = -np.inf
             data["logit"][at] = allowed["logit"]
             array.sorted = False
         if self.mode == 0:
-            array.selected = first_largest(candidates_of(array)["logit"])
+            array.selected = first_largest(data["logit"], at)
 
     def follow(self, token: int) -> None:
         """llama.cpp has called accept."""
@@ -191,11 +192,13 @@ def candidates_of(array: TokenDataArray) -> NDArray[Any]:
     return np.frombuffer(room, TOKEN_DATA)
 
 
-def first_largest(logits: NDArray[np.float32]) -> int:
-    """As llama.cpp's greedy: a NaN is never the largest, unless it stands first."""
-    if np.isnan(logits[0]):
+def first_largest(logits: NDArray[np.float32], at: NDArray[Any]) -> int:
+    """Of the positions `at`; others are -inf, or behind the array's end. As llama.cpp's greedy: a
+    NaN is never the largest, unless it stands first of all; of equals the first, so 0 of -inf."""
+    possible = at[logits[at] > -np.inf]
+    if np.isnan(logits[0]) or not len(possible):
         return 0
-    return int(np.argmax(np.where(np.isnan(logits), np.float32(-np.inf), logits)))
+    return int(possible[np.argmax(logits[possible])])
 
 
 def _positions(ids: NDArray[np.int32], children: NDArray[np.int32]) -> NDArray[Any]:
