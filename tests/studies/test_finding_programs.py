@@ -24,7 +24,6 @@ LINES = 60
 PAGES = {"findings": "findings", "akunu": "findings-akunu", "power_law": "findings-power-law"}
 # Each has several findings, a model that it writes, or stand-ins for packages.
 LONGER = {
-    "finding_47_draws.py", "finding_48_top_p.py", "finding_49_text.py", "finding_51_prompt.py",
     "finding_53_ties.py", "finding_55_values.py", "finding_56_arguments.py",
     "finding_57_batches.py",
 }  # fmt: skip
