@@ -22,11 +22,6 @@ from tests.support.finding_programs import (
 
 LINES = 60
 PAGES = {"findings": "findings", "akunu": "findings-akunu", "power_law": "findings-power-law"}
-# Each has several findings, a model that it writes, or stand-ins for packages.
-LONGER = {
-    "finding_53_ties.py", "finding_55_values.py", "finding_56_arguments.py",
-    "finding_57_batches.py",
-}  # fmt: skip
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -52,8 +47,7 @@ def test_a_program_has_nothing_of_ours_and_few_lines(program: Program) -> None:
     text = (FOLDER / program.file).read_text(encoding="utf-8")
     assert not re.search(r"^\s*(import|from) (sampler_parity|studies|tests)", text, re.MULTILINE)
     assert "expected" in text
-    if program.file not in LONGER:
-        assert text.count("\n") <= LINES
+    assert text.count("\n") <= LINES
     number = program.finding.split("/")[1]
     assert re.match(rf"[a-z_]+_0?{number}_\w+\.", program.file)
     if program.file.endswith(".cpp"):
