@@ -3,15 +3,18 @@
     python -m studies.compiled_trie [small] [random-128256]
 
 A step is one `llama_sampler_apply` and one `llama_sampler_accept`, called from Python along the
-leaves that the first prompts end in, all ways in turns in random order. `calls` is a chain without
-a sampler: what the calls themselves take. `memset` writes the bytes of the candidates; no mask can
-be quicker. Ratios are of medians, with their 95% intervals.
+leaves that the first prompts end in, all ways in turns in random order: `generating`, each behind a
+forward pass of the model as in a generation, and `alone`, one step after another, with what the
+steps before left in the processor's caches. `calls` is a chain without a sampler: what the calls
+themselves take. `memset` writes the bytes of the candidates; no mask can be quicker. Ratios are of
+medians, with their 95% intervals.
 """
 
 import argparse
 import ctypes
 import random
 import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -23,7 +26,7 @@ from sampler_parity.harness.backends.llama_cpp.token_trie import NativeTrie
 from sampler_parity.harness.statistics.bootstrap import bootstrap_interval, ratio_of_medians
 from sampler_parity.harness.trie.bench import Bench
 from sampler_parity.harness.trie.costs import Row, step_ns
-from sampler_parity.harness.trie.session import build_tries
+from sampler_parity.harness.trie.session import Session, build_tries
 from sampler_parity.harness.trie.workloads import PROMPTS
 
 ROUNDS, RESAMPLES = 15, 2000
@@ -44,8 +47,10 @@ def samplers_of(bench: Bench, tries: CompiledTrie) -> dict[str, int]:
     return made
 
 
-def costs(bench: Bench, leaves: list[Steps], rounds: int) -> dict[str, NDArray[np.int64]]:
-    """Nanoseconds of every step, by way."""
+def costs(
+    bench: Bench, leaves: list[Steps], rounds: int, before: Callable[[], object]
+) -> dict[str, NDArray[np.int64]]:
+    """Nanoseconds of every step, by way. before: is called before each."""
     tries, grammar = CompiledTrie(), bench.grammar(bench.gbnf, first=True)
     library, ns = bench.session.library, dict[str, list[int]]()
     for _ in range(rounds):
@@ -55,6 +60,7 @@ def costs(bench: Bench, leaves: list[Steps], rounds: int) -> dict[str, NDArray[n
             ways = {**samplers, "grammar": grammar.grammar}
             for token, row in leaf:
                 for way in random.sample([*ways, "memset"], len(ways) + 1):
+                    before()
                     if way == "memset":
                         spent = memset_ns(row)
                     else:
@@ -92,6 +98,22 @@ def us(ns: NDArray[np.int64]) -> str:
     return f"{np.median(ns) / 1000:,.1f}"
 
 
+def rows(model: str, when: str, ns: dict[str, NDArray[np.int64]]) -> Iterator[str]:
+    for way in ("compacting", "masking"):
+        ours, by_python, calls = ns[f"{way}, C++"], ns[f"{way}, Python"], ns["calls"]
+        cells = [
+            f"`{model}`, {when}, {way}",
+            us(ours),
+            f"{us(by_python)}, {times(by_python, ours)}",
+            # compacting is nothing beside the calls
+            times_less(by_python, ours, calls) if way == "masking" else "",
+            f"{us(ns['grammar'])}, {times(ns['grammar'], ours)}",
+            us(calls),
+            us(ns["memset"]),
+        ]
+        yield "| " + " | ".join(cells) + " |"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser("studies.compiled_trie", description=__doc__)
     parser.add_argument("models", nargs="*", default=MODELS)
@@ -104,20 +126,16 @@ def main() -> None:
         for prompt in bench.prompts:
             bench.begin(prompt)
             leaves.append(bench.leaf_rows(prompt, bench.trie_span(skip_ahead=False).tokens))
-        ns = costs(bench, leaves, ROUNDS)
-        for way in ("compacting", "masking"):
-            ours, by_python, calls = ns[f"{way}, C++"], ns[f"{way}, Python"], ns["calls"]
-            cells = [
-                f"`{model}`, {way}",
-                us(ours),
-                f"{us(by_python)}, {times(by_python, ours)}",
-                # compacting is nothing beside the calls
-                times_less(by_python, ours, calls) if way == "masking" else "",
-                f"{us(ns['grammar'])}, {times(ns['grammar'], ours)}",
-                us(calls),
-                us(ns["memset"]),
-            ]
-            print("| " + " | ".join(cells) + " |")
+        prompt = bench.prompts[0]
+
+        def forward_pass(session: Session = bench.session, prompt: list[int] = prompt) -> None:
+            session.rewind(len(prompt) - 1)
+            session.context.decode(prompt[-1:])
+
+        bench.begin(prompt)
+        for when, before in ("generating", forward_pass), ("alone", lambda: None):
+            for line in rows(model, when, costs(bench, leaves, ROUNDS, before)):
+                print(line)
         bench.close()
 
 
