@@ -103,8 +103,8 @@ def menu(root: Path, name: str, pages: list[str]) -> str:
 
 
 def short_title(path: Path) -> str:
-    """What the heading says before a colon, or what of."""
-    heading = path.read_text(encoding="utf-8").split("\n", 1)[0].removeprefix("# ")
+    """What the heading says before a colon, or what of. A menu would show its backticks."""
+    heading = path.read_text(encoding="utf-8").split("\n", 1)[0].removeprefix("# ").replace("`", "")
     before, _, behind = heading.partition(": ")
     return behind if before == "Findings" else before
 

@@ -117,7 +117,8 @@ def _told(case: Any) -> list[str]:
 
 
 def _programs(finding: Finding, root: Path) -> list[str]:
-    lines = ["## A program that stands alone", ""]
+    several = len(finding.programs) > 1
+    lines = ["## Programs that stand alone" if several else "## A program that stands alone", ""]
     if not finding.programs:
         return [*lines, finding.why_none or "There is none yet.", ""]
     for file in finding.programs:

@@ -80,6 +80,17 @@ def test_a_finding_has_a_page_with_what_shows_it(project: Path) -> None:
     assert "## A program that stands alone\n\nit takes a year" in second
 
 
+def test_programs_of_one_finding_stand_below_one_heading(project: Path) -> None:
+    folder = project / "studies" / "findings"
+    (folder / "programs.toml").write_text(PROGRAMS.replace(".py", '.py", "finding_01_again.py', 1))
+    (folder / "finding_01_again.py").write_text("print('expected 2, got 3')\n")
+    write(read(project), project, project / "out")
+    text = (project / "out" / "1.md").read_text()
+    assert text.count("## Programs that stand alone") == 1
+    assert "expected 1, got 2" in text
+    assert "expected 2, got 3" in text
+
+
 def test_the_page_over_all_leads_to_each(project: Path) -> None:
     text = index(read(project))
     assert "| [1. A first `[^...]`](1.md) | open | who asks |" in text
