@@ -18,7 +18,7 @@ from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import FAMILIES
 from sampler_parity.reference import Candidates, build_chain, floats, sorting
-from sampler_parity.reference.pipelines.akunu import PRESETS, Akunu, to_half
+from sampler_parity.reference.pipelines.akunu import DEFAULT_CAP, PRESETS, Akunu, to_half
 from sampler_parity.reference.pipelines.akunu_bisection import bisected, kept
 from sampler_parity.reference.pipelines.akunu_gumbel import (
     KNUTH,
@@ -104,7 +104,9 @@ def cap() -> list[str]:
     rows = {f"golden, T = {t}": [softmax(golden_row(i), t) for i in ROWS] for t in (1.0, 1.2)}
     rows["zipf, V = 128,256, T = 1"] = [softmax(zipf())]
     rows["equal logits, V = 128,256"] = [np.full(VOCABULARY, 1 / VOCABULARY)]
-    lost = {name: [1 - np.sort(p)[-256:].sum() for p in laws] for name, laws in rows.items()}
+    lost = {
+        name: [1 - np.sort(p)[-DEFAULT_CAP:].sum() for p in laws] for name, laws in rows.items()
+    }
     return [f"{name:<28} mean {np.mean(x):.4f}  most {max(x):.4f}" for name, x in lost.items()]
 
 
