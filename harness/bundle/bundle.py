@@ -38,6 +38,7 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import open_file, read_file, sha256_of
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.foreign.data import json_of
+from sampler_parity.harness.processes.garbage import left_alone
 from sampler_parity.harness.strict import first_mistake
 
 Result = (
@@ -137,8 +138,9 @@ def read(folder: Path) -> Bundle:
     """
     info = read_info(folder)
     by_kind: dict[str, list[Any]] = defaultdict(list)
-    for _, record in records_of(folder / "results.jsonl", torn_ok=False):
-        by_kind[record.kind].append(record)
+    with left_alone():
+        for _, record in records_of(folder / "results.jsonl", torn_ok=False):
+            by_kind[record.kind].append(record)
     footer = by_kind["footer"][-1] if by_kind["footer"] else None
     if footer:
         check_run_json(folder, footer)

@@ -1,6 +1,7 @@
 """JSON of others: its numbers and its depth have limits. What is beyond them raises ValueError."""
 
 import json
+from functools import cache
 from typing import Any
 
 from sampler_parity.harness.foreign.limits import NESTING, WHOLE
@@ -11,17 +12,27 @@ _HALF = rb"\ud"
 def json_of(content: bytes | str, largest: int = WHOLE, constants: bool = True) -> Any:
     """The data of a JSON text. largest: the whole number. constants: NaN and Infinity are taken,
     which Python writes and other readers refuse."""
+    text = content if isinstance(content, str) else _text(content)
     try:
-        data = json.loads(
-            content,
-            parse_int=lambda digits: _whole(digits, largest),
-            parse_constant=float if constants else _no_json,
-        )
+        data = _decoder(largest, constants).decode(text)
     except RecursionError:
         raise _too_deep() from None
     if _HALF in (content if isinstance(content, bytes) else content.encode()).lower():
         json.dumps(data, ensure_ascii=False).encode()  # half a surrogate pair: UnicodeEncodeError
     return data
+
+
+@cache
+def _decoder(largest: int, constants: bool) -> json.JSONDecoder:
+    """json.loads would make one for every line of a bundle."""
+    return json.JSONDecoder(
+        parse_int=lambda digits: _whole(digits, largest),
+        parse_constant=float if constants else _no_json,
+    )
+
+
+def _text(content: bytes) -> str:
+    return content.decode(json.detect_encoding(content), "surrogatepass")  # as json.loads does
 
 
 def shallow(data: Any, deepest: int = NESTING) -> Any:

@@ -105,10 +105,10 @@ def _of_case(rule: ParityRule | NotWorseRule, case: CaseResult, backend: str) ->
 def _judge_case(
     bundle: Bundle, case: CaseResult, backend: str, rule: ParityRule, excused: Excused
 ) -> Judged:
-    command = _replay(bundle, case.suite, case.id, backend)
     got = case.backends.get(backend)
     subject = f"{case.id} on {backend}"
     if got is None or backend not in case.required:
+        command = _replay(bundle, case.suite, case.id, backend)
         return finding("unjudged", subject, "no result", "a result", command)
     allowed = rule.verdicts or passing(case.required[backend], excused.policy.accept)
     limit = " or ".join(allowed)
@@ -120,6 +120,7 @@ def _judge_case(
     if not trouble and excused.covers(case.id, backend, got.verdict):
         return "allowed"
     figure = trouble if got.among(allowed) else _placed(got, case)
+    command = _replay(bundle, case.suite, case.id, backend)
     return finding("failed", subject, figure, limit, command)
 
 

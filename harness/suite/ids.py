@@ -10,7 +10,7 @@ from fnmatch import fnmatchcase
 
 def fits(name: str, pattern: str) -> bool:
     """Whether a pattern, or the name itself, is about this name."""
-    return name == pattern or fnmatchcase(name, pattern)
+    return pattern == "*" or name == pattern or fnmatchcase(name, pattern)
 
 
 def names_of(id: str) -> tuple[str, ...]:
