@@ -9,13 +9,14 @@ them.
 
 import hashlib
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
-from sampler_parity.harness.bundle import disk
+from sampler_parity.harness.bundle import digests, disk
 from sampler_parity.harness.bundle.artifacts import mend_of
 from sampler_parity.harness.bundle.bundle import Result, check_run_json, read_info, records_of
 from sampler_parity.harness.bundle.info import RunInfo
@@ -41,13 +42,16 @@ class BundleWriter:
 
     def append(self, *records: BaseModel) -> None:
         """Write records to the disk. Raises InputError where it cannot: then none of them is in."""
-        path = self.folder / "results.jsonl"
-        content = "".join(to_line(record) + "\n" for record in records).encode()
-        try:
-            disk.append(path, content)
-        except OSError as error:
-            raise cannot_write(path, error, mend_of(error)) from None
-        self.sha256.update(content)
+        lines = [(to_line(record) + "\n").encode() for record in records]
+        sha256 = self.sha256.copy()
+        sums = digests.of_lines(sha256, lines)
+        for name, content in ((digests.NAME, sums), ("results.jsonl", b"".join(lines))):
+            path = self.folder / name
+            try:
+                disk.append(path, content)
+            except OSError as error:
+                raise cannot_write(path, error, mend_of(error)) from None
+        self.sha256 = sha256
 
     def close(self, footer: Footer) -> Footer:
         """The footer as it is written: with the digests of what was written before it. Raises
@@ -71,15 +75,17 @@ def create(folder: Path, info: RunInfo) -> BundleWriter:
     if (folder / "results.jsonl").exists():
         raise InputError(folder, "holds a bundle already", "use --resume or another -o")
     about = _text_of(info)
+    header = (Header().model_dump_json() + "\n").encode()
+    run_sha256, sha256 = hashlib.sha256(about).hexdigest(), hashlib.sha256()
+    sums = digests.of_run(run_sha256) + digests.of_lines(sha256, [header])
     try:
         disk.make_folder(folder / "artifacts")
         disk.write_whole(folder / "run.json", about)
-        header = (Header().model_dump_json() + "\n").encode()
+        disk.write_whole(folder / digests.NAME, sums)
         disk.write_whole(folder / "results.jsonl", header)  # with its header, or none
     except OSError as error:
         raise cannot_write(folder, error, "choose another -o") from None
-    sha256 = hashlib.sha256(about).hexdigest()
-    return BundleWriter(folder, info, sha256, hashlib.sha256(header))
+    return BundleWriter(folder, info, run_sha256, sha256)
 
 
 def _text_of(info: RunInfo) -> bytes:
@@ -92,29 +98,40 @@ def _text_of(info: RunInfo) -> bytes:
         raise InputError(where, "is no UTF-8, which a bundle is written in", "rename it") from None
 
 
-def resume(folder: Path, info: RunInfo) -> BundleWriter:
-    """Go on with an unfinished bundle; a torn last line is cut off.
+def resume(
+    folder: Path, info: RunInfo, misfit: Callable[[Result], str] = lambda result: ""
+) -> BundleWriter:
+    """Go on with an unfinished bundle; a torn last line is cut off. misfit: what is wrong of a
+    result, or "".
 
-    Raises InputError if it is another run, by its options, suites, backends or machine.
+    Raises InputError if it is another run, by its options, suites, backends or machine, and where
+    something else has changed it since; then nothing is cut off.
     """
     old = read_info(folder)
     refuse_another(folder, old, info)
+    about = _digest(folder / "run.json").hexdigest()
+    digests.refuse_changed(folder, about)
     path = folder / "results.jsonl"
     good = 0
     done: set[str] = set()
-    for end, record in records_of(path, torn_ok=True):
+    for number, (end, record) in enumerate(records_of(path, torn_ok=True), 1):
         if isinstance(record, Footer):
             check_run_json(folder, record)
             break
         if isinstance(record, Result):
+            if problem := misfit(record):
+                raise InputError(f"{path}:{number}", problem, digests.MEND)
             done.add(record.id)
         good = end
+    sha256 = hashlib.sha256()
     try:
         disk.cut(path, good)
+        with open_file(path) as file:
+            sums = digests.of_run(about) + digests.of_lines(sha256, file)
+        disk.write_whole(folder / digests.NAME, sums)  # without those of what was cut off
     except OSError as error:
-        raise cannot_write(path, error, mend_of(error)) from None
-    about = _digest(folder / "run.json").hexdigest()
-    return BundleWriter(folder, old, about, _digest(path), done)
+        raise cannot_write(folder, error, mend_of(error)) from None
+    return BundleWriter(folder, old, about, sha256, done)
 
 
 def _digest(path: Path) -> Any:

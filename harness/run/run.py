@@ -24,6 +24,7 @@ from sampler_parity.harness.distribution.decisions import unmet
 from sampler_parity.harness.processes.pool import Pool
 from sampler_parity.harness.run import cases, distribution, skip_ratio, timing
 from sampler_parity.harness.run.cluster import Cluster, labels
+from sampler_parity.harness.run.fitting import misfit_of
 from sampler_parity.harness.run.pace import Watch, work_of
 from sampler_parity.harness.run.plan import Asked, Plan, address_of
 from sampler_parity.harness.run.seen import Seen, beating
@@ -88,7 +89,9 @@ def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Run:
                 return Run(None, absent)
             until_closed.enter_context(locked(folder))
             started = resume and (folder / "results.jsonl").exists()
-            writer = (resume_bundle if started else create)(folder, info)
+            writer = (
+                resume_bundle(folder, info, misfit_of(plan)) if started else create(folder, info)
+            )
             left = plan.left(writer.done)
             seen = until_closed.enter_context(watch(work_of(plan, writer.done)))
             if isinstance(executor, Pool):

@@ -42,6 +42,7 @@ chain = [{ top_k = { k = 5 } }, { dist = { seed = "$seed" } }]
 vary = { seed = [1, 2, 3] }
 families = ["normal"]
 sizes = [64]
+requires = { null = ["diverged"] }
 """
 WAYS: dict[str, dict[str, Any]] = {
     "ENOSPC": {"error": errno.ENOSPC},
@@ -66,7 +67,8 @@ class InThisProcess(Pool):
 def computed(one: Case, backends: object, artifacts: Path, *others: object) -> CaseResult:
     """Differs from the reference, as its case allows, and has an artifact."""
     write_arrays(artifacts / stage_file(one.id, "null"), ids=np.arange(9), name=np.array(one.id))
-    return case(one.id, {"null": diverged()}, required={"null": ["diverged"]})
+    required = {"null": one.required("null")}
+    return case(one.id, {"null": diverged()}, samplers=one.samplers, required=required)
 
 
 @pytest.fixture

@@ -1,0 +1,54 @@
+"""`digests`: what `--resume` holds a bundle to, a line for run.json and one for each result.
+
+The first is the start of the SHA-256 of run.json, each other that of results.jsonl up to its line.
+They are on the disk before what they are of: of a run that was killed there may be more of them
+than lines, and never fewer. Who can write the file can write other digests.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import open_file
+from sampler_parity.harness.foreign import limits
+
+NAME = "digests"
+_DIGITS = 16
+_AGAIN = "run again without --resume, to another -o"
+MEND = f"put it back, or keep only the lines above it, or {_AGAIN}"
+
+
+def of_run(run_sha256: str) -> bytes:
+    return f"{run_sha256[:_DIGITS]}\n".encode()
+
+
+def of_lines(sha256: Any, lines: Iterable[bytes]) -> bytes:
+    """sha256: of the lines above, which takes these, too."""
+    return b"".join(_of_line(sha256, line) for line in lines)
+
+
+def _of_line(sha256: Any, line: bytes) -> bytes:
+    sha256.update(line)
+    return f"{sha256.hexdigest()[:_DIGITS]}\n".encode()
+
+
+def refuse_changed(folder: Path, run_sha256: str) -> None:
+    """Raises InputError, with file and line, where run.json or a whole line of results.jsonl is not
+    what the run wrote. What is missing at the end the run was perhaps killed before."""
+    path = folder / "results.jsonl"
+    try:
+        digests = open_file(folder / NAME)
+    except FileNotFoundError:
+        problem = "missing: nobody can tell whether results were changed"
+        raise InputError(folder / NAME, problem, _AGAIN) from None
+    with digests, open_file(path) as results:
+        if digests.readline(_DIGITS + 2) != of_run(run_sha256):
+            problem = f"is not what the run wrote: {NAME} beside it has another"
+            raise InputError(folder / "run.json", problem, f"put it back, or {_AGAIN}")
+        sha256 = hashlib.sha256()
+        for number, line in enumerate(iter(lambda: results.readline(limits.RECORD), b""), 1):
+            whole = line.endswith(b"\n")
+            if whole and digests.readline(_DIGITS + 2) != _of_line(sha256, line):
+                raise InputError(f"{path}:{number}", "is not what the run wrote", MEND)
