@@ -101,7 +101,11 @@ static void answer(uint32_t operation, uint32_t a, uint32_t b) {
         }
         case 2: {
             auto items = read_items(a);
+#if _GLIBCXX_RELEASE >= 16  // since when std::sort's parts take the comparison as it is
+            const auto compare = descending;
+#else
             const auto compare = __gnu_cxx::__ops::__iter_comp_iter(descending);
+#endif
             if (a > 0) {
                 std::__introsort_loop(items.begin(), items.end(), 1L << 40, compare);
                 std::__final_insertion_sort(items.begin(), items.end(), compare);
