@@ -3,7 +3,7 @@
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Annotated
 
 import pytest
@@ -32,8 +32,11 @@ class Text(BaseModel):
 
 
 @pytest.fixture(autouse=True)
-def _handled_by_default() -> None:
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+def _handled_by_default() -> Iterator[None]:
+    """Also where a shell that runs pytest in the background has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    assert signal.signal(signal.SIGINT, before) is signal.default_int_handler
 
 
 def then_wait(act: Callable[[], object]) -> None:
