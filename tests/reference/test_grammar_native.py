@@ -21,6 +21,7 @@ from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.blocks.random_grammars import allowed, random_grammar, walk
 from sampler_parity.reference import ChainError, UndefinedInputError, build_chain
 from sampler_parity.reference.vocab import _CHAR_OF, TokenType
+from tests.support.compilers import gcc_of_llama
 from tests.support.examples import examples
 from tests.support.native_grammar import ask, limited, native_allowed
 
@@ -184,8 +185,11 @@ def test_text_of_50000_bytes_before_an_anchored_trigger_overflows_the_stack(
     vocabularies._finish(writer, len(texts))
     pattern = r"^[\s\S]*?(<call>)[\s\S]*$"
     assert len(ask(mortal, _lazy(pattern), path, 258, [256] * 2)) == 258
-    with pytest.raises(BackendFailure, match="SIGSEGV"):
-        ask(mortal, _lazy(pattern), path, 258, [256] * 30)
+    if gcc_of_llama() < 16:
+        with pytest.raises(BackendFailure, match="SIGSEGV"):
+            ask(mortal, _lazy(pattern), path, 258, [256] * 30)
+    else:  # the frames of std::regex are on the heap
+        assert len(ask(mortal, _lazy(pattern), path, 258, [256] * 30)) == 258
     chain = build_chain(_lazy(pattern), vocab=read_vocab(path))
     for _ in range(30):
         chain.accept(256)

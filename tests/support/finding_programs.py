@@ -27,12 +27,17 @@ LATER, VULKAN = "b11549", "v0.5.0-vulkan"
 @dataclass(frozen=True)
 class Program:
     """on: an engine's environment, a module of this Python, llama.cpp, a build of it
-    (`llama.cpp@NAME`) or `em++`. away: why most machines cannot run it, or ""."""
+    (`llama.cpp@NAME`) or `em++`. away: why most machines cannot run it, or "". until_gcc: the first
+    whose llama.cpp shows it no more, or None."""
 
     finding: str
     file: str
     on: str
     away: str = ""
+    until_gcc: int | None = None
+
+    def shown_by(self, gcc: int) -> bool:
+        return self.until_gcc is None or gcc < self.until_gcc
 
 
 def numbers(page: str) -> list[str]:
@@ -58,8 +63,10 @@ def programs() -> list[Program]:
             assert isinstance(files, list)
             ons = on if isinstance(on, list) else [on] * len(files)
             away = str(row.get("away", ""))
+            until_gcc = row.get("until_gcc")
+            assert until_gcc is None or isinstance(until_gcc, int)
             rows += [
-                Program(f"{page}/{number}", file, str(where), away)
+                Program(f"{page}/{number}", file, str(where), away, until_gcc)
                 for file, where in zip(files, ons, strict=True)
             ]
     return rows

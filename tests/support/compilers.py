@@ -1,0 +1,16 @@
+"""What the installed llama.cpp was compiled with."""
+
+import re
+
+from sampler_parity.harness.backends.llama_cpp.build_files import compiler_of, library_file
+from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
+
+
+def gcc_of(compiler: str) -> int:
+    """The release of GCC in what compiler_of says; 0: of another compiler."""
+    gcc = re.match(r"GCC: \([^)]*\) (\d+)", compiler)
+    return int(gcc[1]) if gcc else 0
+
+
+def gcc_of_llama() -> int:
+    return gcc_of(compiler_of(library_file(default_folder())))
