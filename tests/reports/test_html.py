@@ -27,6 +27,18 @@ from tests.support.report_bundles import (
 LONG = "top_p/" + "a-long-case-id-without-a-break_" * 8
 
 
+# Of each table that is shown: does it go on at its right, and does it fade there?
+FADES = """(page) => [...page.querySelectorAll('.scroll')]
+  .filter(table => table.checkVisibility({ contentVisibilityAuto: true }))
+  .map(table => {
+    const { maskImage, borderRightColor } = page.defaultView.getComputedStyle(table);
+    const faded = maskImage.includes('gradient') && borderRightColor !== 'rgba(0, 0, 0, 0)';
+    const goesOn = table.scrollWidth > table.clientWidth;
+    return (goesOn ? 'goes-on:' : 'fits:') + (faded ? 'fades' : maskImage);
+  })
+  .join(' ')"""
+
+
 def timings(scale: int = 1) -> list[TimingResult]:
     ns = {"reference": [300 * scale, 310 * scale], "llama.cpp": [100, 100], "null": [5, 6]}
     return [TimingResult(id="timing/top_p", sampler="top_p", n_vocab=128256, ns=ns)]
@@ -243,6 +255,11 @@ class TestInChromium:
         widths = (390, 1280)
         seen = see(full_page(tmp_path), *widths)
         assert seen == [Seen(width, "Parity report: FAILED", []) for width in widths]
+
+    def test_a_table_that_goes_on_at_its_right_fades_there(self, see: See, tmp_path: Path) -> None:
+        narrow, wide = see(full_page(tmp_path), 390, 1280, act=FADES)
+        assert {*narrow.answer.split()} == {"goes-on:fades", "fits:none"}
+        assert {*wide.answer.split()} == {"fits:none"}
 
     def test_html_of_hostile_texts_does_not_overflow_and_runs_nothing(
         self,
