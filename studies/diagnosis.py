@@ -103,7 +103,8 @@ def info() -> RunInfo:
 
 def quick_cases(sampler: str) -> list[Case]:
     """The small ones of its suite that begin with it, without what follows in their chains, and
-    without those that need a vocabulary."""
+    without those that need a vocabulary: dry's name breakers by their text. An own sampler is told
+    tokens alone, and a right one would fail 27 of these 114."""
     paths = find_suites([f"parity/{sampler}"])
     cases = [case for path in paths for case in expand(path, "quick")]
     small = [c for c in cases if c.samplers[:1] == [sampler] and c.cost <= LARGEST]
