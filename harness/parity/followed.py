@@ -73,7 +73,7 @@ def _places(ready: Prepared, trace: Trace, ran: Ran, left: Trace) -> Iterator[Pl
         for j, got in enumerate(ran.stages[i]):
             whole = j == len(chain.samplers)
             if not whole:
-                before, sampler = cand.copy(), chain.samplers[j].clone()
+                before, sampler = cand.copy(), _as_it_is(chain.samplers[j])
                 try:
                     chain.samplers[j].apply(cand)
                 except UndefinedInputError as error:
@@ -93,6 +93,15 @@ def _places(ready: Prepared, trace: Trace, ran: Ran, left: Trace) -> Iterator[Pl
         accepted = cand.token if step.accept == "selected" else step.accept
         if accepted is not None:
             chain.accept(accepted)
+
+
+def _as_it_is(sampler: Sampler) -> Sampler:
+    """As it stands before its stage. What a release cannot clone is dry, which changes only as it
+    accepts."""
+    try:
+        return sampler.clone()
+    except UndefinedInputError:
+        return sampler
 
 
 def _judged(

@@ -56,6 +56,13 @@ def test_another_sort_is_tied_over_stages_steps_and_tokens() -> None:
     assert not got.ties
 
 
+def test_a_choice_before_dry_is_followed_in_a_release_that_cannot_clone_it() -> None:
+    chain = [{"top_k": {"k": 3}}, {"dry": {"dry_multiplier": 0.5}}, {"greedy": {}}]
+    with contextlib.closing(Inside(OtherSort(None), name="mine")) as mine:
+        got = execute(case(chain), [mine], releases={"mine": "b4000"}).backends["mine"]
+    assert (got.verdict, got.stage) == ("tied", "top_k")
+
+
 def test_a_tie_is_met_only_where_it_is_accepted() -> None:
     got = result(case())
     assert (got.met("mine"), got.failed("mine")) == (False, True)
