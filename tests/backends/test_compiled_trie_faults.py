@@ -20,8 +20,8 @@ FAULTS = {
     "stays sorted": ("masked-candidates-are-not-sorted", "    c->sorted = false;\n", ""),
     "masks an id": (
         "masks-each-of-many",
-        "words[i] = i % 3 == 1 ?",
-        "words[i] = i % 3 == 1 || i == 18 ?",
+        "(word & kept[i])",
+        "(word & kept[0])",
     ),
     "leaves the last": (
         "masks-each-of-many",

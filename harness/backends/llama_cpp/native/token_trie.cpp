@@ -66,25 +66,38 @@ void keep_only(llama_token_data_array * c, std::vector<size_t> & children) {
     c->size = children.size();
 }
 
-// Eight candidates are 24 words, all of which are written, aligned: three stores with AVX2, six with
-// 16 bytes, eight if only the logits were. At 128,256 candidates that is the time of a step.
-inline __attribute__((always_inline)) void mask_here(
-        llama_token_data * at, const llama_token_data * end) {
-    typedef uint32_t Word __attribute__((may_alias));
-    constexpr uint32_t INF = 0xff800000;  // the bits of -inf
+// Whole words are written: three of 32 bytes for eight candidates where a store a logit takes eight,
+// which at 128,256 candidates is the time of a step. Aligned, for a store across the end of a cache
+// line is two. kept, masked: of three words.
+template <class Word>
+inline __attribute__((always_inline)) void mask_words(llama_token_data * at,
+        const llama_token_data * end, const Word * kept, const Word * masked) {
+    constexpr int CANDIDATES = sizeof(Word) / sizeof(float);  // that three words are
     static_assert(sizeof(llama_token_data) == 12 && offsetof(llama_token_data, logit) == 4);
-    for (; at < end && reinterpret_cast<uintptr_t>(at) % 32 != 0; at++) at->logit = -INFINITY;
-    for (; end - at >= 8; at += 8) {
-        Word * words = reinterpret_cast<Word *>(at);
-        for (int i = 0; i < 24; i++) words[i] = i % 3 == 1 ? INF : words[i];
-    }
+    auto aligned = [&] { return reinterpret_cast<uintptr_t>(at) % sizeof(Word) == 0; };
+    for (; at < end && !aligned(); at++) at->logit = -INFINITY;
+    for (; end - at >= CANDIDATES; at += CANDIDATES)
+        for (int i = 0; i < 3; i++) {
+            char * place = reinterpret_cast<char *>(at) + sizeof(Word) * i;
+            Word word;
+            std::memcpy(&word, place, sizeof(word));
+            word = (word & kept[i]) | masked[i];
+            std::memcpy(place, &word, sizeof(word));
+        }
     for (; at < end; at++) at->logit = -INFINITY;
 }
+
+constexpr uint32_t KEEP = UINT32_MAX, INF = 0xff800000;  // the bits of -inf
 
 #if defined(__x86_64__)
 __attribute__((target("avx2"))) void mask_wide(
         llama_token_data * at, const llama_token_data * end) {
-    mask_here(at, end);
+    typedef uint32_t Word __attribute__((vector_size(32)));
+    const Word kept[] = {{KEEP, 0, KEEP, KEEP, 0, KEEP, KEEP, 0},
+        {KEEP, KEEP, 0, KEEP, KEEP, 0, KEEP, KEEP}, {0, KEEP, KEEP, 0, KEEP, KEEP, 0, KEEP}};
+    const Word masked[] = {{0, INF, 0, 0, INF, 0, 0, INF}, {0, 0, INF, 0, 0, INF, 0, 0},
+        {INF, 0, 0, INF, 0, 0, INF, 0}};
+    mask_words(at, end, kept, masked);
 }
 #endif
 
@@ -92,7 +105,10 @@ void mask(llama_token_data * at, const llama_token_data * end) {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2")) return mask_wide(at, end);
 #endif
-    mask_here(at, end);
+    typedef uint32_t Word __attribute__((vector_size(16)));
+    const Word kept[] = {{KEEP, 0, KEEP, KEEP}, {0, KEEP, KEEP, 0}, {KEEP, KEEP, 0, KEEP}};
+    const Word masked[] = {{0, INF, 0, 0}, {INF, 0, 0, INF}, {0, 0, INF, 0}};
+    mask_words(at, end, kept, masked);
 }
 
 void mask_others(llama_token_data_array * c, const std::vector<size_t> & children) {
