@@ -314,13 +314,12 @@ def generated(
 @asked_again
 def throughput(backend: Backend, request: p.ThroughputRequest) -> p.ThroughputReply:
     """Nanoseconds of decoding many sequences at once, step by step."""
-    claim(backend, "throughput", request.chain)
+    hello = claim(backend, "throughput", request.chain)
     reply = backend.ask(request, p.ThroughputReply)
     if not len(reply.sample_ns) == len(reply.decode_ns) == request.n_tokens:
         raise backend.violation(f"{request.n_tokens} steps were asked for")
-    if (reply.tokens or backend.hello().protocol > 1) and [
-        len(tokens) for tokens in reply.tokens
-    ] != [request.sequences] * request.n_tokens:
+    lengths = [len(tokens) for tokens in reply.tokens]
+    if (reply.tokens or hello.protocol > 1) and lengths != [request.sequences] * request.n_tokens:
         problem = f"a token of each of {request.sequences} sequences a step was asked for"
         raise backend.violation(problem)
     return reply

@@ -219,6 +219,17 @@ def test_a_run_of_tokens_only_has_no_stages(canned: Any) -> None:
     assert ask.run(backend, SETTING, [ROW], STEPS, detail="token").stages == [[]]
 
 
+def test_behind_its_reply_a_backend_is_not_asked_what_it_is(
+    canned: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that has ended meanwhile would be started again for it."""
+
+    def forget(scratch: Scratch, request: Any) -> None:
+        monkeypatch.delattr(Canned, "hello")
+
+    assert ask.throughput(canned(forget, NS), THROUGHPUT).tokens == []
+
+
 def test_the_tokens_of_many_sequences_are_wanted_from_version_2_on(canned: Any) -> None:
     assert ask.throughput(canned(nothing, NS), THROUGHPUT).tokens == []
     with pytest.raises(BackendFailure, match="a token of each of 3 sequences a step"):
