@@ -111,16 +111,16 @@ def test_words_for_times_cost_neither_time_nor_memory(n: int, message: str) -> N
 
 
 def test_the_timeout_spans_the_reading_of_the_reply(monkeypatch: pytest.MonkeyPatch) -> None:
-    loads = json.loads
+    decode = json.JSONDecoder.decode
 
-    def slow(text: Any, **options: Any) -> Any:
+    def slow(decoder: json.JSONDecoder, text: str) -> Any:
         if "ns" in text:
             time.sleep(0.4)
-        return loads(text, **options)
+        return decode(decoder, text)
 
     with backend('say(\'{"ok":true,"ns":[7]}\\n\')', timeout_s=0.3) as process:
         process.hello()
-        monkeypatch.setattr(json, "loads", slow)
+        monkeypatch.setattr(json.JSONDecoder, "decode", slow)
         caught = failure(process)
     assert (caught.verdict, str(caught)) == ("timeout", "no reply within 0.3 s")
 
