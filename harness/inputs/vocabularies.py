@@ -174,7 +174,7 @@ def vocab_path(name: str) -> Path:
     """The GGUF file of a vocabulary: `bpe`, `spm`, `small` (the golden model's), or a path."""
     if name not in _BUILT_IN:
         path = golden_folder() / "model" / "small.gguf" if name == "small" else Path(name)
-        if not path.is_file():
+        if not os.path.isfile(path):  # of a name of any length
             mend = "use bpe, spm, small or the path of a GGUF file"
             raise InputError(name, "no such vocabulary", mend)
         return path

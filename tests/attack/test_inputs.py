@@ -57,6 +57,16 @@ SUITES = {
         f"vary = {{k = {_N}, p = {_N}}}",
         "stands for 9,000,000 cases",
     ),
+    "many rows at once": (
+        f'name = "x"\n[[batch]]\nid = "b"\n{_ABOUT}families = ["normal"]\nsizes = [8]\n'
+        'chains = {c = [{greedy = {}}]}\nrows = [2000000000]\nscripts = ["steady"]\nsteps = 1',
+        "rows",
+    ),
+    "twins of nobody": (
+        f'name = "x"\n[[twins]]\nid = "t"\n{_ABOUT}samplers = ["top_q"]\nsteps = 1',
+        "'top_q' is no sampler: did you mean",
+    ),
+    "long vocabulary": (_CASE + _LOGITS + f'vocab = "{"x" * 300}"', "no such vocabulary"),
     "device": (_CASE + _LOGITS + 'vocab = "/dev/zero"', "no such vocabulary"),
     "long grammar": (_GRAMMAR + f'grammar = "{"a" * 70_000}"', "grammar"),
     "optional": (

@@ -40,6 +40,11 @@ CHANGES: dict[str, tuple[str, Change, str]] = {
         lambda record: record.update(first="other"),
         "first is 'other'",
     ),
+    "the baseline was not measured": (
+        "throughput",
+        lambda record: record.update(baseline="other"),
+        "baseline is 'other'",
+    ),
     "a curve of no runs": ("calibration", _curve, "a run at least"),
     "peers of other rules": (
         "calibration",

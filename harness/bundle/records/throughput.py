@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import BaseModel
+from pydantic import BaseModel, model_validator
 
 from sampler_parity.harness.strict import STRICT
 
@@ -55,3 +55,9 @@ class ThroughputResult(_Record):
     backends: dict[str, ThroughputOnBackend]
     baseline: str
     again: ThroughputOnBackend = ThroughputOnBackend()
+
+    @model_validator(mode="after")
+    def _has_the_baseline(self) -> "ThroughputResult":
+        if self.baseline not in self.backends:
+            raise ValueError(f"baseline is {self.baseline!r}, of which nothing was measured")
+        return self

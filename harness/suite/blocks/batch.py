@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -16,6 +16,7 @@ from sampler_parity.harness.suite.blocks.grid import Block, fill
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.scripts import SCRIPTS, Name, Writer
 
+Rows = Annotated[int, Field(ge=1, le=limits.STAGES)]
 _SPARE = 3  # rows of logits beside those of a step, so that a row meets another in the next
 _HISTORY = 12  # tokens of a prompt or an output, at most
 
@@ -42,7 +43,7 @@ class Batches(Block):
     chains: dict[str, ChainSpec] = Field(min_length=1)
     families: list[Family] = Field(min_length=1)
     sizes: list[Size] = Field(min_length=1)
-    rows: list[int] = Field(min_length=1)
+    rows: list[Rows] = Field(min_length=1)
     scripts: list[Name] = Field(min_length=1)
     seeds: list[Seed] = Field(default=[0])
     steps: int = Field(ge=1, le=limits.STAGES)

@@ -9,8 +9,9 @@ does until it is full: with `many`, so many are in the chain, each with a seed o
 from collections.abc import Iterator
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from sampler_parity.harness.foreign.near import meant
 from sampler_parity.harness.inputs.logits import Generated
 from sampler_parity.harness.suite.blocks.grid import Block, fill
 from sampler_parity.harness.suite.blocks.ladder import of_newest
@@ -31,6 +32,14 @@ class Twins(Block):
     steps: int = Field(ge=1)
     many: int = Field(default=0, ge=0, le=256)
     quick: bool = True
+
+    @field_validator("samplers")
+    @classmethod
+    def _are_known(cls, names: list[str]) -> list[str]:
+        for name in names:
+            if name not in ROWS:
+                raise ValueError(f"{name!r} is no sampler: {meant(name, ROWS)}")
+        return names
 
     def cases(self, quick: bool) -> Iterator[Case]:
         if self.quick or not quick:
