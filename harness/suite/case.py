@@ -119,7 +119,7 @@ class Case(BaseModel):
                 "decoded", "history", "prompt", "output", "accept", "script", "draws", "vocab",
                 "dtype", "expect", "relation",
             )  # fmt: skip
-            last = self.samplers[-1] if self.chain else "none"
+            last = self.samplers[-1] if self.samplers else "none"
             if last not in SELECT:
                 raise ValueError(f"the last stage must select a token, {last} does not")
         if isinstance(self.logits, Together | Crowded):
@@ -157,7 +157,7 @@ class Case(BaseModel):
             if self.instead:
                 raise ValueError("instead goes with expect.kept or streams")
             return self
-        last = self.samplers[-1] if self.chain else "none"
+        last = self.samplers[-1] if self.samplers else "none"
         if last not in ("dist", "greedy"):
             raise ValueError(f"the last stage must be dist or greedy, not {last}")
         if self.streams and self.expect:

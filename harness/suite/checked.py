@@ -44,6 +44,8 @@ class Checked:
                 named = f"batch.sequences.{i}.chain", each.chain
                 several.setdefault(_without_seeds(each.chain), named)
             chains += several.values()
+        if not case.chain and case.kind in ("stages", "draws", "unseeded"):
+            raise InputError(self._path, f"{place}: chain: has no stage", "name a sampler")
         self._fits(place, case.logits.n, case.vocab)
         self._on_logits(place, case.logits, case.vocab, chains)
 

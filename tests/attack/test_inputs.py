@@ -66,6 +66,15 @@ SUITES = {
         f'name = "x"\n[[twins]]\nid = "t"\n{_ABOUT}samplers = ["top_q"]\nsteps = 1',
         "'top_q' is no sampler: did you mean",
     ),
+    "ladder of nobody": (
+        f'name = "x"\n[[ladder]]\nid = "l"\n{_ABOUT}samplers = ["top_q"]\nsize = "candidates"',
+        "'top_q' is no sampler: did you mean",
+    ),
+    "no stage": ((_CASE + _LOGITS).replace("{greedy = {}}", ""), "case 'a': chain: has no stage"),
+    "nothing generates": (
+        _CASE.replace("{greedy = {}}", "{}") + 'logits = {decoded = "small", prompt = [1]}\n',
+        "the last stage must select a token, none does not",
+    ),
     "long vocabulary": (_CASE + _LOGITS + f'vocab = "{"x" * 300}"', "no such vocabulary"),
     "device": (_CASE + _LOGITS + 'vocab = "/dev/zero"', "no such vocabulary"),
     "long grammar": (_GRAMMAR + f'grammar = "{"a" * 70_000}"', "grammar"),

@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import Field
 
 from sampler_parity.harness.backends.llama_cpp.signatures import has
+from sampler_parity.harness.foreign.near import meant
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.strict import Id
 from sampler_parity.harness.suite.blocks.grid import Block, fill
@@ -58,6 +59,8 @@ class Ladder(Block):
             known = ", ".join([*SIZES, *OF_CHAINS])
             raise ValueError(f"size {self.size!r} is not one of {known}")
         for name in self.samplers or of_newest():
+            if name not in ROWS:
+                raise ValueError(f"{name!r} is no sampler: {meant(name, ROWS)}")
             size = ROWS[name].sizes.get(self.size)
             if size is not None:
                 for end, built in SIZES[self.size](name, ROWS[name], size, quick):
