@@ -79,7 +79,8 @@ def test_widths_are_seen_with_their_rounds(tmp_path: Path, monkeypatch: pytest.M
     def measure(width: Any, backends: Any, n: int, seed: int, again: Any, begins: Any) -> Any:
         begins(n, n)
         sizes = {"n_vocab": 2, "stages": 1, "sequences": 1, "n_prompt": 1, "n_tokens": 1}
-        fields = {"id": width.id, "model": "m", "chain": "c", "baseline": "null", "backends": {}}
+        fields: dict[str, Any] = {"id": width.id, "model": "m", "chain": "c", "baseline": "null"}
+        fields["backends"] = {"null": {}}
         return ThroughputResult.model_validate(fields | sizes)
 
     monkeypatch.setattr("sampler_parity.harness.timing.throughput.measure", measure)
