@@ -51,6 +51,7 @@ def test_backends_are_every_engine() -> None:
         (["list", "samplers", "topp"], "did you mean top_p"),
         (["list", "backends", "lama.cpp"], "did you mean llama.cpp"),
         (["list", "cases", "topp/*"], "did you mean parity/top_p"),
+        (["list", "cases", "top_p"], "did you mean parity/top_p"),
         (["list", "samplers", "zzz"], "`sampler-parity list samplers` lists all"),
         (["run", "parity/topp"], "did you mean parity/top_p"),
         (["run", "top_p"], "did you mean parity/top_p"),

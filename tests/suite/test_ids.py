@@ -2,7 +2,7 @@
 
 import pytest
 
-from sampler_parity.harness.suite.ids import fits, id_fits, may_be_of
+from sampler_parity.harness.suite.ids import fits, id_fits, may_be_of, names_of
 from sampler_parity.harness.suite.shipped import suites_of, suites_of_cases
 
 
@@ -35,6 +35,16 @@ def test_the_first_part_of_an_id_names_its_suites() -> None:
     assert "timing/disabled" in suites_of("timing/off-top_k/V4096")
     assert {"parity/top_p", "parity/top_k"} <= {*suites_of("top_?/x")}
     assert suites_of("nothing/x") == []
+    assert "parity/infill" in suites_of("infil*")
+
+
+def test_a_word_is_looked_for_among_timed_chains_alone() -> None:
+    """All others have a name in two parts: to make 100,000 cases for a slip of the hand is long."""
+    suites = suites_of("infill")
+    assert suites
+    assert all(suite.startswith("timing/") for suite in suites)
+    for ids in ("timing/infill", "parity/top_p/ties", "skip_ratio/a/b@llama.cpp"):
+        assert all("/" in name for name in names_of(ids)) == (ids != "timing/infill")
 
 
 @pytest.mark.parametrize(
