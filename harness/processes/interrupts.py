@@ -6,6 +6,7 @@ part of what it builds: a pattern that fits nothing from then on, and "bad input
 
 import contextlib
 import signal
+import sys
 import threading
 from _thread import interrupt_main
 from collections.abc import Iterator
@@ -35,9 +36,17 @@ def heeded() -> Iterator[None]:
 def _heed(number: int, frame: FrameType | None) -> None:
     if not _in_pydantic(frame):
         raise KeyboardInterrupt
-    again = threading.Timer(_LATER_S, interrupt_main)
+    again = threading.Timer(_LATER_S, _interrupt)
     again.daemon = True
     again.start()
+
+
+def _interrupt() -> None:
+    """A wait of the main thread ends of a signal alone, which Windows cannot send to a thread."""
+    if sys.platform == "win32":
+        interrupt_main()
+    else:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
 def _in_pydantic(frame: FrameType | None) -> bool:

@@ -12,6 +12,8 @@ from pydantic_core import CoreSchema
 
 from sampler_parity.harness.processes.interrupts import heeded
 
+_WAIT_S = 20
+
 
 def interrupted(value: str) -> str:
     signal.raise_signal(signal.SIGINT)
@@ -40,9 +42,14 @@ def _handled_by_default() -> Iterator[None]:
 
 
 def then_wait(act: Callable[[], object]) -> None:
-    with heeded():
-        act()
-        time.sleep(5)
+    """And the wait is not waited out."""
+    began = time.monotonic()
+    try:
+        with heeded():
+            act()
+            time.sleep(_WAIT_S)
+    finally:
+        assert time.monotonic() - began < _WAIT_S
 
 
 def test_an_interrupt_within_a_validation_comes_when_it_has_ended() -> None:
