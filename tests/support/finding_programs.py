@@ -160,10 +160,12 @@ def interpreted(program: Program) -> tuple[list[str], str]:
 
 
 def ran(words: list[str], folder: Path, seconds: float) -> subprocess.CompletedProcess[str]:
+    # a software device is one if it is named
+    of_ggml = {"GGML_NO_BACKTRACE": "1", "GGML_VK_VISIBLE_DEVICES": "0"}
     return subprocess.run(
         words,
         cwd=folder,
-        env={**os.environ, "GGML_NO_BACKTRACE": "1"},
+        env={**of_ggml, **os.environ},
         capture_output=True,
         text=True,
         errors="replace",
