@@ -13,6 +13,10 @@ def fits(name: str, pattern: str) -> bool:
     return pattern == "*" or name == pattern or fnmatchcase(name, pattern)
 
 
+def has_jokers(pattern: str) -> bool:
+    return bool(set("*?[") & {*pattern})
+
+
 def names_of(id: str) -> tuple[str, ...]:
     """What an id may be called: a timed chain also without `timing/`, as tables of times have it,
     a skip ratio also without its backend."""
@@ -31,5 +35,5 @@ def may_be_of(stem: str, patterns: Sequence[str]) -> bool:
     `--case top_p/x` need not expand the others. No pattern: all are meant."""
     firsts = [pattern.partition("/") for pattern in patterns]
     return not firsts or any(
-        first == stem or not slash or set("*?[") & {*first} for first, slash, _ in firsts
+        first == stem or not slash or has_jokers(first) for first, slash, _ in firsts
     )

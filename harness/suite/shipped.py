@@ -3,7 +3,7 @@
 from importlib.resources import files
 from pathlib import Path
 
-from sampler_parity.harness.suite.ids import fits
+from sampler_parity.harness.suite.ids import fits, has_jokers
 
 
 def suites_folder() -> Path:
@@ -24,7 +24,7 @@ def shipped() -> dict[str, Path]:
 def suites_of_cases(patterns: list[str]) -> list[str]:
     """Those that patterns of ids name by their first part; none where one of them names none."""
     named = [
-        suites_of(pattern) if _first(pattern) and not _has_jokers(_first(pattern)) else []
+        suites_of(pattern) if _first(pattern) and not has_jokers(_first(pattern)) else []
         for pattern in patterns
     ]
     if not all(named):
@@ -37,17 +37,13 @@ def suites_of(pattern: str) -> list[str]:
     suite's file, that of a timed chain with `timing`; only such a chain's is ever one word."""
     first = _first(pattern)
     if not first:
-        anywhere = _has_jokers(pattern)
+        anywhere = has_jokers(pattern)
         return [suite for suite in shipped() if anywhere or suite.startswith("timing/")]
     return [
         suite
         for suite, path in shipped().items()
         if fits(path.stem, first) or (suite.startswith("timing/") and fits("timing", first))
     ]
-
-
-def _has_jokers(pattern: str) -> bool:
-    return bool(set("*?[") & {*pattern})
 
 
 def _first(pattern: str) -> str:

@@ -59,8 +59,7 @@ class Ladder(Block):
             known = ", ".join([*SIZES, *OF_CHAINS])
             raise ValueError(f"size {self.size!r} is not one of {known}")
         for name in self.samplers or of_newest():
-            if name not in ROWS:
-                raise ValueError(f"{name!r} is no sampler: {meant(name, ROWS)}")
+            refuse_unknown(name)
             size = ROWS[name].sizes.get(self.size)
             if size is not None:
                 for end, built in SIZES[self.size](name, ROWS[name], size, quick):
@@ -76,6 +75,12 @@ class Ladder(Block):
             tags=["noop"],
             **built,
         )
+
+
+def refuse_unknown(name: str) -> None:
+    """Raises ValueError for what is no sampler of the reference."""
+    if name not in ROWS:
+        raise ValueError(f"{name!r} is no sampler: {meant(name, ROWS)}")
 
 
 def of_newest() -> list[str]:

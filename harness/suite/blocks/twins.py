@@ -11,10 +11,9 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from sampler_parity.harness.foreign.near import meant
 from sampler_parity.harness.inputs.logits import Generated
 from sampler_parity.harness.suite.blocks.grid import Block, fill
-from sampler_parity.harness.suite.blocks.ladder import of_newest
+from sampler_parity.harness.suite.blocks.ladder import of_newest, refuse_unknown
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.reference.registry import ROWS, Row
 
@@ -37,8 +36,7 @@ class Twins(Block):
     @classmethod
     def _are_known(cls, names: list[str]) -> list[str]:
         for name in names:
-            if name not in ROWS:
-                raise ValueError(f"{name!r} is no sampler: {meant(name, ROWS)}")
+            refuse_unknown(name)
         return names
 
     def cases(self, quick: bool) -> Iterator[Case]:
