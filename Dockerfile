@@ -8,7 +8,7 @@
 
 FROM node:24-bookworm-slim AS node
 WORKDIR /tsampler
-COPY harness/backends/tsampler/ ./
+COPY engines/tsampler/ ./
 RUN npm ci --silent && npx tsc
 
 FROM python:3.13-slim-bookworm AS build
@@ -18,7 +18,7 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /opt/sampler-parity
 COPY . .
-COPY --from=node /tsampler/dist harness/backends/tsampler/dist
+COPY --from=node /tsampler/dist engines/tsampler/dist
 # Those of scripts/install.py, and no instruction that only this processor has.
 ENV CMAKE_ARGS="-DGGML_NATIVE=OFF -DLLAVA_BUILD=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_TOOLS=OFF \
 -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF"

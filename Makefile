@@ -5,7 +5,7 @@ BIN := .venv/bin
 BUNDLE ?= bundles/parity
 REPORT ?= report
 
-TSAMPLER := harness/backends/tsampler
+TSAMPLER := engines/tsampler
 TSAMPLER_SOURCES := $(wildcard $(TSAMPLER)/*.json $(TSAMPLER)/src/*/*.ts)
 
 # Where the environment forbids to keep compiled modules, each process of pytest would rewrite every
@@ -98,7 +98,7 @@ witness: setup
 	$(BIN)/sampler-parity builds add $(WITNESS)
 	rm -rf bundles/witness
 	$(BIN)/sampler-parity run parity --reference own -b llama.cpp@b11549 -o bundles/witness
-	$(PYTEST) tests/reference/test_common_sampler_native.py tests/backends/test_builds.py -k "b11549 or later_build"
+	$(PYTEST) tests/reference/test_common_sampler_native.py tests/llama_cpp/test_builds.py -k "b11549 or later_build"
 
 # Builds for other platforms, each judged by the reference of its platform, and what the reference
 # predicts of all platforms. What is missing is named with Debian's package that has it; a build that
@@ -149,7 +149,7 @@ selfcheck: setup
 	rm -rf bundles/selfcheck
 	$(BIN)/sampler-parity timing-selfcheck -o bundles/selfcheck
 
-# Each engine's suites beside the reference, then its draws: harness/backends/engines.py says which.
+# Each engine's suites beside the reference, then its draws: engines/NAME/engine.toml says which.
 # Those that are not there are installed into environments of their own. Of some: ENGINES="rwkv mlx".
 engines: setup
 	rm -rf bundles/engines

@@ -40,8 +40,9 @@ NAVIGATION = {
     "Findings": ["findings", "claims"],
     "Architecture": ["architecture", "../CONTRIBUTING", "../SECURITY", "../CHANGELOG"],
 }
-for path in sorted((ROOT / "docs" / "engines").glob("*.md")):
-    NAVIGATION["Engines of others"].append(f"engines/{path.stem}")
+NAVIGATION["Engines of others"].append("engines/gpu")
+for path in sorted((ROOT / "engines").glob("*/README.md")):
+    NAVIGATION["Engines of others"].append(f"../engines/{path.parent.name}/README")
 if WHOLE:  # pages that are not in the repository
     NAVIGATION["Findings"][:0] = ["../findings/index"]
     NAVIGATION = {"Measured": ["../measured/index"]} | NAVIGATION
@@ -56,7 +57,7 @@ project = "sampler-parity"
 author = "sampler-parity maintainers"
 extensions = ["myst_parser"]
 root_doc = "README"
-include_patterns = ["*.md", "docs/*.md", "docs/engines/*.md"]
+include_patterns = ["*.md", "docs/*.md", "docs/engines/*.md", "engines/*/README.md"]
 if WHOLE:
     include_patterns += ["findings/*.md", "measured/*.md"]
     html_extra_path = [str(ROOT / "build" / "site-source" / "extra")]

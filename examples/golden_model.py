@@ -5,10 +5,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.backends.llama_cpp.decode import Context, Model
-from sampler_parity.harness.backends.llama_cpp.libllama import Libllama, default_folder
 from sampler_parity.harness.inputs.models import model_path
 from sampler_parity.harness.inputs.vocabularies import read_vocab
+from sampler_parity.harness.llama_cpp.decode import Context, Model
+from sampler_parity.harness.llama_cpp.libllama import Libllama, default_folder
 from sampler_parity.reference import Vocab
 from sampler_parity.reference.vocab import decode
 

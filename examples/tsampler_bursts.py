@@ -7,14 +7,14 @@ usual parameters are back. The workspace grows at the first burst and stays as l
 
 from golden_model import Row, generate, vocabulary
 
-from sampler_parity.reference.pipelines.tsampler.history import TokenHistoryTracker
-from sampler_parity.reference.pipelines.tsampler.sample import (
+from sampler_parity.engines.tsampler.model.history import TokenHistoryTracker
+from sampler_parity.engines.tsampler.model.sample import (
     SamplingParams,
     sample_with_strategy,
     top_candidates,
 )
-from sampler_parity.reference.pipelines.tsampler.workspace import SamplerWorkspace, required_kcap
-from sampler_parity.reference.pipelines.tsampler.xoroshiro import Xoroshiro128Plus
+from sampler_parity.engines.tsampler.model.workspace import SamplerWorkspace, required_kcap
+from sampler_parity.engines.tsampler.model.xoroshiro import Xoroshiro128Plus
 
 PROMPT = "Sequences also support"
 USUAL = SamplingParams(top_k=40, temp=0.8)

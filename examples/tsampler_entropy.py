@@ -7,14 +7,14 @@ one. Surprisal and rolling perplexity are observed and change nothing.
 
 from golden_model import Row, generate, vocabulary
 
-from sampler_parity.reference.pipelines.tsampler import metrics
-from sampler_parity.reference.pipelines.tsampler.history import TokenHistoryTracker
-from sampler_parity.reference.pipelines.tsampler.sample import (
+from sampler_parity.engines.tsampler.model import metrics
+from sampler_parity.engines.tsampler.model.history import TokenHistoryTracker
+from sampler_parity.engines.tsampler.model.sample import (
     SamplingParams,
     sample_with_strategy,
 )
-from sampler_parity.reference.pipelines.tsampler.workspace import SamplerWorkspace, required_kcap
-from sampler_parity.reference.pipelines.tsampler.xoroshiro import Xoroshiro128Plus
+from sampler_parity.engines.tsampler.model.workspace import SamplerWorkspace, required_kcap
+from sampler_parity.engines.tsampler.model.xoroshiro import Xoroshiro128Plus
 
 PROMPT = "Sequences also support"
 WIDE = SamplingParams(top_k=256, temp=1.5, top_p=0.98)

@@ -7,12 +7,12 @@ behind the number nothing is touched.
 
 from golden_model import Row, generate, vocabulary
 
-from sampler_parity.reference.pipelines.tsampler.history import TokenHistoryTracker
-from sampler_parity.reference.pipelines.tsampler.sample import (
+from sampler_parity.engines.tsampler.model.history import TokenHistoryTracker
+from sampler_parity.engines.tsampler.model.sample import (
     SamplingParams,
     sample_with_strategy,
 )
-from sampler_parity.reference.pipelines.tsampler.xoroshiro import Xoroshiro128Plus
+from sampler_parity.engines.tsampler.model.xoroshiro import Xoroshiro128Plus
 
 PROMPT = '{"currency": "JPY", "price": 5'
 

@@ -11,13 +11,13 @@ from dataclasses import asdict, dataclass
 
 from golden_model import Row, generate
 
-from sampler_parity.reference import Candidates, build_chain
-from sampler_parity.reference.pipelines.tsampler.history import TokenHistoryTracker
-from sampler_parity.reference.pipelines.tsampler.sample import (
+from sampler_parity.engines.tsampler.model.history import TokenHistoryTracker
+from sampler_parity.engines.tsampler.model.sample import (
     SamplingParams,
     sample_with_strategy,
 )
-from sampler_parity.reference.pipelines.tsampler.xoroshiro import Xoroshiro128Plus
+from sampler_parity.engines.tsampler.model.xoroshiro import Xoroshiro128Plus
+from sampler_parity.reference import Candidates, build_chain
 
 PROMPT = "Sequences also support"
 

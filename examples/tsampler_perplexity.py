@@ -8,14 +8,14 @@ other text into the context.
 
 from golden_model import Row, generate, vocabulary
 
-from sampler_parity.reference.pipelines.tsampler import metrics
-from sampler_parity.reference.pipelines.tsampler.history import TokenHistoryTracker
-from sampler_parity.reference.pipelines.tsampler.sample import (
+from sampler_parity.engines.tsampler.model import metrics
+from sampler_parity.engines.tsampler.model.history import TokenHistoryTracker
+from sampler_parity.engines.tsampler.model.sample import (
     SamplingParams,
     filtered,
     sample_with_strategy,
 )
-from sampler_parity.reference.pipelines.tsampler.xoroshiro import Xoroshiro128Plus
+from sampler_parity.engines.tsampler.model.xoroshiro import Xoroshiro128Plus
 
 PROMPT = "Sequences also support"
 GATE = 50.0

@@ -7,12 +7,12 @@ certain, a boost is not: it is worth what the model thought of the word before.
 
 from golden_model import Row, generate, vocabulary
 
-from sampler_parity.reference.pipelines.tsampler.history import TokenHistoryTracker
-from sampler_parity.reference.pipelines.tsampler.sample import (
+from sampler_parity.engines.tsampler.model.history import TokenHistoryTracker
+from sampler_parity.engines.tsampler.model.sample import (
     SamplingParams,
     sample_with_strategy,
 )
-from sampler_parity.reference.pipelines.tsampler.xoroshiro import Xoroshiro128Plus
+from sampler_parity.engines.tsampler.model.xoroshiro import Xoroshiro128Plus
 
 PROMPT = "If the list is empty, it returns"
 WORDS = {True: (" true", " True"), False: (" false", " False")}

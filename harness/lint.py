@@ -12,7 +12,7 @@ schemas   the committed JSON Schema is the one that the models make
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 
@@ -23,7 +23,7 @@ from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.logits import Golden, Literals
 from sampler_parity.harness.inputs.manifest import read_manifest
 from sampler_parity.harness.parity.boundary import apply_around
-from sampler_parity.harness.parity.explanations import explanations_file, read_explanations
+from sampler_parity.harness.parity.explanations import explanation_files, read_explanations
 from sampler_parity.harness.protocol.schema import protocol_schema
 from sampler_parity.harness.suite.blocks.matrix import Grid
 from sampler_parity.harness.suite.blocks.timing import TimedChain
@@ -51,15 +51,15 @@ ROUNDING = 1e-6  # a decision nearer to its threshold than this share of it may 
 Stage = tuple[Sampler, Candidates, Candidates]
 
 
-def lint(folder: Path, profile: Profile = "full") -> list[str]:
-    """Problems of the suites in a folder, and of golden/ and harness/schemas/, one line each.
+def lint(paths: Sequence[Path], profile: Profile = "full") -> list[str]:
+    """Return the problems of these suites, of golden/ and of harness/schemas/, one line each.
 
     profile: of which cases the ids are looked at.
     """
     problems: list[str] = []
     suites: dict[Path, Suite] = {}
     ids: dict[str, list[str]] = defaultdict(list)
-    for path in sorted(folder.glob("*/*.toml")):
+    for path in paths:
         try:
             file = read_suite(path)
             suites[path] = file.suite
@@ -74,7 +74,7 @@ def lint(folder: Path, profile: Profile = "full") -> list[str]:
     problems += _unique(ids)
     problems += _prose(suites)
     problems += _missing_suites(suites)
-    problems += _explanations(explanations_file())
+    problems += [line for path in explanation_files() for line in _explanations(path)]
     return problems + _golden(fixtures.golden_folder()) + _schemas()
 
 

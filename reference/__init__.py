@@ -10,12 +10,10 @@ if TYPE_CHECKING:
     from sampler_parity.reference.candidates import Candidates
     from sampler_parity.reference.chain import Chain, Stage, build_chain
     from sampler_parity.reference.errors import ChainError, UndefinedInputError
-    from sampler_parity.reference.registry import ALL_SAMPLERS, ENGINES, SAMPLERS, Sampler
+    from sampler_parity.reference.registry import SAMPLERS, Sampler
     from sampler_parity.reference.vocab import Vocab
 
 __all__ = [
-    "ALL_SAMPLERS",
-    "ENGINES",
     "SAMPLERS",
     "Candidates",
     "Chain",
@@ -31,7 +29,7 @@ _MODULES = {
     "candidates": ["Candidates"],
     "chain": ["Chain", "Stage", "build_chain"],
     "errors": ["ChainError", "UndefinedInputError"],
-    "registry": ["ALL_SAMPLERS", "ENGINES", "SAMPLERS", "Sampler"],
+    "registry": ["SAMPLERS", "Sampler"],
     "vocab": ["Vocab"],
 }
 

@@ -11,8 +11,10 @@ from sampler_parity.reference import platforms
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError, UndefinedInputError
 from sampler_parity.reference.random import DEFAULT_SEED
-from sampler_parity.reference.registry import ALL_SAMPLERS, Sampler
+from sampler_parity.reference.registry import REFERENCE_SAMPLERS, Sampler
 from sampler_parity.reference.vocab import Vocab
+
+Spec = Sequence[Mapping[str, Mapping[str, Any]]]  # [{name: {parameter: value}}, ...]
 
 
 @dataclass(frozen=True)
@@ -117,11 +119,11 @@ def _seed(sampler: Any) -> int:
 
 
 def build_chain(
-    spec: Sequence[Mapping[str, Mapping[str, Any]]],
+    spec: Spec,
     *,
     n_vocab: int | None = None,
     vocab: Vocab | None = None,
-    samplers: Mapping[str, Callable[..., Sampler]] = ALL_SAMPLERS,
+    samplers: Mapping[str, Callable[..., Sampler]] = REFERENCE_SAMPLERS,
     release: str | None = None,
     platform: str | None = None,
 ) -> Chain:
@@ -129,7 +131,7 @@ def build_chain(
 
     n_vocab and vocab are given to the samplers that need them (mirostat; dry, infill), unless the
     stage names n_vocab itself. release: with the meanings of that release of llama.cpp (b4753) in
-    place of v0.5.0's and of `samplers`. platform: with what is computed there (linux-arm64-gcc) in
+    place of v0.5.0's in `samplers`. platform: with what is computed there (linux-arm64-gcc) in
     place of x86-64 Linux's. Raises ChainError for an unknown sampler or platform, an unknown or
     missing parameter, a wrong type or a value out of range, and for a release whose meanings are
     not known.
@@ -141,7 +143,7 @@ def build_chain(
         )
 
         named = {name for stage in spec if isinstance(stage, Mapping) for name in stage}
-        samplers = samplers_of(changes_of(release, named))
+        samplers = samplers_of(changes_of(release, named), samplers)
     context = {"n_vocab": n_vocab if n_vocab is not None or vocab is None else len(vocab)}
     built = []
     for index, stage in enumerate(spec):

@@ -1,52 +1,16 @@
-"""Every sampler by its name, one row each: llama.cpp's, and those of other engines.
+"""Every sampler of llama.cpp by its name, one row each. Stages of engines have theirs in
+engines/NAME/engine.toml; harness/engines/samplers.py has both.
 
 Who builds chains, draws parameters for them (random chains, the fuzzer), checks an adapter, or asks
 where a sampler cuts (lint, boundary) reads the row. CONTRIBUTING.md says how one is added.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, Self
 
 from sampler_parity.reference.candidates import Candidates
-from sampler_parity.reference.pipelines.akunu import Akunu
-from sampler_parity.reference.pipelines.akunu_gumbel import AkunuGumbel
-from sampler_parity.reference.pipelines.ctranslate2 import Ctranslate2
-from sampler_parity.reference.pipelines.exllamav3 import Exllamav3Combo, Exllamav3Xtc
-from sampler_parity.reference.pipelines.gpt4all import Gpt4all
 from sampler_parity.reference.pipelines.ignore_eos import IgnoreEos
-from sampler_parity.reference.pipelines.ik_llama import STAGES as IK_LLAMA
-from sampler_parity.reference.pipelines.llama_cpp_python import LlamaCppPython
-from sampler_parity.reference.pipelines.lloyal import Lloyal
-from sampler_parity.reference.pipelines.mlx_lm import MlxPenalties, MlxSampler
-from sampler_parity.reference.pipelines.node_llama_cpp import NodeLlamaCpp
-from sampler_parity.reference.pipelines.onnxruntime_genai import OnnxruntimeGenai
-from sampler_parity.reference.pipelines.openai import OpenaiPenalties
-from sampler_parity.reference.pipelines.power_law import PowerLaw
-from sampler_parity.reference.pipelines.rwkv import RwkvPenalties, RwkvSampleLogits
-from sampler_parity.reference.pipelines.sglang.penalties import SglangPenalties
-from sampler_parity.reference.pipelines.sglang.sample import SglangSample
-from sampler_parity.reference.pipelines.transformers import (
-    TransformersMinLength,
-    TransformersMinNewTokens,
-    TransformersNoBadWords,
-    TransformersRepetitionPenalty,
-    TransformersSequenceBias,
-)
-from sampler_parity.reference.pipelines.transformers_js import TransformersJs
-from sampler_parity.reference.pipelines.tsampler import STAGES as TSAMPLER
-from sampler_parity.reference.pipelines.vllm import (
-    VllmAllowedTokenIds,
-    VllmBadWords,
-    VllmLogprobs,
-    VllmMinP,
-    VllmMinTokens,
-    VllmPenalties,
-    VllmSample,
-    VllmTemperature,
-    VllmTopK,
-    VllmTopP,
-)
 from sampler_parity.reference.ranges import Biases, Floats, Integers, OneOf, Range, Size
 from sampler_parity.reference.samplers.adaptive_p import AdaptiveP
 from sampler_parity.reference.samplers.dist import Dist
@@ -353,94 +317,14 @@ ROWS: dict[str, Row] = {
 
 _TRIE = '{"modelId":"m","descriptors":[{"path":"a","leaves":[{"name":"A","tokens":[1,2]}]}]}'
 
-# Samplers and whole pipelines of other engines, each one stage of a chain.
-ENGINE_ROWS: dict[str, Row] = {
-    "akunu": Row(Akunu, {"seed": 1}),
-    "akunu_gumbel": Row(AkunuGumbel, {"seed_offset": 1}),
-    "ctranslate2": Row(Ctranslate2, {"sampling_topk": 0, "seed": 1}),
-    "gpt4all": Row(Gpt4all, {"seed": 1}),
+# What else the reference has: a chain with the token trie in it, and `--ignore-eos`.
+PIPELINE_ROWS: dict[str, Row] = {
     "ignore_eos": Row(IgnoreEos, {}, vocab=True),
-    "ik_llama_adaptive_p": Row(IK_LLAMA["ik_llama_adaptive_p"], {"target": 0.3, "seed": 1}),
-    "ik_llama_dry": Row(IK_LLAMA["ik_llama_dry"], {"dry_multiplier": 0.8}),
-    "ik_llama_entropy": Row(IK_LLAMA["ik_llama_entropy"], {"min_temp": 0.5, "max_temp": 1.5}),
-    "ik_llama_greedy": Row(IK_LLAMA["ik_llama_greedy"], {}),
-    "ik_llama_min_p": Row(IK_LLAMA["ik_llama_min_p"], {"p": 0.1}),
-    "exllamav3_combo": Row(Exllamav3Combo, {"top_k": 2}),
-    "exllamav3_xtc": Row(Exllamav3Xtc, {"probability": 0.5, "threshold": 0.1}),
-    "ik_llama_mirostat": Row(IK_LLAMA["ik_llama_mirostat"], {"seed": 1}),
-    "ik_llama_mirostat_v2": Row(IK_LLAMA["ik_llama_mirostat_v2"], {"seed": 1}),
-    "ik_llama_repetition_penalties": Row(
-        IK_LLAMA["ik_llama_repetition_penalties"], {"penalty_last_n": 4}
-    ),
-    "ik_llama_softmax": Row(IK_LLAMA["ik_llama_softmax"], {}),
-    "ik_llama_tail_free": Row(IK_LLAMA["ik_llama_tail_free"], {"z": 0.9}),
-    "ik_llama_temp": Row(IK_LLAMA["ik_llama_temp"], {"temp": 0.8}),
-    "ik_llama_token": Row(IK_LLAMA["ik_llama_token"], {"seed": 1}),
-    "ik_llama_top_k": Row(IK_LLAMA["ik_llama_top_k"], {"k": 2}),
-    "ik_llama_top_n_sigma": Row(IK_LLAMA["ik_llama_top_n_sigma"], {"n": 1.0}),
-    "ik_llama_top_p": Row(IK_LLAMA["ik_llama_top_p"], {"p": 0.9}),
-    "ik_llama_typical": Row(IK_LLAMA["ik_llama_typical"], {"p": 0.9}),
-    "ik_llama_xtc": Row(IK_LLAMA["ik_llama_xtc"], {"p": 0.5, "t": 0.1, "seed": 1}),
-    "llama_cpp_python": Row(LlamaCppPython, {"seed": 1}),
-    "mlx_penalties": Row(MlxPenalties, {"repetition_penalty": 1.1}),
-    "mlx_sampler": Row(MlxSampler, {"seed": 1}),
-    "node_llama_cpp": Row(NodeLlamaCpp, {"seed": 1}),
-    "onnxruntime_genai": Row(OnnxruntimeGenai, {"do_sample": True, "top_k": 0}),
-    "lloyal": Row(Lloyal, {"seed": 1}),
-    "openai_penalties": Row(OpenaiPenalties, {"frequency_penalty": 0.5}),
-    "power_law": Row(
-        PowerLaw,
-        {
-            "target": 0.3,
-            "distribution_width": 0.3,
-            "tail_heaviness": 2.0,
-            "queue_size": 8,
-            "seed": 1,
-        },
-    ),
-    "rwkv_penalties": Row(RwkvPenalties, {}),
-    "rwkv_sample_logits": Row(RwkvSampleLogits, {"seed": 1}),
-    "sglang_penalties": Row(SglangPenalties, {"repetition_penalty": 1.1}),
-    "sglang_sample": Row(SglangSample, {"seed": 1}),
     "token_trie": Row(TokenTrie, {"trie_descriptor_json": _TRIE}),
-    "transformers_min_length": Row(TransformersMinLength, {"min_length": 2, "eos_token_id": [1]}),
-    "transformers_min_new_tokens": Row(
-        TransformersMinNewTokens, {"min_new_tokens": 2, "eos_token_id": [1]}
-    ),
-    "transformers_no_bad_words": Row(TransformersNoBadWords, {"bad_words_ids": [[1]]}),
-    "transformers_repetition_penalty": Row(TransformersRepetitionPenalty, {"penalty": 1.1}),
-    "transformers_sequence_bias": Row(TransformersSequenceBias, {"sequence_bias": [[[1], -1.0]]}),
-    "transformers_js": Row(TransformersJs, {"seed": 1}),
-    "tsampler": Row(TSAMPLER["tsampler"], {"seed": 1}),
-    "tsampler_penalties": Row(TSAMPLER["tsampler_penalties"], {"penalty_last_n": 4}),
-    "tsampler_top_k": Row(TSAMPLER["tsampler_top_k"], {"k": 2}),
-    "tsampler_typical_p": Row(TSAMPLER["tsampler_typical_p"], {"p": 0.9}),
-    "tsampler_top_p": Row(TSAMPLER["tsampler_top_p"], {"p": 0.9}),
-    "tsampler_min_p": Row(TSAMPLER["tsampler_min_p"], {"p": 0.1}),
-    "tsampler_top_n_sigma": Row(TSAMPLER["tsampler_top_n_sigma"], {"n": 1.0}),
-    "tsampler_temp": Row(TSAMPLER["tsampler_temp"], {"temp": 0.8}),
-    "tsampler_greedy": Row(TSAMPLER["tsampler_greedy"], {}),
-    "tsampler_sample": Row(TSAMPLER["tsampler_sample"], {"seed": 1}),
-    "vllm_allowed_token_ids": Row(VllmAllowedTokenIds, {"allowed_token_ids": [1]}),
-    "vllm_bad_words": Row(VllmBadWords, {"bad_words_token_ids": [[1]]}),
-    "vllm_logprobs": Row(VllmLogprobs, {}),
-    "vllm_min_p": Row(VllmMinP, {"min_p": 0.1}, threshold="min_p", boundary=True),
-    "vllm_min_tokens": Row(VllmMinTokens, {"min_tokens": 2, "stop_token_ids": [1]}),
-    "vllm_penalties": Row(VllmPenalties, {"repetition_penalty": 1.1}),
-    "vllm_sample": Row(VllmSample, {"seed": 1}),
-    "vllm_temperature": Row(VllmTemperature, {"temperature": 0.8}),
-    "vllm_top_k": Row(VllmTopK, {"top_k": 2}),
-    "vllm_top_p": Row(VllmTopP, {"top_p": 0.9}, threshold="top_p", boundary=True, sorts=True),
 }
-ALL_ROWS = ROWS | ENGINE_ROWS
+REFERENCE_ROWS = ROWS | PIPELINE_ROWS
 
 SAMPLERS: dict[str, Callable[..., Sampler]] = {name: row.make for name, row in ROWS.items()}
-ENGINES: dict[str, Callable[..., Sampler]] = {n: row.make for n, row in ENGINE_ROWS.items()}
-ALL_SAMPLERS: dict[str, Callable[..., Sampler]] = SAMPLERS | ENGINES
-
-
-def tells_prompt(chain: Iterable[Iterable[str]]) -> bool:
-    """Whether a stage of a chain tells the prompt from the output."""
-    return any(
-        hasattr(ALL_SAMPLERS.get(name), "accept_prompt") for stage in chain for name in stage
-    )
+REFERENCE_SAMPLERS: dict[str, Callable[..., Sampler]] = {
+    name: row.make for name, row in REFERENCE_ROWS.items()
+}

@@ -6,9 +6,11 @@ meanings of a release. What the samplers of v0.5.0 mean is in reference/samplers
 did otherwise, in reference/older: a sibling each, named by the last release that it stands for.
 """
 
+from collections import ChainMap
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import cast
 
 from sampler_parity.reference.chronology import OLDEST, check_known, order
 from sampler_parity.reference.errors import ChainError
@@ -24,7 +26,7 @@ from sampler_parity.reference.older.top_n_sigma_b8352 import TopNSigmaB8352
 from sampler_parity.reference.older.top_p_b6133 import TopPB6133
 from sampler_parity.reference.older.typical_p_b6133 import TypicalPB6133
 from sampler_parity.reference.older.xtc_b6133 import XtcB6133
-from sampler_parity.reference.registry import ALL_SAMPLERS, Sampler
+from sampler_parity.reference.registry import REFERENCE_SAMPLERS, Sampler
 
 _OLDER: dict[str, Callable[..., Sampler]] = {
     "dist": DistB9842,
@@ -264,8 +266,9 @@ def between(release: str, samplers: Collection[str]) -> tuple[Change, ...]:
 
 def samplers_of(
     changes: Collection[Change] | Collection[str],
+    newest: Mapping[str, Callable[..., Sampler]] = REFERENCE_SAMPLERS,
 ) -> Mapping[str, Callable[..., Sampler]]:
-    """All samplers with the old meanings put in that these changes took away; any set of them.
+    """Put the old meanings that these changes took away, any set of them, into the newest samplers.
 
     Raises ChainError for a name that is no change.
     """
@@ -273,9 +276,9 @@ def samplers_of(
     known = {change.name: change for change in CHANGES}
     if unknown := sorted(names - set(known)):
         raise ChainError(f"unknown change {unknown[0]!r}; known: {', '.join(known)}")
-    samplers = dict(ALL_SAMPLERS)
+    older_ones: dict[str, Callable[..., Sampler]] = {}
     for sampler, older in _OLDER.items():
         old = frozenset(name for name in names if sampler in known[name].samplers)
         if old:
-            samplers[sampler] = partial(older, old)
-    return samplers
+            older_ones[sampler] = partial(older, old)
+    return ChainMap(older_ones, cast(dict[str, Callable[..., Sampler]], newest))

@@ -1,6 +1,6 @@
 """Write locked.txt and locked-extras/EXTRA.txt: every package for all platforms, with its digests.
 With names of engines, `python scripts/lock.py vllm`, what their environments hold instead:
-harness/backends/locked/, of the rows of harness/backends/environments.py.
+engines/NAME/locked/, of the `[[environment]]` rows of engines/NAME/engine.toml.
 
 Needs uv, for engines on Node.js npm. Versions are those of constraints.txt; engines have their own.
 locked.txt has what the project needs and the extras of OURS; of each other extra its file has what

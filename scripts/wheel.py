@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TSAMPLER = ROOT / "harness" / "backends" / "tsampler"
+TSAMPLER = ROOT / "engines" / "tsampler"
 COMPILE = f"cd {TSAMPLER.relative_to(ROOT).as_posix()} && npm ci && npx tsc"
 
 

@@ -1,6 +1,6 @@
 """`python -m studies.akunu [SECTION...]`: the figures of docs/findings-akunu.md.
 
-Laws are exact (reference/pipelines/akunu_law.py); only `pairs`, `windows` and `time` run anything.
+Laws are exact (akunu's model/distribution.py); only `pairs`, `windows` and `time` run anything.
 TV is the total variation distance.
 """
 
@@ -12,27 +12,27 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from sampler_parity.harness.backends.akunu import cpu as cpu_backend
-from sampler_parity.harness.backends.akunu import gumbel as gumbel_backend
-from sampler_parity.harness.inputs import fixtures
-from sampler_parity.harness.inputs.chains import complete
-from sampler_parity.harness.inputs.logits import FAMILIES
-from sampler_parity.reference import Candidates, build_chain, floats, sorting
-from sampler_parity.reference.pipelines.akunu import DEFAULT_CAP, PRESETS, Akunu, to_half
-from sampler_parity.reference.pipelines.akunu_bisection import bisected, kept
-from sampler_parity.reference.pipelines.akunu_gumbel import (
+from sampler_parity.engines.akunu import cpu as cpu_backend
+from sampler_parity.engines.akunu import gumbel as gumbel_backend
+from sampler_parity.engines.akunu.model.bisection import bisected, kept
+from sampler_parity.engines.akunu.model.distribution import (
+    cpu_law,
+    first_share_of_equal,
+    gumbel_law,
+    tail_probability,
+)
+from sampler_parity.engines.akunu.model.gumbel_max import (
     KNUTH,
     AkunuGumbel,
     element_seed,
     gumbel,
     uniforms,
 )
-from sampler_parity.reference.pipelines.akunu_law import (
-    cpu_law,
-    first_share_of_equal,
-    gumbel_law,
-    tail_probability,
-)
+from sampler_parity.engines.akunu.model.pipeline import DEFAULT_CAP, PRESETS, Akunu, to_half
+from sampler_parity.harness.inputs import fixtures
+from sampler_parity.harness.inputs.chains import complete
+from sampler_parity.harness.inputs.logits import FAMILIES
+from sampler_parity.reference import Candidates, build_chain, floats, sorting
 from studies.sections import main
 
 VOCABULARY = 128256

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.backends.llama_cpp.candidates import NativeCandidates
-from sampler_parity.harness.backends.llama_cpp.compiled_trie import CompiledTrie
-from sampler_parity.harness.backends.llama_cpp.token_trie import NativeTrie
+from sampler_parity.harness.llama_cpp.candidates import NativeCandidates
+from sampler_parity.harness.llama_cpp.compiled_trie import CompiledTrie
+from sampler_parity.harness.llama_cpp.token_trie import NativeTrie
 from sampler_parity.harness.statistics.bootstrap import bootstrap_interval, ratio_of_medians
 from sampler_parity.harness.trie.bench import Bench
 from sampler_parity.harness.trie.costs import Row, step_ns

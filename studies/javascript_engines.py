@@ -16,9 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends.environments import folder_of
-from sampler_parity.harness.backends.registry import TSAMPLER
+from sampler_parity.harness.engines.engine_file import engines_folder
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.reference import floats
+
+TSAMPLER = engines_folder() / "tsampler"
 
 ENGINES = {
     "V8": ["node"],

@@ -18,9 +18,9 @@ import json
 import sys
 from typing import Any
 
-from sampler_parity.harness.backends.llama_cpp import worker as here
-from sampler_parity.harness.backends.llama_cpp.recorded import find, today
-from sampler_parity.harness.backends.platforms.worker import Worker
+from sampler_parity.harness.llama_cpp import worker as here
+from sampler_parity.harness.llama_cpp.platforms.worker import Worker
+from sampler_parity.harness.llama_cpp.recorded import find, today
 from tests.support.platform_cases import DEFAULT, FILE, cases, names_of, outcome, recorded
 
 BUILDS = (

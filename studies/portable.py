@@ -1,4 +1,4 @@
-"""What harness/backends/platforms/portable.patch costs on this machine, chain by chain.
+"""What harness/llama_cpp/platforms/portable.patch costs on this machine, chain by chain.
 
     python -m studies.portable [ROUNDS]
 
@@ -14,11 +14,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
-from sampler_parity.harness.backends.llama_cpp.sources import SAMPLER, sources
-from sampler_parity.harness.backends.platforms.recipes import ROUNDED_TWICE, patched
 from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.bundle.records.timing import TimingResult
+from sampler_parity.harness.llama_cpp.libllama import default_folder
+from sampler_parity.harness.llama_cpp.platforms.recipes import ROUNDED_TWICE, patched
+from sampler_parity.harness.llama_cpp.sources import SAMPLER, sources
 from sampler_parity.harness.timing.verdict import compare_backends
 from sampler_parity.reference.chronology import NEWEST
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.reference.pipelines.llama_cpp import Output, SamplingParams
+from sampler_parity.reference.pipelines.common_sampler import Output, SamplingParams
 from studies.speculative import OFF, Worker
 from tests.support.native_common import Driver
 

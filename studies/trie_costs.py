@@ -17,9 +17,9 @@ from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 
-from sampler_parity.harness.backends.llama_cpp.candidates import NativeCandidates
-from sampler_parity.harness.backends.llama_cpp.libllama import Libllama, default_folder
-from sampler_parity.harness.backends.llama_cpp.token_trie import FlatTrie, NativeTrie
+from sampler_parity.harness.llama_cpp.candidates import NativeCandidates
+from sampler_parity.harness.llama_cpp.libllama import Libllama, default_folder
+from sampler_parity.harness.llama_cpp.token_trie import FlatTrie, NativeTrie
 from sampler_parity.harness.protocol.measured import SetCosts
 from sampler_parity.harness.trie.session import Tries, build_tries, payload_of
 from sampler_parity.harness.trie.workloads import leaf_texts

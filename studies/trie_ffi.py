@@ -12,10 +12,12 @@ import json
 import subprocess
 from typing import Any
 
-from sampler_parity.harness.backends.llama_cpp.compiled import SOURCES, compiled
-from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
-from sampler_parity.harness.backends.registry import TSAMPLER
+from sampler_parity.harness.engines.engine_file import engines_folder
+from sampler_parity.harness.llama_cpp.compiled import SOURCES, compiled
+from sampler_parity.harness.llama_cpp.libllama import default_folder
 from studies.javascript_engines import ENGINES, SCRIPTS
+
+TSAMPLER = engines_folder() / "tsampler"
 
 RUNNER = TSAMPLER / "src" / "trie" / "runner.ts"
 

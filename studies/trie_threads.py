@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sampler_parity.harness.backends.llama_cpp.compiled import SOURCES, flags
+from sampler_parity.harness.llama_cpp.compiled import SOURCES, flags
 from sampler_parity.harness.statistics.bootstrap import bootstrap_interval, ratio_of_medians
 
 DRIVER = Path(__file__).with_suffix(".cpp")

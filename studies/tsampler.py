@@ -2,7 +2,7 @@
 
 Sections: modes, llama_cpp, temperature, arithmetic, penalties, hugging_face, times, memory; default
 all. The rows are the 320 of golden/small.gguf. `times` and `memory` run the TypeScript; the rest
-runs the reference, which the suites in suites/tsampler/ hold equal to it, to the bit.
+runs the reference, which the suites of engines/tsampler hold equal to it, to the bit.
 """
 
 import json
@@ -13,15 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.engines.tsampler.model import filters, sample, v8_math
+from sampler_parity.engines.tsampler.model.history import TokenHistoryTracker
+from sampler_parity.engines.tsampler.model.sample import SamplingParams
 from sampler_parity.harness.backends import registry
+from sampler_parity.harness.engines.engine_file import engines_folder
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import FAMILIES
 from sampler_parity.harness.protocol import ask
 from sampler_parity.reference import Candidates, build_chain, floats
-from sampler_parity.reference.pipelines.tsampler import filters, sample, v8_math
-from sampler_parity.reference.pipelines.tsampler.history import TokenHistoryTracker
-from sampler_parity.reference.pipelines.tsampler.sample import SamplingParams
 from studies.sections import main
 
 Row = NDArray[np.float32]
@@ -256,7 +257,7 @@ console.log(JSON.stringify({perToken, slots: [64, 256, 512, full.capacity]}));
 
 def memory() -> None:
     """Memory of our TypeScript, V = 65,536."""
-    script = _ALLOCATIONS % (registry.TSAMPLER / "dist" / "api" / "index.js").as_uri()
+    script = _ALLOCATIONS % ((engines_folder() / "tsampler") / "dist" / "api" / "index.js").as_uri()
     # A young generation so large that nothing is collected between the two readings.
     command = ["node", "--expose-gc", "--max-semi-space-size=512", "--min-semi-space-size=512"]
     done = subprocess.run(

@@ -15,12 +15,13 @@ from typing import Any
 import numpy as np
 import scipy
 
+from sampler_parity.engines.tsampler.model.metrics import entropy
 from sampler_parity.harness.backends import registry
+from sampler_parity.harness.engines.engine_file import engines_folder
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import FAMILIES
 from sampler_parity.harness.protocol import ask
 from sampler_parity.reference import Candidates, build_chain
-from sampler_parity.reference.pipelines.tsampler.metrics import entropy
 from studies.sections import main
 from studies.tsampler import golden
 
@@ -115,7 +116,7 @@ def history() -> None:
 
 
 def _node(script: str, *flags: str, **environment: str) -> str:
-    source = script % (registry.TSAMPLER / "dist" / "api" / "index.js").as_uri()
+    source = script % ((engines_folder() / "tsampler") / "dist" / "api" / "index.js").as_uri()
     command = ["node", *flags, "--input-type=module", "-e", source]
     done = subprocess.run(
         command,

@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 
-from sampler_parity.harness.backends.platforms.worker import Worker
+from sampler_parity.harness.llama_cpp.platforms.worker import Worker
 from sampler_parity.reference.random import DEFAULT_SEED
 
 PAIRS, TOKENS = 200, 64

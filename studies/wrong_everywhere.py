@@ -12,8 +12,8 @@ import tempfile
 import time
 from typing import Any
 
-from sampler_parity.harness.backends.llama_cpp.candidates import NativeCandidates
-from sampler_parity.harness.backends.llama_cpp.worker import Worker
+from sampler_parity.harness.llama_cpp.candidates import NativeCandidates
+from sampler_parity.harness.llama_cpp.worker import Worker
 from sampler_parity.harness.protocol.serve import run_worker
 
 LARGEST = 2.0

@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.backends import environments
-from sampler_parity.harness.backends.environments import Environment, Record, folder_of
+from sampler_parity.harness.backends.environments import Record, folder_of
 from sampler_parity.harness.bundle.lock import waiting_for
+from sampler_parity.harness.engines.engine_file import Environment
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import sha256_of
 

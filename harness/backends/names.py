@@ -77,9 +77,3 @@ def _takes_of(engine: str) -> bool:
 def without_build(short: str) -> str:
     """Results of llama.cpp@b4753 are llama.cpp's: the name that requirements and tables go by."""
     return short.partition("@")[0]
-
-
-def split_device(build: str) -> tuple[str, str]:
-    """BUILD:DEVICE, or BUILD and "". What is no word is no device: a drive letter's rest."""
-    name, colon, device = build.rpartition(":")
-    return (name, device) if colon and re.fullmatch(r"[a-z0-9._-]+", device) else (build, "")

@@ -7,21 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.backends.llama_cpp.signatures import has
 from sampler_parity.harness.backends.reference_speculative import speculate
+from sampler_parity.harness.engines.samplers import ALL_SAMPLERS, build_chain
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.inputs.vocabularies import read_vocab
+from sampler_parity.harness.llama_cpp.signatures import has
 from sampler_parity.harness.protocol.interface import Rounds
 from sampler_parity.harness.protocol.memory import keep_freed_memory
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply, SpeculativeRequest
-from sampler_parity.reference import (
-    ALL_SAMPLERS,
-    Candidates,
-    Chain,
-    Sampler,
-    build_chain,
-    floats,
-)
+from sampler_parity.reference import Candidates, Chain, Sampler, floats
 from sampler_parity.reference.chronology import NEWEST
 from sampler_parity.reference.meaning import parted
 from sampler_parity.reference.older.dist_b9842 import DistB9842
@@ -109,7 +103,9 @@ class Worker:
         self.platform = None if platform == DEFAULT else platform
         self.version = release
         if release != NEWEST:
-            meant = samplers_of([change for change in CHANGES if change.in_force(release)])
+            meant = samplers_of(
+                [change for change in CHANGES if change.in_force(release)], ALL_SAMPLERS
+            )
             unsure = {s for c in CHANGES if c.in_force(release) is None for s in c.samplers}
             self.samplers = {
                 name: meant[name] for name in meant if has(name, release) and name not in unsure

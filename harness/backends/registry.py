@@ -6,31 +6,31 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sampler_parity.harness.backends import environments, names, worker
-from sampler_parity.harness.backends.engines import ENGINES, WORKER_COMMAND, Engine
-from sampler_parity.harness.backends.llama_cpp import builds
-from sampler_parity.harness.backends.llama_cpp.build_files import (
+from sampler_parity.harness.backends.engines import ENGINES
+from sampler_parity.harness.bundle.artifacts import stage_file
+from sampler_parity.harness.bundle.info import BackendInfo
+from sampler_parity.harness.engines.engine_file import Engine, engines_folder
+from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.foreign.near import did_you_mean
+from sampler_parity.harness.llama_cpp import builds
+from sampler_parity.harness.llama_cpp.build_files import (
     compiler_of,
     digest_of,
     library_file,
 )
-from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
-from sampler_parity.harness.backends.llama_cpp.signatures import known_meaning, order
-from sampler_parity.harness.backends.platforms.here import platform_here
-from sampler_parity.harness.backends.platforms.runners import missing
-from sampler_parity.harness.bundle.artifacts import stage_file
-from sampler_parity.harness.bundle.info import BackendInfo
-from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.foreign.near import did_you_mean
+from sampler_parity.harness.llama_cpp.libllama import default_folder
+from sampler_parity.harness.llama_cpp.platforms.here import platform_here
+from sampler_parity.harness.llama_cpp.platforms.runners import missing
+from sampler_parity.harness.llama_cpp.signatures import known_meaning, order
 from sampler_parity.harness.processes import words
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.process import START_TIMEOUT_S, BackendProcess
 from sampler_parity.reference.chronology import NEWEST
 from sampler_parity.reference.meaning import joined
 
-_FOLDER = Path(__file__).parent
 _EXEC = ["sampler-parity", "engines", "exec"]
 _ADDRESS = re.compile(r"(sandbox:)?((?P<short>[^=]*)=)?\s*https?://", re.IGNORECASE)
-TSAMPLER = _FOLDER / "tsampler"
 # SGLang and torch load in 9 s; beside eleven other processes on two cores it took over 60 s.
 OF_AN_ENVIRONMENT_S = 300.0
 
@@ -62,7 +62,7 @@ def command_of(name: str) -> tuple[str, list[str]]:
         program = _program(row, named.fault)
         if row.environment:
             return named.short, environments.command(row.environment, named.of, program)
-        return named.short, [program[0], str(_FOLDER / program[1]), *program[2:]]
+        return named.short, list(program)
     if named.engine == "llama.cpp" and named.of and builds.elsewhere(named.of):
         return named.short, [*WORKER_COMMAND, "llama.cpp/elsewhere", named.of]
     words = ["mutant/engine", row.name, named.fault] if named.fault else [row.name]
@@ -73,11 +73,11 @@ def command_of(name: str) -> tuple[str, list[str]]:
 
 def _program(row: Engine, fault: str) -> tuple[str, ...]:
     """The command of an engine, or that of a program that is it with a fault."""
-    if not fault:
-        return row.command
-    program, _, *arguments = row.command
-    file = "".join(letter if letter.isalnum() else "_" for letter in row.name)
-    return program, f"../mutants/engines/{file}.mjs", *arguments, fault
+    program, file, *arguments = row.command
+    folder = engines_folder() / row.folder
+    if fault:
+        return program, str(folder / "worker_faults.mjs"), *arguments, fault
+    return program, str(folder / file), *arguments
 
 
 def _words(name: str, command: str) -> list[str]:

@@ -29,9 +29,9 @@ def worker() -> "Worker":
     """The backend of our arguments."""
     name, *arguments = sys.argv[1:]
     with left_alone():
-        from sampler_parity.harness.backends.engines import WORKERS
+        from sampler_parity.harness.backends.engines import worker_module
 
-        module = importlib.import_module(WORKERS[name])
+        module = importlib.import_module(worker_module(name))
     return cast("Worker", module.Worker(*arguments))
 
 

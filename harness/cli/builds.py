@@ -18,7 +18,7 @@ def backends() -> None:
     """
     from sampler_parity.harness.backends import registry
     from sampler_parity.harness.backends.engines import ENGINES
-    from sampler_parity.harness.backends.llama_cpp.builds import describe
+    from sampler_parity.harness.llama_cpp.builds import describe
 
     for name, engine in ENGINES.items():
         info = registry.inspect(name)
@@ -44,8 +44,8 @@ def builds_add(
 
     Exit status: 0, or 2 for bad input.
     """
-    from sampler_parity.harness.backends.llama_cpp.builds import add
-    from sampler_parity.harness.backends.llama_cpp.recorded import find
+    from sampler_parity.harness.llama_cpp.builds import add
+    from sampler_parity.harness.llama_cpp.recorded import find
 
     build = add(what, release)
     say(f"{build.name}  {build.release or 'release unknown'}  sha256 {build.sha256}")
@@ -66,7 +66,7 @@ def builds_make(
 
     Exit status: 0, or 2 for bad input and where a compiler is missing, which is named.
     """
-    from sampler_parity.harness.backends.platforms.make import make
+    from sampler_parity.harness.llama_cpp.platforms.make import make
 
     build = make(name)
     say(f"{build.name}  {build.release}  {build.platform}  sha256 {build.sha256}")
@@ -78,7 +78,7 @@ def builds_list() -> None:
 
     Exit status: 0.
     """
-    from sampler_parity.harness.backends.llama_cpp.builds import describe
+    from sampler_parity.harness.llama_cpp.builds import describe
 
     for line in describe():
         say(line)

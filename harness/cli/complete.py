@@ -16,7 +16,7 @@ def backends(incomplete: str) -> list[str]:
 def backend_names() -> list[str]:
     """Engines, and the builds of llama.cpp that are registered."""
     from sampler_parity.harness.backends.engines import ENGINES
-    from sampler_parity.harness.backends.llama_cpp.recorded import builds_folder
+    from sampler_parity.harness.llama_cpp.recorded import builds_folder
 
     builds = sorted(path.parent.name for path in builds_folder().glob("*/build.json"))
     return [*ENGINES, *(f"llama.cpp@{name}" for name in builds)]

@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from sampler_parity.harness.backends import installing, registry
-from sampler_parity.harness.backends.engines import ENGINES, Engine
+from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.cli.saying import complain, say
 from sampler_parity.harness.distribution.decisions import unmet
+from sampler_parity.harness.engines.engine_file import Engine
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.foreign.near import meant
 

@@ -71,9 +71,9 @@ def lint() -> None:
     Exit status: 0 no problems; 1 some.
     """
     from sampler_parity.harness import lint as linter
-    from sampler_parity.harness.suite.file import suites_folder
+    from sampler_parity.harness.suite.shipped import shipped
 
-    problems = linter.lint(suites_folder())
+    problems = linter.lint(list(shipped().values()))
     for problem in problems:
         say(problem)
     if problems:

@@ -60,10 +60,10 @@ def trie_bench(
     """
     import json
 
-    from sampler_parity.harness.backends.llama_cpp.builds import worker_arguments
-    from sampler_parity.harness.backends.llama_cpp.token_trie import Worker
     from sampler_parity.harness.bundle.machine import describe
     from sampler_parity.harness.files import write_text
+    from sampler_parity.harness.llama_cpp.builds import worker_arguments
+    from sampler_parity.harness.llama_cpp.token_trie import Worker
     from sampler_parity.harness.protocol.messages import plain
     from sampler_parity.harness.trie.bench import Bench, run
     from sampler_parity.harness.trie.workloads import PROMPTS

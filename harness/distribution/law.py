@@ -10,10 +10,11 @@ everything.
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.suite.prepared import Prepared
-from sampler_parity.reference import Candidates, build_chain
+from sampler_parity.reference import Candidates
 from sampler_parity.reference.chain import Chain
 from sampler_parity.reference.walk import Walk, walk_of
 

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
-from sampler_parity.harness.backends.engines import WORKER_COMMAND
+from sampler_parity.harness.engines.samplers import build_chain
+from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.fixtures import Facts, Fixture, Tensors
@@ -25,7 +26,7 @@ from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.strict import STRICT, first_mistake
-from sampler_parity.reference import Candidates, ChainError, UndefinedInputError, build_chain
+from sampler_parity.reference import Candidates, ChainError, UndefinedInputError
 
 STEPS = 40
 

@@ -3,8 +3,8 @@
 import inspect
 from typing import Any
 
+from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.protocol.messages import ChainSpec
-from sampler_parity.reference import ALL_SAMPLERS
 from sampler_parity.reference.chain import parameters_of
 
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from sampler_parity.harness.backends.llama_cpp.worker import Worker
+from sampler_parity.harness.llama_cpp.worker import Worker
 from sampler_parity.harness.mutants import slow
 from sampler_parity.harness.protocol.serve import run_worker
 

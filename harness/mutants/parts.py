@@ -13,7 +13,7 @@ from sampler_parity.harness.mutants import (
 )
 from sampler_parity.harness.mutants.part import Part
 from sampler_parity.reference import Candidates
-from sampler_parity.reference.pipelines.llama_cpp import CommonSampler, Output, SamplingParams
+from sampler_parity.reference.pipelines.common_sampler import CommonSampler, Output, SamplingParams
 from sampler_parity.reference.trie import TrieCache, cache_key
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
-from sampler_parity.harness.backends.engines import WORKER_COMMAND
+from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.foreign.near import did_you_mean
 from sampler_parity.harness.mutants import MUTANTS, Mutant

@@ -1,6 +1,6 @@
 """Slots that are wrong in one way: sequences that share what each must have of its own.
 
-The slots are llama.cpp's own (harness/backends/llama_cpp/sequences.py), over a context whose logits
+The slots are llama.cpp's own (harness/llama_cpp/sequences.py), over a context whose logits
 are made of the tokens in a sequence's memory, and over the reference's chains.
 """
 
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends import reference
-from sampler_parity.harness.backends.llama_cpp.decode import Further
-from sampler_parity.harness.backends.llama_cpp.sequences import Slot, Slots, take_all
+from sampler_parity.harness.llama_cpp.decode import Further
+from sampler_parity.harness.llama_cpp.sequences import Slot, Slots, take_all
 from sampler_parity.harness.mutants.part import Part
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.protocol.in_place import InPlace

@@ -6,9 +6,9 @@ self-check of the timings and for gates; its results are llama.cpp's.
 
 import time
 
-from sampler_parity.harness.backends.llama_cpp import worker
-from sampler_parity.harness.backends.llama_cpp.candidates import NativeCandidates
-from sampler_parity.harness.backends.llama_cpp.worker import NativeChain
+from sampler_parity.harness.llama_cpp import worker
+from sampler_parity.harness.llama_cpp.candidates import NativeCandidates
+from sampler_parity.harness.llama_cpp.worker import NativeChain
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 
 

@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends import reference
+from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.mutants import MUTANTS
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
-from sampler_parity.reference import ALL_SAMPLERS, Candidates
+from sampler_parity.reference import Candidates
 
 
 class MutantInstance(reference.ReferenceInstance):

@@ -10,6 +10,7 @@ from typing import Literal
 
 import numpy as np
 
+from sampler_parity.harness.engines.samplers import ALL_ROWS, ALL_SAMPLERS, tells_prompt
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.vocabularies import vocab_path
 from sampler_parity.harness.parity.batch_relations import changed, first_broken
@@ -19,8 +20,6 @@ from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.ask_batch import Batch, batch
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
-from sampler_parity.reference import ALL_SAMPLERS
-from sampler_parity.reference.registry import ALL_ROWS, tells_prompt
 
 LOGITS = [0.5, 3.0, -1.0, 2.0]
 ROWS = [np.array(LOGITS, np.float32)] * 2

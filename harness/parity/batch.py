@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from sampler_parity.harness.backends.llama_cpp.signatures import has
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult, LiveRow
+from sampler_parity.harness.engines.samplers import ALL_SAMPLERS, build_chain
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
+from sampler_parity.harness.llama_cpp.signatures import has
 from sampler_parity.harness.parity import batch_relations as relations
 from sampler_parity.harness.parity.arrays import room, save
 from sampler_parity.harness.parity.classify import Difference, classify, identical
@@ -27,15 +28,7 @@ from sampler_parity.harness.suite.batched import seeded
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.prepared import rows_of
 from sampler_parity.harness.verdicts import Verdict, worst
-from sampler_parity.reference import (
-    ALL_SAMPLERS,
-    Candidates,
-    Chain,
-    ChainError,
-    UndefinedInputError,
-    Vocab,
-    build_chain,
-)
+from sampler_parity.reference import Candidates, Chain, ChainError, UndefinedInputError, Vocab
 from sampler_parity.reference.chronology import NEWEST
 from sampler_parity.reference.registry import Sampler
 from sampler_parity.reference.releases import changes_of, samplers_of
@@ -147,7 +140,7 @@ def _judged(
         if not all(has(sampler, release) for sampler in ready.case.samplers):
             required = ["unsupported"]
         try:
-            meant = samplers_of(changes_of(release, ready.case.samplers))
+            meant = samplers_of(changes_of(release, ready.case.samplers), ALL_SAMPLERS)
         except ChainError as error:
             return BackendResult(verdict="unsupported", detail=f"not asked: {error}"), required
         ready = replace(ready, samplers=meant)

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.engines.samplers import threshold_of
 from sampler_parity.harness.foreign.printable import one_line
-from sampler_parity.reference.registry import ALL_ROWS
 
 _NO_SAMPLER = "no sampler "  # as harness/protocol/ask.py says it
 _LONGEST = 120  # characters of what a backend said: with what stands before it, a line or two
 _NUMBER = re.compile(r"0x[0-9a-fA-F]+|[-+]?\d[\d.,_]*(?:e[-+]?\d+)?")
-_THRESHOLDS = {name: row.threshold for name, row in ALL_ROWS.items()} | {"top_k": "k"}
 
 # The kinds whose words say everything; `said` has the others.
 _WORDS = {
@@ -116,7 +115,7 @@ def _how_many(results: Sequence[BackendResult]) -> str:
 
 
 def _than(stage: str) -> str:
-    threshold = _THRESHOLDS.get(stage)
+    threshold = "k" if stage == "top_k" else threshold_of(stage)
     return f"than {threshold} allows" if threshold else "than the reference"
 
 

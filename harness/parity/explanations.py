@@ -1,4 +1,5 @@
-"""Why a backend is not identical, one line for each stage: suites/explanations.toml, as data.
+"""Why a backend is not identical, one line for each stage, as data: explanations.toml in the folder
+of each engine, and in suites/ for llama.cpp's own.
 
 The parity matrix of a report shows them; a difference that is not listed there is not explained.
 What a backend refuses (`unsupported`, `rejected`) it explains itself, in its reply.
@@ -10,13 +11,14 @@ from typing import Annotated
 from pydantic import BaseModel, Field, ValidationError
 
 from sampler_parity.harness.backends.engines import ENGINES
+from sampler_parity.harness.engines.engine_file import engines_folder
+from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import read_file, toml_of
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.strict import STRICT, first_mistake
 from sampler_parity.harness.suite.shipped import shipped, suites_folder
 from sampler_parity.harness.verdicts import Verdict
-from sampler_parity.reference import ALL_SAMPLERS
 
 PROPERTIES = tuple(
     name.removeprefix("properties/") for name in shipped() if name.startswith("properties/")
@@ -48,8 +50,17 @@ class _File(BaseModel):
 Key = tuple[str, str, Verdict]  # backend, stage, verdict
 
 
-def explanations_file() -> Path:
-    return suites_folder() / "explanations.toml"
+def explanation_files() -> list[Path]:
+    """Return every explanations.toml: ours, then the engines'."""
+    ours = suites_folder() / "explanations.toml"
+    return [ours, *sorted(engines_folder().glob("*/explanations.toml"))]
+
+
+def all_explanations() -> dict[Key, str]:
+    """Return the reasons of all files. Raises InputError as `read_explanations`."""
+    return {
+        key: why for path in explanation_files() for key, why in read_explanations(path).items()
+    }
 
 
 def read_explanations(path: Path) -> dict[Key, str]:
@@ -70,6 +81,10 @@ def read_explanations(path: Path) -> dict[Key, str]:
 
 
 def _check(path: Path, one: Explanation) -> None:
+    folder = path.parent.name
+    if path.parent.parent == engines_folder() and one.backend.partition("/")[0] != folder:
+        problem = f"{_place(one)}: is no backend of {folder}"
+        raise InputError(path, problem, "move it to the folder of its engine")
     if one.backend not in ENGINES:
         raise InputError(path, f"{_place(one)}: unknown backend", f"use {', '.join(ENGINES)}")
     if one.stage not in STAGES:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.artifacts import generation_file, write_arrays
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult, Parted
+from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import Decoded
 from sampler_parity.harness.inputs.models import model_path
@@ -26,7 +27,7 @@ from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.sequences import Text
 from sampler_parity.harness.suite.case import Case
-from sampler_parity.reference import Candidates, UndefinedInputError, build_chain
+from sampler_parity.reference import Candidates, UndefinedInputError
 
 
 def execute_generate(

@@ -2,7 +2,7 @@
 
 The reference's CPU chain samples the same logits with the same uniform number at every step, having
 accepted the tokens of the graph: where it selects another token, the stream leaves the CPU's. The
-specification, reference/pipelines/llama_graph.py, must account for every token of the graph.
+specification, reference/pipelines/graph_samplers.py, must account for every token of the graph.
 """
 
 from collections import Counter
@@ -15,14 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.parity.events import Event, Sampled
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.ask import Got
 from sampler_parity.harness.protocol.sequences import Text
 from sampler_parity.harness.verdicts import Verdict
-from sampler_parity.reference import Candidates, UndefinedInputError, build_chain
-from sampler_parity.reference.pipelines.llama_graph import (
+from sampler_parity.reference import Candidates, UndefinedInputError
+from sampler_parity.reference.pipelines.graph_samplers import (
     WIDTH,
     GraphChain,
     last_largest,
@@ -30,7 +31,7 @@ from sampler_parity.reference.pipelines.llama_graph import (
     select,
     soft_max,
 )
-from sampler_parity.reference.pipelines.llama_graph import Sampled as OfGraph
+from sampler_parity.reference.pipelines.graph_samplers import Sampled as OfGraph
 
 # Why the CPU selects another token. position: greedy gives a candidate's position. outside: the
 # graph's token was cut. candidates: others were kept. probabilities: the same were, with other p.

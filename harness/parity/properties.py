@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from sampler_parity.harness.backends.llama_cpp.signatures import has
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.inputs.chains import complete
+from sampler_parity.harness.llama_cpp.signatures import has
 from sampler_parity.harness.parity.draws import sort_of_equal_ones
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.harness.engines.samplers import tells_prompt
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.ask import Got, Row, Setting, asked_again, claim
 from sampler_parity.harness.protocol.dtypes import Dtype, narrowed
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.live import Live, sequences_of
-from sampler_parity.reference.registry import tells_prompt
 
 
 @dataclass(frozen=True)

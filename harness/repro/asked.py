@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.prepared import Prepared, prepare, reference_trace
@@ -68,7 +69,7 @@ def _prepared(case: Case, release: str) -> Prepared:
             "name a case whose counterexample is small",
         )
     names = {next(iter(stage)) for stage in ready.chain}
-    return replace(ready, samplers=samplers_of(changes_of(release, names)))
+    return replace(ready, samplers=samplers_of(changes_of(release, names), ALL_SAMPLERS))
 
 
 def _accepted(ready: Prepared, trace: Any, step: int) -> int:

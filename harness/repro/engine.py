@@ -1,4 +1,4 @@
-"""What a script of an engine is made of: of each engine one row in scripts.py."""
+"""What a script of an engine is made of: SCRIPT in engines/NAME/script.py."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.repro.asked import Asked
 
 Stages = list[tuple[str, dict[str, Any]]]  # up to the one that differs
@@ -50,3 +51,26 @@ def keywords(of: dict[str, Any]) -> str:
 def number(value: Any) -> str:
     """A float32 as a literal that Python and JavaScript read as the same float32."""
     return str(np.float32(value)).replace("np.float32(", "").rstrip(")")
+
+
+Calls = Callable[[str, dict[str, Any], list[int]], tuple[list[str], list[str]]]
+
+
+def of_calls(calls: Calls, in_javascript: bool = False) -> Any:
+    """The fields of a text that is stage after stage; calls: the lines of one, and what they
+    import."""
+
+    def fields(_asked: Asked, stages: Stages, tokens: list[int]) -> dict[str, str]:
+        if any(name in ("dist", "greedy") for name, _ in stages):
+            raise InputError("the case", "differs in what is selected", "name a case of a filter")
+        parts = [calls(name, of, tokens) for name, of in stages]
+        names = sorted({name for _, imported in parts for name in imported})
+        imported = (
+            f"from transformers import {', '.join(names)}" if names else "import transformers"
+        )
+        return {
+            "imported": ", ".join(["Tensor", *names]) if in_javascript else imported,
+            "calls": "\n".join(line for made, _ in parts for line in made),
+        }
+
+    return fields

@@ -14,7 +14,7 @@ from sampler_parity.harness.parity.explain import record_of
 from sampler_parity.harness.repro.asked import Place
 from sampler_parity.harness.repro.program import program
 from sampler_parity.harness.repro.report import Finding, report
-from sampler_parity.harness.repro.scripts import ENGINES, script
+from sampler_parity.harness.repro.scripts import engine_of, script, scripted
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.of_bundle import case_of
 from sampler_parity.reference import ChainError
@@ -48,7 +48,7 @@ def repro(folder: Path, name: str, backend: str | None = None) -> Repro:
     bundle = read(folder)
     failure = _failure(bundle, name, backend)
     info, result = bundle.backend(failure.backend), failure.result
-    native = info.name not in ENGINES
+    native = info.name not in scripted()
     release = _release(failure.backend, info) if native else ""
     if result.stage_index is None:
         raise InputError(name, f"is {result.verdict} at no stage", "name another case")
@@ -65,7 +65,7 @@ def repro(folder: Path, name: str, backend: str | None = None) -> Repro:
     else:
         source, file = (
             script(info.name, info.version, failure.case, place, about),
-            ENGINES[info.name].file,
+            engine_of(info.name).file,
         )
         steps = [line for line in source.splitlines()[:9] if line.lstrip("/ ").startswith(_STEPS)]
         command = " && ".join(line.lstrip("/ ") for line in steps)
@@ -101,7 +101,7 @@ def _failure(bundle: Bundle, name: str, backend: str | None) -> Failure:
 def _release(backend: str, info: BackendInfo) -> str:
     """Raises InputError for what is no build of llama.cpp with its chain on the CPU."""
     if info.name != "llama.cpp":
-        engines = ", ".join(["llama.cpp", *ENGINES])
+        engines = ", ".join(["llama.cpp", *scripted()])
         raise InputError(backend, f"is none of {engines}: no program is written", "name one: -b")
     release = info.version.split(" ")[0]  # a wheel is told behind it
     try:

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.backends.llama_cpp.signatures import ARGUMENTS, signature
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.llama_cpp.signatures import ARGUMENTS, signature
 from sampler_parity.harness.repro.asked import Place, asked_of, in_lines, short
 from sampler_parity.harness.suite.case import Case
 

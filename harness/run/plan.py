@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from sampler_parity.harness.backends import names, registry
-from sampler_parity.harness.backends.llama_cpp import builds
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.foreign.near import did_you_mean
+from sampler_parity.harness.llama_cpp import builds
 from sampler_parity.harness.processes import sandboxes
 from sampler_parity.harness.run.skip_ratio import result_id
 from sampler_parity.harness.run.timing import ROUNDS

@@ -21,7 +21,7 @@ from sampler_parity.harness.servers.facts import Told, rows_of, told
 from sampler_parity.harness.servers.known import Known
 from sampler_parity.harness.servers.logits import Logits
 from sampler_parity.harness.servers.state import CLIENTS
-from sampler_parity.reference.pipelines.llama_cpp import CommonSampler
+from sampler_parity.reference.pipelines.common_sampler import CommonSampler
 
 LENGTH = 16
 # Of a logit, by a batch: 0.0072 at most in docs/sequences.md (haswell, float16 weights).

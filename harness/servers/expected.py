@@ -14,15 +14,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.servers.logits import Followed
-from sampler_parity.reference import Candidates
-from sampler_parity.reference.pipelines.llama_cpp import CommonSampler, Output
-from sampler_parity.reference.pipelines.llama_cpp_chain import (
+from sampler_parity.reference import Candidates, Sampler
+from sampler_parity.reference.pipelines.common_chain import (
     SamplingParams,
     ban_eog,
     samplers_from_names,
 )
-from sampler_parity.reference.pipelines.llama_cpp_python import LlamaCppPython
+from sampler_parity.reference.pipelines.common_sampler import CommonSampler, Output
 from sampler_parity.reference.samplers.grammar import Grammar
 from sampler_parity.reference.vocab import Vocab
 
@@ -127,7 +127,7 @@ def params_of(request: Mapping[str, Any], vocab: Vocab) -> SamplingParams:
 
 @dataclass(frozen=True)
 class _LlamaCppPython:
-    sampler: LlamaCppPython
+    sampler: Sampler
     bias: Mapping[int, float]
 
     def sample(self, row: NDArray[np.float32]) -> int:
@@ -144,4 +144,4 @@ def llama_cpp_python(request: Mapping[str, Any], prompt: Sequence[int], vocab: V
     """Its server's defaults are those of `Llama`, but for max_tokens."""
     fields = {k: v for k, v in request.items() if k not in (*_NOT_SAMPLING, "logit_bias")}
     bias = {int(token): value for token, value in (request.get("logit_bias") or {}).items()}
-    return _LlamaCppPython(LlamaCppPython(n_vocab=len(vocab), **fields), bias)
+    return _LlamaCppPython(ALL_SAMPLERS["llama_cpp_python"](n_vocab=len(vocab), **fields), bias)

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from sampler_parity.harness.backends import environments, registry
-from sampler_parity.harness.backends.engines import WORKER_COMMAND
+from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.hugging_face import write_folder
 from sampler_parity.harness.protocol.ask import Row

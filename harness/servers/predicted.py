@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.backends import environments
-from sampler_parity.harness.backends.llama_cpp import builds, wheels
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.models import GOLDEN, golden_prompts, model_path
 from sampler_parity.harness.inputs.vocabularies import read_vocab
+from sampler_parity.harness.llama_cpp import builds, wheels
 from sampler_parity.harness.servers import chains, expected
 from sampler_parity.harness.servers.exact import Predicted
 from sampler_parity.harness.servers.expected import Pipeline

@@ -6,6 +6,7 @@ import numpy as np
 from pydantic import BaseModel, Field, model_validator
 
 from sampler_parity.harness.backends.names import without_build
+from sampler_parity.harness.engines.samplers import tells_prompt
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs.logits import Computed, Crowded, Decoded, Logits, Together
 from sampler_parity.harness.protocol.dtypes import Dtype
@@ -14,7 +15,7 @@ from sampler_parity.harness.strict import STRICT, Id, Seed, Steps, Tokens
 from sampler_parity.harness.suite.batched import Batched
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference.random import DEFAULT_SEED
-from sampler_parity.reference.registry import ROWS, tells_prompt
+from sampler_parity.reference.registry import ROWS
 
 SELECT = tuple(name for name, row in ROWS.items() if row.kind == "select")
 

@@ -5,6 +5,7 @@ So a bad parameter is found before anything runs, and who runs a chain takes it 
 
 from pathlib import Path
 
+from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import Computed, Crowded, Decoded, Logits, Together
 from sampler_parity.harness.inputs.models import model_path, n_vocab_of
@@ -14,7 +15,7 @@ from sampler_parity.harness.suite.blocks.distribution import Cell, Speculative
 from sampler_parity.harness.suite.blocks.throughput import Width
 from sampler_parity.harness.suite.blocks.timing import TimedChain
 from sampler_parity.harness.suite.case import SELECT, Case
-from sampler_parity.reference import ChainError, Vocab, build_chain
+from sampler_parity.reference import ChainError, Vocab
 
 Named = list[tuple[str, ChainSpec]]  # chains by the field that they stand in
 

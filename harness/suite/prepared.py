@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from sampler_parity.harness.engines.samplers import ALL_SAMPLERS, build_chain
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.ask import Setting
 from sampler_parity.harness.protocol.dtypes import rounded
 from sampler_parity.harness.suite.case import Case, plan
-from sampler_parity.reference import Candidates, Chain, UndefinedInputError, Vocab, build_chain
-from sampler_parity.reference.registry import ALL_SAMPLERS, Sampler
+from sampler_parity.reference import Candidates, Chain, UndefinedInputError, Vocab
+from sampler_parity.reference.registry import Sampler
 
 Trace = list[list[Candidates]]
 

@@ -1,8 +1,12 @@
-"""The suites that come with the package, by name. Reads no file: who types waits for it."""
+"""The suites that come with the package, by name: GROUP/NAME.toml in suites/ or engines/*/suites/.
+
+Reads no file, so that completion in a shell is fast.
+"""
 
 from importlib.resources import files
 from pathlib import Path
 
+from sampler_parity.harness.engines.engine_file import engines_folder
 from sampler_parity.harness.suite.ids import fits, has_jokers
 
 
@@ -17,8 +21,9 @@ def suite_id(path: Path) -> str:
 
 
 def shipped() -> dict[str, Path]:
-    """The file of each suite of ours, in the order of their names."""
-    return {suite_id(path): path for path in sorted(suites_folder().glob("*/*.toml"))}
+    """Return the file of each suite of ours and of the engines, in the order of their names."""
+    paths = [*suites_folder().glob("*/*.toml"), *engines_folder().glob("*/suites/*/*.toml")]
+    return dict(sorted((suite_id(path), path) for path in paths))
 
 
 def suites_of_cases(patterns: list[str]) -> list[str]:

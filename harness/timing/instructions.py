@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.harness.backends import names
-from sampler_parity.harness.backends.llama_cpp import builds
-from sampler_parity.harness.backends.llama_cpp.build_files import check, needed_libraries
-from sampler_parity.harness.backends.llama_cpp.candidates import TOKEN_DATA
-from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
-from sampler_parity.harness.backends.llama_cpp.signatures import ARGUMENTS, signature
 from sampler_parity.harness.bundle.records.timing import TimingResult
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.chains import complete
+from sampler_parity.harness.llama_cpp import builds
+from sampler_parity.harness.llama_cpp.build_files import check, needed_libraries
+from sampler_parity.harness.llama_cpp.candidates import TOKEN_DATA
+from sampler_parity.harness.llama_cpp.libllama import default_folder
+from sampler_parity.harness.llama_cpp.signatures import ARGUMENTS, signature
 from sampler_parity.harness.suite.blocks.timing import TimedChain
 from sampler_parity.reference.chronology import NEWEST
 

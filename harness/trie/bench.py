@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.backends.llama_cpp.token_trie import NativeTrie, Worker
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.models import model_path
 from sampler_parity.harness.inputs.vocabularies import read_vocab
+from sampler_parity.harness.llama_cpp.token_trie import NativeTrie, Worker
 from sampler_parity.harness.protocol.measured import (
     Interval,
     Law,

@@ -1,7 +1,7 @@
 """The compiled trie in a session's chain, with a cache of its own."""
 
-from sampler_parity.harness.backends.llama_cpp.compiled_trie import CompiledTrie
-from sampler_parity.harness.backends.llama_cpp.token_trie import FlatTrie, Position
+from sampler_parity.harness.llama_cpp.compiled_trie import CompiledTrie
+from sampler_parity.harness.llama_cpp.token_trie import FlatTrie, Position
 
 
 class CompiledTries:

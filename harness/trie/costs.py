@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.backends.llama_cpp.candidates import NativeCandidates
-from sampler_parity.harness.backends.llama_cpp.libllama import Libllama
+from sampler_parity.harness.llama_cpp.candidates import NativeCandidates
+from sampler_parity.harness.llama_cpp.libllama import Libllama
 from sampler_parity.harness.protocol.measured import OwnCosts, SetCosts
 from sampler_parity.harness.trie.grammar import Grammar
 from sampler_parity.harness.trie.session import Session, build_tries

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.backends.llama_cpp.candidates import NativeCandidates
-from sampler_parity.harness.backends.llama_cpp.token_trie import Worker
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.vocabularies import read_vocab
+from sampler_parity.harness.llama_cpp.candidates import NativeCandidates
+from sampler_parity.harness.llama_cpp.token_trie import Worker
 from sampler_parity.harness.trie.session import Session
 
 

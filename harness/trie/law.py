@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from sampler_parity.harness.backends.llama_cpp.decode import Context
+from sampler_parity.harness.llama_cpp.decode import Context
 from sampler_parity.harness.protocol.measured import Law
 from sampler_parity.reference.trie import Leaf, Node
 from sampler_parity.reference.vocab import Vocab

@@ -1,6 +1,6 @@
 """llama.cpp's native chain, as a worker that measures skip ratios, too."""
 
-from sampler_parity.harness.backends.llama_cpp import worker
+from sampler_parity.harness.llama_cpp import worker
 from sampler_parity.harness.protocol.messages import HelloReply, SkipRatioReply, SkipRatioRequest
 from sampler_parity.harness.trie.worker import claiming, skip_ratio
 

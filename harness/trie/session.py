@@ -24,10 +24,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.backends.llama_cpp.decode import Context, Model
-from sampler_parity.harness.backends.llama_cpp.token_trie import FlatTrie, NativeTrie, Worker
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.chains import complete
+from sampler_parity.harness.llama_cpp.decode import Context, Model
+from sampler_parity.harness.llama_cpp.token_trie import FlatTrie, NativeTrie, Worker
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.trie.compiled import CompiledSpan, CompiledTries
 from sampler_parity.reference.samplers.token_trie import BEFORE_TRIE

@@ -1,6 +1,6 @@
 """The native chain with the token trie in it, as a worker that measures skip ratios, too."""
 
-from sampler_parity.harness.backends.llama_cpp import token_trie
+from sampler_parity.harness.llama_cpp import token_trie
 from sampler_parity.harness.protocol.messages import HelloReply, SkipRatioReply, SkipRatioRequest
 from sampler_parity.harness.trie.worker import claiming, skip_ratio
 

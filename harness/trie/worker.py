@@ -1,6 +1,6 @@
 """What the workers llama.cpp and token_trie answer to `skip_ratio`: the bench, in their process."""
 
-from sampler_parity.harness.backends.llama_cpp import token_trie
+from sampler_parity.harness.llama_cpp import token_trie
 from sampler_parity.harness.protocol.messages import HelloReply, SkipRatioReply, SkipRatioRequest
 
 

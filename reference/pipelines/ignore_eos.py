@@ -4,13 +4,13 @@
 
 They are the vocabulary's: its EOS and EOT, and all that llama.cpp takes for one by its text. A
 vocabulary without an EOS token bans none. vLLM's parameter of the same name bans nothing
-(reference/pipelines/vllm).
+(engines/vllm/model).
 
 Parameters: none.
 Ties: none; candidates keep their order, and `sorted` stays, as behind a logit_bias.
 Edges: -inf stays -inf, +inf becomes NaN.
 Source: ignore_eos and logit_bias_eog, common/common.cpp at v0.5.0; as parameters of the whole
-    sampler: ban_eog of reference/pipelines/llama_cpp_chain.py.
+    sampler: ban_eog of reference/pipelines/common_chain.py.
 Suite: suites/parity/origin.toml
 """
 

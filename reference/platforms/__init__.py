@@ -144,7 +144,7 @@ _TABLE = (
     ),
     Platform(
         "portable",
-        "any, of a llama.cpp with harness/backends/platforms/portable.patch",
+        "any, of a llama.cpp with harness/llama_cpp/platforms/portable.patch",
         conversion="saturates",
         sorting="portable",
         random="portable",

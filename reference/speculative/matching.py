@@ -9,7 +9,7 @@ greedy model: q is 1 at x) both are p(x).
 At temperature 0 p is 1 at the largest logit, and this is greedy verification.
 
 Source: common_sampler_sample_and_accept_n, common/sampling.cpp of llama.cpp at v0.5.0, which stops
-    at a token that ends the generation, too (reference/pipelines/llama_cpp.py has all of it);
+    at a token that ends the generation, too (reference/pipelines/common_sampler.py has all of it);
     vLLM's greedy requests.
 Tests: tests/reference/test_speculative.py
 """

@@ -32,7 +32,7 @@ def main() -> int:
     parser.add_argument("--signed", action="store_true")
     parser.add_argument("--out", type=Path, default=ROOT / "dist")
     asked = parser.parse_args()
-    if missing := uncompiled(ROOT / "harness" / "backends" / "tsampler"):
+    if missing := uncompiled(ROOT / "engines" / "tsampler"):
         print(f"{missing[0]} is not compiled - {COMPILE}", file=sys.stderr)
         return 2
     epoch = int(os.environ.get("SOURCE_DATE_EPOCH") or _git("log", "-1", "--format=%ct"))

@@ -17,7 +17,7 @@ import tarfile
 import zipfile
 from pathlib import Path
 
-TSAMPLER = "harness/backends/tsampler"
+TSAMPLER = "engines/tsampler"
 FIRST_ZIP = 315_532_800  # 1980-01-01: a ZIP holds no earlier time
 
 

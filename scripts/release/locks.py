@@ -7,7 +7,7 @@ import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
-TSAMPLER = "harness/backends/tsampler"
+TSAMPLER = "engines/tsampler"
 
 
 @dataclass(frozen=True)

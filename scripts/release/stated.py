@@ -78,7 +78,7 @@ def _places(root: Path, version: str) -> list[tuple[str, str, str]]:
     numbers = max(map(int, re.findall(r"(?m)^## (\d+)\.", findings)))
     chronology = (root / "reference" / "chronology.py").read_text(encoding="utf-8")
     release = re.findall(r'(?m)NEWEST = "[^"]+", "([^"]+)"', chronology)[0]
-    tsampler = "harness/backends/tsampler"
+    tsampler = "engines/tsampler"
     lock = json.loads((root / tsampler / "package-lock.json").read_text(encoding="utf-8"))[
         "version"
     ]
@@ -89,7 +89,6 @@ def _places(root: Path, version: str) -> list[tuple[str, str, str]]:
         ("README.md", r"compiles llama\.cpp (v\S+)", release),
         ("docs/findings.md", r"measured with llama\.cpp (v\S+) \(", release),
         ("docs/findings.md", r"measured with llama\.cpp \S+ \(llama-cpp-python ([\d.]+)", pin),
-        ("docs/engines.md", r"installed llama-cpp-python ([\d.]+)", pin),
-        ("harness/backends/llama_cpp/worker.py", r"\(llama-cpp-python ([\d.]+)\)", pin),
+        ("harness/llama_cpp/worker.py", r"\(llama-cpp-python ([\d.]+)\)", pin),
         ("locked.txt", r"(?m)^llama-cpp-python==(\S+)", pin),
     ]

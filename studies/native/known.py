@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from sampler_parity.harness.backends.llama_cpp import graph
 from sampler_parity.harness.bundle.bundle import read_finished
+from sampler_parity.harness.llama_cpp import graph
 from sampler_parity.harness.mutants.in_process import InProcess
 from sampler_parity.harness.parity.generate import request_of
 from sampler_parity.harness.protocol import ask

@@ -4,8 +4,8 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
-from sampler_parity.harness.backends.llama_cpp.sources import GRAMMAR, SAMPLER, sources
+from sampler_parity.harness.llama_cpp.libllama import default_folder
+from sampler_parity.harness.llama_cpp.sources import GRAMMAR, SAMPLER, sources
 
 __all__ = ["GRAMMAR", "SAMPLER", "build", "compiled", "sources"]
 

@@ -137,7 +137,7 @@ _TOO_LONG = "no such" if sys.version_info >= (3, 14) else "File name too long"
 NAMES: dict[str, tuple[list[str | Path], str]] = {
     "quotes": (["run", "parity/greedy", "--plan", "-b", "a='"], "No closing quotation"),
     "nothing": (["run", "parity/greedy", "--plan", "-b", "a= "], "no command"),
-    "long suite": (["run", "x" * 300, "--plan"], _TOO_LONG),
+    "long suite": (["run", "x" * 300, "--plan"], "no such suite"),
     "long bundle": (["explain", "x" * 300, "a"], "missing"),
     "long history": (["history", "show", "-d", "x" * 300], _TOO_LONG),
     "not UTF-8": (["explain", "\udcff", "a"], r"\udcff/run.json: missing"),

@@ -8,24 +8,13 @@ from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.backends.registry import inspect
 from tests.support.engine_cases import as_required_and_explained
 
-NAMES = (
-    *("ctranslate2", "exllamav3", "gpt4all", "ik_llama", "lloyal", "mlx_lm"),
-    *(
-        "node_llama_cpp",
-        "onnxruntime_genai",
-        "rwkv",
-        "sglang",
-        "transformers_js",
-        "vllm",
-        "xllamacpp",
-    ),
-)
+NAMES = [row.name for row in ENGINES.values() if row.environment]
 # xllamacpp is asked all of parity by `make drift`
 SUITES = [(name, of) for name in NAMES for of in ENGINES[name].suites if of != "parity"]
 
 
-def test_each_engine_that_has_an_environment_is_asked() -> None:
-    assert sorted(row.name for row in ENGINES.values() if row.environment) == sorted(NAMES)
+def test_engines_with_an_environment_are_found() -> None:
+    assert {"lloyal", "vllm", "xllamacpp"} <= {*NAMES}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -3,28 +3,24 @@
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from threading import Event
 
 import pytest
 
-from sampler_parity.harness.backends import engines, environments, installing, registry
-from sampler_parity.harness.backends.environments import Environment, Record, folder_of
+from sampler_parity.harness.backends import environments, installing, registry
+from sampler_parity.harness.backends.environments import Record, folder_of
+from sampler_parity.harness.engines.engine_file import Environment
 from sampler_parity.harness.errors import InputError
-from tests.support.environments import place
+from tests.support.environments import only, place
 
-ROW = Environment("theirs", "python", needs=("theirs==1.2", "numpy==2.4.6"))
-NODE = Environment("script", "node", needs=("@they/script@3.4.5",))
+ROW = Environment(name="theirs", kind="python", needs=["theirs==1.2", "numpy==2.4.6"])
+NODE = Environment(name="script", kind="node", needs=["@they/script@3.4.5"])
 
 
 @pytest.fixture(autouse=True)
 def _rows(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(environments, "LOCKED", tmp_path / "locked")
-    monkeypatch.setattr(environments, "ENVIRONMENTS", {"theirs": ROW, "script": NODE})
-    null = replace(engines.ENGINES["null"], name="null", environment="theirs")
-    monkeypatch.setitem(engines.ENGINES, "null", null)
+    only(monkeypatch, tmp_path, {"theirs": ROW, "script": NODE}, null="theirs")
 
 
 def test_the_first_package_names_the_version() -> None:

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.harness.backends import ctranslate2, onnxruntime_genai
+from sampler_parity.engines.ctranslate2 import worker as ctranslate2
+from sampler_parity.engines.onnxruntime_genai import worker as onnxruntime_genai
 from sampler_parity.harness.errors import Unsupported
 
 TEMP, TOP_K, TOP_P = {"temp": {"temp": 2.0}}, {"top_k": {"k": 40}}, {"top_p": {"p": 0.9}}

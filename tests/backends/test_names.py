@@ -8,13 +8,14 @@ import pytest
 from typer.testing import CliRunner
 
 from sampler_parity.harness.backends import names, registry
-from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
 from sampler_parity.harness.backends.names import BackendName
 from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.bundle.replay import command as command_of_replay
 from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.llama_cpp import builds
+from sampler_parity.harness.llama_cpp.libllama import default_folder
 from tests.support.command_line import cli
 
 
@@ -67,7 +68,7 @@ def test_a_name_is_taken_apart(text: str, expected: BackendName | None) -> None:
     ],
 )
 def test_a_device_is_the_word_behind_the_last_colon(build: str, expected: tuple[str, str]) -> None:
-    assert names.split_device(build) == expected
+    assert builds.split_device(build) == expected
 
 
 def test_an_unknown_name_is_told_what_was_meant() -> None:

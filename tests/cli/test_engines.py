@@ -1,14 +1,13 @@
 """`make engines`: what runs of each engine, what is said of the rest, and the table at the end."""
 
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sampler_parity.harness.backends import installing, registry
-from sampler_parity.harness.backends.engines import ENGINES
+from sampler_parity.harness.backends.engines import ENGINES, OWN
 from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.cli import engines
 from sampler_parity.harness.cli.engines import Outcome, check, chosen, runs, table
@@ -30,8 +29,9 @@ def test_an_engine_runs_beside_the_reference_then_its_properties_and_its_draws()
 def test_engines_are_chosen_by_their_name_or_that_of_their_environment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    theirs = replace(ENGINES["tsampler"], name="theirs/fast", environment="theirs")
-    monkeypatch.setitem(ENGINES, "theirs/fast", theirs)
+    changed = {"name": "theirs/fast", "environment": "theirs"}
+    theirs = ENGINES["tsampler"].model_copy(update=changed)
+    monkeypatch.setitem(OWN, "theirs/fast", theirs)
     assert [row.name for row in chosen(["theirs"])] == ["theirs/fast"]
     assert [row.name for row in chosen(["theirs/fast"])] == ["theirs/fast"]
     assert "theirs/fast" in [row.name for row in chosen([])]
@@ -46,8 +46,8 @@ class Runs:
         self.status, self.asked, self.said = status, list[str](), list[str]()
         self.folder = tmp_path
         for name in ("first", "second"):
-            row = replace(ENGINES["null"], name=name, suites=("x",), in_make_engines=True)
-            monkeypatch.setitem(ENGINES, name, row)
+            changed = {"name": name, "suites": ["x"], "in_make_engines": True}
+            monkeypatch.setitem(OWN, name, OWN["null"].model_copy(update=changed))
         monkeypatch.setattr(engines, "chosen", lambda _: [ENGINES[n] for n in ("first", "second")])
         monkeypatch.setattr(subprocess, "run", self.run)
         monkeypatch.setattr(registry, "inspect", self.inspect)
@@ -94,7 +94,8 @@ def test_what_cannot_be_installed_is_one_line_and_stops_no_other(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     made = Runs(monkeypatch, tmp_path)
-    monkeypatch.setitem(ENGINES, "first", replace(ENGINES["first"], environment="theirs"))
+    first = ENGINES["first"].model_copy(update={"environment": "theirs"})
+    monkeypatch.setitem(OWN, "first", first)
 
     def fails(name: str, _say: object) -> None:
         raise InputError("theirs-1.0", "pip cannot install it: no space left")

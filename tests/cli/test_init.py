@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sampler_parity.harness.backends.registry import TSAMPLER
 from sampler_parity.harness.cli import init
 from sampler_parity.harness.cli.init import COMPILED_TYPESCRIPT, TEMPLATES, Language
+from sampler_parity.harness.engines.engine_file import engines_folder
 from sampler_parity.harness.parity.adapter_check import check_adapter
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.protocol import ask
@@ -23,6 +23,8 @@ from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.harness.verdicts import Verdict
 from tests.support.command_line import cli, refused
+
+TSAMPLER = engines_folder() / "tsampler"
 
 COMPILERS = {Language.C: "cc", Language.RUST: "rustc"}
 

@@ -18,7 +18,7 @@ from sampler_parity.harness.cli.app import app
 from tests.support.wheel import OFFLINE, PIP, build_wheel, outside
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-TSAMPLER = "harness/backends/tsampler"
+TSAMPLER = "engines/tsampler"
 
 CASE = "top_p/crossing-token-is-kept"
 WRONG = "mutant/top_p/crossing-token-dropped"

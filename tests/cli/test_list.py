@@ -14,9 +14,9 @@ def listed(*arguments: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_suites_are_those_of_the_folder() -> None:
-    files = sorted(ROOT.glob("suites/*/*.toml"))
-    assert listed("suites") == [f"{path.parent.name}/{path.stem}" for path in files]
+def test_suites_are_those_of_the_folder_and_of_the_engines() -> None:
+    files = [*ROOT.glob("suites/*/*.toml"), *ROOT.glob("engines/*/suites/*/*.toml")]
+    assert listed("suites") == sorted(f"{path.parent.name}/{path.stem}" for path in files)
 
 
 def test_suites_are_chosen_by_patterns_and_folders_and_say_what_they_are() -> None:

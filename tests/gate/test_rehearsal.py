@@ -72,7 +72,7 @@ def test_wrong_candidate_exchanges_two_penalties_and_nothing_else(
 ) -> None:
     seen = []
     monkeypatch.setattr(
-        "sampler_parity.harness.backends.llama_cpp.worker.Worker._init",
+        "sampler_parity.harness.llama_cpp.worker.Worker._init",
         lambda self, stage, n, vocab: seen.append(stage),
     )
     worker = WrongPenalties.__new__(WrongPenalties)

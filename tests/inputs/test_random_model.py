@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sampler_parity.harness.backends.llama_cpp.libllama import Libllama
-from sampler_parity.harness.backends.llama_cpp.worker import Worker
+from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import sha256_of
 from sampler_parity.harness.inputs import random_model
@@ -20,9 +19,10 @@ from sampler_parity.harness.inputs.random_model import (
     write_model,
 )
 from sampler_parity.harness.inputs.vocabularies import read_vocab
+from sampler_parity.harness.llama_cpp.libllama import Libllama
+from sampler_parity.harness.llama_cpp.worker import Worker
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.suite.file import expand, suites_folder
-from sampler_parity.reference import build_chain
 from sampler_parity.reference.vocab import _CHAR_OF, TokenType
 from studies.generation_cost import entropy, measure, table
 from tests.support.tiny_model import write_tiny_model

@@ -9,8 +9,9 @@ import pytest
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends import environments, names, registry
-from sampler_parity.harness.backends.engines import ENGINES, WORKER_COMMAND
+from sampler_parity.harness.backends.engines import OWN
 from sampler_parity.harness.backends.reference import Worker as Reference
+from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.mutants import engines, selftest
@@ -140,9 +141,9 @@ def test_an_engine_that_is_not_there_is_skipped_with_the_reason_and_nothing_has_
     planted = Fault("bare/off", OneMore, case="x/y", stage="x")
     monkeypatch.setattr(selftest, "faults", lambda: {planted.name: planted})
     monkeypatch.setattr(trial, "faults", lambda: {planted.name: planted})
-    row = environments.known(next(iter(environments.ENVIRONMENTS)))
-    absent = ENGINES["null"].__class__("bare", "", (), module="null", environment=row.name)
-    monkeypatch.setitem(ENGINES, "bare", absent)
+    row = environments.known(next(iter(environments.all_environments())))
+    absent = OWN["null"].model_copy(update={"name": "bare", "environment": row.name})
+    monkeypatch.setitem(OWN, "bare", absent)
     said: list[str] = []
     report = selftest.run_selftest(["engine/bare"], report=said.append)
     assert not report.passed

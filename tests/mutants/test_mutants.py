@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.mutants import MUTANTS, Mutant, selftest
@@ -18,7 +19,7 @@ from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import expand, find_suites
-from sampler_parity.reference import ALL_SAMPLERS, SAMPLERS, Candidates
+from sampler_parity.reference import SAMPLERS, Candidates
 from sampler_parity.reference.samplers.greedy import Greedy
 from sampler_parity.reference.samplers.top_p import TopP
 from tests.support.examples import one_in

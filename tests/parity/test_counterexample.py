@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.backends.engines import WORKER_COMMAND
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
+from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.inputs.logits import Generated
 from sampler_parity.harness.mutants.in_process import InProcess
 from sampler_parity.harness.parity import counterexample as module

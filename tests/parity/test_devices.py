@@ -12,10 +12,6 @@ import pytest
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.backends.llama_cpp import builds, recorded
-from sampler_parity.harness.backends.llama_cpp.build_files import device_files
-from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
-from sampler_parity.harness.backends.llama_cpp.worker import NativeChain, Worker
 from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.bundle.artifacts import row_file
 from sampler_parity.harness.bundle.info import BackendInfo
@@ -25,6 +21,10 @@ from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import Computed
+from sampler_parity.harness.llama_cpp import builds, recorded
+from sampler_parity.harness.llama_cpp.build_files import device_files
+from sampler_parity.harness.llama_cpp.libllama import default_folder
+from sampler_parity.harness.llama_cpp.worker import NativeChain, Worker
 from sampler_parity.harness.parity import devices
 from sampler_parity.harness.parity.counterexample import counterexample, looks
 from sampler_parity.harness.parity.execute import execute
@@ -235,7 +235,7 @@ def test_a_sampler_that_is_wrong_on_a_device_diverges_and_is_made_small(
     case = computed(tiny, [{"top_k": {"k": 40}}, {"greedy": {}}], steps=2)
     right, wrong = inside(name="first"), inside(Other(), name="other")
     assert execute(case, [right, wrong]).ok
-    monkeypatch.setattr("sampler_parity.harness.backends.llama_cpp.worker.NativeChain", _Slips)
+    monkeypatch.setattr("sampler_parity.harness.llama_cpp.worker.NativeChain", _Slips)
     result = execute(case, [wrong])
     assert (result.backends["other"].verdict, result.backends["other"].step) == ("diverged", 0)
     record = counterexample([case], wrong, looks(result.backends["other"]), {}, 5.0)

@@ -9,12 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sampler_parity.harness.backends.registry import TSAMPLER
+from sampler_parity.harness.engines.engine_file import engines_folder
 from sampler_parity.harness.parity.adapter_check import check_adapter
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.harness.verdicts import Verdict
+
+TSAMPLER = engines_folder() / "tsampler"
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 PYTHON = EXAMPLES / "adapter.py"

@@ -9,11 +9,11 @@ import pytest
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from sampler_parity.harness.backends.llama_cpp.worker import NativeChain, Worker
 from sampler_parity.harness.bundle.artifacts import generation_file
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs import fixtures, models
 from sampler_parity.harness.inputs.logits import Decoded
+from sampler_parity.harness.llama_cpp.worker import NativeChain, Worker
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.parity.generate import ONE_OF_EQUALS, compare_tokens, request_of
 from sampler_parity.harness.parity.shrink import shrink
@@ -143,7 +143,7 @@ class _KeepsFirstLogits(NativeChain):
 def test_quick_suite_catches_a_fault_of_generation_on_the_chains_that_it_concerns(
     fault: type[NativeChain], chains: set[str], inside: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sampler_parity.harness.backends.llama_cpp.worker.NativeChain", fault)
+    monkeypatch.setattr("sampler_parity.harness.llama_cpp.worker.NativeChain", fault)
     cases = [case for case in cases_of("quick") if case.id.endswith(QUICK)]
     results = {c.id.removeprefix("generation/golden/"): result_of(c, inside()) for c in cases}
     diverged = {i.removesuffix(QUICK): r for i, r in results.items() if r.verdict == "diverged"}
@@ -156,9 +156,7 @@ def test_quick_suite_catches_a_fault_of_generation_on_the_chains_that_it_concern
 def test_generation_that_diverges_is_made_small(
     inside: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "sampler_parity.harness.backends.llama_cpp.worker.NativeChain", _KeepsFirstLogits
-    )
+    monkeypatch.setattr("sampler_parity.harness.llama_cpp.worker.NativeChain", _KeepsFirstLogits)
     chain: p.ChainSpec = [{"top_k": {"k": 40}}, {"greedy": {}}]
     case, backend = case_of(Path("small"), chain, prompt=[4090, 1660, 953, 82]), inside()
     assert result_of(case, backend).verdict == "diverged"

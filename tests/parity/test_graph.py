@@ -11,14 +11,15 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.backends.llama_cpp.graph import Worker
+from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.errors import Unsupported
+from sampler_parity.harness.llama_cpp.graph import Worker
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.handlers import answer
 from sampler_parity.harness.suite.file import expand, suites_folder
-from sampler_parity.reference import UndefinedInputError, build_chain, floats, sorting
-from sampler_parity.reference.pipelines import llama_graph
-from sampler_parity.reference.pipelines.llama_graph import (
+from sampler_parity.reference import UndefinedInputError, floats, sorting
+from sampler_parity.reference.pipelines import graph_samplers as llama_graph
+from sampler_parity.reference.pipelines.graph_samplers import (
     GraphChain,
     Sampled,
     may_select,
@@ -310,7 +311,7 @@ def test_a_wrong_specification_does_not_explain_the_graph(
     inside: Callable[..., Inside],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(f"sampler_parity.reference.pipelines.llama_graph.{name}", fault)
+    monkeypatch.setattr(f"sampler_parity.reference.pipelines.graph_samplers.{name}", fault)
     monkeypatch.setattr(f"sampler_parity.harness.parity.graph.{name}", fault)
     result = result_of(case_of(tiny, [TOP_K, DIST], 40), inside())
     explained_exactly = result.verdict != "diverged" and result.values["by_rounding"] == 0
@@ -353,7 +354,7 @@ def test_a_build_and_a_device_are_named_as_for_the_cpu_chain(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(
-        "sampler_parity.harness.backends.llama_cpp.builds.worker_arguments",
+        "sampler_parity.harness.llama_cpp.builds.worker_arguments",
         lambda build: [build, "v0.5.0", "x"],
     )
     name, command = registry.command_of("llama.cpp/graph@build:vulkan")

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sampler_parity.harness.backends.llama_cpp.decode import Further
-from sampler_parity.harness.backends.llama_cpp.sequences import Slots, take_all
+from sampler_parity.harness.llama_cpp.decode import Further
+from sampler_parity.harness.llama_cpp.sequences import Slots, take_all
 from sampler_parity.harness.mutants.sequences import MadeContext, OutputsInOrderOfSlots, Worker
 from sampler_parity.harness.parity.invariance import figures, measure, request_of
 from sampler_parity.harness.protocol.in_place import InPlace

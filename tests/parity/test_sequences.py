@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sampler_parity.harness.backends.llama_cpp import graph
-from sampler_parity.harness.backends.llama_cpp.worker import Worker
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import Generated
+from sampler_parity.harness.llama_cpp import graph
+from sampler_parity.harness.llama_cpp.worker import Worker
 from sampler_parity.harness.mutants import sequences as made
 from sampler_parity.harness.parity.sequences import request_of
 from sampler_parity.harness.parity.shrink import shrink

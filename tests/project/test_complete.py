@@ -2,13 +2,18 @@
 
 import tomllib
 from collections import Counter
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
-from sampler_parity.harness.backends.engines import ENGINES, Engine
-from sampler_parity.harness.backends.environments import ENVIRONMENTS
+from sampler_parity.harness.backends.engines import ENGINES, OWN
+from sampler_parity.harness.backends.environments import known
+from sampler_parity.harness.engines.engine_file import NAMESPACE, Engine, engine_file, engine_names
+from sampler_parity.harness.engines.samplers import ALL_ROWS
 from sampler_parity.harness.mutants import MUTANTS
 from sampler_parity.harness.mutants.engines import faults
-from sampler_parity.reference.registry import ALL_ROWS, ROWS
+from sampler_parity.harness.suite.shipped import shipped
+from sampler_parity.reference.registry import ROWS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 NO_MUTANTS = {"softmax", "tail_free"}  # they left llama.cpp; two lines of reference each
@@ -43,64 +48,55 @@ def _samplers(root: Path) -> list[str]:
 
 
 def _engines(root: Path) -> list[str]:
-    folder = root / "harness" / "backends"
-    rows = {f"sampler_parity.harness.backends.{row.module}" for row in ENGINES.values()}
     lines = []
-    for path in sorted(folder.rglob("*.py")):
-        module = ".".join(path.relative_to(root).with_suffix("").parts)
-        has_worker = "\nclass Worker" in path.read_text()
-        if has_worker and f"sampler_parity.{module}" not in rows | SHARED | NO_ENGINES:
-            lines.append(f"{path.relative_to(root)}: no row in harness/backends/engines.py")
-    rooms = (path for path in (root / "tests").iterdir() if path.name != "project")
-    tests = "".join(path.read_text() for room in rooms for path in room.rglob("test_*.py"))
+    for name in engine_names():
+        folder = root / "engines" / name
+        stages = {row.name for row in engine_file(name).sampler}
+        if stages != (made := _stages_of(name)):
+            odd = ", ".join(sorted(stages ^ made))
+            lines.append(f"engine {name}: {odd} is not in both engine.toml and STAGES of its model")
+        shared = "".join(path.read_text() for path in folder.parent.glob("shared/test_*.py"))
+        if not any(folder.glob("test_*.py")) and f'"{name}"' not in shared:
+            lines.append(f"engine {name}: no test engines/{name}/test_{name}.py")
     for name, row in ENGINES.items():
-        if not (folder / _adapter(row)).is_file():
-            lines.append(f"engine {name}: no adapter harness/backends/{_adapter(row)}")
+        if row.name not in OWN and not (root / "engines" / _adapter(row)).is_file():
+            lines.append(f"engine {name}: no adapter engines/{_adapter(row)}")
         lines += [
             f"engine {name}: no suite {suite}"
             for suite in (*row.suites, *row.draws)
-            if not (root / "suites" / f"{suite}.toml").is_file()
-            and not any((root / "suites" / suite).glob("*.toml"))
+            if not any(one == suite or one.startswith(f"{suite}/") for one in shipped())
         ]
         if row.in_make_engines and "properties" not in row.suites:
             lines.append(f"engine {name}: its row does not name the suite properties")
-        if f'"{name}"' not in tests:
-            lines.append(f"engine {name}: no test below tests/ names it")
+        if row.name not in OWN and not (root / row.documented).is_file():
+            lines.append(f"engine {name}: no page {row.documented}")
     return lines
+
+
+def _stages_of(name: str) -> set[str]:
+    """The stages that the model of an engine has; none where it has no model."""
+    if not find_spec(f"{NAMESPACE}.{name}.model"):
+        return set()
+    return {*import_module(f"{NAMESPACE}.{name}.model").STAGES}
 
 
 def _environments(root: Path) -> list[str]:
     """Of each engine that has one: what pins it, a page that is named, and planted faults."""
-    page = root / "docs" / "engines.md"
-    named = page.read_text(encoding="utf-8") if page.is_file() else None
     mutants = Counter(ENGINES[fault.engine].environment for fault in faults().values())
     lines = []
     for name in sorted({row.environment for row in ENGINES.values() if row.environment}):
-        locked = ENVIRONMENTS[name].locked.relative_to(ROOT)
+        locked = known(name).locked.relative_to(ROOT)
         if not (root / locked).is_file():
             lines.append(f"environment {name}: no {locked} - python scripts/lock.py {name}")
-        if named is not None and f"(engines/{name}.md)" not in named:
-            lines.append(f"environment {name}: docs/engines.md does not name its page")
         if mutants[name] < 3:
-            where = f"harness/mutants/engines/{name}.py"
+            where = f"engines/{name}/worker_faults.py"
             lines.append(f"environment {name}: {mutants[name]} of 3 faults in {where}")
     return lines
 
 
-# Classes that several workers share, and no backend by themselves.
-SHARED = {"sampler_parity.harness.backends.grammars.engine"}
-
-
-# Workers that sample nothing.
-NO_ENGINES = {
-    "sampler_parity.harness.backends.llama_cpp.probe",
-    "sampler_parity.harness.backends.mlx_lm.logits",  # it samples nothing
-    "sampler_parity.harness.backends.platforms.worker",  # llama.cpp's, in a build for elsewhere
-}
-
-
 def _adapter(row: Engine) -> str:
-    return row.command[1] if row.command else f"{row.module.replace('.', '/')}.py"
+    file = row.command[1] if row.command else f"{row.worker}.py"
+    return f"{row.folder}/{file}"
 
 
 def test_every_sampler_and_every_engine_has_all_its_parts() -> None:

@@ -35,7 +35,7 @@ def test_what_is_copied_is_there_and_not_ignored() -> None:
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     sources = [rest.split()[0] for name, rest in instructions() if name == "COPY"]
     ours = [source for source in sources if not source.startswith("--from")]
-    assert ours == ["harness/backends/tsampler/", "."]
+    assert ours == ["engines/tsampler/", "."]
     needed = [
         "scripts",
         "locked.txt",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.backends.engines import WORKER_COMMAND
+from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.protocol.replies import parsed
 
 ROOT = Path(__file__).resolve().parent.parent.parent

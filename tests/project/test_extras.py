@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.backends import worker
-from sampler_parity.harness.backends.llama_cpp import libllama
 from sampler_parity.harness.errors import EXTRAS, InputError
+from sampler_parity.harness.llama_cpp import libllama
 from sampler_parity.harness.protocol import serve
 from sampler_parity.harness.suite import file
 from tests.support.command_line import cli, refused

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sampler_parity.harness.backends.llama_cpp.worker import Worker
+from sampler_parity.harness.llama_cpp.worker import Worker
 from sampler_parity.harness.run.plan import Asked, ids, plan_of
 
 FINDINGS = Path(__file__).parent.parent.parent / "docs" / "findings.md"
@@ -39,7 +39,7 @@ INFILL = """
 import sys
 from pathlib import Path
 import numpy as np
-from sampler_parity.harness.backends.llama_cpp.worker import Worker
+from sampler_parity.harness.llama_cpp.worker import Worker
 from sampler_parity.harness.inputs import vocabularies
 
 vocabularies._MERGED = ["q" * int(sys.argv[2])]
@@ -77,7 +77,7 @@ def test_adaptive_p_clone_draws_other_tokens_than_its_original() -> None:
 ADAPTIVE_P = """
 import sys
 import numpy as np
-from sampler_parity.harness.backends.llama_cpp.worker import Worker
+from sampler_parity.harness.llama_cpp.worker import Worker
 
 worker = Worker()
 original = worker.build([{"adaptive_p": {"target": 0.3, "decay": 0.9, "seed": 7}}], 64, None)

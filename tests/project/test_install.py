@@ -92,7 +92,7 @@ def test_the_locked_packages_name_no_registry() -> None:
 
 
 def test_each_package_of_npm_is_locked_with_its_integrity_and_no_registry() -> None:
-    lock = ROOT / "harness" / "backends" / "tsampler" / "package-lock.json"
+    lock = ROOT / "engines" / "tsampler" / "package-lock.json"
     data = json.loads(lock.read_text())
     packages = {name: package for name, package in data["packages"].items() if name}
     assert {f"node_modules/{name}" for name in data["packages"][""]["devDependencies"]} <= {

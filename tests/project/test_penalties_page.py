@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.reference import Candidates, build_chain
+from sampler_parity.harness.engines.samplers import build_chain
+from sampler_parity.reference import Candidates
 from tests.support.command_line import ROOT
 
 PROMPT, OUTPUT = [0, 0, 2], [1, 1, 2, 3]

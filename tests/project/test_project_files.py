@@ -9,7 +9,11 @@ import yaml
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = ROOT / "docs"
-PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.glob("*.md"))]
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted(DOCS.glob("*.md")),
+    *sorted(ROOT.glob("engines/*/README.md")),
+]
 
 pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="not in a checkout")
 

@@ -85,7 +85,7 @@ def test_a_settled_archive_has_no_time_owner_or_order_of_its_making(tmp_path: Pa
 
 
 def test_what_git_does_not_track_gets_into_no_archive(tmp_path: Path) -> None:
-    root, compiled = tmp_path / "root", "harness/backends/tsampler"
+    root, compiled = tmp_path / "root", "engines/tsampler"
     (root / compiled / "src" / "api").mkdir(parents=True)
     (root / compiled / "dist" / "api").mkdir(parents=True)
     for name in ("a.py", "secret.txt", f"{compiled}/src/api/x.ts"):
@@ -213,11 +213,10 @@ def test_a_page_that_states_another_version_is_named(
 ) -> None:
     for name in ("README.md", "action.yml", "pyproject.toml", "locked.txt"):
         shutil.copy(ROOT / name, tmp_path)
-    for name in ("harness", "reference"):
+    for name in ("engines", "harness", "reference"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "docs").mkdir()
-    for name in ("findings.md", "engines.md"):
-        shutil.copy(ROOT / "docs" / name, tmp_path / "docs")
+    shutil.copy(ROOT / "docs" / "findings.md", tmp_path / "docs")
     text = (tmp_path / file).read_text()
     assert old in text
     (tmp_path / file).write_text(text.replace(old, new, 1))

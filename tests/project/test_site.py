@@ -34,7 +34,8 @@ def test_every_page_stands_in_the_menu_once() -> None:
     pages = sorted(page for pages in conf()["NAVIGATION"].values() for page in pages)
     beside = ["../CHANGELOG", "../CONTRIBUTING", "../SECURITY"]
     ours = [path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.glob("**/*.md")]
-    assert pages == sorted([*beside, *ours])
+    engines = [f"../engines/{path.parent.name}/README" for path in ROOT.glob("engines/*/README.md")]
+    assert pages == sorted([*beside, *ours, *engines])
 
 
 def test_a_link_to_a_folder_is_its_text_and_a_link_to_a_file_stays() -> None:

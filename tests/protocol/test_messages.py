@@ -6,9 +6,9 @@ from typing import Any, get_args
 
 import pytest
 
+from sampler_parity.harness.engines.samplers import ALL_ROWS
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.sequences import SequencesStep, Text
-from sampler_parity.reference.registry import ALL_ROWS
 
 
 def test_every_request_is_read_by_its_own_name() -> None:

@@ -8,15 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sampler_parity.reference import (
-    ALL_SAMPLERS,
-    SAMPLERS,
-    Candidates,
-    Chain,
-    ChainError,
-    Vocab,
-    build_chain,
-)
+from sampler_parity.reference import SAMPLERS, Candidates, Chain, ChainError, Vocab, build_chain
+from sampler_parity.reference.registry import REFERENCE_SAMPLERS
 from tests.support.applied import Spec
 
 VOCAB = Vocab("bpe", ("a", "ab", "b", "<end>"), (1, 1, 1, 3), eog=frozenset({3}), eos=3, eot=3)
@@ -27,7 +20,7 @@ VOCAB = Vocab("bpe", ("a", "ab", "b", "<end>"), (1, 1, 1, 3), eog=frozenset({3})
     [
         (
             [{"top_q": {}}],
-            f"stage 0: unknown sampler 'top_q'; known: {', '.join(sorted(ALL_SAMPLERS))}",
+            f"stage 0: unknown sampler 'top_q'; known: {', '.join(sorted(REFERENCE_SAMPLERS))}",
         ),
         ([{"greedy": {}}, {"top_k": {}}], "stage 1 (top_k): missing parameter 'k'"),
         ([{"top_p": {"min_keep": 1}}], "stage 0 (top_p): missing parameter 'p'"),

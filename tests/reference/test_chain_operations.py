@@ -15,12 +15,12 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from sampler_parity.harness.backends.llama_cpp.candidates import NativeCandidates, TokenDataArray
-from sampler_parity.harness.backends.llama_cpp.libllama import Libllama
-from sampler_parity.harness.backends.llama_cpp.token_trie import Interface
-from sampler_parity.harness.backends.llama_cpp.worker import Worker
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import Generated
+from sampler_parity.harness.llama_cpp.candidates import NativeCandidates, TokenDataArray
+from sampler_parity.harness.llama_cpp.libllama import Libllama
+from sampler_parity.harness.llama_cpp.token_trie import Interface
+from sampler_parity.harness.llama_cpp.worker import Worker
 from sampler_parity.reference import Candidates, Chain, UndefinedInputError, build_chain
 from sampler_parity.reference.custom import Custom
 from sampler_parity.reference.random import DEFAULT_SEED

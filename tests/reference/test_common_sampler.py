@@ -9,7 +9,7 @@ import pytest
 
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.reference import UndefinedInputError
-from sampler_parity.reference.pipelines.llama_cpp import (
+from sampler_parity.reference.pipelines.common_sampler import (
     CommonSampler,
     Output,
     SamplingParams,

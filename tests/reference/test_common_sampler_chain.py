@@ -8,7 +8,7 @@ import pytest
 
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.reference import Candidates, ChainError, build_chain
-from sampler_parity.reference.pipelines.llama_cpp import (
+from sampler_parity.reference.pipelines.common_sampler import (
     SamplingParams,
     default_chain,
     sampler_name,

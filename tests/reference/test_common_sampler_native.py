@@ -20,12 +20,12 @@ from hypothesis.stateful import (
 )
 from numpy.typing import NDArray
 
-from sampler_parity.harness.backends.llama_cpp import recorded
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
+from sampler_parity.harness.llama_cpp import recorded
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.reference import ChainError, UndefinedInputError
-from sampler_parity.reference.pipelines import llama_cpp
-from sampler_parity.reference.pipelines.llama_cpp import (
+from sampler_parity.reference.pipelines import common_sampler as llama_cpp
+from sampler_parity.reference.pipelines.common_sampler import (
     CommonSampler,
     Output,
     SamplingParams,

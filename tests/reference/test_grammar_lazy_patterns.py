@@ -4,8 +4,8 @@ import random
 
 import pytest
 
-from sampler_parity.harness.backends.llama_cpp.worker import Worker
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
+from sampler_parity.harness.llama_cpp.worker import Worker
 from sampler_parity.harness.suite.blocks.grammar import spell
 from sampler_parity.harness.suite.blocks.random_grammars import allowed
 from sampler_parity.reference import ChainError, UndefinedInputError, build_chain

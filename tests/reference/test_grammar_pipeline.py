@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from sampler_parity.harness.backends.llama_cpp.worker import Worker
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
+from sampler_parity.harness.llama_cpp.worker import Worker
 from sampler_parity.reference import build_chain
-from sampler_parity.reference.pipelines.llama_cpp import CommonSampler, Output, SamplingParams
+from sampler_parity.reference.pipelines.common_sampler import CommonSampler, Output, SamplingParams
 from sampler_parity.reference.samplers.grammar import Grammar
 from sampler_parity.reference.samplers.grammar_lazy_patterns import GrammarLazyPatterns
 from tests.support.applied import Spec

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sampler_parity.reference import Candidates, build_chain
-from sampler_parity.reference.registry import ALL_ROWS, tells_prompt
+from sampler_parity.harness.engines.samplers import ALL_ROWS, build_chain, tells_prompt
+from sampler_parity.reference import Candidates
 
 N = 6
 TOKENS = st.lists(st.integers(0, N - 1), max_size=8)

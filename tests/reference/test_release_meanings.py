@@ -8,10 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.backends.llama_cpp import recorded
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
+from sampler_parity.harness.llama_cpp import recorded
 from sampler_parity.reference import (
-    ALL_SAMPLERS,
     SAMPLERS,
     Candidates,
     Chain,
@@ -21,6 +20,7 @@ from sampler_parity.reference import (
 )
 from sampler_parity.reference.chronology import order
 from sampler_parity.reference.older.dist_b9842 import DistB9842
+from sampler_parity.reference.registry import REFERENCE_SAMPLERS
 from sampler_parity.reference.releases import CHANGES, changes_of, samplers_of
 from sampler_parity.reference.samplers.dist import Dist
 from tests.support.applied import WORDS, FixedWords, Spec, native_stages
@@ -351,7 +351,7 @@ def test_a_change_touches_its_samplers_and_no_other(change: Any) -> None:
 
 
 def test_no_change_leaves_the_samplers_of_today() -> None:
-    assert dict(samplers_of([])) == ALL_SAMPLERS
+    assert dict(samplers_of([])) == REFERENCE_SAMPLERS
 
 
 def test_an_unknown_change_is_refused() -> None:

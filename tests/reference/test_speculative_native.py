@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sampler_parity.harness.backends.llama_cpp import recorded
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
+from sampler_parity.harness.llama_cpp import recorded
 from sampler_parity.reference import Candidates
-from sampler_parity.reference.pipelines.llama_cpp import CommonSampler, Output, SamplingParams
-from sampler_parity.reference.pipelines.llama_cpp_rejection import Proposal
+from sampler_parity.reference.pipelines.common_rejection import Proposal
+from sampler_parity.reference.pipelines.common_sampler import CommonSampler, Output, SamplingParams
 from sampler_parity.reference.samplers.mirostat_v2 import MirostatV2
 from tests.support.native_common import (
     Driver,

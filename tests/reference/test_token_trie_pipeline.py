@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sampler_parity.harness.backends.llama_cpp.token_trie import Worker
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
+from sampler_parity.harness.llama_cpp.token_trie import Worker
 from sampler_parity.reference import Candidates
-from sampler_parity.reference.pipelines.llama_cpp import CommonSampler, Output, SamplingParams
+from sampler_parity.reference.pipelines.common_sampler import CommonSampler, Output, SamplingParams
 from sampler_parity.reference.pipelines.reasoning_budget import ReasoningBudget
 from sampler_parity.reference.samplers.grammar import Grammar
 from sampler_parity.reference.samplers.token_trie import TokenTrie

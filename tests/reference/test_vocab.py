@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sampler_parity.harness.backends.llama_cpp.libllama import Libllama
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
+from sampler_parity.harness.llama_cpp.libllama import Libllama
 from sampler_parity.reference import ChainError, Vocab
 from sampler_parity.reference.vocab import TokenType, decode, split_gpt2
 

@@ -8,7 +8,7 @@ import pytest
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.parity.explanations import Key, explanations_file, read_explanations
+from sampler_parity.harness.parity.explanations import Key, all_explanations, read_explanations
 from sampler_parity.reports.pages.parity.build import report_of
 from sampler_parity.reports.pages.parity.html import html
 from sampler_parity.reports.pages.parity.markdown import markdown
@@ -137,4 +137,4 @@ def test_a_bad_file_of_explanations_is_refused(tmp_path: Path, text: str, wanted
 
 
 def test_the_committed_explanations_are_read() -> None:
-    assert ("tsampler", "top_p", "close") in read_explanations(explanations_file())
+    assert ("tsampler", "top_p", "close") in all_explanations()

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import LiteralRows
+from sampler_parity.harness.llama_cpp.libllama import default_folder
 from sampler_parity.harness.repro.asked import LINES, Place
 from sampler_parity.harness.repro.program import program
 from sampler_parity.harness.suite.case import Case

@@ -17,7 +17,7 @@ from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.logits import LiteralRows
 from sampler_parity.harness.repro.asked import LINES, Place
 from sampler_parity.harness.repro.report import Finding, report
-from sampler_parity.harness.repro.scripts import ENGINES, script
+from sampler_parity.harness.repro.scripts import engine_of, script, scripted
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import read_suite
 from sampler_parity.harness.suite.shipped import shipped
@@ -67,12 +67,12 @@ def test_a_script_is_short_has_nothing_of_ours_and_names_its_versions(
     source = script(engine, VERSIONS[engine], of, PLACE, "another result")
     assert source.count("\n") <= LINES
     assert "sampler_parity" not in source
-    assert f"install {ENGINES[engine].packages(VERSIONS[engine])}" in source.replace(
+    assert f"install {engine_of(engine).packages(VERSIONS[engine])}" in source.replace(
         "--ignore-scripts ", ""
     )
-    if ENGINES[engine].file.endswith(".py"):
+    if engine_of(engine).file.endswith(".py"):
         compile(source, "repro.py", "exec")
-    assert {name: of.packages(VERSIONS[name]) for name, of in ENGINES.items()} == {
+    assert {name: engine_of(name).packages(VERSIONS[name]) for name in scripted()} == {
         "transformers": "transformers==5.23.0 torch==2.13.0",
         "mlx_lm": "mlx-lm==0.32.2 mlx==0.32.4",
         "Transformers.js": "@huggingface/transformers@4.3.1",
@@ -218,7 +218,11 @@ def test_a_report_has_the_fields_of_its_project_and_all_that_is_known(
 @pytest.mark.parametrize(
     ("name", "verdict", "problem"),
     [
-        ("sglang", "diverged", "is none of llama.cpp, transformers, mlx_lm, Transformers.js, vllm"),
+        (
+            "sglang",
+            "diverged",
+            "is none of llama.cpp, exllamav3, lloyal.node, mlx_lm",
+        ),
         ("transformers", "reordered", "is reordered, and no logit differs"),
     ],
 )
@@ -281,7 +285,7 @@ def test_a_script_shows_what_differs_on_the_engine_itself(
     engine: str, name: str, of: Case, tmp_path: Path
 ) -> None:
     source = script(name, VERSIONS[name], of, PLACE, "another result")
-    done = _shown(engine, source, tmp_path / ENGINES[name].file)
+    done = _shown(engine, source, tmp_path / engine_of(name).file)
     assert done.returncode == 1, done.stdout + done.stderr
     assert "Traceback" not in done.stderr, done.stderr
     assert "expected" in done.stdout
@@ -304,11 +308,11 @@ def test_a_script_of_what_does_not_differ_ends_with_0_and_1_where_another_is_exp
 ) -> None:
     last = Place(of.steps - 1, len(of.chain) - 1, "", "v0.5.0")
     source = script(name, VERSIONS[name], of, last, "another result")
-    done = _shown(engine, source, tmp_path / ENGINES[name].file)
+    done = _shown(engine, source, tmp_path / engine_of(name).file)
     assert done.returncode == 0, done.stdout + done.stderr
     wrong = re.sub(r"(?m)^(IDS = \[|const EXPECTED = )\d+", r"\g<1>99", source)
     assert wrong != source
-    done = _shown(engine, wrong, tmp_path / ENGINES[name].file)
+    done = _shown(engine, wrong, tmp_path / engine_of(name).file)
     assert done.returncode == 1, done.stdout + done.stderr
     assert re.search(r"expected .*got", done.stdout)
     assert "Traceback" not in done.stderr, done.stderr

@@ -6,21 +6,21 @@ Its Python is a script here, which speaks the protocol for it.
 import json
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.backends import engines, environments, registry
-from sampler_parity.harness.backends.environments import Environment, folder_of
+from sampler_parity.harness.backends import environments, registry
+from sampler_parity.harness.backends.environments import folder_of
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.engines.engine_file import Environment
 from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.run import cases
 from sampler_parity.harness.suite.case import Case
-from tests.support.environments import place
+from tests.support.environments import only, place
 
-ROW = Environment("theirs", "python", needs=("theirs==1.2",))
+ROW = Environment(name="theirs", kind="python", needs=["theirs==1.2"])
 TOP_K = Case(
     id="top_k/two",
     description="Two stay",
@@ -41,11 +41,7 @@ for line in sys.stdin:
 
 @pytest.fixture(autouse=True)
 def _theirs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr(environments, "LOCKED", tmp_path / "locked")
-    monkeypatch.setattr(environments, "ENVIRONMENTS", {"theirs": ROW})
-    row = replace(engines.ENGINES["null"], name="theirs", environment="theirs")
-    monkeypatch.setitem(engines.ENGINES, "theirs", row)
+    only(monkeypatch, tmp_path, {"theirs": ROW}, theirs="theirs")
     monkeypatch.setattr(cases, "_started", {})  # other tests' backends stay theirs
     yield
     for process in cases._started.values():

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.harness.backends.llama_cpp.token_trie import FlatTrie
 from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.records.skip_ratio import Check, SkipRatioResult
 from sampler_parity.harness.bundle.writer import BundleWriter, create
 from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.harness.llama_cpp.token_trie import FlatTrie
 from sampler_parity.harness.parity import late
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.measured import Law, Modelled, Way
@@ -157,7 +157,7 @@ def test_a_bench_makes_every_pass_longer_while_it_measures(
     tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slept: list[float] = []
-    monkeypatch.setattr("sampler_parity.harness.backends.llama_cpp.decode.time.sleep", slept.append)
+    monkeypatch.setattr("sampler_parity.harness.llama_cpp.decode.time.sleep", slept.append)
     bench = Bench(str(tiny), "enum:2", ("one",), delay_ms=3.0)
     run(bench, "strict-trie-ffi", rounds=1)
     bench.close()
@@ -193,9 +193,7 @@ def test_backends_without_a_native_chain_are_unsupported_with_the_reason(
 def test_a_build_that_cannot_generate_is_unsupported_with_its_release(
     tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "sampler_parity.harness.backends.llama_cpp.worker.Worker._decodes", lambda _: []
-    )
+    monkeypatch.setattr("sampler_parity.harness.llama_cpp.worker.Worker._decodes", lambda _: [])
     request = p.SkipRatioRequest(
         model=str(tiny), leaves=["A", "B"], prompts=["one"], rounds=1, seed=0
     )

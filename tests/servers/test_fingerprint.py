@@ -22,7 +22,7 @@ from sampler_parity.harness.servers.fingerprint.engines import (
 )
 from sampler_parity.harness.servers.fingerprint.fingerprint import STATEMENTS, fingerprint
 from sampler_parity.harness.servers.fingerprint.probe import CANNOT, Probe, Said
-from sampler_parity.reference.pipelines.llama_cpp_chain import DEFAULT_ORDER
+from sampler_parity.reference.pipelines.common_chain import DEFAULT_ORDER
 from tests.support.command_line import cli
 from tests.support.fake_server import Answered, Answering, Sent, answered, fake_server
 from tests.support.raw_server import http_bytes, raw_server

@@ -5,9 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from sampler_parity.harness.suite.shipped import shipped
+
 ROOT = Path(__file__).parent.parent.parent
-SUITES = [*(ROOT / "suites").rglob("*.toml")]
-TESTS = {path.name: path for path in (ROOT / "tests").rglob("test_*.py")}
+TESTS = {
+    path.name: path for name in ("tests", "engines") for path in (ROOT / name).rglob("test_*.py")
+}
 
 
 def rows(page: str) -> list[list[str]]:
@@ -29,12 +32,14 @@ def is_there(place: str) -> bool:
         study = ROOT / "studies" / f"{match[1]}.py"
         return study.is_file() and (match[2] is None or f'"{match[2]}":' in study.read_text())
     if match := re.fullmatch(r"(\w+/\w+\.toml)(?:#([\w.-]+))?", place):
-        suite = ROOT / "suites" / match[1]
-        return suite.is_file() and (match[2] is None or has_case(suite, match[2]))
+        suite = shipped().get(match[1].removesuffix(".toml"))
+        return suite is not None and (match[2] is None or has_case(suite, match[2]))
     if match := re.fullmatch(r"(\w+)/([\w.-]+)", place):
         if match[1] == "examples":
             return (ROOT / place).is_file()
-        return any(has_case(suite, match[2]) for suite in SUITES if suite.stem == match[1])
+        return any(
+            has_case(suite, match[2]) for suite in shipped().values() if suite.stem == match[1]
+        )
     return False
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
+from sampler_parity.harness.llama_cpp.libllama import default_folder
 from studies.native import interface
 from studies.native.interface import CHECKS, Check, Native
 

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from sampler_parity.reference.pipelines.power_law import PowerLaw
+from sampler_parity.engines.power_law.model import PowerLaw
 from studies import power_law_beside
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from sampler_parity.harness.backends.llama_cpp import recorded
 from sampler_parity.harness.distribution.cell import execute_cell
 from sampler_parity.harness.errors import Unsupported
+from sampler_parity.harness.llama_cpp import recorded
 from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.statistics.plan import Budget
 from sampler_parity.harness.suite.blocks.distribution import Speculative

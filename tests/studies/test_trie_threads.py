@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.backends.llama_cpp.compiled import SOURCES
+from sampler_parity.harness.llama_cpp.compiled import SOURCES
 from sampler_parity.reference.trie import TrieCache
 from studies.trie_threads import driver, nanoseconds
 from tests.support.tries import payload

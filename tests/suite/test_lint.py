@@ -9,6 +9,7 @@ from sampler_parity.harness import lint as linter
 from sampler_parity.harness.inputs.fixtures import golden_folder
 from sampler_parity.harness.lint import lint
 from sampler_parity.harness.suite.file import read_suite, suites_folder
+from sampler_parity.harness.suite.shipped import shipped
 
 CASE = """
 name = "top_p"
@@ -37,7 +38,7 @@ def problems_of(folder: Path, **suites: str) -> list[str]:
     (folder / "parity").mkdir()
     for name, text in suites.items():
         (folder / "parity" / f"{name}.toml").write_text(text)
-    return [p for p in lint(folder) if not p.startswith("sampler ")]
+    return [p for p in lint(sorted(folder.glob("*/*.toml"))) if not p.startswith("sampler ")]
 
 
 def test_lint_accepts_a_good_suite(tmp_path: Path) -> None:
@@ -104,7 +105,10 @@ def test_lint_notices_a_decision_on_the_threshold_of_other_filters(
 def test_lint_reads_the_suites_of_every_folder(tmp_path: Path, group: str) -> None:
     (tmp_path / group).mkdir()
     (tmp_path / group / "bad.toml").write_text("nme = 1")
-    assert any(f"{group}/bad.toml: name: Field required" in problem for problem in lint(tmp_path))
+    assert any(
+        f"{group}/bad.toml: name: Field required" in problem
+        for problem in lint(sorted(tmp_path.glob("*/*.toml")))
+    )
 
 
 @pytest.mark.parametrize(
@@ -121,9 +125,9 @@ def test_lint_notices_in_a_timing_suite(tmp_path: Path, old: str, new: str, mess
     (tmp_path / "timing").mkdir()
     path = tmp_path / "timing" / "mine.toml"
     path.write_text(TIMED)
-    assert [p for p in lint(tmp_path) if "timing/mine" in p] == []
+    assert [p for p in lint(sorted(tmp_path.glob("*/*.toml"))) if "timing/mine" in p] == []
     path.write_text(TIMED.replace(old, new))
-    problems = lint(tmp_path)
+    problems = lint(sorted(tmp_path.glob("*/*.toml")))
     assert any(message in problem for problem in problems), problems
 
 
@@ -169,9 +173,9 @@ def test_lint_notices_a_stale_schema(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 def test_the_repository_is_clean_in_the_quick_profile() -> None:
-    assert lint(suites_folder(), "quick") == []
+    assert lint(list(shipped().values()), "quick") == []
 
 
 @pytest.mark.nightly
 def test_the_repository_is_clean() -> None:
-    assert lint(suites_folder()) == []
+    assert lint(list(shipped().values())) == []

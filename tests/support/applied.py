@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
+from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import FAMILIES
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
@@ -15,7 +16,7 @@ from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.ask import Got
 from sampler_parity.harness.protocol.process import BackendProcess
-from sampler_parity.reference import Candidates, Chain, UndefinedInputError, Vocab, build_chain
+from sampler_parity.reference import Candidates, Chain, UndefinedInputError, Vocab
 from sampler_parity.reference.random import Mt19937
 
 Spec = list[dict[str, dict[str, Any]]]

@@ -2,8 +2,8 @@
 
 import re
 
-from sampler_parity.harness.backends.llama_cpp.build_files import compiler_of, library_file
-from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
+from sampler_parity.harness.llama_cpp.build_files import compiler_of, library_file
+from sampler_parity.harness.llama_cpp.libllama import default_folder
 
 
 def gcc_of(compiler: str) -> int:

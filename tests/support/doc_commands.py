@@ -15,6 +15,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "engines").glob("*/README.md")),
 ]
 _BEGINS = re.compile(
     r"(sampler-parity|make|pytest|python|\.venv/bin/python|pip|dask|docker|cd|[A-Z]+=\S+)( |$)"

@@ -5,8 +5,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
 from sampler_parity.harness.inputs.vocabularies import cache_folder
+from sampler_parity.harness.llama_cpp.libllama import default_folder
 from tests.support.doc_commands import ROOT
 from tests.support.gate_bundles import finished
 from tests.support.report_bundles import case, got, run_info

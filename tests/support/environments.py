@@ -1,17 +1,35 @@
 """Environments of engines that nobody installed: our own Python under a name of theirs."""
 
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
-from sampler_parity.harness.backends import environments
-from sampler_parity.harness.backends.environments import Environment, Record, folder_of
+import pytest
+
+from sampler_parity.harness.backends import engines, environments
+from sampler_parity.harness.backends.environments import Record, folder_of
+from sampler_parity.harness.engines.engine_file import Environment
 from sampler_parity.harness.files import sha256_of
 
 OURS = f'exec "{sys.executable}" "$@"'
 
 
+def only(
+    monkeypatch: pytest.MonkeyPatch, folder: Path, rows: Mapping[str, Environment], **backends: str
+) -> None:
+    """Make these the only environments, with cache and locks in a folder of the test. backends: of
+    each name its environment; the backend is `null`."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+    locked = property(lambda row: folder / "locked" / row.name)
+    monkeypatch.setattr(Environment, "locked", locked)
+    monkeypatch.setattr(environments, "all_environments", lambda: rows)
+    for name, environment in backends.items():
+        row = engines.OWN["null"].model_copy(update={"name": name, "environment": environment})
+        monkeypatch.setitem(engines.OWN, name, row)
+
+
 def place(row: Environment, version: str = "", python: str = OURS) -> Path:
-    """Its folder, as if it had been installed. LOCKED and the cache folder are the test's. python:
+    """Its folder, as if it had been installed, after `only`. python:
     what its Python does, for a shell."""
     row.locked.parent.mkdir(parents=True, exist_ok=True)
     row.locked.write_text("pins\n")

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sampler_parity.harness.backends import environments
-from sampler_parity.harness.backends.llama_cpp import recorded
-from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
-from sampler_parity.harness.backends.llama_cpp.sources import sources
 from sampler_parity.harness.inputs.models import model_path
+from sampler_parity.harness.llama_cpp import recorded
+from sampler_parity.harness.llama_cpp.libllama import default_folder
+from sampler_parity.harness.llama_cpp.sources import sources
 from tests.support.native_common import stub_of_python
 
 ROOT = Path(__file__).resolve().parent.parent.parent

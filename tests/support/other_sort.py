@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends import reference
+from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.mutants.sorts import LastOfEquals
-from sampler_parity.reference import ALL_SAMPLERS
 
 
 class OtherSort(reference.Worker):

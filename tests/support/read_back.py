@@ -18,7 +18,7 @@ Rows = NDArray[np.float32]
 def onnxruntime_genai(rows: Rows) -> Any:
     import onnxruntime_genai as og
 
-    from sampler_parity.harness.inputs.table_model import onnx
+    from sampler_parity.engines.onnxruntime_genai import table_model as onnx
 
     with tempfile.TemporaryDirectory() as folder:
         onnx.write(Path(folder), rows)
@@ -34,7 +34,7 @@ def onnxruntime_genai(rows: Rows) -> Any:
 def ctranslate2(rows: Rows) -> Any:
     import ctranslate2 as ct2
 
-    from sampler_parity.harness.inputs.table_model import ctranslate2 as table
+    from sampler_parity.engines.ctranslate2 import table_model as table
 
     for row in rows:
         with tempfile.TemporaryDirectory() as folder:

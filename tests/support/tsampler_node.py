@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.harness.backends.registry import TSAMPLER
+from sampler_parity.harness.engines.engine_file import engines_folder
+
+TSAMPLER = engines_folder() / "tsampler"
 
 API = TSAMPLER / "dist" / "api" / "index.js"
 TRIE_RUNNER = TSAMPLER / "dist" / "trie" / "runner.js"

@@ -7,6 +7,7 @@ One process, because importing takes longer than most of the commands.
 import json
 import sys
 
+import pytest
 from typer.testing import CliRunner
 
 ROUNDS = (10, 20)  # of a trial; after 80, as a user has it, the command has said nothing more
@@ -30,12 +31,11 @@ def main() -> None:
 
     smaller.AT_LEAST = smaller.SHARE = 0.0  # tests/run/test_smaller.py makes failures small
     selfcheck.ROUNDS = ROUNDS
-    every = dict(engines.ENGINES)
-    few = {name: every[name] for name in FEW}
+    every, monkey = tuple(engines.ENGINES), pytest.MonkeyPatch()
     for arguments in json.loads(sys.argv[1]):
         sys.argv[1:] = arguments
-        engines.ENGINES.clear()  # to start all of them takes half a minute
-        engines.ENGINES.update(few if arguments == ["backends"] else every)
+        named = FEW if arguments == ["backends"] else every  # to start all takes half a minute
+        monkey.setattr(engines.Engines, "__iter__", lambda _, named=named: iter(named))
         done = CliRunner().invoke(app, arguments)
         error = "" if isinstance(done.exception, SystemExit) else done.exception or ""
         line = {"status": done.exit_code, "said": f"{done.output}{error}"}

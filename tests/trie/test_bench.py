@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sampler_parity.harness.backends.llama_cpp.token_trie import Worker
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.vocabularies import read_vocab
+from sampler_parity.harness.llama_cpp.token_trie import Worker
 from sampler_parity.harness.protocol.measured import Measured
 from sampler_parity.harness.trie import law
 from sampler_parity.harness.trie.bench import Bench, agreement, measure, ratio, run, tokens_per_s

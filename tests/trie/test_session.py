@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sampler_parity.harness.backends.llama_cpp.token_trie import Worker, _living
+from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.llama_cpp.token_trie import Worker, _living
 from sampler_parity.harness.trie.compiled import CompiledTries
 from sampler_parity.harness.trie.session import Session
-from sampler_parity.reference import Candidates, ChainError, build_chain
+from sampler_parity.reference import Candidates, ChainError
 from tests.support.tiny_model import N_VOCAB
 from tests.support.tries import SPANS, as_json, payload
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from sampler_parity.harness.backends.llama_cpp.signatures import has
 from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
+from sampler_parity.harness.llama_cpp.signatures import has
 from sampler_parity.harness.parity.classify import identical
 from sampler_parity.harness.parity.draws import Tokens, reference_draws
 from sampler_parity.harness.parity.relations import holds_on_reference
@@ -141,7 +142,7 @@ class Meanings:
     def _of(self, changes: Sequence[Change]) -> tuple[Prepared, Wanted]:
         key = _names(changes)
         if key not in self._wanted:
-            ready = replace(self.ready, samplers=samplers_of(changes))
+            ready = replace(self.ready, samplers=samplers_of(changes, ALL_SAMPLERS))
             wanted = wanted_of(ready)
             relation = ready.case.relation
             if relation and not holds_on_reference(ready, wanted.trace, relation):

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sampler_parity.harness.servers.fingerprint.probe import CANNOT
-from sampler_parity.reference.pipelines.llama_cpp_chain import DEFAULT_ORDER
+from sampler_parity.reference.pipelines.common_chain import DEFAULT_ORDER
 
 ENOUGH = 8  # statements that both tell
 _LIKE = 0.8  # of them: less resembles nothing known

@@ -10,7 +10,7 @@ from typing import Any
 
 from sampler_parity.harness.servers.fingerprint.meanings import Fact
 from sampler_parity.harness.servers.fingerprint.probe import Probe, Said, cannot
-from sampler_parity.reference.pipelines.llama_cpp_chain import DEFAULT_ORDER
+from sampler_parity.reference.pipelines.common_chain import DEFAULT_ORDER
 
 # Each strong enough that its place shows.
 _STRONG: dict[str, Any] = {

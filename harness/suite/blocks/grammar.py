@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, model_validator
 
 from sampler_parity.harness.backends.engines import ENGINES
+from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol.messages import ChainSpec
@@ -20,7 +21,7 @@ from sampler_parity.harness.strict import STRICT, Count, Id, Random, Seed, Steps
 from sampler_parity.harness.suite.blocks.random_grammars import allows, usable_grammar, walk
 from sampler_parity.harness.suite.case import Case, Script
 from sampler_parity.harness.verdicts import Verdict
-from sampler_parity.reference import Chain, ChainError, UndefinedInputError, Vocab, build_chain
+from sampler_parity.reference import Chain, ChainError, UndefinedInputError, Vocab
 from sampler_parity.reference.vocab import TokenType
 
 Spelling = Literal["longest", "bytes"]

@@ -5,14 +5,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from sampler_parity.reference import (
-    Candidates,
-    Chain,
-    ChainError,
-    UndefinedInputError,
-    Vocab,
-    build_chain,
-)
+from sampler_parity.harness.engines.samplers import build_chain
+from sampler_parity.reference import Candidates, Chain, ChainError, UndefinedInputError, Vocab
 
 _RULES = ("root", "a", "b", "c")
 _LITERALS = (

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.harness.backends.engines import WORKERS
+from sampler_parity.harness.backends.engines import worker_module
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.vocabularies import vocab_path
@@ -26,7 +26,7 @@ CHAINS = [
 
 @pytest.fixture(scope="module", params=BACKENDS)
 def backend(request: pytest.FixtureRequest) -> Worker:
-    worker: Worker = import_module(WORKERS[request.param]).Worker()
+    worker: Worker = import_module(worker_module(request.param)).Worker()
     return worker
 
 

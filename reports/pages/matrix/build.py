@@ -12,7 +12,7 @@ from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.foreign.printable import visible
-from sampler_parity.harness.parity.explanations import Key, explanations_file, read_explanations
+from sampler_parity.harness.parity.explanations import Key, all_explanations
 from sampler_parity.harness.parity.groups import counts_for
 from sampler_parity.harness.processes import words
 from sampler_parity.harness.verdicts import ORDER
@@ -40,7 +40,7 @@ def matrix_of(bundles: list[Bundle], explained: dict[Key, str] | None = None) ->
     of_others = [name for name in results if without_build(name) in _OF_OTHERS]
     if not any(map(_property, every)) and len(of_others) < 2:
         return None
-    explained = read_explanations(explanations_file()) if explained is None else explained
+    explained = all_explanations() if explained is None else explained
     asked = asked_of(bundles, {name for result in every if (name := _property(result))})
     tried = {s for result in every if not _property(result) for s in result.case.samplers}
     samplers = [OWN] if tried - ROWS.keys() else []

@@ -12,11 +12,11 @@ from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.foreign.printable import one_line, visible
-from sampler_parity.harness.parity.explanations import Key, explanations_file, read_explanations
+from sampler_parity.harness.parity.explanations import Key, all_explanations
 from sampler_parity.harness.parity.groups import counts_for
 from sampler_parity.harness.verdicts import ORDER, Verdict, worst
-from sampler_parity.reference import ALL_SAMPLERS
 from sampler_parity.reference.chronology import NEWEST
 from sampler_parity.reports.pages.parity.matrix_model import (
     MatrixCell,
@@ -38,7 +38,7 @@ def matrix(bundles: list[Bundle], explained: dict[Key, str] | None = None) -> Pa
     if all(map(of_llama_cpp, results)):
         return None
     if explained is None:
-        explained = read_explanations(explanations_file())
+        explained = all_explanations()
     names = sorted(results, key=place)
     tried = {
         sampler for pairs in results.values() for case, _ in pairs for sampler in case.samplers

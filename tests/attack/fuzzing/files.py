@@ -6,14 +6,14 @@ from collections.abc import Callable
 from pathlib import Path
 from unittest import mock
 
-from sampler_parity.harness.backends.llama_cpp import build_files, recorded
 from sampler_parity.harness.backends.registry import command_of, references
 from sampler_parity.harness.cli.fuzz import seconds_of
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.golden.capture import read_prompts
 from sampler_parity.harness.inputs.manifest import read_manifest
-from sampler_parity.harness.parity.explanations import explanations_file, read_explanations
+from sampler_parity.harness.llama_cpp import build_files, recorded
+from sampler_parity.harness.parity.explanations import explanation_files, read_explanations
 from sampler_parity.harness.run import campaign
 from sampler_parity.harness.suite.file import (
     expand,
@@ -171,7 +171,7 @@ INPUTS = [
     Fuzzed(
         "explanations",
         "e.toml",
-        lambda _: [explanations_file().read_bytes()],
+        lambda _: [path.read_bytes() for path in explanation_files()],
         read_explanations,
         TEXT,
         30,

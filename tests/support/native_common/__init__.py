@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from sampler_parity.harness.backends.llama_cpp.libllama import default_folder
+from sampler_parity.harness.llama_cpp.libllama import default_folder
 from sampler_parity.reference import Candidates
-from sampler_parity.reference.pipelines.llama_cpp import Output, SamplingParams
-from sampler_parity.reference.pipelines.llama_cpp_rejection import Proposal
+from sampler_parity.reference.pipelines.common_rejection import Proposal
+from sampler_parity.reference.pipelines.common_sampler import Output, SamplingParams
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent.parent.parent

@@ -1,0 +1,145 @@
+"""The native backend, started once for all tests that compare with it."""
+
+import gc
+import os
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from multiprocessing import forkserver, get_context
+from pathlib import Path
+from typing import Any
+
+import hypothesis
+import pytest
+import typer.main
+import typer.testing
+
+from sampler_parity.harness.llama_cpp.libllama import Libllama, default_folder
+from sampler_parity.harness.llama_cpp.worker import Worker
+from sampler_parity.harness.processes import groups
+from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.run import smaller
+from tests.support.chromium import See, Seen, chromium, look
+from tests.support.copied import copying
+from tests.support.inside import Inside
+from tests.support.suites import SMALL
+from tests.support.tiny_model import write_tiny_model
+
+# How long an example takes is no property of a sampler: the first call compiles, machines are busy.
+hypothesis.settings.register_profile("sampler-parity", deadline=None)
+hypothesis.settings.load_profile("sampler-parity")
+
+
+_COPIED = [
+    "sampler_parity.harness.run.cases",
+    "sampler_parity.harness.protocol.serve",
+    "sampler_parity.harness.llama_cpp.worker",
+    "sampler_parity.harness.mutants.worker",
+    "tests.support.copied",
+]
+_LONGEST = ("test_lint.py", "test_installed_wheel.py")
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Of `-n 3`: what the runs of all tests fork is there before the first of them, and is what
+    their workers are copied from."""
+    if "PYTEST_XDIST_WORKER" in os.environ and sys.platform == "linux":
+        get_context("forkserver").set_forkserver_preload(_COPIED)
+        forkserver.ensure_running()
+        groups.start = copying(groups.start)
+
+
+# A command line is built from its functions in 20 ms: once, and not for each of a thousand calls.
+typer.main.get_command = cache(typer.main.get_command)
+vars(typer.testing)["_get_command"] = typer.main.get_command
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """What is imported and collected is no garbage: not to look through it is an eighth of all."""
+    gc.disable()
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files, then those with slow tests: at the end nobody is left alone with them."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: (item.path.name not in _LONGEST, item.path not in slow))
+
+
+@pytest.fixture(scope="session")
+def native() -> Iterator[BackendProcess]:
+    """llama.cpp's samplers in a process of their own."""
+    process = BackendProcess(
+        "llama.cpp", [sys.executable, "-m", "sampler_parity.harness.backends.worker", "llama.cpp"]
+    )
+    yield process
+    process.close()
+
+
+@pytest.fixture(scope="session")
+def libllama() -> Libllama:
+    """libllama in this process, for its tokenizer."""
+    return Libllama(default_folder())
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that is made in a moment: tests/support/tiny_model.py."""
+    path = tmp_path_factory.mktemp("tiny") / "tiny.gguf"
+    write_tiny_model(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def worker() -> Worker:
+    """llama.cpp in this process."""
+    return Worker()
+
+
+@pytest.fixture
+def inside(worker: Worker) -> Iterator[Callable[..., Inside]]:
+    """Makes backends that answer in this process: with llama.cpp, unless a worker is given."""
+    made: list[Inside] = []
+
+    def make(worker: Any = worker, **options: Any) -> Inside:
+        made.append(Inside(worker, **options))
+        return made[-1]
+
+    yield make
+    for backend in made:
+        backend.close()
+
+
+@pytest.fixture
+def as_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fails is not made small: for tests of a failing run that look at something else."""
+    monkeypatch.setattr(smaller, "AT_LEAST", 0.0)
+    monkeypatch.setattr(smaller, "SHARE", 0.0)
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    """A suite of 180 short cases."""
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    return path
+
+
+@pytest.fixture
+def see(tmp_path: Path) -> See:
+    """A page, or several, in a headless Chromium, in each of these widths in CSS pixels."""
+    program = chromium()
+    if program is None:
+        pytest.skip("unavailable: chromium is not installed")
+
+    def see(page: str | list[str], *widths: int, act: str = "(page) => ''") -> list[Seen]:
+        pages = [page] if isinstance(page, str) else page
+        folder = tmp_path / f"browser-{widths[0]}-{sum(map(len, pages))}"
+        return look(program, pages, widths, folder, act)
+
+    return see

@@ -1,0 +1,56 @@
+"""ik_llama.cpp's samplers of a history: llama_sample_repetition_penalties and llama_sample_dry.
+
+    repetition_penalties   as llama.cpp's; the caller hands over the last tokens, here those
+                           accepted, at most penalty_last_n
+    dry                    as llama.cpp's before b10361, but what it takes for the context's size is
+                           the vocabulary's: -1 looks back as many tokens as there are in it, and
+                           none looks back farther. Below -1 it has no room for a token and the
+                           process ends; so it does where it is cloned, without a vocabulary
+
+Source: src/llama-sampling.cpp and llama_sampler_init_dry, _dry_clone in src/llama.cpp of
+ik_llama.cpp at 55d3c05.
+Suite: engines/ik_llama/suites/ik_llama/ik_functions.toml
+"""
+
+from typing import Any
+
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.errors import UndefinedInputError
+from sampler_parity.reference.older.dry_b9842 import DryB9842
+from sampler_parity.reference.samplers.penalties import Penalties
+from sampler_parity.reference.vocab import Vocab
+
+
+class RepetitionPenalties(Penalties):
+    name = "ik_llama_repetition_penalties"
+
+    def apply(self, cand: Candidates) -> None:
+        if len(self.history.counts()[0]):  # with no token C returns before it unsets sorted
+            super().apply(cand)
+
+    def clone(self) -> "RepetitionPenalties":
+        twin = RepetitionPenalties(
+            self.penalty_last_n, self.penalty_repeat, self.penalty_freq, self.penalty_present
+        )
+        twin.history = self.history.copy()
+        return twin
+
+
+class IkDry(DryB9842):
+    name = "ik_llama_dry"
+
+    def __init__(
+        self,
+        n_vocab: Any,
+        dry_multiplier: Any,
+        dry_base: Any = 1.75,
+        dry_allowed_length: Any = 2,
+        dry_penalty_last_n: Any = -1,
+        seq_breakers: Any = (),
+        vocab: Vocab | None = None,
+    ) -> None:
+        of_dry = (dry_multiplier, dry_base, dry_allowed_length, dry_penalty_last_n, seq_breakers)
+        super().__init__(frozenset({"dry-context"}), *of_dry, vocab, n_vocab)
+
+    def clone(self) -> "IkDry":
+        raise UndefinedInputError("dry is cloned: ik_llama.cpp ends the process")

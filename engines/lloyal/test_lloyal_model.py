@@ -1,0 +1,54 @@
+"""lloyal: the chain of a branch by hand."""
+
+import numpy as np
+import pytest
+
+from sampler_parity.engines.lloyal.model import Lloyal
+from sampler_parity.reference import Candidates
+
+
+def tokens(sampler: Lloyal, logits: list[float], n: int = 1) -> list[int]:
+    cand = Candidates.from_logits(np.array(logits, np.float32))
+    selected = []
+    for _ in range(n):
+        sampler.apply(cand)
+        selected.append(cand.selected)
+    assert len(cand) == len(logits)  # the candidates are left as they are
+    return selected
+
+
+@pytest.mark.parametrize(
+    ("parameters", "names"),
+    [
+        ({}, ["top_k", "top_p", "min_p", "temp", "dist"]),
+        ({"top_k": 0, "top_p": 1.0, "min_p": 0.0}, ["temp", "dist"]),
+        ({"penalty_present": 0.5}, ["penalties", "top_k", "top_p", "min_p", "temp", "dist"]),
+        ({"temperature": 0.0}, ["top_k", "top_p", "min_p", "greedy"]),
+        ({"temperature": -1.0, "min_p": 0.0}, ["top_k", "top_p", "greedy"]),
+    ],
+)
+def test_what_is_off_is_not_in_the_chain(parameters: dict[str, float], names: list[str]) -> None:
+    assert [s.name.split("_b")[0] for s in Lloyal(1, **parameters).samplers] == names
+
+
+def test_a_fork_forgets_what_the_penalties_have_counted() -> None:
+    parent = Lloyal(1, temperature=0.0, penalty_present=2.0)
+    parent.accept(0)
+    fork = parent.clone()
+    assert tokens(parent, [3.0, 2.0]) == [1]
+    assert tokens(fork, [3.0, 2.0]) == [0]
+
+
+def test_a_fork_goes_on_with_the_generator_and_a_reset_starts_again() -> None:
+    branch = Lloyal(7)
+    first = tokens(branch, [0.0, 0.0, 0.0], 24)
+    fork = branch.clone()
+    assert tokens(fork, [0.0, 0.0, 0.0], 24) == tokens(branch, [0.0, 0.0, 0.0], 24) != first
+    branch.reset()
+    assert tokens(branch, [0.0, 0.0, 0.0], 24) == first
+
+
+def test_a_single_candidate_uses_up_no_random_number() -> None:
+    one, two = Lloyal(5, top_p=1.0), Lloyal(5, top_p=1.0)
+    tokens(one, [0.0, -100.0], 8)  # min-p leaves one
+    assert tokens(one, [0.0, 0.0], 16) == tokens(two, [0.0, 0.0], 16)

@@ -1,0 +1,57 @@
+"""mlx_lm: llama.cpp's parameters in MLX LM's words, and what has no counterpart there."""
+
+from typing import Any
+
+import pytest
+
+from sampler_parity.engines.mlx_lm.arguments import processors_of, sampler_of
+from sampler_parity.harness.errors import Unsupported
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "arguments"),
+    [
+        ("top_k", {"k": 40}, {"temp": 1.0, "top_k": 40}),
+        ("top_p", {"p": 1, "min_keep": 1}, {"temp": 1.0, "top_p": 1.0}),
+        (
+            "min_p",
+            {"p": 0.1, "min_keep": 0},
+            {"temp": 1.0, "min_p": 0.1, "min_tokens_to_keep": 1},
+        ),
+        (
+            "xtc",
+            {"p": 0.5, "t": 0.1, "seed": 3},
+            {"temp": 1.0, "xtc_probability": 0.5, "xtc_threshold": 0.1},
+        ),
+        ("mlx_sampler", {"seed": 3, "temp": 0.8, "top_k": 2}, {"temp": 0.8, "top_k": 2}),
+    ],
+    ids=["top_k", "top_p", "min_p", "xtc", "whole"],
+)
+def test_a_filter_is_make_sampler_with_that_filter_alone(
+    name: str, parameters: dict[str, Any], arguments: dict[str, Any]
+) -> None:
+    assert sampler_of(name, parameters) == arguments
+
+
+def test_top_p_and_xtc_keep_no_minimum() -> None:
+    for name, parameters in (("top_p", {"p": 0.5}), ("xtc", {"p": 0.5, "t": 0.1})):
+        with pytest.raises(Unsupported, match="keeps no minimum"):
+            sampler_of(name, parameters | {"min_keep": 2})
+
+
+def test_penalties_have_one_window_in_llama_cpp_and_three_in_mlx() -> None:
+    parameters = {
+        "penalty_last_n": 8,
+        "penalty_repeat": 1.1,
+        "penalty_freq": 0,
+        "penalty_present": 0.5,
+    }
+    assert processors_of("penalties", parameters) == {
+        "repetition_penalty": 1.1,
+        "presence_penalty": 0.5,
+        "frequency_penalty": 0.0,
+        "repetition_context_size": 8,
+        "presence_context_size": 8,
+        "frequency_context_size": 8,
+    }
+    assert processors_of("logit_bias", {"logit_bias": [[3, 1], [3, 2]]}) == {"logit_bias": {3: 2.0}}

@@ -1,0 +1,145 @@
+"""mlx_lm: MLX LM's logits processors and samplers, with MLX on the CPU.
+
+mlx_penalties and mlx_sampler are what make_logits_processors and make_sampler make of the same
+parameters; they list the whole vocabulary, as do the log-probabilities that are drawn from. Under
+llama.cpp's names each stage is one of their parts: a filter is make_sampler with that filter alone,
+called on log-probabilities as generate_step calls it. engines/mlx_lm/README.md has the mapping.
+
+Readings: a filter's -inf is a removed candidate. A mask has no order: behind top_k, top_p and xtc
+the largest come first, equal ones by id, else by id. An instance has its own generator, which the
+one of the process becomes while it draws. mx.compile is off: it changes no bit, and compiles a C++
+file for each new temperature.
+"""
+
+import importlib
+import secrets
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.engines.mlx_lm.arguments import (
+    OWN,
+    SAMPLERS,
+    processors_of,
+    sampler_of,
+)
+from sampler_parity.engines.mlx_lm.engine import Seen, drawn, libraries, log_probs
+from sampler_parity.engines.shared.masked import listed
+from sampler_parity.engines.shared.stage_parameters import ANY_SEED
+from sampler_parity.engines.shared.staged import Staged
+from sampler_parity.harness.errors import Unsupported
+from sampler_parity.harness.protocol.interface import Result
+from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
+
+SORTED = ("top_k", "top_p", "xtc")
+
+
+class Row:
+    """scores: [1, n_vocab]; p: the same. order: what the candidates are listed by, ascending; None:
+    by id. whole: banned tokens are listed, too."""
+
+    def __init__(self, logits: NDArray[np.float32]) -> None:
+        mx, _ = libraries()
+        self.scores = mx.array(logits)[None]
+        self.p = mx.zeros_like(self.scores)
+        self.order: Any = None
+        self.token = -1
+        self.whole = False
+
+
+class Stage:
+    """seed: the key of its generator, which draws move on."""
+
+    def __init__(self, name: str, parameters: dict[str, Any]) -> None:
+        if name not in SAMPLERS + OWN:
+            raise Unsupported(f"MLX LM has no {name}")
+        if name == "temp" and parameters["temp"] == 0:
+            raise Unsupported("temperature 0 is another sampler, the greedy one, and no stage")
+        self.name, self.parameters = name, parameters
+        self.processors: list[Any] = []
+        self.sampler: Any = None
+        mlx = libraries()[1]
+        if name in ("penalties", "logit_bias", "mlx_penalties"):
+            self.processors = mlx.make_logits_processors(**processors_of(name, parameters))
+        elif name not in ("temp", "dist", "greedy"):
+            self.sampler = mlx.make_sampler(**sampler_of(name, parameters))
+        self.reset()
+
+    def reset(self) -> None:
+        seed = self.parameters.get("seed", 0)
+        self.seed = secrets.randbits(64) if seed == ANY_SEED else seed
+
+    def draw_as(self, other: "Stage") -> None:
+        self.seed = other.seed
+
+    def apply(self, row: Row, tokens: list[int], n_prompt: int) -> None:
+        mx, _ = libraries()
+        row.whole = row.whole or self.name in OWN
+        before = row.scores
+        for processor in self.processors:
+            row.scores = processor(mx.array(tokens), mx.array(row.scores))
+        if self.name == "temp":
+            row.scores = row.scores * (1.0 / self.parameters["temp"])
+        elif self.name in ("dist", "greedy", "mlx_sampler"):
+            row.token = self.draws(row, 1)[0]
+            row.p = mx.softmax(row.scores, -1) if self.name == "dist" else row.p
+        elif self.sampler is not None:
+            scores = log_probs(before)
+            row.scores = mx.where(self.masked(scores) == -mx.inf, -mx.inf, before)
+            if self.name in SORTED and bool((row.scores != before).any()):
+                row.order = -before
+                row.p = row.p if self.name == "top_k" else mx.softmax(scores, -1)
+        mx.eval(row.scores)
+
+    def draws(self, row: Row, n: int) -> list[int]:
+        """n tokens of the same scores; those of mlx_sampler become what the last was drawn from."""
+        mx, mlx = libraries()
+        if self.name == "greedy":
+            return [int(mlx.greedy_sampler(row.scores).item())] * n
+        mx.random.seed(self.seed)
+        if self.name == "dist":
+            tokens = drawn(lambda: mlx.categorical_sampling(row.scores, 1.0), n)
+        else:
+            logits = row.scores
+            with Seen(mlx, draw=True) as seen:
+                tokens = drawn(lambda: self.sampler(log_probs(logits)), n)
+            row.scores = log_probs(logits) if seen.scores is None else seen.scores
+        self.keep_key()
+        return tokens
+
+    def masked(self, scores: Any) -> Any:
+        """What the sampler's filter leaves of log-probabilities, without a draw."""
+        mx, mlx = libraries()
+        mx.random.seed(self.seed)
+        with Seen(mlx, draw=False) as seen:
+            self.sampler(scores)
+        mx.eval(seen.scores)
+        self.keep_key()
+        return seen.scores
+
+    def keep_key(self) -> None:
+        high, low = np.array(libraries()[0].random.state[0]).tolist()
+        self.seed = high << 32 | low
+
+
+class Worker:
+    def hello(self) -> HelloReply:
+        mx, _ = libraries()
+        version = importlib.import_module("mlx_lm._version").__version__
+        return HelloReply(
+            name="mlx_lm",
+            version=f"mlx_lm {version}, mlx {mx.__version__}, {mx.default_device()}",
+            capabilities=["run", "draws", "time"],
+            samplers=[*SAMPLERS, *OWN],
+        )
+
+    def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Staged:
+        return Staged(chain, Stage, "MLX LM")
+
+    def candidates(self, logits: NDArray[np.float32]) -> Row:
+        return Row(logits)
+
+    def result(self, row: Row) -> Result:
+        order = None if row.order is None else row.order[0]
+        return listed(row.scores[0], row.p[0], row.token, order, row.whole)

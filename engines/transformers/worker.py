@@ -1,0 +1,148 @@
+"""transformers: Hugging Face's logits processors on the CPU (the extra `transformers`).
+
+A stage is the processor that `generate` makes of the same parameters, called on the scores of the
+whole vocabulary; dist and greedy are the multinomial and the argmax that `generate` ends with.
+docs/transformers.md maps the parameters and lists what has no counterpart.
+
+The stages transformers_* are processors under their own names and parameters, which know the prompt
+(engines/transformers/model); they list the whole vocabulary, banned tokens too.
+
+Readings: elsewhere a score of -inf is a removed candidate. A mask has no order, so candidates are
+listed as llama.cpp leaves them: by id, behind top_k and top_p the largest first, behind typical_p
+the nearest to the entropy first, equal ones by id. p is that of the last softmax before a cut, or
+0, as llama.cpp keeps it.
+"""
+
+import importlib
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.engines.shared.masked import listed
+from sampler_parity.engines.shared.stage_parameters import ANY_SEED
+from sampler_parity.engines.shared.staged import Staged
+from sampler_parity.engines.transformers.processors import (
+    OWN,
+    SAMPLERS,
+    Processor,
+    own_processor,
+    processor_of,
+)
+from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.harness.protocol.interface import Result
+from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
+
+
+@cache
+def _libraries() -> tuple[Any, Any]:
+    """torch and transformers. Raises Unsupported where they are not installed."""
+    try:
+        torch = importlib.import_module("torch")
+        transformers = importlib.import_module("transformers")
+    except ImportError:
+        extra = "pip install sampler-parity[transformers]"
+        raise Unsupported(f"transformers or torch is not installed: {extra}") from None
+    torch.set_num_threads(1)
+    return torch, transformers
+
+
+class Row:
+    """scores: [1, n_vocab]. order: what the candidates are listed by, ascending; None: by id.
+    whole: banned tokens are listed, too."""
+
+    def __init__(self, logits: NDArray[np.float32]) -> None:
+        torch, _ = _libraries()
+        self.scores = torch.tensor(logits).unsqueeze(0)
+        self.p = torch.zeros_like(self.scores)
+        self.order: Any = None
+        self.token = -1
+        self.whole = False
+
+
+class Stage:
+    def __init__(self, name: str, parameters: dict[str, Any]) -> None:
+        self.name, self.parameters = name, parameters
+        self.processor: Any = None
+        self.generator: Any = None
+        wanted = (
+            own_processor(name, parameters, 0) if name in OWN else processor_of(name, parameters)
+        )
+        self.make(wanted)
+        self.reset()
+
+    def make(self, wanted: Processor | None) -> None:
+        if wanted is not None:
+            of_class, arguments = wanted
+            try:
+                self.processor = getattr(_libraries()[1], of_class)(**arguments)
+            except ValueError as error:
+                raise InputError(of_class, str(error)) from None
+
+    def reset(self) -> None:
+        if self.name == "dist":
+            seed = self.parameters["seed"]
+            self.generator = _libraries()[0].Generator()
+            self.generator.manual_seed(seed) if seed != ANY_SEED else self.generator.seed()
+
+    def apply(self, row: Row, tokens: list[int], n_prompt: int) -> None:
+        row.whole = row.whole or self.name in OWN
+        try:
+            if self.name == "transformers_min_new_tokens":
+                self.make(own_processor(self.name, self.parameters, n_prompt))
+            if self.name == "greedy":
+                row.token = int(row.scores.argmax(-1))
+            elif self.name == "dist":
+                row.p = row.scores.softmax(-1)
+                row.token = self.draw(row.p)
+            elif self.processor is not None:
+                self._process(row, tokens[-self.parameters.get("penalty_last_n", 0) :])
+        except (ValueError, RuntimeError, IndexError) as error:
+            raise InputError(self.name, str(error)) from None
+
+    def _process(self, row: Row, tokens: list[int]) -> None:
+        torch, _ = _libraries()
+        before = row.scores
+        row.scores = self.processor(torch.tensor([tokens], dtype=torch.long), before)
+        if self.name in ("top_p", "typical_p"):
+            row.p = before.softmax(-1)
+        if self.name in ("top_k", "top_p"):
+            row.order = -before
+        elif self.name == "typical_p":
+            surprisal = -before.log_softmax(-1)
+            row.order = (surprisal - (surprisal * row.p).nansum(-1, keepdim=True)).abs()
+
+    def draws(self, row: Row, n: int) -> list[int]:
+        """Each drawn as `generate` draws one: more at once are drawn in another way."""
+        self.apply(row, [], 0)
+        rest = (self.draw(row.p) if self.name == "dist" else row.token for _ in range(n - 1))
+        return [row.token, *rest]
+
+    def draw_as(self, other: "Stage") -> None:
+        if other.generator is not None:
+            self.generator.set_state(other.generator.get_state())
+
+    def draw(self, p: Any) -> int:
+        return int(_libraries()[0].multinomial(p, 1, generator=self.generator))
+
+
+class Worker:
+    def hello(self) -> HelloReply:
+        torch, transformers = _libraries()
+        return HelloReply(
+            name="transformers",
+            version=f"transformers {transformers.__version__}, torch {torch.__version__}",
+            capabilities=["run", "draws", "time", "origin"],
+            samplers=[*SAMPLERS, *OWN],
+        )
+
+    def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Staged:
+        return Staged(chain, Stage, "transformers")
+
+    def candidates(self, logits: NDArray[np.float32]) -> Row:
+        return Row(logits)
+
+    def result(self, row: Row) -> Result:
+        order = None if row.order is None else row.order[0]
+        return listed(row.scores[0], row.p[0], row.token, order, row.whole)

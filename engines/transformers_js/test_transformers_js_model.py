@@ -1,0 +1,113 @@
+"""transformers_js: Transformers.js's generate by hand."""
+
+import math
+import random
+
+import numpy as np
+import pytest
+
+from sampler_parity.engines.transformers_js.model import (
+    TransformersJs,
+    banned,
+    penalize,
+    weighted_index,
+)
+from sampler_parity.reference import Candidates
+from sampler_parity.reference.errors import ChainError, UndefinedInputError
+
+
+def tokens(sampler: TransformersJs, logits: list[float], n: int = 1) -> list[int]:
+    cand = Candidates.from_logits(np.array(logits, np.float32))
+    selected = []
+    for _ in range(n):
+        sampler.apply(cand)
+        selected.append(cand.selected)
+    return selected
+
+
+@pytest.mark.parametrize(
+    ("uniform", "index"),
+    [(0.0, 0), (0.2499, 0), (0.25, 1), (0.7499, 1), (0.75, 2), (0.9999, 2)],
+)
+def test_the_walk_stops_where_less_than_nothing_is_left(uniform: float, index: int) -> None:
+    assert weighted_index(np.array([0.25, 0.5, 0.25]), uniform) == index
+
+
+def test_where_nothing_is_a_number_the_walk_ends_at_the_last() -> None:
+    assert weighted_index(np.full(3, math.nan), 0.0) == 2
+
+
+def test_the_numbers_are_those_of_pythons_random() -> None:
+    rng = random.Random(5)
+    halves = [int(rng.random() >= 0.5) for _ in range(32)]
+    assert tokens(TransformersJs(5, do_sample=True), [1.0, 1.0], 32) == halves
+
+
+def test_a_penalty_counts_once_and_divides_what_is_not_below_zero() -> None:
+    logits = np.array([2.0, -2.0, 0.0, 5.0], np.float32)
+    penalize(logits, [0, 1, 1, 2, 9, -1], 2.0)
+    assert logits.tolist() == [1.0, -4.0, 0.0, 5.0]
+
+
+@pytest.mark.parametrize(
+    ("text", "n", "tokens"),
+    [
+        ([0, 1, 0], 2, [1]),
+        ([0, 1, 0], 0, []),
+        ([0, 1, 0], 3, []),
+        ([1, 2, 3, 1, 2], 3, [3]),
+        ([4], 1, [4]),
+        ([7, 7, 9], 1, [7, 7]),  # 9 is outside the vocabulary of 8
+        ([], 2, []),
+    ],
+)
+def test_the_ends_of_ngrams_that_came_before_are_banned(
+    text: list[int], n: int, tokens: list[int]
+) -> None:
+    assert banned(text, n, 8) == tokens
+
+
+def test_temperature_zero_is_greedy_and_draws_nothing() -> None:
+    assert tokens(TransformersJs(1, do_sample=True, temperature=0.0), [1, 3, 3], 4) == [1] * 4
+
+
+def test_of_top_k_2_the_third_token_never_comes() -> None:
+    assert set(tokens(TransformersJs(1, do_sample=True, top_k=2), [0, 0, 0], 64)) == {0, 1}
+
+
+def test_an_infinite_logit_gives_the_last_of_top_k() -> None:
+    assert tokens(TransformersJs(1, do_sample=True, top_k=2), [math.inf, 1.0, 2.0]) == [2]
+
+
+def test_of_the_argmax_a_nan_in_front_stays_and_others_are_passed_over() -> None:
+    assert tokens(TransformersJs(1), [math.nan, 1.0]) == [0]
+    assert tokens(TransformersJs(1), [1.0, math.nan, 2.0]) == [2]
+
+
+def test_a_nan_is_not_sorted() -> None:
+    with pytest.raises(UndefinedInputError, match="TopK"):
+        tokens(TransformersJs(1, do_sample=True), [1.0, math.nan])
+
+
+def test_a_clone_goes_on_and_a_reset_starts_again() -> None:
+    sampler = TransformersJs(7, do_sample=True)
+    first = tokens(sampler, [0, 0, 0, 0], 16)
+    twin = sampler.clone()
+    assert tokens(twin, [0, 0, 0, 0], 16) == tokens(sampler, [0, 0, 0, 0], 16) != first
+    sampler.reset()
+    assert tokens(sampler, [0, 0, 0, 0], 16) == first
+
+
+@pytest.mark.parametrize(
+    ("parameters", "problem"),
+    [
+        ({"do_sample": 1}, "do_sample must be true or false, got 1"),
+        ({"top_p": "0.9"}, "top_p must be a number, got '0.9'"),
+        ({"temperature": math.nan}, "temperature must be a number, got nan"),
+    ],
+)
+def test_a_parameter_of_another_kind_is_refused(
+    parameters: dict[str, object], problem: str
+) -> None:
+    with pytest.raises(ChainError, match=problem):
+        TransformersJs(1, **parameters)

@@ -1,0 +1,16 @@
+"""tsampler: the sampler of @lloyal-labs/tsampler 0.2.0, from its documentation.
+
+The package could not be had, so every statement here is the documentation's or, where it is silent
+or contradicts itself, a reading; the modules name each. docs/tsampler.md lists what follows from
+them: where it equals llama.cpp and where it does not.
+
+    history    TokenHistoryTracker, penalties        filters    the filters and the draw
+    sample     sampleWithStrategy, greedy            metrics    surprisal, entropy, perplexity
+    workspace  how buffers grow                      xoroshiro  the random numbers
+    v8_math    exp and log as V8 computes them       stages     all of it as stages of a chain
+Suite: engines/tsampler/suites/tsampler/
+"""
+
+from sampler_parity.engines.tsampler.model.stages import STAGES
+
+__all__ = ["STAGES"]

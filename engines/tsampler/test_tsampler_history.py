@@ -1,0 +1,118 @@
+"""TokenHistoryTracker and the penalties, in both languages."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sampler_parity.engines.tsampler.model.history import (
+    PenaltyParams,
+    TokenHistoryTracker,
+    apply_penalties,
+)
+from tests.support.tsampler_node import run_js
+
+TOKENS = st.lists(st.integers(0, 6), max_size=40)
+
+
+@given(TOKENS, st.integers(-1, 9))
+def test_history_counts_the_last_n_tokens(tokens: list[int], last_n: int) -> None:
+    tracker = TokenHistoryTracker(last_n)
+    for i, token in enumerate(tokens):
+        tracker.accept(token)
+        window = tokens[max(0, i + 1 - last_n) : i + 1] if last_n > 0 else []
+        counts = Counter(window)
+        assert tracker.size() == len(window)
+        assert {t: tracker.get_count(t) for t in range(8)} == {t: counts[t] for t in range(8)}
+        assert sorted(tracker.unique_tokens()) == sorted(counts)
+        assert all(tracker.has_token(t) == (t in counts) for t in range(8))
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(TOKENS, st.integers(0, 9)), min_size=20, max_size=20))
+@pytest.mark.slow
+def test_typescript_history_is_the_same(runs: list[tuple[list[int], int]]) -> None:
+    said = run_js(
+        """return data.map(([tokens, lastN]) => {
+            const t = new api.TokenHistoryTracker(lastN);
+            return tokens.map((token) => {
+                t.accept(token);
+                const counts = [0, 1, 2, 3, 4, 5, 6].map((x) => t.getCount(x));
+                return [t.size(), t.getUniqueTokens(), counts];
+            });
+        });""",
+        runs,
+    )
+    for (tokens, last_n), theirs in zip(runs, said, strict=True):
+        tracker, ours = TokenHistoryTracker(last_n), []
+        for token in tokens:
+            tracker.accept(token)
+            counts = [tracker.get_count(t) for t in range(7)]
+            ours.append([tracker.size(), tracker.unique_tokens(), counts])
+        assert ours == theirs
+
+
+def test_reset_forgets_everything() -> None:
+    tracker = TokenHistoryTracker(4)
+    tracker.accept(3)
+    tracker.reset()
+    assert (tracker.size(), tracker.unique_tokens(), tracker.get_count(3)) == (0, [], 0)
+    said = run_js(
+        """const t = new api.TokenHistoryTracker(2); [1, 2, 3].forEach((x) => t.accept(x));
+        t.reset(); t.accept(5); return [t.size(), t.getUniqueTokens(), t.hasToken(3)];"""
+    )
+    assert said == [1, [5], False]
+
+
+def test_penalties_are_repeat_then_frequency_then_presence() -> None:
+    tracker = TokenHistoryTracker(8)
+    for token in (0, 0, 1):
+        tracker.accept(token)
+    logits = np.array([4, -1, 3], np.float32)
+    apply_penalties(logits, tracker, PenaltyParams(repeat=2.0, freq=0.25, present=0.5))
+    # 4 / 2 - 2 * 0.25 - 0.5;   -1 * 2 - 1 * 0.25 - 0.5;   not seen
+    assert logits.tolist() == [1.0, -2.75, 3.0]
+
+
+def test_zero_is_multiplied_and_stays_zero() -> None:
+    tracker = TokenHistoryTracker(1)
+    tracker.accept(0)
+    assert tracker.compute_adjustment(0, 0.0, PenaltyParams(repeat=2.0)) == 0.0
+
+
+def test_neutral_penalties_would_change_nothing() -> None:
+    assert not PenaltyParams().any
+    assert all(
+        p.any for p in (PenaltyParams(0.5), PenaltyParams(freq=-1), PenaltyParams(present=1))
+    )
+    said = run_js(
+        """const has = api.TokenHistoryTracker.hasPenalties;
+        return [has({}), has({repeat: 1, frequency: 0, presence: 0}), has({repeat: 1.1}),
+            has({frequency: 0.1}), has({presence: -0.1})];"""
+    )
+    assert said == [False, False, True, True, True]
+
+
+def test_low_level_functions_change_logits_in_place_one_penalty_each() -> None:
+    said = run_js(
+        """const t = new api.TokenHistoryTracker(8); [0, 0, 1, 9].forEach((x) => t.accept(x));
+        const run = (f) => { const x = f32([4, -1, 3]); f(x); return Array.from(x); };
+        return [run((x) => api.applyRepetitionPenalty(x, t, 2)),
+            run((x) => api.applyFrequencyPenalty(x, t, 0.25)),
+            run((x) => api.applyPresencePenalty(x, t, 0.5)),
+            run((x) => api.applyPenalties(x, t, {repeat: 2, frequency: 0.25, presence: 0.5}))];"""
+    )
+    assert said == [[2, -2, 3], [3.5, -1.25, 3], [3.5, -1.5, 3], [1, -2.75, 3]]
+
+
+def test_a_penalty_never_raises_a_logit() -> None:
+    tracker = TokenHistoryTracker(64)
+    for token in range(64):
+        tracker.accept(token)
+    logits = np.linspace(-8, 8, 64, dtype=np.float32)
+    after = logits.copy()
+    apply_penalties(after, tracker, PenaltyParams(1.3, 0.1, 0.2))
+    assert (after < logits).all()
+    assert (np.diff(after) > 0).all(), "the order among penalized tokens is kept"

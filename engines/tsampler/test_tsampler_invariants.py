@@ -1,0 +1,308 @@
+"""The invariants that tsampler's documentation states, on the reference and on the TypeScript."""
+
+import json
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sampler_parity.engines.tsampler.model.filters import (
+    candidates_from_logits,
+    sample_from_set,
+)
+from sampler_parity.harness.backends import registry
+from sampler_parity.harness.engines.engine_file import engines_folder
+from sampler_parity.harness.engines.samplers import build_chain
+from sampler_parity.harness.inputs.chains import complete
+from sampler_parity.harness.inputs.logits import FAMILIES, Generated
+from sampler_parity.harness.parity.execute import execute
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.interface import BackendFailure
+from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.suite.case import Case
+from sampler_parity.reference import Candidates, ChainError, UndefinedInputError
+from sampler_parity.reference.chain import Stage
+from tests.support.tsampler_node import API, run_js
+
+FILTERS: list[dict[str, dict[str, Any]]] = [
+    {"tsampler_typical_p": {"p": 0.9}},
+    {"tsampler_top_p": {"p": 0.9}},
+    {"tsampler_min_p": {"p": 0.05}},
+    {"tsampler_top_n_sigma": {"n": 1.5}},
+    {"tsampler_temp": {"temp": 0.7}},
+]
+
+
+@pytest.fixture(scope="module")
+def tsampler() -> Iterator[BackendProcess]:
+    assert API.is_file(), "the TypeScript is not built: run `make tsampler`"
+    backend = registry.start("tsampler")
+    yield backend
+    backend.close()
+
+
+def case(chain: list[dict[str, dict[str, Any]]], **fields: Any) -> Case:
+    logits = fields.pop("logits", Generated(family="zipf", n=300, seed=1))
+    return Case(id="t/t", description="a test", why="a test", chain=chain, logits=logits, **fields)
+
+
+def verdict(backend: BackendProcess, tried: Case) -> tuple[str, str]:
+    result = execute(tried, [backend]).backends[backend.name]
+    return result.verdict, result.detail
+
+
+def trace(chain: list[dict[str, dict[str, Any]]], row: np.ndarray) -> list[Stage]:
+    return list(build_chain(chain).trace(Candidates.from_logits(row)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.permutations(FILTERS),
+    st.sampled_from(sorted(FAMILIES)),
+    st.integers(1, 300),
+    st.integers(0, 9),
+    st.integers(0, 60),
+)
+def test_no_filter_adds_a_candidate(
+    filters: list[Any], family: str, n: int, seed: int, k: int
+) -> None:
+    row = FAMILIES[family](np.random.default_rng(seed), n).astype(np.float32)
+    stages = trace([{"tsampler_top_k": {"k": k}}, *filters], row)
+    sets = [set(stage.candidates.ids.tolist()) for stage in stages]
+    assert all(after <= before for before, after in pairwise(sets))
+    assert all(sets)
+    assert all(len(s) == len(stage.candidates) for s, stage in zip(sets, stages, strict=True))
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_any_order_of_the_filters_is_the_same_in_typescript(
+    tsampler: BackendProcess, data: st.DataObject
+) -> None:
+    chain = [
+        {"tsampler_top_k": {"k": data.draw(st.integers(0, 60))}},
+        *data.draw(st.permutations(FILTERS)),
+        {"tsampler_sample": {"seed": data.draw(st.integers(-(2**40), 2**40))}},
+    ]
+    family = data.draw(st.sampled_from(sorted(FAMILIES)))
+    logits = Generated(family=family, n=data.draw(st.integers(1, 300)), seed=3)  # type: ignore[arg-type]
+    assert verdict(tsampler, case(chain, logits=logits, steps=3)) == ("identical", "")
+
+
+@pytest.mark.parametrize("mode", ["fast", "parity"])
+@pytest.mark.parametrize("top_k", [0, 40])
+def test_the_whole_is_its_stages_in_the_documented_order(mode: str, top_k: int) -> None:
+    parameters: dict[str, Any] = {"typical_p": 0.95, "top_n_sigma": 3.0, "temp": 1.1}
+    whole = build_chain([{"tsampler": {"seed": 4, "mode": mode, "top_k": top_k, **parameters}}])
+    pool = top_k if top_k else 0 if mode == "parity" else 512
+    parts = build_chain(
+        [
+            {"tsampler_penalties": {"penalty_last_n": 64, "penalty_repeat": 1.1}},
+            {"tsampler_top_k": {"k": pool}},
+            {"tsampler_typical_p": {"p": 0.95}},
+            {"tsampler_top_p": {"p": 0.95}},
+            {"tsampler_min_p": {"p": 0.05}},
+            {"tsampler_top_n_sigma": {"n": 3.0}},
+            {"tsampler_temp": {"temp": 1.1}},
+            {"tsampler_sample": {"seed": 4}},
+        ]
+    )
+    rng, tokens = np.random.default_rng(0), []
+    for _ in range(100):
+        row = FAMILIES["zipf"](rng, 2000).astype(np.float32)
+        a, b = Candidates.from_logits(row), Candidates.from_logits(row)
+        whole.apply(a)
+        parts.apply(b)
+        tokens.append(a.token)
+        assert a.token == b.token
+        assert a.token is not None
+        whole.accept(a.token)
+        parts.accept(a.token)
+    assert len(set(tokens)) > 50, "a row that always gives its likeliest token shows nothing"
+
+
+def test_what_survives_does_not_depend_on_the_temperature() -> None:
+    row = FAMILIES["zipf"](np.random.default_rng(0), 500).astype(np.float32)
+    before: list[dict[str, dict[str, Any]]] = [
+        {"tsampler_top_k": {"k": 0}},
+        {"tsampler_top_p": {"p": 0.9}},
+    ]
+    survivors = [
+        trace([*before, {"tsampler_temp": {"temp": temp}}], row)[-1].candidates.ids.tolist()
+        for temp in (0.1, 1.0, 10.0)
+    ]
+    assert survivors[0] == survivors[1] == survivors[2]
+    early = trace([{"tsampler_temp": {"temp": 10.0}}, *before[1:]], row)[-1].candidates
+    assert len(early) > len(survivors[0])
+
+
+def test_min_p_and_top_p_keep_the_likeliest_wherever_it_stands() -> None:
+    row = np.log(np.array([0.0625, 0.25, 0.125, 0.5, 0.0625], np.float32))
+    typical: dict[str, Any] = {"tsampler_typical_p": {"p": 0.999}}
+    for last in ({"tsampler_top_p": {"p": 0.0}}, {"tsampler_min_p": {"p": 2.0}}):
+        stages = trace([{"tsampler_top_k": {"k": 0}}, typical, last], row)
+        assert stages[1].candidates.ids[0] != 3, "typical-p must have moved it"
+        assert stages[2].candidates.ids.tolist() == [3]
+
+
+def test_working_logits_and_the_accessor_give_the_same_tokens_and_change_no_logit() -> None:
+    tokens = run_js(
+        """
+        const draw = (working, params) => {
+          const prng = new api.Xoroshiro128Plus(7), tokenHistory = new api.TokenHistoryTracker(8);
+          const workspace = new api.SamplerWorkspace();
+          if (working) workspace.ensureWorkingLogits(300);
+          const out = [];
+          for (let step = 0; step < 40; step++) {
+            const logits = f32(data[step % data.length]), before = logits.slice();
+            out.push(api.sampleWithStrategy(logits, {prng, tokenHistory, workspace, params}));
+            tokenHistory.accept(out.at(-1));
+            if (logits.some((x, i) => !Object.is(x, before[i]))) throw new Error("modified");
+          }
+          return out;
+        };
+        const penalties = {penaltyRepeat: 1.3, penaltyFreq: 0.4, penaltyPresent: 0.1};
+        return [{}, {topK: 1}, {topK: 0}, penalties, {...penalties, temperature: 0}]
+          .map((params) => [draw(false, params), draw(true, params)]);
+        """,
+        [np.random.default_rng(seed).normal(size=300).astype(float).tolist() for seed in range(4)],
+    )
+    for accessor, working in tokens:
+        assert accessor == working
+        assert len(set(accessor)) > 2
+
+
+def test_draws_follow_the_renormalized_mass() -> None:
+    """0.4 and 0.3 are left: with u * 0.7 the first comes up in 4/7 of the draws."""
+    said = run_js(
+        """const set = api.applyTopP(api.applyTopK(f32(data), 0, new api.SamplerWorkspace()), 0.65);
+        const prng = new api.Xoroshiro128Plus(1), counts = {};
+        for (let i = 0; i < 70000; i++) {
+            const token = api.sampleFromSet(set, prng); counts[token] = (counts[token] ?? 0) + 1; }
+        return [Array.from(set.probs.slice(0, set.count)), counts];""",
+        np.log([0.1, 0.2, 0.3, 0.4]).tolist(),
+    )
+    assert sum(said[0]) == pytest.approx(0.7, abs=1e-6)
+    assert set(said[1]) == {"2", "3"}
+    # 40,000 expected, standard deviation 131: six of them allow one false alarm in 10**9
+    assert abs(said[1]["3"] - 40000) < 6 * 131
+
+
+@pytest.mark.parametrize("u", [0.0, -0.0, 2.0**-53, 2.0**-32, 2.0**-24, 0.5, 1 - 2.0**-53])
+def test_an_injected_uniform_never_draws_what_has_no_probability(u: float) -> None:
+    row = [-np.inf, 0.0, -np.inf, -200.0, 1.0, -np.inf]
+    said = run_js(
+        """const set = api.applyTopK(f32(data[0]), 0, new api.SamplerWorkspace());
+        return api.sampleFromSet(set, {next: () => data[1]});""",
+        [row, u],
+    )
+    assert said in (1, 4)
+    cand = Candidates.from_logits(np.array(row, np.float32))
+    chain = build_chain([{"tsampler_top_k": {"k": 0}}])
+    chain.apply(cand)
+    assert int(cand.ids[sample_from_set(cand, u)]) == said
+
+
+def test_a_vocabulary_that_is_all_banned_is_refused_in_both(tsampler: BackendProcess) -> None:
+    row = np.full(4, -np.inf, np.float32)
+    with pytest.raises(UndefinedInputError, match="no candidate has a probability"):
+        build_chain([{"tsampler": {"seed": 1}}]).apply(Candidates.from_logits(row))
+    said = run_js(
+        """try { api.sampleWithStrategy(f32(["-Infinity", "-Infinity"]),
+            {tokenHistory: new api.TokenHistoryTracker(1), prng: new api.Xoroshiro128Plus(1)});
+        } catch (e) { return e.message; }"""
+    )
+    assert said == "no candidate has a probability"
+
+
+def test_nan_counts_as_banned_in_both(tsampler: BackendProcess) -> None:
+    row = np.array([np.nan, 1.0, 2.0, np.nan], np.float32)
+    cand = Candidates.from_logits(row)
+    build_chain([{"tsampler_top_k": {"k": 3}}]).apply(cand)
+    assert cand.ids.tolist() == [2, 1, 0]
+    said = run_js(
+        """const set = api.applyTopK(f32(data), 3, new api.SamplerWorkspace());
+        return [Array.from(set.indices.slice(0, 3)), api.greedy(f32(data))];""",
+        row.tolist(),
+    )
+    assert said == [[2, 1, 0], 2]
+
+
+@pytest.mark.parametrize(
+    ("chain", "message"),
+    [
+        ([{"top_k": {"k": 2}}, {"penalties": {"penalty_last_n": 4}}], "must be first"),
+        ([{"top_p": {"p": 0.9, "min_keep": 2}}], "have no min_keep"),
+        ([{"temp": {"temp": 0.0}}], "temperature 0 or below is greedy"),
+        ([{"top_p": {"p": 0.9}}, {"top_k": {"k": 2}}], "must be first"),
+    ],
+)
+def test_adapter_says_what_the_api_lacks(
+    tsampler: BackendProcess, chain: list[dict[str, dict[str, Any]]], message: str
+) -> None:
+    got, detail = verdict(tsampler, case(chain))
+    assert got == "unsupported"
+    assert message in detail
+
+
+def test_a_sampler_that_the_api_does_not_have_is_skipped(tsampler: BackendProcess) -> None:
+    assert verdict(tsampler, case([{"dist": {"seed": 1}}])) == ("skipped", "no sampler dist")
+
+
+def test_the_published_package_says_that_it_is_not_installed() -> None:
+    if ((engines_folder() / "tsampler") / "node_modules" / "@lloyal-labs").is_dir():
+        pytest.skip("it is")
+    backend = registry.start("tsampler/published")
+    try:
+        with pytest.raises(BackendFailure, match="@lloyal-labs/tsampler is not installed"):
+            backend.hello()
+    finally:
+        backend.close()
+
+
+def test_the_backend_says_whose_implementation_it_is(tsampler: BackendProcess) -> None:
+    hello = tsampler.hello()
+    assert hello.name == "tsampler (own implementation of its documentation)"
+    assert hello.build.startswith("Node.js ")
+
+
+def test_draws_with_injected_uniforms_are_the_references(tsampler: BackendProcess) -> None:
+    row = FAMILIES["zipf"](np.random.default_rng(0), 500).astype(np.float32)
+    uniforms = np.random.default_rng(1).random(400)
+    tsampler.scratch.ensure(1 << 16)
+    at = tsampler.scratch.write(0, row)
+    tsampler.scratch.write(at, uniforms)
+    chain = complete([{"tsampler_top_k": {"k": 0}}, {"tsampler_sample": {"seed": 1}}], 500)
+    request = p.DrawsRequest(
+        chain=chain, n_vocab=500, rows=p.Rows(at=0, count=1, n=500), n=400,
+        out=at + 3200, filters_once=True, uniforms=at,
+    )  # fmt: skip
+    tsampler.ask(request, p.DrawsReply)
+    cand = candidates_from_logits(row)
+    expected = [int(cand.ids[sample_from_set(cand, u)]) for u in uniforms]
+    assert tsampler.scratch.view(at + 3200, 400, np.int32).tolist() == expected
+    assert len(set(expected)) > 50
+
+
+@pytest.mark.parametrize(
+    ("stage", "message"),
+    [
+        ({"tsampler": {"seed": 1, "mode": "exact"}}, "mode must be 'fast' or 'parity'"),
+        ({"tsampler": {"seed": 1, "penalty_repeat": 0}}, "penalty_repeat must be greater than 0"),
+        ({"tsampler": {"seed": 2**53}}, "seed must be in"),
+        ({"tsampler_temp": {"temp": 0}}, "temp must be greater than 0"),
+        ({"tsampler_top_p": {"p": "0.9"}}, "p must be a finite number"),
+    ],
+)
+def test_bad_parameters_are_named(stage: dict[str, dict[str, Any]], message: str) -> None:
+    with pytest.raises(ChainError, match=message):
+        build_chain([stage])
+
+
+def test_the_lock_file_names_no_registry() -> None:
+    lock = json.loads(((engines_folder() / "tsampler") / "package-lock.json").read_text())
+    assert not [name for name, package in lock["packages"].items() if "resolved" in package]

@@ -1,0 +1,121 @@
+"""A chain as vLLM's SamplingParams, and the request that has them.
+
+vLLM has one order, that of SLOTS, and each stage once; a chain in another is not vLLM's.
+"""
+
+from dataclasses import dataclass
+from itertools import count, pairwise
+from typing import Any
+
+from sampler_parity.engines.shared.stage_parameters import ANY_SEED, biases, one_is_kept
+from sampler_parity.engines.vllm.engine import vllm
+from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.harness.protocol.messages import ChainSpec
+
+ALLOWED, BAD_WORDS, MIN_TOKENS, BIAS, PENALTIES = range(5)
+TEMPERATURE, MIN_P, TOP_K, TOP_P, SELECT, LOGPROBS = range(5, 11)
+SLOTS = {
+    "vllm_allowed_token_ids": ALLOWED,
+    "vllm_bad_words": BAD_WORDS,
+    "vllm_min_tokens": MIN_TOKENS,
+    "logit_bias": BIAS,
+    "vllm_penalties": PENALTIES,
+    "vllm_temperature": TEMPERATURE,
+    "temp": TEMPERATURE,
+    "vllm_min_p": MIN_P,
+    "min_p": MIN_P,
+    "vllm_top_k": TOP_K,
+    "top_k": TOP_K,
+    "vllm_top_p": TOP_P,
+    "top_p": TOP_P,
+    "vllm_sample": SELECT,
+    "dist": SELECT,
+    "greedy": SELECT,
+    "vllm_logprobs": LOGPROBS,
+}
+ROOM = 1 << 15  # tokens of a request
+
+
+def parameters_of(name: str, given: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of SamplingParams for a stage. Raises Unsupported."""
+    one_is_kept(given, "vLLM")
+    if given.get("kernel", "torch") != "torch":
+        raise Unsupported("the compiled kernel needs a GPU")
+    if name in ("dist", "vllm_sample"):
+        return {"seed": None if given["seed"] == ANY_SEED else given["seed"]}
+    if name == "greedy":
+        return {"temperature": 0.0}
+    if name == "logit_bias":
+        return {"logit_bias": biases(given, "vLLM")}
+    renamed = {"temp": "temperature", "k": "top_k", "p": "top_p" if name == "top_p" else "min_p"}
+    left_out = ("min_keep", "kernel", "n_vocab")
+    return {renamed.get(key, key): value for key, value in given.items() if key not in left_out}
+
+
+def sampling_params(chain: ChainSpec) -> Any:
+    """Raises Unsupported for a chain that vLLM has not, InputError for one that it refuses."""
+    stages = [(name, given) for stage in chain for name, given in stage.items()]
+    slots = [SLOTS[name] for name, _ in stages]
+    if any(left >= right for left, right in pairwise(slots)):
+        raise Unsupported("vLLM has one order, and each stage once")
+    arguments: dict[str, Any] = {}
+    for name, given in stages:
+        more = parameters_of(name, given)
+        if "temperature" in more and "temperature" in arguments:
+            raise Unsupported("greedy is temperature 0 in vLLM, and takes no other")
+        arguments |= more
+    words = arguments.pop("bad_words_token_ids", None)
+    stops = arguments.pop("stop_token_ids", [])
+    try:
+        params = vllm().SamplingParams.from_optional(**arguments)
+    except (vllm().Refused, ValueError, TypeError) as error:
+        raise InputError("vLLM", str(error).splitlines()[0]) from None
+    params._bad_words_token_ids = words  # of texts and a tokenizer, else
+    params._all_stop_token_ids = set(stops)
+    return params
+
+
+_numbers = count()
+
+
+@dataclass
+class Request:
+    """state: vLLM's. slots: of the chain's stages. listed: which tokens are shown after a stage."""
+
+    chain: ChainSpec
+    state: Any
+    slots: list[int]
+
+    @classmethod
+    def of(cls, chain: ChainSpec, prompt: list[int], output: list[int]) -> "Request":
+        params = sampling_params(chain)
+        generator = None
+        if params.sampling_type.name == "RANDOM_SEED":
+            generator = vllm().torch.Generator()
+            generator.manual_seed(params.seed)
+        if len(prompt) + len(output) > ROOM:
+            raise InputError("history", f"longer than {ROOM} tokens")
+        state = vllm().CachedRequestState(
+            req_id=str(next(_numbers)),
+            prompt_token_ids=list(prompt),
+            mm_features=[],
+            sampling_params=params,
+            generator=generator,
+            block_ids=([],),
+            num_computed_tokens=0,
+            output_token_ids=list(output),
+        )
+        return cls(chain, state, [SLOTS[name] for stage in chain for name in stage])
+
+    def copy(self) -> "Request":
+        twin = Request.of(self.chain, self.state.prompt_token_ids, self.state.output_token_ids)
+        if self.state.generator is not None:
+            twin.state.generator.set_state(self.state.generator.get_state())
+        return twin
+
+    def accept(self, token: int) -> None:
+        self.state.output_token_ids.append(token)
+
+    def accept_prompt(self, token: int) -> None:
+        self.state.prompt_token_ids.append(token)
+        self.state.num_prompt_tokens += 1

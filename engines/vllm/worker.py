@@ -1,0 +1,96 @@
+"""vllm: the sampler of vLLM on a CPU, with its own batch of requests (engines/vllm/README.md).
+
+Readings: what vLLM bans or cuts is -inf and stays listed behind stages under its own names; behind
+a cut under llama.cpp's name it is removed, and the largest comes first behind top_k and top_p. p is
+0 but for that of the logprobs that vLLM returns, and before a cut by top_p. A temperature that is
+greedy has selected at its stage.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.engines.shared.stage_parameters import no_uniforms
+from sampler_parity.engines.vllm import requests as slots
+from sampler_parity.engines.vllm.batch import Batch
+from sampler_parity.engines.vllm.engine import vllm
+from sampler_parity.engines.vllm.requests import SLOTS, Request
+from sampler_parity.engines.vllm.serving import Serving, sampled
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.interface import Result
+
+
+@dataclass
+class Row:
+    """results: after each stage, once the chain was applied; at: the stage that is shown."""
+
+    logits: NDArray[np.float32]
+    results: list[Result] = field(default_factory=list)
+    at: int = 0
+    token: int = -1
+
+
+class Instance:
+    """One request, alone in a batch."""
+
+    def __init__(self, request: Request, n_vocab: int) -> None:
+        self.request, self.n_vocab = request, n_vocab
+        self.batch = Batch(n_vocab, 1)
+        self.selects = slots.SELECT in request.slots
+
+    def apply(self, stage: int | None, row: Row) -> None:
+        if stage is None:
+            self.batch.hold([self.request])
+            tokens = self.batch.tokens(vllm().torch.tensor(row.logits)[None])
+            row.token = tokens[0] if self.selects else -1
+        elif stage == 0:
+            self.batch.hold([self.request])
+            row.results = sampled(self.batch, [self.request], [row.logits])[0][1]
+        if stage is not None:
+            row.at = stage
+
+    def accept(self, token: int) -> None:
+        self.request.accept(token)
+
+    def accept_prompt(self, token: int) -> None:
+        self.request.accept_prompt(token)
+
+    def reset(self) -> None:
+        self.request = Request.of(self.request.chain, [], [])
+
+    def clone(self) -> "Instance":
+        return Instance(self.request.copy(), self.n_vocab)
+
+    def draw(self, row: Row, n: int, uniforms: NDArray[np.float64] | None) -> NDArray[np.int32]:
+        """n tokens: what comes before the draw is done once."""
+        no_uniforms(uniforms, "vLLM")
+        self.batch.hold([self.request])
+        logits = self.batch.shown(vllm().torch.tensor(row.logits)[None])[slots.SELECT]
+        draw, generators = self.batch.sampler.topk_topp_sampler, self.batch.input.generators
+        tokens = (int(draw(logits, generators, None, None)[0]) for _ in range(n))
+        return np.fromiter(tokens, np.int32, n)
+
+
+class Worker:
+    serving: type[Serving] = Serving
+
+    def hello(self) -> p.HelloReply:
+        return p.HelloReply(
+            name="vllm",
+            version=vllm().version,
+            capabilities=["run", "draws", "time", "origin"],
+            samplers=list(SLOTS),
+        )
+
+    def build(self, chain: p.ChainSpec, n_vocab: int, vocab: str | None) -> Instance:
+        return Instance(Request.of(chain, [], []), n_vocab)
+
+    def candidates(self, logits: NDArray[np.float32]) -> Row:
+        return Row(np.array(logits))
+
+    def result(self, row: Row) -> Result:
+        if row.results:
+            return row.results[row.at]
+        ids = np.arange(len(row.logits))
+        return ids, row.logits, np.zeros_like(row.logits), None, row.token

@@ -1,0 +1,311 @@
+"""Builds of libllama: fetched with npm or pip, and registered by name in the user's cache folder.
+
+A registered build is a folder `builds/NAME` with `build.json`; the libraries lie in it, or in the
+folder that it names.
+"""
+
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import tarfile
+import tempfile
+from pathlib import Path
+
+from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import sha256_of
+from sampler_parity.harness.llama_cpp import wheels
+from sampler_parity.harness.llama_cpp.build_files import (
+    GPUS,
+    HERE,
+    NAME_IT,
+    check,
+    device_files,
+    digests,
+    library_file,
+    says_release,
+)
+from sampler_parity.harness.llama_cpp.libllama import default_folder
+from sampler_parity.harness.llama_cpp.platforms import make
+from sampler_parity.harness.llama_cpp.platforms.recipes import PACKAGES
+from sampler_parity.harness.llama_cpp.platforms.runners import RUNNERS, missing
+from sampler_parity.harness.llama_cpp.recorded import (
+    NAME,
+    Build,
+    builds_folder,
+    find,
+    register,
+    today,
+    unchanged,
+)
+from sampler_parity.harness.llama_cpp.signatures import order
+from sampler_parity.harness.llama_cpp.wheels import EXTENSIONS
+from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol.interface import BackendFailure
+from sampler_parity.harness.protocol.messages import Device
+from sampler_parity.harness.protocol.process import BackendProcess
+
+_PLATFORMS = {
+    ("Linux", 62): "linux-x64",
+    ("Linux", 183): "linux-arm64",
+    ("Darwin", 62): "mac-x64",
+    ("Darwin", 183): "mac-arm64-metal",
+    ("Windows", 62): "win-x64",
+    ("Windows", 183): "win-arm64",
+}
+_PROBE_TIMEOUT_S = 60.0
+
+
+def release_of(folder: Path) -> str | None:
+    """What the build says of itself: its metadata, or its library's name. None: nothing."""
+    metadata = folder / "_nlcBuildMetadata.json"
+    if metadata.is_file():
+        try:
+            release = json.loads(metadata.read_text())["buildOptions"]["llamaCpp"]["release"]
+            order(release)
+        except (OSError, ValueError, KeyError, TypeError, InputError):
+            raise InputError(metadata, "names no release of llama.cpp") from None
+        return str(release)
+    name = library_file(folder).name
+    match = re.fullmatch(r"(?:lib)?llama(?:\.[a-z]+)?\.(b\d+|v\d+\.\d+\.\d+)\.\w+", name)
+    return match[1] if match else None
+
+
+def resolve(name: str) -> tuple[Path, str | None]:
+    """Folder and release of a registered build or of a folder. Raises InputError if unusable."""
+    build = find(name)
+    folder = Path(build.folder) if build else Path(name)
+    if build is None and not os.path.isdir(folder):  # of a name of any length
+        raise InputError(
+            f"llama.cpp@{name}",
+            f"{name} is neither a registered build nor a folder",
+            "see `sampler-parity builds list`, or `builds add` it",
+        )
+    check(folder)
+    return folder, build.release if build else release_of(folder)
+
+
+def elsewhere(name: str) -> Build | None:
+    """The build of this name, if it is for another platform: a program of its own runs it."""
+    build = find(name)
+    return build if build and build.program else None
+
+
+def worker_arguments(name: str) -> list[str]:
+    """Folder, release or "", device or "", and of what is registered its name, of BUILD or
+    BUILD:DEVICE. Raises InputError.
+
+    Without a release the library says it, once it is loaded. Whether the device runs here, loading
+    it says, too.
+    """
+    build, device = (name, "") if os.path.isdir(name) else split_device(name)
+    folder, release = resolve(build)
+    if release is None and not says_release(library_file(folder)):
+        raise InputError(library_file(folder), "does not say its release of llama.cpp", NAME_IT)
+    devices = device_files(folder)
+    if device and device not in devices and (devices or device not in GPUS):
+        known = ", ".join(devices) or "its devices are linked: leave the name out"
+        raise InputError(f"llama.cpp@{name}", f"the build has no device {device!r}", known)
+    registered = [build] if find(build) else []
+    return [folder.as_posix(), release or "", device, *registered]
+
+
+def libraries(name: str) -> dict[str, str]:
+    """The SHA-256 of each library of BUILD or BUILD:DEVICE, or of the installed llama.cpp. Raises
+    InputError where a registered build is not what was recorded."""
+    if not name:
+        return digests(default_folder())
+    if elsewhere(name):
+        return unchanged(name)
+    folder, _, _, *registered = worker_arguments(name)
+    return unchanged(registered[0]) if registered else digests(Path(folder))
+
+
+def describe() -> list[str]:
+    """Each registered build: name, release, which devices run here, and why the rest does not."""
+    lines = []
+    for path in sorted(builds_folder().glob("*/build.json")):
+        name = path.parent.name
+        try:
+            build = find(name)
+            if build is None:
+                raise InputError(path, "its name is no name of a build")
+            if not build.program:
+                check(Path(build.folder))
+            unchanged(name)
+        except InputError as error:
+            lines.append(f"{name:<14} unusable: {error}")
+            continue
+        if build.program:
+            lines.append(f"{name:<14} {build.release or '':<16} {_elsewhere(build)}")
+            continue
+        usable, others = _devices(Path(build.folder))
+        lines.append(f"{name:<14} {build.release or 'release unknown':<16} {usable}")
+        lines += [f"{'':<31} not here: {others}"] if others else []
+    return lines
+
+
+def _devices(folder: Path) -> tuple[str, str]:
+    """The devices that run here, and those that do not, with the reason."""
+    if not device_files(folder):
+        return "cpu (built in)", ""
+    try:
+        devices = probe(folder)
+    except BackendFailure as failure:
+        return "unknown", f"{', '.join(device_files(folder))} ({failure})"
+    usable = [
+        f"{device.name} ({device.about})" if device.about else device.name
+        for device in devices
+        if device.runs
+    ]
+    reasons: dict[str, list[str]] = {}
+    for device in devices:
+        if not device.runs:
+            reasons.setdefault(device.about, []).append(device.name)
+    lines = [f"{', '.join(names)} ({reason})" for reason, names in reasons.items()]
+    return ", ".join(usable) or "none", "; ".join(lines)
+
+
+def probe(folder: Path) -> list[Device]:
+    """The devices of a folder, each with whether it runs here. Raises BackendFailure."""
+    command = [*WORKER_COMMAND, "llama.cpp/devices", str(folder)]
+    backend = BackendProcess("llama.cpp/devices", command, _PROBE_TIMEOUT_S)
+    try:
+        return ask.devices(backend)
+    finally:
+        backend.close()
+
+
+def _elsewhere(build: Build) -> str:
+    """What runs a build for another platform here, or why nothing does."""
+    how = f"runs by {RUNNERS[build.runner].program}" if build.runner else "cpu"
+    return f"{build.platform}: {missing(build) or how}"
+
+
+def add(what: str, release: str | None = None) -> Build:
+    """NAME=FOLDER, or PACKAGE@VERSION of npm or PyPI. Raises InputError."""
+    name, is_folder, folder = what.partition("=")
+    if is_folder:
+        return add_folder(name, Path(folder), release)
+    if release is not None:
+        raise InputError("--release", "a package says its own", "give it with NAME=FOLDER only")
+    package, at, version = what.rpartition("@")
+    if not at or not package:
+        raise InputError(what, "no build", "write node-llama-cpp@VERSION or NAME=FOLDER")
+    return add_package(package, version)
+
+
+def add_folder(name: str, folder: Path, release: str | None = None) -> Build:
+    """Register a folder where it is. release: for a build that does not say its own."""
+    if not NAME.fullmatch(name):
+        raise InputError(f"build {name!r}", "no name", "use letters, digits, '.', '_', '+' and '-'")
+    library = check(folder)
+    if builds_folder().resolve() in folder.resolve().parents:
+        raise InputError(folder, "is registered already", "see `sampler-parity builds list`")
+    if release is not None:
+        order(release)
+    build = Build(
+        name=name,
+        folder=str(folder.resolve()),
+        release=release or release_of(folder),
+        sha256=sha256_of(library),
+        added=today(),
+        libraries=digests(folder),
+    )
+    with tempfile.TemporaryDirectory() as empty:
+        register(build, Path(empty))
+    return build
+
+
+def add_package(package: str, version: str) -> Build:
+    """Fetch a prebuilt package; its name here is its release, `name_for` where another has that."""
+    if package == "node-llama-cpp":
+        package = f"@node-llama-cpp/{_platform()}"
+    if not re.fullmatch(r"@node-llama-cpp/[a-z0-9-]+", package) and package not in EXTENSIONS:
+        raise InputError(package, "not known as a package of builds", "use node-llama-cpp@VERSION")
+    if not re.fullmatch(r"[0-9A-Za-z.+-]+", version):
+        raise InputError(f"{package}@{version}", "no version", "write one as 3.14.0")
+    with tempfile.TemporaryDirectory() as temporary:
+        if package in EXTENSIONS:
+            release: str | None = wheels.release_of(package, version)
+            archive, folder = wheels.fetch(package, version, Path(temporary))
+        else:
+            archive = _npm_pack(f"{package}@{version}", Path(temporary))
+            folder = _unpack(archive, Path(temporary) / "unpacked")
+            release = release_of(folder)
+            if package in PACKAGES and package != f"@node-llama-cpp/{_platform()}":
+                return make.add_package(package, version, release or "", archive, folder)
+        check(folder)
+        if release is None:
+            raise InputError(f"{package}@{version}", "does not say its release of llama.cpp")
+        order(release)
+        name = name_for(release, package, version)
+        build = Build(
+            name=name,
+            folder=str(builds_folder().resolve() / name),
+            release=release,
+            package=f"{package}@{version}",
+            sha256=sha256_of(archive),
+            added=today(),
+            libraries=digests(folder),
+        )
+        register(build, folder)
+    return build
+
+
+def name_for(release: str, package: str, version: str) -> str:
+    """What a package is called: its release and device; with its version where another build has
+    that name, so that two packages of one release stand side by side."""
+    name = release + re.sub(r"xllamacpp|.*/[a-z]+-(x64|arm64)(-metal)?", "", package)
+    other = find(name)
+    return name if other is None or other.package == f"{package}@{version}" else f"{name}-{version}"
+
+
+def _platform() -> str:
+    key = (platform.system(), HERE.get(platform.machine(), 0))
+    if key not in _PLATFORMS:
+        raise InputError("node-llama-cpp", f"no package for {platform.system()} on this processor")
+    return _PLATFORMS[key]
+
+
+def _npm_pack(package: str, folder: Path) -> Path:
+    npm = shutil.which("npm")
+    if npm is None:
+        raise InputError("npm", "is not installed", "install Node.js, or add NAME=FOLDER")
+    command = [npm, "pack", package, "--pack-destination", str(folder)]
+    try:
+        done = subprocess.run(
+            command, cwd=folder, capture_output=True, encoding="utf-8", timeout=600
+        )
+    except subprocess.TimeoutExpired:
+        raise InputError(package, "npm took more than ten minutes") from None
+    archives = list(folder.glob("*.tgz"))
+    if done.returncode == 0 and len(archives) == 1:
+        return archives[0]
+    code = re.search(r"\bcode (E[A-Z0-9_]+)", done.stderr)
+    if code and code[1] in ("E404", "ETARGET"):
+        raise InputError(package, f"npm knows no such package or version ({code[1]})")
+    shown = code[1] if code else f"exit status {done.returncode}"
+    raise InputError(package, f"npm cannot fetch it: {shown}", f"try `npm pack {package}`")
+
+
+def _unpack(archive: Path, folder: Path) -> Path:
+    """The folder with the libraries."""
+    try:
+        with tarfile.open(archive) as tar:
+            tar.extractall(folder, filter="data")
+    except (tarfile.TarError, EOFError, OSError) as error:
+        raise InputError(archive.name, f"cannot be unpacked: {error}", "fetch it again") from None
+    folders = [path.parent for path in sorted(folder.glob("**/_nlcBuildMetadata.json"))]
+    if len(folders) != 1:
+        raise InputError(archive.name, "holds no build of llama.cpp", "use another package")
+    return folders[0]
+
+
+def split_device(build: str) -> tuple[str, str]:
+    """BUILD:DEVICE, or BUILD and "". What is no word is no device: a drive letter's rest."""
+    name, colon, device = build.rpartition(":")
+    return (name, device) if colon and re.fullmatch(r"[a-z0-9._-]+", device) else (build, "")

@@ -1,0 +1,51 @@
+"""C++ of this folder's native/, compiled on the spot for the installed llama.cpp, once.
+
+The library is kept in the user's cache folder under a digest of all that it was made of.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs.vocabularies import cache_folder
+from sampler_parity.harness.llama_cpp.libllama import default_folder
+
+SOURCES = Path(__file__).parent / "native"
+OPTIONS = ["-std=c++17", "-O3", "-fPIC", "-shared", "-fvisibility=hidden"]
+
+
+def flags() -> list[str]:
+    """What compiles and links against the installed llama.cpp. Raises InputError."""
+    installed = default_folder()
+    headers = installed.parent.parent / "include"
+    if not (headers / "llama.h").is_file():
+        raise InputError(headers / "llama.h", "is not there", "install llama-cpp-python with pip")
+    return [f"-I{headers}", f"-L{installed}", "-lllama", f"-Wl,-rpath,{installed}"]
+
+
+def compiled(file: Path) -> Path:
+    """The library of a file and the headers beside it. Raises InputError: no compiler, no header of
+    llama.cpp, or what the compiler says."""
+    compiler = shutil.which("c++")
+    if compiler is None:
+        raise InputError(file.name, "needs a C++ compiler", "there is no c++ on the path")
+    command = [compiler, *OPTIONS, str(file), *flags()]
+    digest = hashlib.sha256("\0".join(command).encode())
+    header = default_folder().parent.parent / "include" / "llama.h"
+    for read in (*sorted(file.parent.iterdir()), header):
+        digest.update(read.read_bytes())
+    library = cache_folder() / "native" / f"{file.stem}-{digest.hexdigest()[:16]}.so"
+    if not library.exists():
+        library.parent.mkdir(exist_ok=True)
+        part = library.with_suffix(f".{os.getpid()}")  # others may compile it, too
+        done = subprocess.run(
+            [*command, "-o", str(part)], capture_output=True, encoding="utf-8", check=False
+        )
+        if done.returncode:
+            said = next((line for line in done.stderr.splitlines() if "error" in line), "")
+            raise InputError(file, f"{compiler} cannot compile it: {said or done.stderr[-200:]}")
+        part.replace(library)
+    return library

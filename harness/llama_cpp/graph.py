@@ -1,0 +1,85 @@
+"""llama.cpp's in-graph samplers: the chain is part of the model's graph and runs on its device.
+
+A context whose graph samples hands back what the chain left and not the model's logits. These come
+from a second context without a chain, which decodes the same tokens on the same device.
+"""
+
+import time
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.errors import Unsupported
+from sampler_parity.harness.llama_cpp import worker
+from sampler_parity.harness.llama_cpp.decode import Context
+from sampler_parity.harness.llama_cpp.handed_back import handed_back
+from sampler_parity.harness.llama_cpp.sequences import follow
+from sampler_parity.harness.llama_cpp.throughput import measure
+from sampler_parity.harness.protocol.interface import Result
+from sampler_parity.harness.protocol.messages import (
+    ChainSpec,
+    DecodeRequest,
+    GenerateReply,
+    GenerateRequest,
+    HelloReply,
+    SequencesReply,
+    SequencesRequest,
+    ThroughputReply,
+    ThroughputRequest,
+)
+
+
+class Worker:
+    """folder, release, device: as the Worker of llama_cpp takes them."""
+
+    def __init__(self, *build: str) -> None:
+        self.native = worker.Worker(*build)
+
+    def hello(self) -> HelloReply:
+        hello = self.native.hello()
+        can = ["decode", "generate", "throughput", "sequences", "in_graph"]
+        can = can if "generate" in hello.capabilities else []
+        return hello.model_copy(update={"name": "llama.cpp/graph", "capabilities": can})
+
+    def build(self, _chain: ChainSpec, _n_vocab: int, _vocab: str | None) -> Any:
+        raise Unsupported("samples only while it decodes")
+
+    def decode(self, request: DecodeRequest, rows: NDArray[np.float32]) -> None:
+        """The model's logits, before any sampler."""
+        self.native.decode(request, rows)
+
+    def throughput(self, request: ThroughputRequest) -> ThroughputReply:
+        return measure(self.native, request, in_graph=True)
+
+    def sequences(
+        self, request: SequencesRequest, rows: NDArray[np.float32]
+    ) -> tuple[SequencesReply, list[Result]]:
+        return follow(self.native, request, rows, in_graph=True)
+
+    def generate_in_graph(
+        self, request: GenerateRequest, rows: NDArray[np.float32]
+    ) -> tuple[GenerateReply, list[Result]]:
+        model = self.native.model(request)
+        chain = self.native.build(request.chain, request.n_vocab, request.model)
+        n = len(request.prompt) + request.n_tokens
+        for token in request.prompt:  # before it is decoded: penalties look at the history then
+            chain.accept(token)
+        plain, graph = Context(model, n), Context(model, n, chains=[chain.chain])
+        tokens: list[int] = []
+        results: list[Result] = []
+        further, ns = request.prompt, 0
+        try:
+            for row in rows:
+                row[:] = plain.decode(further)
+                graph.decode(further)
+                results.append(handed_back(graph))
+                start = time.perf_counter_ns()
+                tokens.append(chain.sample(graph.pointer))
+                ns += time.perf_counter_ns() - start
+                further = tokens[-1:]
+            reply = GenerateReply(tokens=tokens, ns=ns, in_graph=chain.in_graph())
+        finally:
+            plain.close()
+            graph.close()
+        return reply, results

@@ -1,0 +1,297 @@
+"""A thin ctypes layer over libllama: the functions that sampling needs, and no more.
+
+The `llama_cpp` package binds every symbol when it is imported and so refuses other builds; here a
+symbol that a build lacks is None. Only the shared libraries are used, by default those that
+llama-cpp-python installed.
+"""
+
+import ctypes
+import functools
+import os
+from ctypes import (
+    POINTER,
+    Structure,
+    byref,
+    c_bool,
+    c_char_p,
+    c_float,
+    c_int32,
+    c_size_t,
+    c_uint32,
+    c_void_p,
+)
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from sampler_parity.harness.errors import InputError, Unsupported, lacking
+from sampler_parity.harness.llama_cpp.build_files import NAME_IT, check, needed_libraries
+from sampler_parity.harness.llama_cpp.candidates import TokenDataArray
+from sampler_parity.harness.llama_cpp.devices import Devices
+from sampler_parity.harness.llama_cpp.signatures import (
+    ARGUMENTS,
+    SIGNATURES,
+    Signature,
+    model_layout,
+    order,
+    signature,
+)
+from sampler_parity.harness.llama_cpp.words import keep_error
+from sampler_parity.reference.chronology import NEWEST, SEEN
+
+_ALL_LAYERS = 1 << 16
+
+
+class ChainParams(Structure):
+    _fields_ = (("no_perf", c_bool),)
+
+
+class ModelParams(Structure):
+    """llama_model_params of v0.5.0. Those of older releases are shorter, so they fit into it."""
+
+    _fields_ = (
+        ("devices", c_void_p),
+        ("tensor_buft_overrides", c_void_p),
+        ("n_gpu_layers", c_int32),
+        ("split_mode", c_int32),
+        ("load_mode", c_int32),
+        ("lazy_mode", c_int32),
+        ("main_gpu", c_int32),
+        ("tensor_split", c_void_p),
+        ("progress_callback", c_void_p),
+        ("progress_callback_user_data", c_void_p),
+        ("kv_overrides", c_void_p),
+        ("vocab_only", c_bool),
+        ("check_tensors", c_bool),
+        ("use_extra_bufts", c_bool),
+        ("no_host", c_bool),
+        ("no_alloc", c_bool),
+        ("load_mtp", c_bool),
+    )
+
+
+class ContextParams(Structure):
+    """llama_context_params of v0.5.0, as far as it is set here; the rest is kept as it comes."""
+
+    _fields_ = (
+        ("n_ctx", c_uint32),
+        ("n_batch", c_uint32),
+        ("n_ubatch", c_uint32),
+        ("n_seq_max", c_uint32),
+        ("n_rs_seq", c_uint32),
+        ("n_outputs_max", c_uint32),
+        ("n_outputs_max_per_seq", c_uint32),
+        ("n_threads", c_int32),
+        ("n_threads_batch", c_int32),
+        ("_enums", c_uint32),
+        ("_middle", ctypes.c_uint64 * 12),
+        ("samplers", c_void_p),
+        ("n_samplers", c_size_t),
+        ("ctx_other", c_void_p),
+    )
+
+
+class LongerContextParams(Structure):
+    """The same with eight bytes more in the middle, as b11549 has them (its
+    llama_context_default_params writes 168 bytes)."""
+
+    _fields_ = (
+        *ContextParams._fields_[:10],
+        ("_middle", ctypes.c_uint64 * 13),
+        *ContextParams._fields_[11:],
+    )
+
+
+# Of other releases it is not known: what is too short for its release is written past its end.
+CONTEXT_PARAMS: dict[str, type[Structure]] = {NEWEST: ContextParams, SEEN: LongerContextParams}
+
+
+class Counters(Structure):
+    """llama_perf_sampler_data: of a chain that was made with no_perf = false."""
+
+    _fields_ = (("t_sample_ms", ctypes.c_double), ("n_sample", c_int32))
+
+
+class SequenceSampler(Structure):
+    """llama_sampler_seq_config: the chain that is put into the graph for a sequence."""
+
+    _fields_ = (("seq_id", c_int32), ("sampler", c_void_p))
+
+
+class Batch(Structure):
+    _fields_ = (
+        ("n_tokens", c_int32),
+        ("token", POINTER(c_int32)),
+        ("embd", c_void_p),
+        ("pos", POINTER(c_int32)),
+        ("n_seq_id", POINTER(c_int32)),
+        ("seq_id", POINTER(POINTER(c_int32))),
+        ("logits", POINTER(ctypes.c_int8)),
+    )
+
+
+_LOG = ctypes.CFUNCTYPE(None, ctypes.c_int, c_char_p, c_void_p)
+# of the module, because llama.cpp calls it as long as the process lives
+_KEEP_ERRORS = _LOG(keep_error)
+
+# name -> (result, arguments), as in every release. The initializers of samplers are in
+# harness/llama_cpp/signatures.py, because they are not.
+_SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
+    "llama_version": (c_char_p, []),  # not in releases of the b series
+    "llama_backend_init": (None, []),
+    "llama_log_set": (None, [_LOG, c_void_p]),
+    "llama_print_system_info": (c_char_p, []),
+    "llama_model_default_params": (ModelParams, []),
+    "llama_model_load_from_file": (c_void_p, [c_char_p, ModelParams]),
+    "llama_load_model_from_file": (c_void_p, [c_char_p, ModelParams]),  # its name before b4435
+    "llama_model_free": (None, [c_void_p]),
+    "llama_model_get_vocab": (c_void_p, [c_void_p]),
+    "llama_vocab_n_tokens": (c_int32, [c_void_p]),
+    "llama_vocab_eos": (c_int32, [c_void_p]),
+    "llama_vocab_is_eog": (c_bool, [c_void_p, c_int32]),
+    "llama_tokenize": (
+        c_int32,
+        [c_void_p, c_char_p, c_int32, POINTER(c_int32), c_int32, c_bool, c_bool],
+    ),
+    "llama_free": (None, [c_void_p]),
+    "llama_batch_init": (Batch, [c_int32, c_int32, c_int32]),
+    "llama_batch_free": (None, [Batch]),
+    "llama_decode": (c_int32, [c_void_p, Batch]),
+    "llama_synchronize": (None, [c_void_p]),
+    "llama_get_logits_ith": (POINTER(c_float), [c_void_p, c_int32]),
+    "llama_get_sampled_candidates_ith": (POINTER(c_int32), [c_void_p, c_int32]),
+    "llama_get_sampled_candidates_count_ith": (c_uint32, [c_void_p, c_int32]),
+    "llama_get_sampled_logits_ith": (POINTER(c_float), [c_void_p, c_int32]),
+    "llama_get_sampled_logits_count_ith": (c_uint32, [c_void_p, c_int32]),
+    "llama_get_sampled_probs_ith": (POINTER(c_float), [c_void_p, c_int32]),
+    "llama_get_sampled_probs_count_ith": (c_uint32, [c_void_p, c_int32]),
+    "llama_sampler_chain_get": (c_void_p, [c_void_p, c_int32]),
+    "llama_sampler_name": (c_char_p, [c_void_p]),
+    "llama_sampler_chain_default_params": (ChainParams, []),
+    "llama_sampler_chain_init": (c_void_p, [ChainParams]),
+    "llama_sampler_chain_add": (None, [c_void_p, c_void_p]),
+    "llama_sampler_apply": (None, [c_void_p, POINTER(TokenDataArray)]),
+    "llama_sampler_accept": (None, [c_void_p, c_int32]),
+    "llama_sampler_sample": (c_int32, [c_void_p, c_void_p, c_int32]),
+    "llama_model_n_ctx_train": (c_int32, [c_void_p]),
+    "llama_get_memory": (c_void_p, [c_void_p]),
+    "llama_memory_seq_rm": (c_bool, [c_void_p, c_int32, c_int32, c_int32]),
+    "llama_memory_seq_cp": (None, [c_void_p, c_int32, c_int32, c_int32, c_int32]),
+    "llama_set_sampler": (c_bool, [c_void_p, c_int32, c_void_p]),
+    "llama_sampler_init": (c_void_p, [c_void_p, c_void_p]),
+    "llama_sampler_chain_n": (c_int32, [c_void_p]),
+    "llama_sampler_chain_remove": (c_void_p, [c_void_p, c_int32]),
+    "llama_sampler_reset": (None, [c_void_p]),
+    "llama_sampler_clone": (c_void_p, [c_void_p]),
+    "llama_sampler_copy": (None, [c_void_p, c_void_p]),
+    "llama_sampler_get_seed": (c_uint32, [c_void_p]),
+    "llama_perf_sampler": (Counters, [c_void_p]),
+    "llama_perf_sampler_reset": (None, [c_void_p]),
+    "llama_sampler_free": (None, [c_void_p]),
+}
+
+
+def default_folder() -> Path:
+    """Where llama-cpp-python put its shared libraries. Raises InputError if it is not installed."""
+    spec = find_spec("llama_cpp")
+    if spec is None or not spec.submodule_search_locations:
+        raise InputError("llama.cpp", lacking("llama"))
+    return Path(spec.submodule_search_locations[0]) / "lib"
+
+
+class Libllama:
+    """A loaded libllama: each function of _SIGNATURES as an attribute, None if the build lacks it.
+
+    release: "" for what the library says; called with the arguments of another release its samplers
+    sample wrongly or hang. device: the CPU variant or GPU that computes; "" leaves the choice to
+    ggml. Raises InputError where the folder holds no libllama, it cannot be loaded, or does not say
+    its release.
+    """
+
+    def __init__(self, folder: Path, release: str = NEWEST, device: str = "") -> None:
+        path = check(folder)
+        # ggml answers an abort by running gdb on itself, which takes minutes and hides the reason
+        os.environ.setdefault("GGML_NO_BACKTRACE", "1")
+        try:
+            # by hand, because some builds name the folder in which they were made and not their own
+            self._needed = [
+                ctypes.CDLL(str(needed), ctypes.RTLD_GLOBAL) for needed in needed_libraries(folder)
+            ]
+            self._library = ctypes.CDLL(str(path))
+        except OSError as error:
+            raise InputError(path, f"cannot be loaded: {error}") from None
+        self.path, self._device = path, device
+        for symbol, (result, arguments) in _SIGNATURES.items():
+            function = getattr(self._library, symbol, None)
+            if function is not None:
+                function.restype, function.argtypes = result, arguments
+            setattr(self, symbol, function)
+        self.release = release or self._said()
+        if params := CONTEXT_PARAMS.get(self.release):
+            self.llama_context_default_params = self._library.llama_context_default_params
+            self.llama_context_default_params.restype = params
+            self.llama_init_from_model = self._library.llama_init_from_model
+            self.llama_init_from_model.restype = c_void_p
+            self.llama_init_from_model.argtypes = [c_void_p, params]
+        self.llama_log_set(_KEEP_ERRORS, None)
+        self.llama_backend_init()
+
+    def _said(self) -> str:
+        """The release that the library says it is: v0.5.0 for 0.5.0-dev. Raises InputError."""
+        if self.llama_version is None:
+            raise InputError(self.path, "does not say its release of llama.cpp", NAME_IT)
+        release = f"v{self.llama_version().decode().partition('-')[0]}"
+        if order(release) > order(NEWEST):
+            problem = f"says that it is {release}; how its samplers are called is known to {NEWEST}"
+            raise InputError(self.path, problem, NAME_IT)
+        return release
+
+    @property
+    def decodes(self) -> bool:
+        """Whether it is known how this release takes a context."""
+        return self.release in CONTEXT_PARAMS
+
+    def __getattr__(self, name: str) -> Any:  # for mypy: the functions are set in __init__
+        raise AttributeError(name)
+
+    def has(self, sampler: str) -> bool:
+        """Whether the build exports the sampler, in whatever way its release takes it."""
+        rows = SIGNATURES.get(sampler, ())
+        return any(hasattr(self._library, f"llama_sampler_init_{row.symbol}") for row in rows)
+
+    def initializer(self, sampler: str, other: Signature | None = None) -> tuple[Signature, Any]:
+        """What makes a sampler, and what it takes. other: in place of the usual one. Raises
+        Unsupported where the build lacks the sampler, or it is not known how its release takes it.
+        """
+        if not self.has(sampler):
+            raise Unsupported(f"this build of llama.cpp has no sampler {sampler}")
+        taken = other or signature(sampler, self.release)
+        function = getattr(self._library, f"llama_sampler_init_{taken.symbol}")
+        function.restype = c_void_p
+        function.argtypes = [ARGUMENTS[name] for name in taken.arguments]
+        return taken, function
+
+    @functools.cached_property
+    def devices(self) -> Devices:
+        """What computes: loaded when a model is, for sampling needs none. Raises InputError."""
+        return Devices(self.path.parent, self._needed, self._device)
+
+    def load_model(self, path: Path, vocab_only: bool = False) -> int:
+        """A llama_model. Raises InputError if llama.cpp refuses the file, Unsupported if it is not
+        known how this release takes one."""
+        layout = model_layout(self.release)
+        params = self.llama_model_default_params()
+        gpu = None if vocab_only else self.devices.gpu
+        only = (c_void_p * 2)(gpu, None)
+        if gpu is not None:
+            params.devices = ctypes.addressof(only)
+        c_int32.from_buffer(params, layout.n_gpu_layers).value = _ALL_LAYERS if gpu else 0
+        c_bool.from_buffer(params, layout.vocab_only).value = vocab_only
+        load = self.llama_model_load_from_file or self.llama_load_model_from_file
+        model = load(str(path).encode(), params)
+        if not model:
+            raise InputError(path, "llama.cpp cannot load this model", "check the GGUF file")
+        return int(model)
+
+    def apply(self, sampler: int, array: TokenDataArray) -> None:
+        self.llama_sampler_apply(sampler, byref(array))

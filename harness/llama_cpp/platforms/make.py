@@ -1,0 +1,75 @@
+"""Builds for other platforms, registered in the user's cache folder as others are: `builds make`
+compiles one, `builds add` links a worker to a package's library."""
+
+import tempfile
+from pathlib import Path
+
+from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.harness.files import sha256_of
+from sampler_parity.harness.llama_cpp.build_files import digests_of_all
+from sampler_parity.harness.llama_cpp.platforms import recipes
+from sampler_parity.harness.llama_cpp.recorded import Build, builds_folder, register, today
+from sampler_parity.harness.llama_cpp.signatures import (
+    SIGNATURES,
+    has,
+    model_layout,
+    signature,
+)
+from sampler_parity.reference.chronology import NEWEST
+
+
+def make(name: str) -> Build:
+    """Compile the samplers by a recipe. Raises InputError."""
+    if name not in recipes.MADE:
+        raise InputError(f"build {name!r}", "no recipe", f"use {', '.join(recipes.MADE)}")
+    recipe = recipes.MADE[name]
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        recipes.compile_alone(recipe, folder)
+        build = _build(name, recipe, folder).model_copy(update={"recipe": name})
+        register(build, folder)
+    return build
+
+
+def add_package(package: str, version: str, release: str, archive: Path, folder: Path) -> Build:
+    """Register an unpacked package of another platform with a worker linked to its libllama.
+    release: as its metadata says. Raises InputError."""
+    recipe = recipes.PACKAGES[package]
+    if not _called_as_newest(release):
+        known = f"the worker calls samplers as {NEWEST} takes them"
+        raise InputError(f"{package}@{version}", f"is of {release}: {known}")
+    (library,) = folder.glob(f"*llama.{release}.*")
+    recipes.link_with(recipe, library)
+    for unused in (*folder.glob("*ggml-cpu-*"), *folder.glob("*llama-common*")):
+        unused.unlink()  # sampling needs no device
+    name = f"{release}-{package.rpartition('/')[2]}"
+    update = {"package": f"{package}@{version}", "sha256": sha256_of(archive), "release": release}
+    build = _build(name, recipe, folder).model_copy(update=update)
+    register(build, folder)
+    return build
+
+
+def _called_as_newest(release: str) -> bool:
+    """Whether every sampler and a model are taken as by the release of the worker's llama.h."""
+    try:
+        return model_layout(release) == model_layout(NEWEST) and all(
+            signature(name, release) == signature(name, NEWEST)
+            for name in SIGNATURES
+            if has(name, NEWEST)
+        )
+    except (Unsupported, InputError):
+        return False
+
+
+def _build(name: str, recipe: recipes.Recipe, folder: Path) -> Build:
+    return Build(
+        name=name,
+        folder=str(builds_folder().resolve() / name),
+        release=NEWEST,
+        sha256=sha256_of(folder / recipe.program),
+        added=today(),
+        libraries=digests_of_all(folder),
+        platform=recipe.platform,
+        program=recipe.program,
+        runner=recipe.runner,
+    )

@@ -1,0 +1,209 @@
+"""How llama.cpp's samplers are compiled for another platform: `builds make NAME`, and what a
+package's library is linked to."""
+
+import shutil
+import subprocess
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.llama_cpp import sources
+
+_FOLDER = Path(__file__).parent
+# as CMake's Release
+_OPTIONS = ("-std=gnu++17", "-O3", "-DNDEBUG", "-Wno-deprecated-declarations")
+# what the sampler file needs, and what answers for the rest of libllama
+_ALONE = ("worker.cpp", "vocabulary_table.cpp")
+_WITH_LIBRARY = ("worker.cpp", "vocabulary_file.cpp")
+PATCH = _FOLDER / "portable.patch"
+ROUNDED_TWICE = "-ffp-contract=off"  # as the patch says to CMake
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """compiler, c_compiler and packages: their commands, and Debian's packages that have them.
+
+    platform: its row in reference/platforms. runner: of runners.py, "" for none. link: more
+    arguments. program: what the runner runs. mathematics: an archive whose expf, logf and the like
+    stand before those of the C library. patched: by portable.patch.
+    """
+
+    platform: str
+    compiler: tuple[str, ...]
+    c_compiler: str
+    packages: tuple[str, ...]
+    runner: str = ""
+    link: tuple[str, ...] = ()
+    program: str = "worker"
+    mathematics: str = ""
+    patched: bool = False
+
+
+# libc++ in the program itself: Debian keeps one version of it at a time
+_ITS_LIBRARY = ("-static-libstdc++", "-Wl,-Bstatic", "-lc++abi", "-Wl,-Bdynamic")
+_UNPATCHED = {
+    "libc++": Recipe(
+        "linux-x64-libc++14",
+        ("clang++-14", "-stdlib=libc++"),
+        "clang-14",
+        ("clang-14", "libc++-14-dev", "libc++abi-14-dev"),
+        link=_ITS_LIBRARY,
+    ),
+    "libc++19": Recipe(
+        "linux-x64-libc++19",
+        ("clang++-19", "-stdlib=libc++"),
+        "clang-19",
+        ("clang-19", "libc++-19-dev", "libc++abi-19-dev"),
+        link=_ITS_LIBRARY,
+    ),
+    "x64-v3": Recipe("linux-x64-v3-gcc", ("g++", "-march=x86-64-v3"), "gcc", ("g++",)),
+    "musl": Recipe(
+        "linux-x64-musl",
+        ("g++",),
+        "gcc",
+        ("g++", "musl-dev"),
+        mathematics="/usr/lib/x86_64-linux-musl/libc.a",
+    ),
+    "wasm": Recipe(
+        "wasm",
+        ("em++", "-fexceptions"),
+        "emcc",
+        ("emscripten",),
+        runner="node",
+        link=(
+            "-sNODERAWFS=1",
+            "-sALLOW_MEMORY_GROWTH=1",
+            "-sEXIT_RUNTIME=1",
+            "-sWASM_ASYNC_COMPILATION=0",  # Node.js 18 has a fetch that takes no path
+        ),
+        program="worker.js",
+    ),
+    "arm64-gcc": Recipe(
+        "linux-arm64-gcc",
+        ("aarch64-linux-gnu-g++",),
+        "aarch64-linux-gnu-gcc",
+        ("g++-aarch64-linux-gnu",),
+        runner="qemu-aarch64",
+        link=("-static",),
+    ),
+}
+
+
+def _portable(recipe: Recipe) -> Recipe:
+    compiler = (*recipe.compiler, ROUNDED_TWICE)
+    packages = (*recipe.packages, "patch")
+    return replace(recipe, platform="portable", compiler=compiler, packages=packages, patched=True)
+
+
+MADE = {
+    **_UNPATCHED,
+    "portable": _portable(Recipe("", ("g++",), "gcc", ("g++",))),
+    **{
+        f"portable-{name}": _portable(_UNPATCHED[name])
+        for name in ("libc++", "x64-v3", "wasm", "arm64-gcc")
+    },
+}
+# what llama.cpp's samplers call of musl's mathematics, and what that calls
+_MATHEMATICS = (
+    *("exp2f_data", "exp_data", "expf", "exp", "log2f", "log2f_data", "logf", "logf_data"),
+    *("pow", "pow_data", "powf", "powf_data"),
+    *(f"__math_{how}" for how in ("divzero", "invalid", "oflow", "uflow", "xflow")),
+    *(f"__math_{how}f" for how in ("divzero", "invalid", "oflow", "uflow", "xflow")),
+)
+# npm's packages of other platforms
+PACKAGES = {
+    "@node-llama-cpp/linux-arm64": Recipe(
+        "linux-arm64-clang",
+        ("aarch64-linux-gnu-g++",),
+        "aarch64-linux-gnu-gcc",
+        ("g++-aarch64-linux-gnu",),
+        runner="qemu-aarch64",
+        link=("-Wl,--allow-shlib-undefined",),
+    ),
+    "@node-llama-cpp/win-x64": Recipe(
+        "windows-x64",
+        ("x86_64-w64-mingw32-g++",),
+        "x86_64-w64-mingw32-gcc",
+        ("g++-mingw-w64-x86-64",),
+        runner="wine",
+        link=("-static",),
+        program="worker.exe",
+    ),
+}
+
+
+def compile_alone(recipe: Recipe, folder: Path) -> None:
+    """The sampler and the grammar file with our worker, in the folder. Raises InputError."""
+    _check(recipe)
+    tree = sources.sources()
+    files = [_FOLDER / file for file in _ALONE]
+    with tempfile.TemporaryDirectory() as temporary:
+        sampler = patched(Path(temporary)) if recipe.patched else tree / sources.SAMPLER
+        files += [sampler, tree / sources.GRAMMAR]
+        with ThreadPoolExecutor() as pool:  # the two of llama.cpp take 10 s each and more
+            objects = list(
+                pool.map(lambda file: _compiled(recipe, file, tree, Path(temporary)), files)
+            )
+        never = Path(temporary) / "never.o"
+        _run([recipe.c_compiler, "-c", str(_FOLDER / "never.c"), "-o", str(never)])
+        mathematics = _mathematics(recipe, Path(temporary))
+        _link(recipe, [*objects, never, *mathematics], folder)
+
+
+def patched(folder: Path) -> Path:
+    """The sampler file with portable.patch, in the folder; its build file beside it."""
+    tree = sources.sources()
+    (folder / "src").mkdir()
+    for file in (sources.SAMPLER, "src/CMakeLists.txt"):
+        shutil.copy(tree / file, folder / file)
+    _run(["patch", "--strip=1", "--fuzz=0", f"--directory={folder}", f"--input={PATCH}"])
+    return folder / sources.SAMPLER
+
+
+def link_with(recipe: Recipe, library: Path) -> None:
+    """Our worker beside a package's libllama. Raises InputError."""
+    _check(recipe)
+    tree = sources.sources()
+    with tempfile.TemporaryDirectory() as temporary:
+        files = [_FOLDER / file for file in _WITH_LIBRARY]
+        objects = [_compiled(recipe, file, tree, Path(temporary)) for file in files]
+        _link(recipe, [*objects, library], library.parent)
+
+
+def _check(recipe: Recipe) -> None:
+    for program in (recipe.compiler[0], recipe.c_compiler, *["patch"] * recipe.patched):
+        if shutil.which(program) is None:
+            packages = " ".join(recipe.packages)
+            raise InputError(program, "is not installed", f"apt-get install {packages}")
+    if recipe.mathematics and not Path(recipe.mathematics).is_file():
+        raise InputError(recipe.mathematics, "is not installed", "apt-get install musl-dev")
+
+
+def _mathematics(recipe: Recipe, folder: Path) -> list[Path]:
+    if not recipe.mathematics:
+        return []
+    names = [f"{name}.lo" for name in _MATHEMATICS]
+    _run(["ar", "x", "--output", str(folder), recipe.mathematics, *names])
+    return [folder / name for name in names]
+
+
+def _compiled(recipe: Recipe, file: Path, tree: Path, folder: Path) -> Path:
+    target = folder / f"{file.stem}.o"
+    includes = [f"-I{tree / place}" for place in ("include", "src", "ggml/include")]
+    _run([*recipe.compiler, *_OPTIONS, *includes, "-c", str(file), "-o", str(target)])
+    return target
+
+
+def _link(recipe: Recipe, files: list[Path], folder: Path) -> None:
+    target = folder / recipe.program
+    _run([*recipe.compiler, *map(str, files), "-o", str(target), *recipe.link])
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
+    if done.returncode:
+        lines = done.stderr.strip().splitlines() or [f"exit status {done.returncode}"]
+        error = next((line for line in lines if "error" in line), lines[-1])
+        raise InputError(f"{command[0]} {Path(command[-1]).name}", error)

@@ -1,0 +1,78 @@
+"""What runs a program that was built for another platform: an emulator, or nothing."""
+
+import platform
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs.vocabularies import cache_folder
+from sampler_parity.harness.llama_cpp.recorded import Build, find
+
+
+@dataclass(frozen=True)
+class Runner:
+    """program: found in PATH or in `beside`; what it takes before the program that it runs.
+
+    package: Debian's, which has it. processor: on such a machine it is not needed.
+    """
+
+    program: str
+    arguments: tuple[str, ...] = ()
+    package: str = ""
+    beside: tuple[str, ...] = ()
+    processor: str = ""
+
+
+# an emulated system's own libraries, where Debian's cross compiler has them
+_ARM64 = "/usr/aarch64-linux-gnu"
+
+RUNNERS = {
+    "qemu-aarch64": Runner(
+        "qemu-aarch64-static", ("-L", _ARM64), "qemu-user-static", processor="aarch64"
+    ),
+    "node": Runner("node", package="nodejs"),
+    "wine": Runner("wine64", package="wine64", beside=("/usr/lib/wine",)),
+}
+
+
+def command_of(name: str) -> tuple[Build, list[str], dict[str, str]]:
+    """A registered build for another platform, its command, and what it needs in its environment.
+    Raises InputError where nothing runs it here."""
+    build = find(name)
+    if build is None or not build.program:
+        raise InputError(f"llama.cpp@{name}", "is no build for another platform", "`builds make`")
+    folder = Path(build.folder)
+    environment = {
+        "LD_LIBRARY_PATH": str(folder),
+        "GGML_NO_BACKTRACE": "1",  # it answers an abort by running gdb on itself
+        "WINEDEBUG": "-all",
+        "WINEPREFIX": str(cache_folder() / "wine"),
+    }
+    return build, [*_before(build), str(folder / build.program)], environment
+
+
+def missing(build: Build) -> str:
+    """Why a build does not run here, in one line, or ""."""
+    try:
+        _before(build)
+    except InputError as error:
+        return str(error)
+    return ""
+
+
+def _before(build: Build) -> list[str]:
+    if not build.runner or RUNNERS[build.runner].processor == platform.machine():
+        return []
+    runner = RUNNERS[build.runner]
+    program = shutil.which(runner.program) or next(
+        (path for folder in runner.beside if (path := shutil.which(runner.program, path=folder))),
+        None,
+    )
+    if program is None:
+        raise InputError(
+            f"llama.cpp@{build.name}",
+            f"built for {build.platform}, which {runner.program} runs here: not installed",
+            f"apt-get install {runner.package}",
+        )
+    return [program, *runner.arguments]

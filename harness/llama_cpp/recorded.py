@@ -1,0 +1,108 @@
+"""The record of a registered build, `build.json`, and whether its libraries are still those."""
+
+import datetime
+import os
+import re
+import shutil
+import tempfile
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs.vocabularies import cache_folder
+from sampler_parity.harness.llama_cpp.build_files import (
+    digests,
+    digests_of_all,
+    library_file,
+)
+from sampler_parity.harness.strict import STRICT
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]*")
+
+
+class Build(BaseModel):
+    """build.json. sha256: of the package as it was fetched, or of the libllama of a folder.
+    libraries: the SHA-256 of each by its name; empty in records of older versions.
+
+    Of a build for another platform (harness/llama_cpp/platforms): platform, its name; program, the
+    file of its folder that speaks for it; runner, what runs that, "" for nothing; recipe: what it
+    was made by."""
+
+    model_config = STRICT
+
+    name: str
+    folder: str
+    release: str | None
+    package: str | None = None
+    sha256: str
+    added: str
+    libraries: dict[str, str] = {}
+    platform: str = ""
+    program: str = ""
+    runner: str = ""
+    recipe: str = ""
+
+    def expected(self) -> dict[str, str]:
+        """The digests that are recorded, by the name of the file."""
+        if self.libraries or self.package:
+            return self.libraries
+        return {library_file(Path(self.folder)).name: self.sha256}  # an older version's record
+
+    def again(self) -> str:
+        """What adds it once more."""
+        if self.recipe:
+            return f"`sampler-parity builds make {self.recipe}`"
+        if self.package:
+            return f"`sampler-parity builds add {self.package}`"
+        release = f" --release {self.release}" if self.release else ""
+        return f"`sampler-parity builds add {self.name}={self.folder}{release}`"
+
+
+def builds_folder() -> Path:
+    return cache_folder() / "builds"
+
+
+def find(name: str) -> Build | None:
+    """A registered build. Raises InputError if its record cannot be read."""
+    path = builds_folder() / name / "build.json"
+    if not NAME.fullmatch(name) or not os.path.isfile(path):
+        return None
+    try:
+        return Build.model_validate_json(path.read_text())
+    except (ValidationError, OSError, UnicodeDecodeError):
+        raise InputError(path, "is no record of a build", "add the build again") from None
+
+
+def unchanged(name: str) -> dict[str, str]:
+    """The digests of a registered build's libraries. Raises InputError, which names the first that
+    is not what `builds add` recorded; of an old record, what that says."""
+    build = find(name)
+    if build is None:
+        raise InputError(f"llama.cpp@{name}", "is registered no more", "`builds add` it")
+    folder, expected = Path(build.folder), build.expected()
+    present = digests_of_all(folder) if build.program else digests(folder)
+    names = present.keys() | expected.keys() if build.libraries else expected.keys()
+    for file in sorted(names):
+        if present.get(file) != expected.get(file):
+            how = "is gone" if file not in present else "is new" if file not in expected else ""
+            problem = f"{how or 'has changed'} since `builds add` recorded the build {name}"
+            raise InputError(folder / file, problem, f"if that was you, {build.again()}")
+    return present
+
+
+def register(build: Build, files: Path) -> None:
+    """Put the files and build.json in place of what was there under this name."""
+    target = builds_folder() / build.name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".") as temporary:
+        made = Path(temporary) / "made"
+        shutil.copytree(files, made)
+        (made / "build.json").write_text(build.model_dump_json(indent=2) + "\n")
+        if target.exists():
+            shutil.rmtree(target)
+        made.rename(target)
+
+
+def today() -> str:
+    return datetime.datetime.now(datetime.UTC).date().isoformat()

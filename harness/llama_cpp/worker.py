@@ -1,0 +1,290 @@
+"""llama.cpp's native samplers, applied stage by stage and as one chain, through libllama."""
+
+import ctypes
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.harness.inputs.vocabularies import vocab_path
+from sampler_parity.harness.llama_cpp.build_files import compiler_of
+from sampler_parity.harness.llama_cpp.candidates import NativeCandidates
+from sampler_parity.harness.llama_cpp.capture import capture, tokenize
+from sampler_parity.harness.llama_cpp.decode import Model, decode, generate
+from sampler_parity.harness.llama_cpp.ends import bans_of_ends
+from sampler_parity.harness.llama_cpp.libllama import (
+    Libllama,
+    default_folder,
+)
+from sampler_parity.harness.llama_cpp.recorded import unchanged
+from sampler_parity.harness.llama_cpp.sequences import follow
+from sampler_parity.harness.llama_cpp.signatures import (
+    LAZY_BY_WORDS,
+    SIGNATURES,
+    LogitBias,
+)
+from sampler_parity.harness.llama_cpp.throughput import measure
+from sampler_parity.harness.llama_cpp.words import Listener
+from sampler_parity.harness.protocol.interface import Result
+from sampler_parity.harness.protocol.memory import lift_memory_limit
+from sampler_parity.harness.protocol.messages import (
+    CaptureRequest,
+    ChainSpec,
+    DecodeRequest,
+    GenerateReply,
+    GenerateRequest,
+    HelloReply,
+    SequencesReply,
+    SequencesRequest,
+    ThroughputReply,
+    ThroughputRequest,
+    TokenizeReply,
+    TokenizeRequest,
+)
+from sampler_parity.reference.chronology import NEWEST
+
+
+class NativeChain:
+    """The stages one by one, and a second set of them in one llama_sampler_chain."""
+
+    def __init__(self, library: Libllama, stages: list[int], chain: int) -> None:
+        self.library, self.stages, self.chain = library, stages, chain
+
+    def apply(self, stage: int | None, candidates: NativeCandidates) -> None:
+        sampler = self.chain if stage is None else self.stages[stage]
+        self.library.llama_sampler_apply(sampler, ctypes.byref(candidates.array))
+
+    def accept(self, token: int) -> None:
+        for sampler in (*self.stages, self.chain):
+            self.library.llama_sampler_accept(sampler, token)
+
+    def draw(
+        self, candidates: NativeCandidates, n: int, uniforms: NDArray[np.float64] | None
+    ) -> NDArray[np.int32]:
+        """n tokens by the last stage, a dist: it changes p and `selected` and reads neither."""
+        if uniforms is not None:
+            raise Unsupported("llama.cpp takes no uniforms")
+        for stage in self.stages[:-1]:
+            self.library.llama_sampler_apply(stage, ctypes.byref(candidates.array))
+        apply, last = self.library.llama_sampler_apply, self.stages[-1]
+        array, reference = candidates.array, ctypes.byref(candidates.array)
+        selected = np.empty(n, np.int64)
+        for i in range(n):
+            apply(last, reference)
+            selected[i] = array.selected
+        return candidates.current()["id"][selected].astype(np.int32)
+
+    def sample(self, context: int, output: int = -1) -> int:
+        """A token from logits of a llama_context, the last; the chain accepts it."""
+        return int(self.library.llama_sampler_sample(self.chain, context, output))
+
+    def in_graph(self) -> int:
+        """How many of the first samplers run in a graph: their names begin with "+", or with "?"
+        where they do nothing."""
+        names = [
+            self.library.llama_sampler_name(self.library.llama_sampler_chain_get(self.chain, i))
+            for i in range(len(self.stages))
+        ]
+        return [*(name[:1] in (b"+", b"?") for name in names), False].index(False)
+
+    def reset(self) -> None:
+        for sampler in (*self.stages, self.chain):
+            self.library.llama_sampler_reset(sampler)
+
+    def clone(self) -> "NativeChain":
+        clone = self.library.llama_sampler_clone
+        return NativeChain(self.library, [clone(s) for s in self.stages], clone(self.chain))
+
+    def __del__(self) -> None:
+        for sampler in (*self.stages, self.chain):
+            self.library.llama_sampler_free(sampler)
+
+
+class Worker:
+    """folder: a libllama build, default the installed llama-cpp-python. release: which one it is;
+    "" for what the library says. device: what decodes; "" leaves that to ggml. registered: its name
+    where it has one; its libraries are loaded if they are what was recorded."""
+
+    def __init__(
+        self, folder: str = "", release: str = "", device: str = "", registered: str = ""
+    ) -> None:
+        if registered:
+            unchanged(registered)
+        path = Path(folder) if folder else default_folder()
+        self.library = Libllama(path, release or ("" if folder else NEWEST), device)
+        self._version = release or f"{self.library.release}, as the library says"
+        if not folder:
+            self._version = "v0.5.0 (llama-cpp-python 0.3.36)"
+        self._vocab_models: dict[str, int] = {}
+        self._model: Model | None = None
+
+    def hello(self) -> HelloReply:
+        path = self.library.path
+        why_not = self._why_not()
+        return HelloReply(
+            name="llama.cpp",
+            version=self._version,
+            build=", ".join(filter(None, [path.name, compiler_of(path)])),
+            device=self._device(),
+            capabilities=["run", "draws", "time", "whole_chain", *self._decodes()],
+            samplers=[
+                *sorted(s for s in SIGNATURES if self.library.has(s) and s not in why_not),
+                *(["ignore_eos"] if self.library.release == NEWEST else []),
+            ],
+            uncallable=why_not,
+        )
+
+    def _device(self) -> str:
+        """What was loaded, and what the CPU's code was compiled for."""
+        devices = self.library.devices.describe()
+        return f"{devices} | {self.library.llama_print_system_info().decode()}"
+
+    def _decodes(
+        self,
+    ) -> list[Literal["decode", "generate", "throughput", "sequences", "capture"]]:
+        if not self.library.decodes:
+            return []
+        return ["decode", "generate", "throughput", "sequences", "capture"]
+
+    def _why_not(self) -> dict[str, str]:
+        """The samplers that the build has and nobody knows how to call, each with the reason."""
+        reasons = {}
+        for sampler in filter(self.library.has, SIGNATURES):
+            try:
+                self.library.initializer(sampler)
+            except Unsupported as unknown:
+                reasons[sampler] = str(unknown)
+        return reasons
+
+    def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> NativeChain:
+        library = self.library
+        stages = [self._init(stage, n_vocab, vocab) for stage in chain]
+        native = library.llama_sampler_chain_init(library.llama_sampler_chain_default_params())
+        for stage in chain:
+            library.llama_sampler_chain_add(native, self._init(stage, n_vocab, vocab))
+        return NativeChain(library, stages, native)
+
+    def _init(self, stage: dict[str, dict[str, Any]], n_vocab: int, vocab: str | None) -> int:
+        if "ignore_eos" in stage:
+            if not vocab:
+                raise InputError("ignore_eos", "needs a vocabulary")
+            stage = bans_of_ends(self.library, self._vocab(vocab))
+        ((name, parameters),) = stage.items()
+        by_words = LAZY_BY_WORDS if parameters.get("trigger_words") else None
+        taken, initialize = self.library.initializer(name, by_words)
+        values = _FIXED | {"n_vocab": n_vocab} | parameters | _arrays(parameters)
+        if "vocab" in taken.arguments:
+            values["vocab"] = self._vocab(vocab) if vocab else None
+        if "model" in taken.arguments:
+            values["model"] = self._vocab_model(vocab or str(vocab_path("spm")), whole=True)
+        listener = Listener()
+        sampler = initialize(*(values[argument] for argument in taken.arguments))
+        if not sampler:
+            raise InputError(name, f"llama.cpp refuses its parameters: {listener.words()}")
+        return int(sampler)
+
+    def _vocab(self, path: str) -> int:
+        return int(self.library.llama_model_get_vocab(self._vocab_model(path)))
+
+    def _vocab_model(self, path: str, whole: bool = False) -> int:
+        """whole: with its weights; without them llama.cpp does not read the context size, which
+        `dry` takes from the model where it takes a model."""
+        if path not in self._vocab_models:
+            self._vocab_models[path] = self.library.load_model(Path(path), vocab_only=not whole)
+        return self._vocab_models[path]
+
+    def decode(self, request: DecodeRequest, rows: NDArray[np.float32]) -> None:
+        model = self._load(request.model)
+        model.check(request.n_vocab, request.tokens)
+        decode(model, request, rows)
+
+    def tokenize(self, request: TokenizeRequest) -> TokenizeReply:
+        lift_memory_limit()  # a model of the user's own may take more than half of the memory
+        return tokenize(self._load(request.model), request)
+
+    def capture(self, request: CaptureRequest, rows: NDArray[np.float32]) -> None:
+        capture(self._load(request.model), request, rows)
+
+    def generate(self, request: GenerateRequest, rows: NDArray[np.float32]) -> GenerateReply:
+        model = self.model(request)
+        chain = self.build(request.chain, request.n_vocab, request.model)
+        return generate(model, chain, request, rows)
+
+    def throughput(self, request: ThroughputRequest) -> ThroughputReply:
+        return measure(self, request, in_graph=False)
+
+    def sequences(
+        self, request: SequencesRequest, rows: NDArray[np.float32]
+    ) -> tuple[SequencesReply, list[Result]]:
+        return follow(self, request, rows)
+
+    def model_of_sequences(self, request: SequencesRequest) -> Model:
+        """The model of a request, which fits it. Raises InputError, Unsupported."""
+        model = self._load(request.model)
+        for text in request.texts:
+            further = max(0, len(request.steps) - len(text.forced))
+            model.check(request.n_vocab, text.prompt + text.forced, further)
+        return model
+
+    def model(self, request: GenerateRequest | ThroughputRequest) -> Model:
+        """The model of a request, which fits it. Raises InputError, Unsupported."""
+        model = self._load(request.model)
+        model.check(request.n_vocab, request.prompt, request.n_tokens)
+        return model
+
+    def _load(self, file: str) -> Model:
+        if not self._decodes():
+            raise Unsupported(f"cannot decode with release {self.library.release}")
+        path = Path(file)
+        if self._model is None or self._model.path != path:
+            self._model = None  # so that two models are never in memory
+            self._model = Model(self.library, path)
+        return self._model
+
+    def candidates(self, logits: NDArray[np.float32]) -> NativeCandidates:
+        return NativeCandidates(logits)
+
+    def result(self, candidates: NativeCandidates) -> tuple[Any, Any, Any, bool | None, int]:
+        return candidates.result()
+
+
+# What old releases ask for and v0.5.0 does not: no token is treated as end or as a line feed, and
+# -1 as the length of a history means this context.
+_FIXED: dict[str, Any] = {
+    "special_eos_id": -1,
+    "linefeed_id": -1,
+    "penalize_nl": True,
+    "ignore_eos": False,
+    "n_ctx_train": 4096,
+}
+
+
+def _arrays(parameters: dict[str, Any]) -> dict[str, Any]:
+    """The parameters that C takes as an array and its length."""
+    arrays: dict[str, Any] = {}
+    if "seq_breakers" in parameters:
+        breakers = parameters["seq_breakers"]
+        if not all(isinstance(breaker, str | None) for breaker in breakers):
+            raise Unsupported("llama.cpp's C interface takes DRY sequence breakers as strings only")
+        strings = (ctypes.c_char_p * len(breakers))(
+            *(None if b is None else b.encode() for b in breakers)
+        )
+        arrays |= {"seq_breakers": strings, "num_breakers": len(breakers)}
+    if "logit_bias" in parameters:
+        pairs = [LogitBias(token, bias) for token, bias in parameters["logit_bias"]]
+        arrays |= {"logit_bias": (LogitBias * len(pairs))(*pairs), "n_logit_bias": len(pairs)}
+    for text in ("grammar_str", "grammar_root"):
+        if text in parameters:
+            arrays[text] = parameters[text].encode()
+    for texts in ("trigger_patterns", "trigger_words"):
+        if texts in parameters:
+            encoded = [text.encode() for text in parameters[texts]]
+            strings = (ctypes.c_char_p * len(encoded))(*encoded)
+            arrays |= {texts: strings, f"num_{texts}": len(encoded)}
+    if "trigger_tokens" in parameters:
+        tokens = parameters["trigger_tokens"]
+        array = (ctypes.c_int32 * len(tokens))(*tokens)
+        arrays |= {"trigger_tokens": array, "num_trigger_tokens": len(tokens)}
+    return arrays

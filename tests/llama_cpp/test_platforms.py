@@ -1,0 +1,236 @@
+"""Builds for other platforms: what runs them, what is said without it, and what real ones gave."""
+
+import contextlib
+import platform
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sampler_parity.harness.backends import registry
+from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.harness.llama_cpp import recorded
+from sampler_parity.harness.llama_cpp import worker as native
+from sampler_parity.harness.llama_cpp.build_files import digests_of_all
+from sampler_parity.harness.llama_cpp.candidates import TOKEN_DATA
+from sampler_parity.harness.llama_cpp.platforms import recipes, runners
+from sampler_parity.harness.llama_cpp.platforms import worker as worker_of_platforms
+from sampler_parity.harness.llama_cpp.platforms.program import Program, Refused, encoded
+from sampler_parity.harness.llama_cpp.platforms.worker import Worker
+from sampler_parity.harness.llama_cpp.recorded import Build, register
+from sampler_parity.harness.llama_cpp.sources import PACKAGE
+from sampler_parity.harness.run.plan import Asked, plan_of
+from sampler_parity.reference.vocab import TokenType, Vocab
+from tests.support.command_line import cli, refused
+from tests.support.platform_cases import DEFAULT, cases, names_of, outcome
+from tests.support.platform_cases import recorded as results
+
+ROOT = Path(__file__).resolve().parents[2]
+REAL = {
+    "libc++": "linux-x64-libc++14",
+    "libc++19": "linux-x64-libc++19",
+    "wasm": "wasm",
+    "arm64-gcc": "linux-arm64-gcc",
+    "v0.5.0-linux-arm64": "linux-arm64-clang",
+    "musl": "linux-x64-musl",
+    "x64-v3": "linux-x64-v3-gcc",
+    "v0.4.0-win-x64": "windows-x64",
+    "portable": "portable",
+}
+
+
+@pytest.fixture
+def arm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
+    """A build for arm64 that is a text file, in a cache of its own."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    files = tmp_path / "files"
+    files.mkdir()
+    (files / "worker").write_text("no program")
+    build = Build(
+        name="arm64-gcc",
+        folder=str(recorded.builds_folder() / "arm64-gcc"),
+        release="v0.5.0",
+        sha256="",
+        added="2026-11-22",
+        libraries=digests_of_all(files),
+        platform="linux-arm64-gcc",
+        program="worker",
+        runner="qemu-aarch64",
+        recipe="arm64-gcc",
+    )
+    register(build, files)
+    return build
+
+
+def test_without_its_emulator_a_build_is_unavailable_and_the_package_is_named(
+    arm: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    why = (
+        "llama.cpp@arm64-gcc: built for linux-arm64-gcc, which qemu-aarch64-static runs here: "
+        "not installed - apt-get install qemu-user-static"
+    )
+    assert runners.missing(arm) == why
+    assert cli("builds", "list").stdout.strip().endswith(why)
+    assert registry.inspect("llama.cpp@arm64-gcc").unavailable == why
+
+
+def test_a_build_for_another_platform_is_not_timed(arm: Build) -> None:
+    plan = plan_of(Asked(["parity/temp"], [f"llama.cpp@{arm.name}"], profile="full"))
+    assert not plan.ruled
+
+
+def test_on_its_own_processor_a_build_needs_no_emulator(
+    arm: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    assert runners.missing(arm) == ""
+    assert runners.command_of("arm64-gcc")[1] == [f"{arm.folder}/worker"]
+
+
+def test_a_build_whose_program_was_changed_is_refused(
+    arm: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "aarch64")
+    (Path(arm.folder) / "worker").write_text("another")
+    with pytest.raises(InputError, match=r"has changed since .* `sampler-parity builds make arm64"):
+        registry.inspect("llama.cpp@arm64-gcc")
+
+
+@pytest.mark.parametrize("name", recipes.MADE)
+def test_without_its_compiler_the_packages_are_named(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    packages = " ".join(recipes.MADE[name].packages)
+    assert f"is not installed - apt-get install {packages}" in refused(cli("builds", "make", name))
+
+
+def test_a_recipe_that_is_not_there_is_refused_with_those_that_are() -> None:
+    assert "no recipe - use libc++, libc++19, x64-v3, musl, wasm, arm64-gcc" in refused(
+        cli("builds", "make", "plan9")
+    )
+
+
+def test_builds_for_webassembly_may_draw_alike_without_a_seed() -> None:
+    """The clock is their seed; portable-wasm was left out until a machine was quick enough."""
+    block, *_ = tomllib.loads((ROOT / "suites/parity/unseeded.toml").read_text())["matrix"]
+    builds = {f"llama.cpp@{name}" for name, made in recipes.MADE.items() if made.runner == "node"}
+    assert builds == {"llama.cpp@wasm", "llama.cpp@portable-wasm"}
+    assert builds < block["requires"].keys()
+
+
+def test_the_sources_are_those_of_the_pinned_package() -> None:
+    assert PACKAGE in (ROOT / "constraints.txt").read_text().splitlines()
+
+
+def test_values_are_encoded_as_words_hpp_reads_them() -> None:
+    assert encoded(np.float32(-1.5)) == "bfc00000"  # sign, 127, 1.1 binary
+    assert encoded([b"\n", None]) == "2 x0a -"
+    assert encoded(True) == "1"
+
+
+@pytest.mark.parametrize(
+    ("breakers", "words"),
+    [
+        (["inf", None, "-"], "3 x696e66 - x2d"),
+        (["", "a b\n", "1"], "3 x x6120620a x31"),
+        ([], "0"),
+    ],
+)
+def test_a_breaker_stays_a_text_whatever_it_reads_as(
+    breakers: list[str | None], words: str
+) -> None:
+    assert worker_of_platforms._argument("seq_breakers", {"seq_breakers": breakers}) == words
+
+
+def test_a_breaker_of_tokens_is_refused_as_by_every_llama_cpp() -> None:
+    with pytest.raises(Unsupported, match="as strings only"):
+        worker_of_platforms._argument("seq_breakers", {"seq_breakers": ["a", [1]]})
+
+
+def test_half_a_character_is_no_special_token() -> None:
+    vocab = Vocab("spm", ("<s>", "\ufffd"), (TokenType.CONTROL, TokenType.NORMAL), (0.0, 0.0))
+    tokens = worker_of_platforms._tokens
+    assert tokens(vocab, b"<s>", True) == [0]
+    assert tokens(vocab, "\ufffd".encode(), True) == [1]
+    assert tokens(vocab, b"\xe2\x82", True) == vocab.tokenize(b"\xe2\x82")
+
+
+@contextlib.contextmanager
+def program(script: str) -> Iterator[Program]:
+    one = Program([sys.executable, "-IS", "-c", script])
+    try:
+        yield one
+    finally:
+        one.close()
+
+
+def test_a_program_is_asked_and_asks_how_a_text_is_split() -> None:
+    script = "input(); print('tokenize 1 x6162', flush=True); print('ok', input())"
+    with program(script) as one:
+        one.tokenize = lambda text, special: [len(text), int(special)]
+        assert one.ask("init", "dry") == ["2", "1"]
+
+
+def test_what_a_program_refuses_is_told_in_its_words() -> None:
+    with (
+        program("input(); print('refused no such rule')") as one,
+        pytest.raises(Refused, match=r"^no such rule$"),
+    ):
+        one.ask("init", "grammar")
+
+
+def test_a_program_that_dies_ends_its_worker_with_its_status() -> None:
+    with (
+        program("input(); raise SystemExit(3)") as one,
+        pytest.raises(SystemExit, match="the program ended with status 3"),
+    ):
+        one.ask("hello")
+
+
+def test_half_an_array_is_no_answer() -> None:
+    with (
+        program("input(); print('ok 2 0 1\\nhalf')") as one,
+        pytest.raises(SystemExit, match="the program ended with status 0"),
+    ):
+        one.apply(1, np.zeros(2, TOKEN_DATA), -1, False)
+
+
+def test_the_installed_llama_cpp_gives_what_was_recorded_of_it() -> None:
+    worker, expected = native.Worker(), results()["results"][DEFAULT]
+    some = list(cases())[::5]
+    assert [name for name in some if outcome(worker, cases()[name]) != expected[name]] == []
+
+
+def test_each_platform_parts_from_the_others_where_it_is_known_to() -> None:
+    """What a fixture of equal results would not show."""
+    apart = {
+        where: {name.partition("/")[0] for name in outcomes}
+        for where, outcomes in results()["results"].items()
+        if where != DEFAULT
+    }
+    assert "penalties" in apart["linux-arm64-clang"] - apart["linux-arm64-gcc"]
+    for where in ("linux-arm64-clang", "linux-arm64-gcc"):
+        assert apart[where] >= {"temp_ext", "adaptive_p", "mirostat"}
+    for where in ("linux-x64-libc++14", "wasm"):
+        assert apart[where] >= {"top_k", "typical_p", "mirostat", "mirostat_v2", "chain"}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("build", REAL)
+def test_a_real_build_gives_what_was_recorded_of_its_platform(build: str) -> None:
+    if recorded.find(build) is None or runners.missing(runners.command_of(build)[0]):
+        pytest.skip(f"build {build} is not in the cache, or nothing runs it: see docs/builds.md")
+    worker, of = Worker(build), results()["results"]
+    expected = of[DEFAULT] | of[REAL[build]]
+    try:
+        outcomes = {name: outcome(worker, cases()[name]) for name in names_of(REAL[build])}
+    finally:
+        worker.program.close()
+    assert [name for name in outcomes if outcomes[name] != expected[name]] == []

@@ -1,0 +1,144 @@
+"""portable.patch: llama.cpp with it gives the same bits wherever it is compiled, and without a
+part of it no longer."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from sampler_parity.harness.backends import reference
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs.vocabularies import cache_folder
+from sampler_parity.harness.llama_cpp import sources
+from sampler_parity.harness.llama_cpp.platforms import recipes
+from sampler_parity.harness.llama_cpp.platforms.make import make
+from sampler_parity.harness.llama_cpp.platforms.worker import Worker
+from sampler_parity.reference.platforms import on
+from tests.support.platform_cases import cases, outcome, recorded
+
+PORTABLE = tuple(name for name, recipe in recipes.MADE.items() if recipe.patched)
+Outcomes = dict[str, list[str]]
+
+
+def test_the_patch_names_the_option_that_its_builds_are_compiled_with() -> None:
+    lines = recipes.PATCH.read_text().splitlines()
+    (option,) = (re.findall(r"-f[\w=-]+", line) for line in lines if "COMPILE_OPTIONS" in line)
+    assert option == [recipes.ROUNDED_TWICE]
+    for name in PORTABLE:
+        assert recipes.ROUNDED_TWICE in recipes.MADE[name].compiler
+
+
+@pytest.mark.nightly
+def test_the_patched_file_draws_by_no_distribution_of_the_standard_library(tmp_path: Path) -> None:
+    before = (sources.sources() / sources.SAMPLER).read_text()
+    after = recipes.patched(tmp_path).read_text()
+    assert len(re.findall(r"^ *std::\w+_distribution<", before, re.MULTILINE)) == 5
+    assert re.findall(r"^ *std::\w+_distribution<", after, re.MULTILINE) == []
+
+
+def test_the_reference_of_a_portable_build_is_no_platforms() -> None:
+    """On these cases, which tell platforms apart, the patch changes what each of them gives."""
+    of = recorded()["results"]
+    for platform, apart in of.items():
+        assert platform == "portable" or apart != of["portable"]
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cache of its own, that has llama.cpp's sources."""
+    sources.sources()
+    mine = tmp_path / "cache" / "sampler-parity"
+    mine.mkdir(parents=True)
+    (mine / "native").symlink_to(cache_folder() / "native")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(mine.parent))
+
+
+def outcomes(name: str) -> Outcomes:
+    """What a build that is made here and now gives on every case that tells platforms apart."""
+    try:
+        make(name)
+    except InputError as error:
+        if "is not installed" not in str(error):  # what does not compile is no reason to skip
+            raise
+        pytest.skip(str(error))
+    worker = Worker(name)
+    try:
+        return {case: outcome(worker, cases()[case]) for case in cases()}
+    finally:
+        worker.program.close()
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", PORTABLE)
+@pytest.mark.usefixtures("cache")
+def test_a_patched_build_has_the_bits_and_tokens_of_every_other(name: str) -> None:
+    with on("portable"):
+        expected = {case: outcome(reference.Worker(), cases()[case]) for case in cases()}
+    assert outcomes(name) == expected
+
+
+def without(part: str, instead: str) -> Callable[[Path], Path]:
+    def made(folder: Path) -> Path:
+        file = patched(folder)
+        text = file.read_text()
+        assert part in text
+        file.write_text(text.replace(part, instead))
+        return file
+
+    patched = recipes.patched
+    return made
+
+
+# the build, what is taken out of its source, what stands there instead, cases that must show it
+FAULTS = {
+    "ties by id": (
+        "libc++",
+        ">= b.logit && (a.logit > b.logit || a.id < b.id)",
+        "> b.logit",
+        "top_k/ties",
+    ),
+    "ties by place": (
+        *("libc++", "< shifted_scores[b] || a < b)", "< shifted_scores[b])"),
+        "typical_p/ties",
+    ),
+    "a draw for one": (
+        *("libc++", "const double rnd = llama_rng_double(rng);"),
+        "const double rnd = cur_p->size > 1 ? llama_rng_double(rng) : 0.0;",
+        "mirostat",
+    ),
+    "buckets": (
+        *("x64-v3", "int(std::max(0.0f, std::min(nbuckets - 1.0f, fb)))"),
+        "std::max(0, std::min(nbuckets - 1, int(fb)))",
+        "top_k/huge",
+    ),
+}
+
+
+def differing(build: str) -> set[str]:
+    """The cases on which it is not as the portable build of GCC for x86-64 was."""
+    of = recorded()["results"]
+    expected, given = of["linux-x64-gcc"] | of["portable"], outcomes(build)
+    return {case for case in expected if given[case] != expected[case]}
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.usefixtures("cache")
+def test_a_part_of_the_patch_left_out_is_caught(
+    fault: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build, part, instead, caught = FAULTS[fault]
+    monkeypatch.setattr(recipes, "patched", without(part, instead))
+    assert [case for case in differing(f"portable-{build}") if case.startswith(caught)]
+
+
+@pytest.mark.nightly
+@pytest.mark.usefixtures("cache")
+def test_a_product_that_is_contracted_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = "portable-x64-v3"
+    compiler = (word for word in recipes.MADE[name].compiler if word != recipes.ROUNDED_TWICE)
+    wrong = replace(recipes.MADE[name], compiler=tuple(compiler))
+    monkeypatch.setitem(recipes.MADE, name, wrong)
+    assert differing(name) == set(recorded()["results"]["linux-x64-v3-gcc"])

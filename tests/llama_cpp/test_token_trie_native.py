@@ -1,0 +1,301 @@
+"""The token trie as a llama_sampler: what llama.cpp's own functions do with it."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sampler_parity.harness.distribution.cell import execute_cell
+from sampler_parity.harness.engines.samplers import build_chain
+from sampler_parity.harness.llama_cpp.candidates import NativeCandidates
+from sampler_parity.harness.llama_cpp.decode import Context, Model
+from sampler_parity.harness.llama_cpp.libllama import Libllama
+from sampler_parity.harness.llama_cpp.token_trie import (
+    FlatTrie,
+    NativeTrie,
+    Worker,
+    _living,
+)
+from sampler_parity.harness.mutants.in_process import InProcess
+from sampler_parity.harness.statistics.plan import Budget
+from sampler_parity.harness.suite.file import expand_cells, find_suites, read_suite
+from sampler_parity.reference import ChainError, UndefinedInputError
+from sampler_parity.reference.candidates import Candidates
+from sampler_parity.reference.trie import Leaf, build_trie
+from studies.trie_costs import apply_us
+from tests.support.tiny_model import write_tiny_model
+from tests.support.tries import LEAF_LISTS, SEED, payload, without_prefixes
+
+INF = np.inf
+LEAVES = (Leaf("THINK", (100, 101)), Leaf("EXECUTE", (200,)))
+
+
+def chain_of(library: Libllama, *samplers: int) -> int:
+    chain = int(library.llama_sampler_chain_init(library.llama_sampler_chain_default_params()))
+    for sampler in samplers:
+        library.llama_sampler_chain_add(chain, sampler)
+    return chain
+
+
+def apply(library: Libllama, sampler: int, ids: list[int], logits: list[float]) -> NativeCandidates:
+    candidates = NativeCandidates(np.array(logits, np.float32))
+    candidates.data["id"] = ids
+    library.apply(sampler, candidates.array)
+    return candidates
+
+
+def logits_of(candidates: NativeCandidates) -> list[float]:
+    return list(candidates.current()["logit"].tolist())
+
+
+def test_llama_cpp_knows_it_by_its_name(libllama: Libllama) -> None:
+    trie = NativeTrie(libllama, FlatTrie(LEAVES), 0, compact=False)
+    assert libllama.llama_sampler_name(trie.pointer) == b"token_trie"
+    libllama.llama_sampler_free(trie.pointer)
+
+
+def test_the_seed_masks_and_walks(libllama: Libllama) -> None:
+    trie = NativeTrie(libllama, FlatTrie(LEAVES), 0, compact=False)
+    left = apply(libllama, trie.pointer, [100, 200, 999], [5.0, 4.0, 6.0])
+    assert (logits_of(left), left.array.selected) == ([5.0, 4.0, -INF], 0)
+    libllama.llama_sampler_accept(trie.pointer, 100)
+    assert logits_of(apply(libllama, trie.pointer, [101, 7], [1.0, 2.0])) == [1.0, -INF]
+    libllama.llama_sampler_accept(trie.pointer, 101)
+    assert logits_of(apply(libllama, trie.pointer, [101, 7], [1.0, 2.0])) == [1.0, 2.0]
+    libllama.llama_sampler_free(trie.pointer)
+
+
+@pytest.mark.parametrize("compact", [False, True])
+def test_masked_candidates_no_longer_count_as_sorted(libllama: Libllama, compact: bool) -> None:
+    trie = NativeTrie(libllama, FlatTrie(LEAVES), 1, compact)
+    candidates = NativeCandidates(np.array([3.0, 2.0, 1.0], np.float32))
+    candidates.data["id"], candidates.array.sorted = [7, 200, 100], True
+    libllama.apply(trie.pointer, candidates.array)
+    assert candidates.array.sorted == compact
+    assert logits_of(candidates) == ([2.0, 1.0] if compact else [-INF, 2.0, 1.0])
+    libllama.llama_sampler_free(trie.pointer)
+
+
+def test_a_chain_clones_and_frees_it(libllama: Libllama) -> None:
+    before = set(_living)
+    chain = chain_of(libllama, NativeTrie(libllama, FlatTrie(LEAVES), 0, compact=True).pointer)
+    twin = libllama.llama_sampler_clone(chain)
+    libllama.llama_sampler_accept(twin, 200)
+    assert apply(libllama, twin, [1, 2], [1.0, 2.0]).array.size == 2
+    assert apply(libllama, chain, [1, 100], [1.0, 2.0]).array.size == 1
+    assert len(set(_living) - before) == 2
+    for made in (chain, twin):
+        libllama.llama_sampler_free(made)
+    assert set(_living) == before
+
+
+def test_it_warns_and_resets_after_500_tokens(
+    libllama: Libllama, caplog: pytest.LogCaptureFixture
+) -> None:
+    trie = NativeTrie(libllama, FlatTrie((Leaf("a", (1, 2) * 250),)), 0, compact=False)
+    with caplog.at_level(logging.WARNING):
+        for i in range(500):
+            assert trie.constrains
+            libllama.llama_sampler_accept(trie.pointer, 1 + i % 2)
+    assert not trie.active
+    assert len(caplog.messages) == 1
+    libllama.llama_sampler_free(trie.pointer)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"trie_descriptor_json": "{"}, "no JSON"),
+        ({"trie_descriptor_json": payload([1, 2], [1])}, "is a prefix of"),
+        ({"trie_descriptor_json": payload([60])}, "no token 60"),
+        ({"model_id": "other"}, "the model is 'other'"),
+        ({"mode": 7}, "mode must be in 0..1, got 7"),
+    ],
+    ids=["json", "prefix", "vocabulary", "model", "mode"],
+)
+def test_bad_input_is_refused_and_never_reaches_llama_cpp(
+    changes: dict[str, object], message: str
+) -> None:
+    before = set(_living)
+    stage = {
+        "trie_descriptor_json": payload([1, 2], [3]),
+        "mode": 0,
+        "path": "",
+        "compact": False,
+        "model_id": "",
+        "n_vocab": 50,
+        **changes,
+    }
+    with pytest.raises(ChainError, match=message):
+        Worker().build([{"token_trie": stage}], 50, None)
+    assert set(_living) == before
+
+
+@given(LEAF_LISTS.map(without_prefixes))
+def test_the_flat_trie_has_the_nodes_of_the_references(leaves: tuple[Leaf, ...]) -> None:
+    flat, todo = FlatTrie(leaves), [(0, build_trie(leaves))]
+    seen = 0
+    for at, node in todo:
+        assert flat.children(at).tolist() == sorted(node.children)
+        assert flat.forced(at) == list(node.forced())
+        assert [flat.child(at, token) is None for token in range(7)] == [
+            token not in node.children for token in range(7)
+        ]
+        for token, child in node.children.items():
+            to = flat.child(at, token)
+            assert to is not None
+            todo.append((to, child))
+        seen += 1
+    assert len({at for at, _ in todo}) == seen == len(flat.start) - 1
+
+
+@given(
+    leaves=LEAF_LISTS.map(without_prefixes),
+    seed=st.integers(0, 2**16),
+    tail=st.sampled_from(["dist", "top_k", "top_p", "min_p", "temp"]),
+    mode=st.integers(0, 1),
+)
+@settings(deadline=None)
+def test_masking_and_compacting_select_the_same_tokens(
+    leaves: tuple[Leaf, ...], seed: int, tail: str, mode: int
+) -> None:
+    """To the bit where nothing sorts unequally, for a masked token adds exactly 0 to every sum."""
+    stages: dict[str, list[dict[str, dict[str, Any]]]] = {
+        "dist": [],
+        "top_k": [{"top_k": {"k": 2}}],
+        "top_p": [{"top_p": {"p": 0.8}}],
+        "min_p": [{"min_p": {"p": 0.2}}],
+        "temp": [{"temp": {"temp": 0.6}}],
+    }
+    end = [*stages[tail], {"dist": {"seed": seed}}] if mode == 1 else []
+    text = payload(*[list(leaf.tokens) for leaf in leaves])
+    trie: dict[str, Any] = {"trie_descriptor_json": text, "mode": mode}
+    chains = [
+        build_chain([{"token_trie": {**trie, "compact": compact}}, *end])
+        for compact in (False, True)
+    ]
+    rng = np.random.default_rng(seed)
+    for _ in range(4):
+        row = rng.normal(0, 3, 8).astype(np.float32)
+        tokens = []
+        for chain in chains:
+            cand = Candidates.from_logits(row)
+            chain.apply(cand)
+            tokens.append(cand.token)
+        assert tokens[0] == tokens[1]
+        if tokens[0] is None:
+            return
+        for chain in chains:
+            chain.accept(tokens[0])
+
+
+def test_greedy_after_a_masked_out_trie_goes_on_without_a_crash(libllama: Libllama) -> None:
+    """Neither version leaves an empty array, which llama.cpp would abort at."""
+    for compact in (False, True):
+        trie = NativeTrie(libllama, FlatTrie(LEAVES), 1, compact)
+        chain = chain_of(libllama, trie.pointer, Worker()._init({"greedy": {}}, 3, None))
+        left = apply(libllama, chain, [1, 2, 3], [1.0, 3.0, 2.0])
+        assert (left.array.selected, logits_of(left)) == (0, [-INF] * 3)
+        libllama.llama_sampler_free(chain)
+
+
+def test_the_seeds_payload_with_a_vocabulary_too_small_is_refused_by_the_reference_too() -> None:
+    with pytest.raises((ChainError, UndefinedInputError), match="no token 200"):
+        build_chain([{"token_trie": {"trie_descriptor_json": SEED}}], n_vocab=150)
+
+
+BEHIND: dict[str, dict[str, Any]] = {
+    "typical_p": {"p": 0.5},
+    "mirostat": {"seed": 1, "tau": 3.0, "eta": 0.1},
+    "temp_ext": {"temp": 0.8, "delta": 0.5},
+    "mirostat_v2": {"seed": 1, "tau": 3.0, "eta": 0.1},
+    "top_n_sigma": {"n": 1.0},
+    "xtc": {"p": 1.0, "t": 0.05, "seed": 3},
+    "adaptive_p": {"target": 0.4, "decay": 0.9, "seed": 3},
+}
+
+
+@pytest.mark.parametrize("name", BEHIND)
+def test_three_samplers_take_masked_candidates_into_account(name: str) -> None:
+    """llama.cpp's typical_p gets a NaN of them, mirostat and dynamic temperature count them: behind
+    a trie that masks they select other tokens than behind one that compacts."""
+    selects = name in ("mirostat", "mirostat_v2", "adaptive_p")
+    differ = 0
+    for seed in range(100):
+        row = np.random.default_rng(seed).normal(0, 3, 1000).astype(np.float32)
+        tail: list[dict[str, dict[str, Any]]] = [] if selects else [{"dist": {"seed": seed}}]
+        tokens = []
+        for compact in (False, True):
+            trie = {"trie_descriptor_json": payload([1, 2], [3], [5]), "mode": 1}
+            chain = build_chain(
+                [{"token_trie": {**trie, "compact": compact}}, {name: BEHIND[name]}, *tail],
+                n_vocab=1000,
+            )
+            cand = Candidates.from_logits(row)
+            chain.apply(cand)
+            tokens.append(cand.token)
+        differ += tokens[0] != tokens[1]
+    assert differ == {"typical_p": 14, "mirostat": 91, "temp_ext": 10}.get(name, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "decision"),
+    [("token_trie/accept-ignored", "different"), ("token_trie/sorts-children", "equivalent")],
+    ids=["stays-at-its-root", "another-order"],
+)
+def test_the_law_cells_see_other_tokens_and_not_another_order(name: str, decision: str) -> None:
+    """A planted fault that changes the law, and one that changes only which number draws which."""
+    (path,) = find_suites(["trie/law"])
+    cell = next(c for c in expand_cells(read_suite(path), "quick") if c.id == "law/second-node")
+    backend = InProcess(name)
+    try:
+        result = execute_cell(cell, [backend], Budget(1).each, seed=0)
+    finally:
+        backend.close()
+    assert result.backends[backend.name].decision == decision
+
+
+@pytest.mark.parametrize(
+    "before",
+    [[], [{"temp": {"temp": 0.7}}], [{"top_k": {"k": 300}}]],
+    ids=["first", "temp", "top_k"],
+)
+def test_in_a_graph_the_trie_runs_on_the_cpu_on_what_the_graph_hands_back(
+    tmp_path: Path, before: list[dict[str, dict[str, Any]]]
+) -> None:
+    """The samplers before it are in the model's graph; no device has a mask that goes round it."""
+    write_tiny_model(tmp_path / "m.gguf")
+    worker = Worker()
+    model = Model(worker.library, tmp_path / "m.gguf")
+    stage = {
+        "trie_descriptor_json": payload([20, 21], [30, 31], [40]),
+        "mode": 1,
+        "path": "",
+        "compact": True,
+        "model_id": "",
+        "n_vocab": model.n_vocab,
+    }
+    built = worker.build([*before, {"token_trie": stage}, {"greedy": {}}], model.n_vocab, None)
+    context = Context(model, 32, chains=[built.chain])
+    plain = Context(model, 32)
+    prompt = [317, 104]
+    context.decode(prompt)
+    token = worker.library.llama_sampler_sample(built.chain, context.pointer, -1)
+    row = plain.decode(prompt)
+    assert token == max((20, 30, 40), key=lambda t: row[t])
+    context.close()
+    plain.close()
+
+
+def test_compacting_costs_the_same_at_any_vocabulary_and_masking_does_not(
+    libllama: Libllama,
+) -> None:
+    """At 256 times the tokens masking, which looks at all of them, takes many times as long. The
+    least time of each: what else the machine does only adds to it."""
+    sizes = (4096, 1 << 20)
+    masking, compacting = (apply_us(libllama, sizes, way, 41, min) for way in (False, True))
+    assert compacting[1] / compacting[0] < 4 < masking[1] / masking[0]  # measured: 1 and 8 to 10
