@@ -15,19 +15,19 @@ import typer
 from sampler_parity.harness.cli import (
     builds,
     bundles,
-    engines_command,
+    engines,
     fuzz,
     gate,
     golden,
     init,
-    listing,
     measure,
     predict,
     run,
     server,
-    trie,
+    trie_bench,
 )
-from sampler_parity.harness.cli.saying import NobodyReads, complain, say
+from sampler_parity.harness.cli import list as list_
+from sampler_parity.harness.cli.output import NobodyReads, complain, say
 from sampler_parity.harness.errors import InputError, Interrupted
 from sampler_parity.harness.foreign.printable import cut
 from sampler_parity.harness.processes.interrupts import heeded
@@ -72,7 +72,7 @@ def _root(
 
 
 app.command("init", rich_help_panel=_MINE)(init.init)
-app.command("list", rich_help_panel=_MINE)(listing.list_command)
+app.command("list", rich_help_panel=_MINE)(list_.list_command)
 app.command("run", rich_help_panel=_MINE)(run.run_command)
 app.command("explain", rich_help_panel=_MINE)(bundles.explain)
 app.command("predict", rich_help_panel=_MINE)(predict.predict_command)
@@ -84,11 +84,11 @@ app.add_typer(builds.adapter_app, name="adapter", rich_help_panel=_MINE)
 app.add_typer(server.server_app, name="server", rich_help_panel=_MINE)
 app.command("compare", rich_help_panel=_MEASURE)(bundles.compare)
 app.add_typer(bundles.history_app, name="history", rich_help_panel=_MEASURE)
-app.command("trie-bench", rich_help_panel=_MEASURE)(trie.trie_bench)
+app.command("trie-bench", rich_help_panel=_MEASURE)(trie_bench.trie_bench)
 app.command("capture", rich_help_panel=_MEASURE)(golden.capture)
 app.command("gate", rich_help_panel=_GATE)(gate.gate_command)
 app.add_typer(builds.builds_app, name="builds", rich_help_panel=_MAINTAIN)
-app.add_typer(engines_command.engines_app, name="engines", rich_help_panel=_MINE)
+app.add_typer(engines.engines_app, name="engines", rich_help_panel=_MINE)
 app.add_typer(golden.golden_app, name="golden", rich_help_panel=_MAINTAIN)
 app.command("lint", rich_help_panel=_MAINTAIN)(golden.lint)
 app.command("selftest", rich_help_panel=_MAINTAIN)(measure.selftest)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sampler_parity.harness.cli.saying import say
+from sampler_parity.harness.cli.output import say
 
 builds_app = typer.Typer(no_args_is_help=True, help="Other builds of llama.cpp.")
 adapter_app = typer.Typer(no_args_is_help=True, help="For authors of adapters.")

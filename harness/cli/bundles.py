@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sampler_parity.harness.cli.saying import say
+from sampler_parity.harness.cli.output import say
 from sampler_parity.harness.errors import InputError, need
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from sampler_parity.harness.bundle.lock import locked
 from sampler_parity.harness.bundle.records.calibration import CalibrationResult
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
 from sampler_parity.harness.bundle.writer import BundleWriter, create
+from sampler_parity.harness.cli.output import say
 from sampler_parity.harness.cli.running import show
-from sampler_parity.harness.cli.saying import say
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.run import cases
 from sampler_parity.harness.run.run import absent_of, finish

@@ -11,7 +11,7 @@ import typer
 
 from sampler_parity.harness.cli import options
 from sampler_parity.harness.cli.folders import dated
-from sampler_parity.harness.cli.saying import say
+from sampler_parity.harness.cli.output import say
 from sampler_parity.harness.errors import InputError, Interrupted, need
 from sampler_parity.harness.foreign import limits
 

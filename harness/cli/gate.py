@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from sampler_parity.harness.cli import options
-from sampler_parity.harness.cli.saying import beside, give_data, lines_to, say
+from sampler_parity.harness.cli.output import beside, give_data, lines_to, say
 
 
 def gate_command(

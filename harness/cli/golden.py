@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from sampler_parity.harness.cli.saying import say
+from sampler_parity.harness.cli.output import say
 from sampler_parity.harness.foreign import limits
 
 golden_app = typer.Typer(no_args_is_help=True, help="The recorded logits and results.")

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from sampler_parity.harness.cli.saying import say
+from sampler_parity.harness.cli.output import say
 from sampler_parity.harness.errors import InputError, cannot_write
 from sampler_parity.harness.processes import words
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sampler_parity.harness.cli import complete, options
-from sampler_parity.harness.cli.saying import beside, give_data, lines_to, remark, say
+from sampler_parity.harness.cli.output import beside, give_data, lines_to, remark, say
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.foreign import limits
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sampler_parity.harness.bundle.bundle import Result
 from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.records.distribution import DistributionResult
-from sampler_parity.harness.cli.saying import remark, say
+from sampler_parity.harness.cli.output import remark, say
 from sampler_parity.harness.run.pace import Pace, Work
 from sampler_parity.harness.run.seen import Seen
 from sampler_parity.harness.verdicts import ORDER

@@ -7,7 +7,7 @@ import typer
 
 from sampler_parity.harness.cli import complete, options
 from sampler_parity.harness.cli.folders import dated
-from sampler_parity.harness.cli.saying import beside, lines_to
+from sampler_parity.harness.cli.output import beside, lines_to
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.processes.garbage import left_alone
 from sampler_parity.harness.verdicts import Accept

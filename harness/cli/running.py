@@ -8,8 +8,8 @@ import typer
 
 from sampler_parity.harness.bundle.bundle import Bundle, done_ids
 from sampler_parity.harness.bundle.summary import Summary, summarize
+from sampler_parity.harness.cli.output import give_data, say
 from sampler_parity.harness.cli.progress import Progress
-from sampler_parity.harness.cli.saying import give_data, say
 from sampler_parity.harness.errors import InputError, Interrupted
 from sampler_parity.harness.foreign.printable import visible
 from sampler_parity.harness.parity.groups import groups

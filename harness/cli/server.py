@@ -9,7 +9,7 @@ import typer
 
 from sampler_parity.harness.cli import options
 from sampler_parity.harness.cli.folders import dated
-from sampler_parity.harness.cli.saying import beside, give_data, lines_to, say
+from sampler_parity.harness.cli.output import beside, give_data, lines_to, say
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.foreign.near import meant

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from sampler_parity.harness.cli import saying
+from sampler_parity.harness.cli import output
 from sampler_parity.harness.cli.colour import coloured
 
 
@@ -58,8 +58,8 @@ def test_colours_are_for_a_terminal_whose_user_wants_them(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "stdout", stream)
-    saying.say("FAILED x")
-    saying.say("\x1b[31mthe colours of others\x1b[0m")
+    output.say("FAILED x")
+    output.say("\x1b[31mthe colours of others\x1b[0m")
     first, second = stream.getvalue().splitlines()
     assert (RED in first) == colours
     assert second == "\\x1b[31mthe colours of others\\x1b[0m"
@@ -68,11 +68,11 @@ def test_colours_are_for_a_terminal_whose_user_wants_them(
 def test_lines_go_where_data_is_not(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with saying.lines_to(saying.beside(saying.STDOUT)):
-        saying.say("a line")
-        saying.give_data(saying.STDOUT, "{}")
+    with output.lines_to(output.beside(output.STDOUT)):
+        output.say("a line")
+        output.give_data(output.STDOUT, "{}")
     assert capsys.readouterr() == ("{}\n", "a line\n")
-    with saying.lines_to(saying.beside(None, quiet=True)):
-        saying.say("nothing")
-    saying.say("again")
+    with output.lines_to(output.beside(None, quiet=True)):
+        output.say("nothing")
+    output.say("again")
     assert capsys.readouterr() == ("again\n", "")

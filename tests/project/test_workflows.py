@@ -14,8 +14,8 @@ import yaml
 
 from sampler_parity.harness.backends.environments import engines_folder
 from sampler_parity.harness.backends.registry import command_of
-from sampler_parity.harness.cli import nights
-from sampler_parity.harness.cli.engines import chosen
+from sampler_parity.harness.cli import nightly_diff
+from sampler_parity.harness.cli.make_engines import chosen
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.inputs.vocabularies import cache_folder
 from scripts.site.measured import SETS
@@ -219,7 +219,7 @@ def test_every_bundle_of_the_night_is_kept_and_compared_with_the_night_before() 
     cache = steps["actions/cache"]["with"]
     assert cache["key"].startswith(cache["restore-keys"])
     said = steps["What changed since the night before"]["run"]
-    assert f"-m {nights.__name__} {cache['path']}/last bundles" in said
+    assert f"-m {nightly_diff.__name__} {cache['path']}/last bundles" in said
     keep = [line.strip() for line in steps["Into the history, and kept for the next night"]["run"]
             .splitlines()]  # fmt: skip
     assert keep[-2:] == ["rm -rf nights/last", "cp -r bundles nights/last"]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sampler_parity.harness.cli.saying import say, say_data
+from sampler_parity.harness.cli.output import say, say_data
 from sampler_parity.harness.errors import LONGEST, InputError
 from sampler_parity.harness.foreign.printable import LONGEST_LINE, line
 
@@ -73,7 +73,7 @@ def printing(root: Path) -> list[str]:
         f"{path.relative_to(root)}:{node.lineno}"
         for folder in ("harness/cli", "harness/run", "reports")
         for path in sorted((root / folder).rglob("*.py"))
-        if path.name != "saying.py" and path.parent.name != "templates"  # programs of their own
+        if path.name != "output.py" and path.parent.name != "templates"  # programs of their own
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Name) and node.id == "print"
     ]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from sampler_parity.harness.cli.saying import say, say_data
+from sampler_parity.harness.cli.output import say, say_data
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.foreign import limits
 

@@ -9,8 +9,8 @@ import pytest
 from sampler_parity.harness.backends import installing, registry
 from sampler_parity.harness.backends.engines import ENGINES, OWN
 from sampler_parity.harness.bundle.info import BackendInfo
-from sampler_parity.harness.cli import engines
-from sampler_parity.harness.cli.engines import Outcome, check, chosen, runs, table
+from sampler_parity.harness.cli import make_engines as engines
+from sampler_parity.harness.cli.make_engines import Outcome, check, chosen, runs, table
 from sampler_parity.harness.errors import InputError
 
 

@@ -1,4 +1,4 @@
-"""`python -m sampler_parity.harness.cli.nights BEFORE AFTER FILE.md`: what changed overnight.
+"""`python -m sampler_parity.harness.cli.nightly_diff BEFORE AFTER FILE.md`: what changed overnight.
 
 BEFORE and AFTER are folders of bundles. Exit status 1 where something got worse: a case or a test
 that was as required and is not, a backend, a bundle or cases that are no longer there. Without a
@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 from sampler_parity.harness.bundle import disk
-from sampler_parity.harness.cli.saying import complain, say
+from sampler_parity.harness.cli.output import complain, say
 from sampler_parity.harness.comparison.nights import (
     ORDER,
     WORSE,

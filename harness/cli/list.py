@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from sampler_parity.harness.cli import complete
-from sampler_parity.harness.cli.saying import say
+from sampler_parity.harness.cli.output import say
 from sampler_parity.harness.errors import InputError
 
 Kind = Literal["suites", "cases", "samplers", "backends"]

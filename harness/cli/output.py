@@ -1,6 +1,6 @@
 """What the commands print, through one door: every line of it is fit for a terminal and a CI's log.
 
-Nothing else in this room prints (tests/cli/test_saying.py); who must not forget to make text of
+Nothing else in this room prints (tests/cli/test_output.py); who must not forget to make text of
 others printable need not think of it. Lines are for people: `lines_to` sends them away where a
 command's output is data, or where nobody wants them.
 """

@@ -1,0 +1,179 @@
+"""What `make engines` runs: `-m sampler_parity.harness.cli.make_engines FOLDER REPORT [ENGINE...]`.
+
+An engine with an environment that is not there gets it first. Then it runs its suites beside the
+reference, its properties, of which it is not asked for what it does not claim, and its draws, which
+the reference need not repeat: a bundle each. None of them stops another. A report of all, and a
+table; the exit status is 1 where something is not as required, or an engine that was named does not
+run.
+"""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from sampler_parity.harness.backends import installing, registry
+from sampler_parity.harness.backends.engines import ENGINES
+from sampler_parity.harness.bundle import bundle
+from sampler_parity.harness.cli.output import complain, say
+from sampler_parity.harness.distribution.decisions import unmet
+from sampler_parity.harness.engines.engine_file import Engine
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.foreign.near import meant
+
+PROPERTIES = "properties"
+_CLI = [sys.executable, "-m", "sampler_parity.harness.cli"]
+_HEAD = ("engine", "version", "install", "run", "as required", "draws", "")
+
+
+@dataclass
+class Outcome:
+    """An engine in the table. why: it does not run here. wrong: what is not as required."""
+
+    engine: str
+    version: str = ""
+    install: str = ""
+    seconds: float = 0.0
+    met: int = 0
+    asked: int = 0
+    equivalent: int = 0
+    cells: int = 0
+    why: str = ""
+    wrong: list[str] = field(default_factory=list)
+
+    def words(self) -> tuple[str, ...]:
+        cases = f"{self.met:,}/{self.asked:,}" if self.asked else "-"
+        draws = f"{self.equivalent}/{self.cells}" if self.cells else "-"
+        state = "FAILED" if self.wrong else "ok"
+        run = f"{self.seconds:.0f} s"
+        return self.engine, self.version, self.install or "-", run, cases, draws, state
+
+
+def runs(row: Engine, folder: Path) -> list[list[str]]:
+    """The arguments of the command line, run by run; the last is the bundle."""
+    file = row.name.replace("/", "-")
+    own = [suite for suite in row.suites if suite != PROPERTIES]
+    lines = [_run(own, row, folder / file, "reference", "--require-all")]
+    if PROPERTIES in row.suites:
+        lines.append(_run([PROPERTIES], row, folder / f"{file}-properties", "reference"))
+    if row.draws:
+        lines.append(_run([*row.draws], row, folder / f"{file}-draws", "", "--require-all"))
+    return lines
+
+
+def _run(suites: list[str], row: Engine, folder: Path, beside: str, *options: str) -> list[str]:
+    backends = [word for name in filter(None, (row.name, beside)) for word in ("-b", name)]
+    return ["run", *suites, *backends, "--if-available", *options, "-o", str(folder)]
+
+
+def chosen(names: list[str]) -> list[Engine]:
+    """The rows of engines, or of environments; all where there are none. Raises InputError."""
+    rows = [row for row in ENGINES.values() if row.in_make_engines]
+    if not names:
+        return rows
+    known = [word for row in rows for word in (row.name, row.environment) if word]
+    for name in names:
+        if name not in known:
+            mend = meant(name, known, (row.name for row in rows))
+            raise InputError(f"engine {name!r}", "`make engines` has none of that name", mend)
+    return [row for row in rows if {row.name, row.environment} & {*names}]
+
+
+def installed(rows: Iterable[Engine]) -> tuple[dict[str, str], dict[str, str]]:
+    """How each environment came to be there, and why others did not: no failure stops another."""
+    how: dict[str, str] = {}
+    failed: dict[str, str] = {}
+    for name in dict.fromkeys(row.environment for row in rows if row.environment):
+        try:
+            record, made = installing.add(name, say)
+        except InputError as error:
+            complain(str(error))
+            failed[name] = str(error)
+        else:
+            how[name] = f"{record.seconds:.0f} s" if made else "cached"
+    return how, failed
+
+
+def judged(row: Engine, folder: Path, install: str) -> Outcome:
+    """Its runs, one after the other."""
+    info = registry.inspect(row.name)
+    if info.unavailable:
+        return Outcome(row.name, why=info.unavailable)
+    outcome = Outcome(row.name, info.version, install)
+    begun = time.monotonic()
+    for arguments in runs(row, folder):
+        say(f"engine   {row.name}: {' '.join(arguments[1 : arguments.index('-b')])}")
+        status = subprocess.run([*_CLI, *arguments]).returncode
+        if status:
+            outcome.wrong.append(f"exit status {status} - {arguments[-1]}")
+        _count(outcome, Path(arguments[-1]))
+    outcome.seconds = time.monotonic() - begun
+    return outcome
+
+
+def _count(outcome: Outcome, folder: Path) -> None:
+    """What a bundle holds. One that is not whole has a status that says so."""
+    try:
+        done = bundle.read_finished(folder)
+    except InputError as error:
+        outcome.wrong.append(str(error))
+        return
+    name = outcome.engine
+    cases = [case for case in done.cases if name in case.backends and not case.skipped(name)]
+    outcome.asked += len(cases)
+    outcome.met += sum(case.met(name) for case in cases)
+    drawn = [cell for cell in done.cells if cell.backends[name].decision != "skipped"]
+    outcome.cells += len(drawn)
+    outcome.equivalent += len(drawn) - len(unmet(done.cells))
+
+
+def table(outcomes: list[Outcome]) -> list[str]:
+    """The engines that ran, the rest with the reason, and the sum."""
+    ran = [one for one in outcomes if not one.why]
+    words = [_HEAD, *(one.words() for one in ran)]
+    widths = [max(map(len, column)) for column in zip(*words, strict=True)]
+    lines = [_aligned(row, widths) for row in words] if ran else []
+    lines += [f"  {wrong}" for one in ran for wrong in one.wrong]
+    lines += [f"{one.engine:<{widths[0]}}   not here: {one.why}" for one in outcomes if one.why]
+    right = sum(not one.wrong for one in ran)
+    return [*lines, f"engines  {right}/{len(ran)} as required, {len(outcomes) - len(ran)} not here"]
+
+
+def _aligned(words: tuple[str, ...], widths: list[int]) -> str:
+    """Names and versions on the left, figures on the right, the state behind them."""
+    left = [f"{word:<{width}}" for word, width in zip(words[:2], widths[:2], strict=True)]
+    right = [f"{word:>{width}}" for word, width in zip(words[2:-1], widths[2:-1], strict=True)]
+    return "   ".join([*left, *right, words[-1]]).rstrip()
+
+
+def check(folder: Path, report: Path, names: list[str]) -> int:
+    """Run the engines; the exit status."""
+    rows = chosen(names)
+    how, failed = installed(rows)
+    outcomes = [
+        Outcome(row.name, why=failed[row.environment])
+        if row.environment in failed
+        else judged(row, folder, how.get(row.environment, ""))
+        for row in rows
+    ]
+    bundles = sorted(str(path) for path in folder.glob("*"))
+    status = (
+        subprocess.run([*_CLI, "report", *bundles, "-o", str(report)]).returncode if bundles else 0
+    )
+    for line in table(outcomes):
+        say(line)
+    return int(status != 0 or any(one.wrong or (names and one.why) for one in outcomes))
+
+
+def main() -> None:
+    try:
+        sys.exit(check(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:]))
+    except InputError as error:
+        complain(str(error))
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()
