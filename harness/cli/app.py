@@ -13,17 +13,27 @@ from typing import Annotated, NoReturn
 import typer
 
 from sampler_parity.harness.cli import (
+    adapter,
+    backends,
     builds,
-    bundles,
+    calibrate,
+    capture,
+    compare,
     engines,
+    explain,
     fuzz,
     gate,
     golden,
+    history,
     init,
-    measure,
+    lint,
     predict,
+    report,
+    repro,
     run,
+    selftest,
     server,
+    timing_selfcheck,
     trie_bench,
 )
 from sampler_parity.harness.cli import list as list_
@@ -74,26 +84,26 @@ def _root(
 app.command("init", rich_help_panel=_MINE)(init.init)
 app.command("list", rich_help_panel=_MINE)(list_.list_command)
 app.command("run", rich_help_panel=_MINE)(run.run_command)
-app.command("explain", rich_help_panel=_MINE)(bundles.explain)
+app.command("explain", rich_help_panel=_MINE)(explain.explain)
 app.command("predict", rich_help_panel=_MINE)(predict.predict_command)
-app.command("repro", rich_help_panel=_MINE)(bundles.repro)
-app.command("report", rich_help_panel=_MINE)(bundles.report)
+app.command("repro", rich_help_panel=_MINE)(repro.repro)
+app.command("report", rich_help_panel=_MINE)(report.report)
 app.command("fuzz", rich_help_panel=_MINE)(fuzz.fuzz_command)
-app.command("backends", rich_help_panel=_MINE)(builds.backends)
-app.add_typer(builds.adapter_app, name="adapter", rich_help_panel=_MINE)
+app.command("backends", rich_help_panel=_MINE)(backends.backends)
+app.add_typer(adapter.adapter_app, name="adapter", rich_help_panel=_MINE)
 app.add_typer(server.server_app, name="server", rich_help_panel=_MINE)
-app.command("compare", rich_help_panel=_MEASURE)(bundles.compare)
-app.add_typer(bundles.history_app, name="history", rich_help_panel=_MEASURE)
+app.command("compare", rich_help_panel=_MEASURE)(compare.compare)
+app.add_typer(history.history_app, name="history", rich_help_panel=_MEASURE)
 app.command("trie-bench", rich_help_panel=_MEASURE)(trie_bench.trie_bench)
-app.command("capture", rich_help_panel=_MEASURE)(golden.capture)
+app.command("capture", rich_help_panel=_MEASURE)(capture.capture)
 app.command("gate", rich_help_panel=_GATE)(gate.gate_command)
 app.add_typer(builds.builds_app, name="builds", rich_help_panel=_MAINTAIN)
 app.add_typer(engines.engines_app, name="engines", rich_help_panel=_MINE)
 app.add_typer(golden.golden_app, name="golden", rich_help_panel=_MAINTAIN)
-app.command("lint", rich_help_panel=_MAINTAIN)(golden.lint)
-app.command("selftest", rich_help_panel=_MAINTAIN)(measure.selftest)
-app.command("calibrate", rich_help_panel=_MAINTAIN)(measure.calibrate)
-app.command("timing-selfcheck", rich_help_panel=_MAINTAIN)(measure.timing_selfcheck)
+app.command("lint", rich_help_panel=_MAINTAIN)(lint.lint)
+app.command("selftest", rich_help_panel=_MAINTAIN)(selftest.selftest)
+app.command("calibrate", rich_help_panel=_MAINTAIN)(calibrate.calibrate)
+app.command("timing-selfcheck", rich_help_panel=_MAINTAIN)(timing_selfcheck.timing_selfcheck)
 
 
 def main() -> None:

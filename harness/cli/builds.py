@@ -1,5 +1,4 @@
-"""The commands about what is judged: `backends`, `builds add`, `builds make`, `builds list`,
-`adapter check`."""
+"""The commands `builds add`, `builds make` and `builds list`."""
 
 from typing import Annotated
 
@@ -8,26 +7,6 @@ import typer
 from sampler_parity.harness.cli.output import say
 
 builds_app = typer.Typer(no_args_is_help=True, help="Other builds of llama.cpp.")
-adapter_app = typer.Typer(no_args_is_help=True, help="For authors of adapters.")
-
-
-def backends() -> None:
-    """List what is configured, what runs here, and why the rest does not.
-
-    Exit status: 0.
-    """
-    from sampler_parity.harness.backends import registry
-    from sampler_parity.harness.backends.engines import ENGINES
-    from sampler_parity.harness.llama_cpp.builds import describe
-
-    for name, engine in ENGINES.items():
-        info = registry.inspect(name)
-        if info.unavailable:
-            say(f"{name:<18} unavailable: {info.unavailable}")
-        else:
-            say(f"{name:<18} {info.version}: {engine.what}")
-    for line in describe():
-        say(f"llama.cpp@{line}" if not line.startswith(" ") else line)
 
 
 @builds_app.command("add")
@@ -82,25 +61,3 @@ def builds_list() -> None:
 
     for line in describe():
         say(line)
-
-
-@adapter_app.command("check")
-def adapter_check(
-    command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...")],
-) -> None:
-    """Tell the author of an adapter what it lacks.
-
-    Example:
-      sampler-parity adapter check -- node my-adapter.js
-
-    Exit status: 0 it lacks nothing; 1 a check failed; 2 bad input.
-    """
-    from sampler_parity.harness.parity.adapter_check import check_adapter
-
-    failed = 0
-    for check in check_adapter(command):
-        state = {True: "ok", False: "FAILED", None: "not claimed"}[check.passed]
-        failed += check.passed is False
-        say(f"{state:<12} {check.name}" + (f": {check.detail}" if check.detail else ""))
-    if failed:
-        raise typer.Exit(1)

@@ -1,0 +1,22 @@
+"""The command `backends`."""
+
+from sampler_parity.harness.cli.output import say
+
+
+def backends() -> None:
+    """List what is configured, what runs here, and why the rest does not.
+
+    Exit status: 0.
+    """
+    from sampler_parity.harness.backends import registry
+    from sampler_parity.harness.backends.engines import ENGINES
+    from sampler_parity.harness.llama_cpp.builds import describe
+
+    for name, engine in ENGINES.items():
+        info = registry.inspect(name)
+        if info.unavailable:
+            say(f"{name:<18} unavailable: {info.unavailable}")
+        else:
+            say(f"{name:<18} {info.version}: {engine.what}")
+    for line in describe():
+        say(f"llama.cpp@{line}" if not line.startswith(" ") else line)
