@@ -1,1 +1,1 @@
-"""What a person types: the commands of `sampler-parity`. The roof: nothing imports it."""
+"""The commands of `sampler-parity`, each in a file of its name. No other package imports it."""

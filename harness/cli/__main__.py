@@ -8,12 +8,12 @@ import sys
 
 def main() -> None:
     try:
-        from sampler_parity.harness.cli.app import main as roof
+        from sampler_parity.harness.cli.app import main as run_app
     except KeyboardInterrupt:
         if sys.stderr is not None:
             sys.stderr.write("sampler-parity: interrupted\n")
         sys.exit(130)
-    roof()
+    run_app()
 
 
 if __name__ == "__main__":

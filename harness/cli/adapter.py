@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sampler_parity.harness.cli.output import say
+from sampler_parity.harness.cli.output import print_line
 
 adapter_app = typer.Typer(no_args_is_help=True, help="For authors of adapters.")
 
@@ -26,6 +26,6 @@ def adapter_check(
     for check in check_adapter(command):
         state = {True: "ok", False: "FAILED", None: "not claimed"}[check.passed]
         failed += check.passed is False
-        say(f"{state:<12} {check.name}" + (f": {check.detail}" if check.detail else ""))
+        print_line(f"{state:<12} {check.name}" + (f": {check.detail}" if check.detail else ""))
     if failed:
         raise typer.Exit(1)

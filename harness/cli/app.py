@@ -1,7 +1,7 @@
 """The command line `sampler-parity`. Exit status: 0 met, 1 not met, 2 usage or set-up error.
 
-The modules of this room hold the commands: their options, and what they print. What a command works
-with is imported as it begins, so that another does not wait for it.
+Each command stands in the file of its name: its options, and what it prints. It imports what it
+works with inside its function, so that no other command waits for that.
 """
 
 import os
@@ -37,7 +37,7 @@ from sampler_parity.harness.cli import (
     trie_bench,
 )
 from sampler_parity.harness.cli import list as list_
-from sampler_parity.harness.cli.output import NobodyReads, complain, say
+from sampler_parity.harness.cli.output import ReaderGone, error, print_line
 from sampler_parity.harness.errors import InputError, Interrupted
 from sampler_parity.harness.foreign.printable import cut
 from sampler_parity.harness.processes.interrupts import heeded
@@ -68,7 +68,7 @@ def _version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version
 
-        say(f"sampler-parity {version('sampler-parity')}")
+        print_line(f"sampler-parity {version('sampler-parity')}")
         raise typer.Exit
 
 
@@ -78,7 +78,7 @@ def _root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it and exit.")
     ] = False,
 ) -> None:
-    """Of all commands."""
+    """Options of all commands."""
 
 
 app.command("init", rich_help_panel=_MINE)(init.init)
@@ -107,19 +107,19 @@ app.command("timing-selfcheck", rich_help_panel=_MAINTAIN)(timing_selfcheck.timi
 
 
 def main() -> None:
-    """Entry point: what is wrong with the input is one line on stderr and exit status 2.
+    """Run the command line. Bad input is one line on stderr and exit status 2.
 
-    So is what the system refuses. What is left is a defect of ours: its line says so, and names the
-    file that has the traceback.
+    So is an error of the system. Any other exception is a defect of ours: its line names the file
+    with the traceback.
     """
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # a terminal may lack the characters of what we say
+        if isinstance(stream, TextIOWrapper):  # a terminal may lack characters
             stream.reconfigure(errors="backslashreplace")
     try:
         with heeded():
             app()
     except SystemExit as end:
-        if end.code == INTERRUPTED:  # so says Typer of a Ctrl-C that nobody took
+        if end.code == INTERRUPTED:  # Typer's status after a Ctrl-C
             _interrupted("interrupted")
         raise
     except Interrupted as end:
@@ -128,7 +128,7 @@ def main() -> None:
         _interrupted("interrupted")
     except InputError as error:
         _end(str(error))
-    except NobodyReads:
+    except ReaderGone:
         _silence()
         sys.exit(128 + 13)  # as if by SIGPIPE, which Python ignores
     except MemoryError:
@@ -137,31 +137,31 @@ def main() -> None:
         where = str(error.filename or "the system")
         _end(str(InputError(where, error.strerror or str(error))))
     except Exception as error:
-        from concurrent.futures import BrokenExecutor  # loads more than all of this room
+        from concurrent.futures import BrokenExecutor  # loads more than all commands
 
         if isinstance(error, BrokenExecutor):
             _end("a process of the run died: run with --resume")
-        _end(f"{DEFECT}: {_in_words(error)}: {_trace(error)}")
+        _end(f"{DEFECT}: {_short(error)}: {_trace(error)}")
 
 
 def _interrupted(text: str) -> NoReturn:
-    """One line, even where Ctrl-C comes once more."""
+    """Print one line, even if Ctrl-C comes again."""
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _silence()
-    complain(text)
+    error(text)
     sys.exit(INTERRUPTED)
 
 
 def _end(text: str) -> NoReturn:
     _silence()
-    complain(text)
+    error(text)
     sys.exit(2)
 
 
 def _silence() -> None:
-    """What could not be printed is given up, or Python tries once more as it ends."""
+    """Drop what could not be printed, or Python tries again as it ends."""
     try:
         sys.stdout.flush()
     except (OSError, ValueError, AttributeError):
@@ -169,12 +169,12 @@ def _silence() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _in_words(error: Exception) -> str:
+def _short(error: Exception) -> str:
     return cut(f"{type(error).__name__}: {error}", 200)
 
 
 def _trace(error: Exception) -> str:
-    """Where the traceback now is."""
+    """Write the traceback to a file; return where."""
     import tempfile  # both load more than most commands need
     import traceback
 

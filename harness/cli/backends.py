@@ -1,6 +1,6 @@
 """The command `backends`."""
 
-from sampler_parity.harness.cli.output import say
+from sampler_parity.harness.cli.output import print_line
 
 
 def backends() -> None:
@@ -15,8 +15,8 @@ def backends() -> None:
     for name, engine in ENGINES.items():
         info = registry.inspect(name)
         if info.unavailable:
-            say(f"{name:<18} unavailable: {info.unavailable}")
+            print_line(f"{name:<18} unavailable: {info.unavailable}")
         else:
-            say(f"{name:<18} {info.version}: {engine.what}")
+            print_line(f"{name:<18} {info.version}: {engine.what}")
     for line in describe():
-        say(f"llama.cpp@{line}" if not line.startswith(" ") else line)
+        print_line(f"llama.cpp@{line}" if not line.startswith(" ") else line)

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from sampler_parity.harness.cli.output import say
+from sampler_parity.harness.cli.output import print_line
 
 builds_app = typer.Typer(no_args_is_help=True, help="Other builds of llama.cpp.")
 
@@ -27,10 +27,10 @@ def builds_add(
     from sampler_parity.harness.llama_cpp.recorded import find
 
     build = add(what, release)
-    say(f"{build.name}  {build.release or 'release unknown'}  sha256 {build.sha256}")
+    print_line(f"{build.name}  {build.release or 'release unknown'}  sha256 {build.sha256}")
     first = find(build.name.removesuffix(f"-{what.rpartition('@')[2]}"))
     if first is not None and first.name != build.name:
-        say(f"{first.name} stays {first.package or first.folder}; this one is {build.name}")
+        print_line(f"{first.name} stays {first.package or first.folder}; this one is {build.name}")
 
 
 @builds_app.command("make")
@@ -48,7 +48,7 @@ def builds_make(
     from sampler_parity.harness.llama_cpp.platforms.make import make
 
     build = make(name)
-    say(f"{build.name}  {build.release}  {build.platform}  sha256 {build.sha256}")
+    print_line(f"{build.name}  {build.release}  {build.platform}  sha256 {build.sha256}")
 
 
 @builds_app.command("list")
@@ -60,4 +60,4 @@ def builds_list() -> None:
     from sampler_parity.harness.llama_cpp.builds import describe
 
     for line in describe():
-        say(line)
+        print_line(line)

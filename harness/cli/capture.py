@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from sampler_parity.harness.cli.output import say
+from sampler_parity.harness.cli.output import print_line
 from sampler_parity.harness.foreign import limits
 
 
@@ -29,4 +29,4 @@ def capture(
     from sampler_parity.harness.golden import capture as recorder
 
     recorder.capture(model, prompts, output, dtype, max_rows, threads)
-    say(output)
+    print_line(output)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sampler_parity.harness.cli.output import say
+from sampler_parity.harness.cli.output import print_line
 from sampler_parity.harness.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,10 +48,10 @@ def compare(
     alike = not servers or _servers_alike(bundles)
     if page is not None:
         for line in page.terminal_lines:
-            say(line)
+            print_line(line)
         if output is not None:
             for path in write_page(page, output):
-                say(path)
+                print_line(path)
     if not (alike and (page is None or page.model.ok)):
         raise typer.Exit(1)
 
@@ -65,5 +65,5 @@ def _servers_alike(bundles: "list[Bundle]") -> bool:
         raise InputError("compare", "the servers were not asked the same", "check them alike")
     for other in others:
         for line in lines(first, other):
-            say(line)
+            print_line(line)
     return not any(differing(first, other) for other in others)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sampler_parity.harness.cli.output import complain, say
+from sampler_parity.harness.cli.output import error, print_line
 from sampler_parity.harness.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,13 +30,13 @@ def engines_add(what: _What) -> None:
     failed = False
     for one in what:
         try:
-            record, made = add(one, say)
-        except InputError as error:
-            complain(str(error))
+            record, made = add(one, print_line)
+        except InputError as refused:
+            error(str(refused))
             failed = True
             continue
         how = f"in {record.seconds:.0f} s" if made else "is there"
-        say(f"{record.name:<18} {record.version:<12} {_size(record)}, {how}")
+        print_line(f"{record.name:<18} {record.version:<12} {_size(record)}, {how}")
     if failed:
         raise typer.Exit(2)
 
@@ -56,10 +56,10 @@ def engines_list() -> None:
     for name, row in all_environments().items():
         why = missing(name)
         if why:
-            say(f"{name:<18} {row.version:<12} not there: {why}")
+            print_line(f"{name:<18} {row.version:<12} not there: {why}")
         for record in (one for one in others if one.name == name):
             if record.version != row.version or not why:
-                say(f"{name:<18} {record.version:<12} {_device(name):<8} {_size(record)}")
+                print_line(f"{name:<18} {record.version:<12} {_device(name):<8} {_size(record)}")
 
 
 @engines_app.command("remove")
@@ -75,7 +75,7 @@ def engines_remove(what: _What) -> None:
 
     for one in what:
         for folder in remove(one):
-            say(f"removed {folder.name}")
+            print_line(f"removed {folder.name}")
 
 
 @engines_app.command("exec", context_settings={"ignore_unknown_options": True})

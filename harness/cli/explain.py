@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sampler_parity.harness.cli.output import say
+from sampler_parity.harness.cli.output import print_line
 from sampler_parity.harness.errors import InputError, need
 
 
@@ -30,7 +30,7 @@ def explain(
     from sampler_parity.harness.parity.explain import explanation, overview
 
     for line in overview(folder) if case is None else explanation(folder, case):
-        say(line)
+        print_line(line)
     if plot is not None:
         _plot(folder, case, plot)
 
@@ -43,4 +43,4 @@ def _plot(folder: Path, case: str | None, file: Path) -> None:
     from sampler_parity.reports.write import write_texts
 
     for path in write_texts(file.parent, {file.name: case_plot(folder, case)}):
-        say(path)
+        print_line(path)

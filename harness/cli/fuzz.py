@@ -11,7 +11,7 @@ import typer
 
 from sampler_parity.harness.cli import options
 from sampler_parity.harness.cli.folders import dated
-from sampler_parity.harness.cli.output import say
+from sampler_parity.harness.cli.output import print_line
 from sampler_parity.harness.errors import InputError, Interrupted, need
 from sampler_parity.harness.foreign import limits
 
@@ -80,13 +80,15 @@ def fuzz_command(
                 where = "" if output else f"-o {shlex.quote(str(folder))} "
                 said = f"interrupted after {len(begun.chunks):,} chunks: add {where}--resume"
                 raise Interrupted(said) from None
-    say(_line(begun, (begun.steps - before) / (time.monotonic() - start)))
+    print_line(_line(begun, (begun.steps - before) / (time.monotonic() - start)))
     for finding in begun.findings[:10]:
-        say(f"finding  {finding.backend} {finding.verdict} at {finding.stage or 'the process'}")
+        print_line(
+            f"finding  {finding.backend} {finding.verdict} at {finding.stage or 'the process'}"
+        )
     if begun.findings:
         by = f" --reference {reference}" if reference else ""
-        say(f"replay   sampler-parity run {folder / 'findings.toml'} -b {names[0]}{by}")
-    say(f"campaign {folder}, seed {begun.header.seed}")
+        print_line(f"replay   sampler-parity run {folder / 'findings.toml'} -b {names[0]}{by}")
+    print_line(f"campaign {folder}, seed {begun.header.seed}")
     if begun.findings or not begun.steps:
         raise typer.Exit(1)
 
@@ -107,7 +109,7 @@ def _every_minute(before: int, start: float) -> "Callable[[Campaign], None]":
         nonlocal last
         if time.monotonic() - last >= _SAY_S:
             last = time.monotonic()
-            say(_line(now, (now.steps - before) / (last - start)))
+            print_line(_line(now, (now.steps - before) / (last - start)))
 
     return told
 

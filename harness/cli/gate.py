@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from sampler_parity.harness.cli import options
-from sampler_parity.harness.cli.output import beside, give_data, lines_to, say
+from sampler_parity.harness.cli.output import line_target, lines_to, print_line, write_data
 
 
 def gate_command(
@@ -43,11 +43,11 @@ def gate_command(
     last = read_finished(baseline) if baseline else None
     result = gate(judged, file, last, datetime.now(UTC).date())
     if json is not None:
-        give_data(json, result.model_dump_json(indent=2))
+        write_data(json, result.model_dump_json(indent=2))
     if md is not None:
         write_text(md, markdown(result), "a")
-    with lines_to(beside(json, quiet)):
+    with lines_to(line_target(json, quiet)):
         for line in terminal_lines(result):
-            say(line)
+            print_line(line)
     if result.exit_status:
         raise typer.Exit(result.exit_status)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sampler_parity.harness.cli.output import say
+from sampler_parity.harness.cli.output import print_line
 
 golden_app = typer.Typer(no_args_is_help=True, help="The recorded logits and results.")
 
@@ -20,7 +20,7 @@ def verify() -> None:
     from sampler_parity.harness.inputs.fixtures import golden_folder
 
     for line in golden.verify(golden_folder()):
-        say(line)
+        print_line(line)
 
 
 @golden_app.command()
@@ -38,4 +38,4 @@ def regenerate(
 
     with tempfile.TemporaryDirectory() as made:
         for line in golden.regenerate(golden_folder(), Path(made), accept):
-            say(line)
+            print_line(line)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sampler_parity.harness.cli.output import say
+from sampler_parity.harness.cli.output import print_line
 
 history_app = typer.Typer(no_args_is_help=True, help="Bundles of many dates as a trend.")
 _DATABASE = typer.Option("--database", "-d", help="the SQLite file")
@@ -26,7 +26,7 @@ def history_add(
     from sampler_parity.harness.comparison import history
 
     for folder, new in history.add(database, folders):
-        say(f"{folder}  {'added' if new else 'is in it already'}")
+        print_line(f"{folder}  {'added' if new else 'is in it already'}")
 
 
 @history_app.command("show")
@@ -49,7 +49,7 @@ def history_show(
     page = HISTORY.made(database)
     assert page is not None  # a history always has a page
     for line in page.terminal_lines:
-        say(line)
+        print_line(line)
     if output is not None:
         for path in write_page(page, output):
-            say(path)
+            print_line(path)

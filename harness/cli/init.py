@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from sampler_parity.harness.cli.output import say
+from sampler_parity.harness.cli.output import print_line
 from sampler_parity.harness.errors import InputError, cannot_write
 from sampler_parity.harness.processes import words
 
@@ -80,13 +80,13 @@ def init(
     if language is Language.TYPESCRIPT and not strips_types():
         template = COMPILED_TYPESCRIPT
     write(template, folder)
-    say(f"wrote    {folder / template.source}: temp is to be filled in")
+    print_line(f"wrote    {folder / template.source}: temp is to be filled in")
     for command in template.compiled:
-        say(f"compile  {words.join(placed(command, template, folder))}")
+        print_line(f"compile  {words.join(placed(command, template, folder))}")
     adapter = placed(template.runs, template, folder)
-    say(f"check    {words.join(['sampler-parity', 'adapter', 'check', '--', *adapter])}")
+    print_line(f"check    {words.join(['sampler-parity', 'adapter', 'check', '--', *adapter])}")
     named = f"mine={words.join(adapter)}"
-    say(f"run      {words.join(['sampler-parity', 'run', 'parity/temp', '-b', named])}")
+    print_line(f"run      {words.join(['sampler-parity', 'run', 'parity/temp', '-b', named])}")
 
 
 def strips_types() -> bool:

@@ -2,7 +2,7 @@
 
 import typer
 
-from sampler_parity.harness.cli.output import say
+from sampler_parity.harness.cli.output import print_line
 
 
 def lint() -> None:
@@ -15,7 +15,7 @@ def lint() -> None:
 
     problems = linter.lint(list(shipped().values()))
     for problem in problems:
-        say(problem)
+        print_line(problem)
     if problems:
         raise typer.Exit(1)
-    say("lint     no problems")
+    print_line("lint     no problems")

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from sampler_parity.harness.cli import complete
-from sampler_parity.harness.cli.output import say
+from sampler_parity.harness.cli.output import print_line
 from sampler_parity.harness.errors import InputError
 
 Kind = Literal["suites", "cases", "samplers", "backends"]
@@ -41,7 +41,7 @@ def list_command(
     listed = False
     for name, what in KINDS[kind](asked):
         listed = True
-        say(f"{name:<24}  {what}".rstrip() if verbose else name)
+        print_line(f"{name:<24}  {what}".rstrip() if verbose else name)
     if not listed:
         raise InputError(f"{kind} {' '.join(asked)}", "there are none", _meant(kind, asked))
 

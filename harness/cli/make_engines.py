@@ -17,7 +17,7 @@ from pathlib import Path
 from sampler_parity.harness.backends import installing, registry
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.bundle import bundle
-from sampler_parity.harness.cli.output import complain, say
+from sampler_parity.harness.cli.output import error, print_line
 from sampler_parity.harness.distribution.decisions import unmet
 from sampler_parity.harness.engines.engine_file import Engine
 from sampler_parity.harness.errors import InputError
@@ -87,10 +87,10 @@ def installed(rows: Iterable[Engine]) -> tuple[dict[str, str], dict[str, str]]:
     failed: dict[str, str] = {}
     for name in dict.fromkeys(row.environment for row in rows if row.environment):
         try:
-            record, made = installing.add(name, say)
-        except InputError as error:
-            complain(str(error))
-            failed[name] = str(error)
+            record, made = installing.add(name, print_line)
+        except InputError as refused:
+            error(str(refused))
+            failed[name] = str(refused)
         else:
             how[name] = f"{record.seconds:.0f} s" if made else "cached"
     return how, failed
@@ -104,7 +104,7 @@ def judged(row: Engine, folder: Path, install: str) -> Outcome:
     outcome = Outcome(row.name, info.version, install)
     begun = time.monotonic()
     for arguments in runs(row, folder):
-        say(f"engine   {row.name}: {' '.join(arguments[1 : arguments.index('-b')])}")
+        print_line(f"engine   {row.name}: {' '.join(arguments[1 : arguments.index('-b')])}")
         status = subprocess.run([*_CLI, *arguments]).returncode
         if status:
             outcome.wrong.append(f"exit status {status} - {arguments[-1]}")
@@ -163,15 +163,15 @@ def check(folder: Path, report: Path, names: list[str]) -> int:
         subprocess.run([*_CLI, "report", *bundles, "-o", str(report)]).returncode if bundles else 0
     )
     for line in table(outcomes):
-        say(line)
+        print_line(line)
     return int(status != 0 or any(one.wrong or (names and one.why) for one in outcomes))
 
 
 def main() -> None:
     try:
         sys.exit(check(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3:]))
-    except InputError as error:
-        complain(str(error))
+    except InputError as refused:
+        error(str(refused))
         sys.exit(2)
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 from sampler_parity.harness.bundle import disk
-from sampler_parity.harness.cli.output import complain, say
+from sampler_parity.harness.cli.output import error, print_line
 from sampler_parity.harness.comparison.nights import (
     ORDER,
     WORSE,
@@ -37,7 +37,7 @@ _HEAD = ["bundle", "backend", "what", "the night before", "last night", ""]
 
 def main(arguments: list[str]) -> int:
     if len(arguments) != 3:
-        complain("three words are needed: BEFORE AFTER FILE.md")
+        error("three words are needed: BEFORE AFTER FILE.md")
         return 2
     before, after, page = map(Path, arguments)
     try:
@@ -47,13 +47,13 @@ def main(arguments: list[str]) -> int:
         try:
             disk.make_folder(page.parent)
             disk.write_whole(page, text.encode())
-        except OSError as error:
-            raise cannot_write(page, error, "choose another file") from None
-    except InputError as error:
-        complain(str(error))
+        except OSError as failure:
+            raise cannot_write(page, failure, "choose another file") from None
+    except InputError as refused:
+        error(str(refused))
         return 2
     worse = [one for one in lines or [] if one.kind in WORSE]
-    say(f"night    {len(new):,} bundles, {summary(lines)}   {page}")
+    print_line(f"night    {len(new):,} bundles, {summary(lines)}   {page}")
     return 1 if worse else 0
 
 

@@ -1,8 +1,7 @@
-"""What the commands print, through one door: every line of it is fit for a terminal and a CI's log.
+"""Print what commands report: every line is fit for a terminal and for the log of a CI.
 
-Nothing else in this room prints (tests/cli/test_output.py); who must not forget to make text of
-others printable need not think of it. Lines are for people: `lines_to` sends them away where a
-command's output is data, or where nobody wants them.
+Nothing else in harness/cli prints (tests/cli/test_output.py), so untrusted text is always escaped.
+Lines are for people. `lines_to` sends them elsewhere, or drops them, while data goes to stdout.
 """
 
 import sys
@@ -21,36 +20,36 @@ STDOUT = Path("-")
 _where: Where = "stdout"
 
 
-class NobodyReads(Exception):  # noqa: N818 - `| head` is no failure
-    """Whoever read our output has gone."""
+class ReaderGone(Exception):  # noqa: N818 - `| head` is no failure
+    """The process that read our output has ended."""
 
 
-def say(text: object) -> None:
-    """Print a line, at once: what takes minutes may be watched through a pipe."""
+def print_line(text: object) -> None:
+    """Print a line and flush it: a run of minutes may be watched through a pipe."""
     if _where != "nowhere":
         shown = line(str(text))
         stream = sys.stdout if _where == "stdout" else sys.stderr
         _write(coloured(shown) if wanted(stream) else shown, _where)
 
 
-def say_data(text: str) -> None:
-    """Print data: whole, on lines of its own."""
+def print_data(text: str) -> None:
+    """Print data to stdout, with its line ends."""
     _write(visible(text), "stdout")
 
 
-def give_data(path: Path, text: str) -> None:
+def write_data(path: Path, text: str) -> None:
     """Write data to a file, or print it where the path is `-`."""
     from sampler_parity.harness.files import write_text
 
     if path == STDOUT:
-        say_data(text)
+        print_data(text)
     else:
         write_text(path, text + "\n")
 
 
 @contextmanager
 def lines_to(where: Where) -> Iterator[None]:
-    """What is said meanwhile goes there."""
+    """Send lines there meanwhile."""
     global _where
     before, _where = _where, where
     try:
@@ -59,8 +58,8 @@ def lines_to(where: Where) -> Iterator[None]:
         _where = before
 
 
-def beside(data: Path | None, quiet: bool = False) -> Where:
-    """Where lines go beside data that is written to this path."""
+def line_target(data: Path | None, quiet: bool = False) -> Where:
+    """Return where lines go while data is written to this path."""
     return "nowhere" if quiet else "stderr" if data == STDOUT else "stdout"
 
 
@@ -69,18 +68,18 @@ def _write(text: str, where: Literal["stdout", "stderr"]) -> None:
     try:
         print(text, file=stream, flush=True)
     except BrokenPipeError:
-        raise NobodyReads from None
-    except OSError as error:
+        raise ReaderGone from None
+    except OSError as failure:
         name = "standard output" if where == "stdout" else "standard error"
-        raise cannot_write(name, error) from None
+        raise cannot_write(name, failure) from None
 
 
-def complain(text: str) -> None:
-    """Print to stderr, if there is one, what went wrong."""
-    remark(f"sampler-parity: {text}")
+def error(text: str) -> None:
+    """Print an error to stderr, if there is one, with the name of the program."""
+    warn(f"sampler-parity: {text}")
 
 
-def remark(text: str) -> None:
+def warn(text: str) -> None:
     """Print a line to stderr, if there is one."""
     if sys.stderr is not None:
         print(line(text), file=sys.stderr, flush=True)

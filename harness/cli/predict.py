@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sampler_parity.harness.cli import complete, options
-from sampler_parity.harness.cli.output import beside, give_data, lines_to, remark, say
+from sampler_parity.harness.cli.output import line_target, lines_to, print_line, warn, write_data
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.foreign import limits
 
@@ -72,14 +72,14 @@ def predict_command(
     else:
         answers = _into(output, plan, asked)
     if json is not None:
-        give_data(json, dumps([asdict(answer) for answer in answers], indent=2))
-    with lines_to(beside(json, False)):
+        write_data(json, dumps([asdict(answer) for answer in answers], indent=2))
+    with lines_to(line_target(json, False)):
         lines = _each if len(plan.cases) <= _SHOWN else _table
         for line in lines(answers, DEFAULT):
-            say(line)
+            print_line(line)
         if output is not None:
-            say(f"bundle   {output}")
-            say(f"next     sampler-parity report {shlex.quote(str(output))}")
+            print_line(f"bundle   {output}")
+            print_line(f"next     sampler-parity report {shlex.quote(str(output))}")
     if not all(answer.repeats for answer in answers):
         raise typer.Exit(1)
 
@@ -123,7 +123,7 @@ def _into(output: Path, plan: "Plan", platforms: "list[str]") -> "list[Predictio
         done += cases
         if time.monotonic() - said >= _SAY_S:
             said = time.monotonic()
-            remark(f"predicted {done:,} of {total:,} cases")
+            warn(f"predicted {done:,} of {total:,} cases")
 
     return predict_into(output, plan, platforms, seen)[1]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from sampler_parity.harness.bundle.bundle import Result
 from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.records.distribution import DistributionResult
-from sampler_parity.harness.cli.output import remark, say
+from sampler_parity.harness.cli.output import print_line, warn
 from sampler_parity.harness.run.pace import Pace, Work
 from sampler_parity.harness.run.seen import Seen
 from sampler_parity.harness.verdicts import ORDER
@@ -65,7 +65,7 @@ class Progress:
                     self._verdicts.update(b.verdict for b in result.backends.values())
             if self._verbose:
                 for line in lines_of(results):
-                    say(line)
+                    print_line(line)
             if now - self._shown_at >= (EVERY_S if self._bar is None else _SOON_S):
                 self._shown_at = now
                 self._show(note)
@@ -78,7 +78,7 @@ class Progress:
             self._bar.update(task, completed=self.pace.done, description=text)
             self._bar.refresh()
         elif not self._quiet:
-            remark(f"running  {text}")
+            warn(f"running  {text}")
 
 
 def in_words(pace: Pace, verdicts: Counter[str], note: str = "") -> str:

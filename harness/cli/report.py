@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from sampler_parity.harness.cli.output import say
+from sampler_parity.harness.cli.output import print_line
 
 
 class Format(StrEnum):
@@ -34,4 +34,4 @@ def report(
     from sampler_parity.reports.write import write_report
 
     for path in write_report(folders, output, [str(f) for f in formats or Format]):
-        say(path)
+        print_line(path)

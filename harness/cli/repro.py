@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from sampler_parity.harness.cli.output import say
+from sampler_parity.harness.cli.output import print_line
 from sampler_parity.harness.errors import InputError
 
 
@@ -47,8 +47,8 @@ def repro(
         raise InputError(case, str(error), "name another case") from None
     output = output or Path(made.file)
     write_text(output, made.source)
-    say(output)
+    print_line(output)
     if report is not None:
         write_text(report, made.report)
-        say(report)
-    say(made.command.replace(made.file, str(output)))
+        print_line(report)
+    print_line(made.command.replace(made.file, str(output)))

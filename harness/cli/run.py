@@ -7,7 +7,7 @@ import typer
 
 from sampler_parity.harness.cli import complete, options
 from sampler_parity.harness.cli.folders import dated
-from sampler_parity.harness.cli.output import beside, lines_to
+from sampler_parity.harness.cli.output import line_target, lines_to
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.processes.garbage import left_alone
 from sampler_parity.harness.verdicts import Accept
@@ -125,7 +125,7 @@ def run_command(
         require_all=require_all,
     )
     folder = output or dated()
-    with lines_to(beside(json, quiet)):
+    with lines_to(line_target(json, quiet)):
         if plan:
             running.show_plan(plan_of(asked), folder, resume)
         else:

@@ -8,7 +8,7 @@ import typer
 
 from sampler_parity.harness.bundle.bundle import Bundle, done_ids
 from sampler_parity.harness.bundle.summary import Summary, summarize
-from sampler_parity.harness.cli.output import give_data, say
+from sampler_parity.harness.cli.output import print_line, write_data
 from sampler_parity.harness.cli.progress import Progress
 from sampler_parity.harness.errors import InputError, Interrupted
 from sampler_parity.harness.foreign.printable import visible
@@ -22,7 +22,7 @@ from sampler_parity.harness.run.run import run
 def show_plan(plan: Plan, folder: Path, resume: bool) -> None:
     """Print what would run, of it what is left with `--resume`."""
     for line in lines(plan, done_ids(folder) if resume else set()):
-        say(line)
+        print_line(line)
 
 
 @dataclass(frozen=True)
@@ -39,33 +39,33 @@ class Shown:
 def run_and_report(plan: Plan, folder: Path, resume: bool, shown: Shown) -> None:
     """Run, then say what came out: by the exit status, too."""
     for line in left_out(plan):
-        say(line)
+        print_line(line)
     progress = Progress(shown.quiet, shown.verbose)
     try:
-        done = run(plan, folder, resume, progress, say)
+        done = run(plan, folder, resume, progress, print_line)
     except KeyboardInterrupt:
         raise interrupted(progress.pace, folder, shown.named) from None
     if done.bundle is None:
         name, reason = next(iter(done.absent.items()))
         if not shown.if_available:
             raise InputError(f"backend {name}", f"does not run here: {reason}")
-        say(f"nothing was run: backend {name} does not run here: {reason}")
+        print_line(f"nothing was run: backend {name} does not run here: {reason}")
         return
     if shown.json is not None:
-        give_data(shown.json, counts(done.bundle))
+        write_data(shown.json, counts(done.bundle))
     show(done.bundle)
     if done.left:
         stopped = f"after {plan.asked.fail_fast:,} failures, {done.left:,} cases were not run"
-        say(f"stopped  {stopped}: add --resume to go on")
-    say(f"next     {next_command(done.bundle, done.met)}")
+        print_line(f"stopped  {stopped}: add --resume to go on")
+    print_line(f"next     {next_command(done.bundle, done.met)}")
     if not done.met:
         raise typer.Exit(1)
     if done.unjudged:
         names, n = ", ".join(done.unjudged), len(done.bundle.cases) + len(done.bundle.cells)
-        say(f"nothing was judged on {names}: all of {n:,} cases skipped")
+        print_line(f"nothing was judged on {names}: all of {n:,} cases skipped")
         raise typer.Exit(2)
     if done.absent and not shown.if_available:
-        say(f"{len(done.absent)} of the backends do not run here: exit status 2")
+        print_line(f"{len(done.absent)} of the backends do not run here: exit status 2")
         raise typer.Exit(2)
 
 
@@ -74,10 +74,10 @@ def show(done: Bundle) -> None:
     from sampler_parity.reports.write import summary_lines  # loads every page
 
     for line in said(done.cases):
-        say(line)
+        print_line(line)
     for line in summary_lines(done):
-        say(line)
-    say(f"bundle   {done.folder}")
+        print_line(line)
+    print_line(f"bundle   {done.folder}")
 
 
 def counts(done: Bundle) -> str:

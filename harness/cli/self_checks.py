@@ -11,7 +11,7 @@ from sampler_parity.harness.bundle.lock import locked
 from sampler_parity.harness.bundle.records.calibration import CalibrationResult
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
 from sampler_parity.harness.bundle.writer import BundleWriter, create
-from sampler_parity.harness.cli.output import say
+from sampler_parity.harness.cli.output import print_line
 from sampler_parity.harness.cli.running import show
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.run import cases
@@ -35,7 +35,7 @@ def run_timing_selfcheck(folder: Path, trials: int, seed: int) -> bool:
     from sampler_parity.harness.timing import selfcheck
 
     with _bundle(folder, seed, [selfcheck.NATIVE]) as writer:
-        result = selfcheck.selfcheck(trials, seed, say)
+        result = selfcheck.selfcheck(trials, seed, print_line)
         _end(writer, result)
     return result.met
 

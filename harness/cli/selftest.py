@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from sampler_parity.harness.cli import options
-from sampler_parity.harness.cli.output import say
+from sampler_parity.harness.cli.output import print_line
 
 
 def selftest(
@@ -22,5 +22,5 @@ def selftest(
     """
     from sampler_parity.harness.mutants.selftest import run_selftest
 
-    if not run_selftest(names, jobs, say, processes).passed:
+    if not run_selftest(names, jobs, print_line, processes).passed:
         raise typer.Exit(1)

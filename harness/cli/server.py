@@ -9,7 +9,7 @@ import typer
 
 from sampler_parity.harness.cli import options
 from sampler_parity.harness.cli.folders import dated
-from sampler_parity.harness.cli.output import beside, give_data, lines_to, say
+from sampler_parity.harness.cli.output import line_target, lines_to, print_line, write_data
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.foreign.near import meant
@@ -88,7 +88,7 @@ def server_check(
     client = Client(address, spoken, model, eos, timeout)
     folder = output or dated("server")
     done = check(Check(dialect, client, groups), folder, ["sampler-parity", *sys.argv[1:]], shown)
-    say(f"server   {required(done)}, {client.asked[0]} requests - {folder}")
+    print_line(f"server   {required(done)}, {client.asked[0]} requests - {folder}")
     if not met(done):
         raise typer.Exit(1)
 
@@ -131,12 +131,14 @@ def server_fingerprint(
     itself = about(address, timeout)
     spoken = named or dialect_of(asked_as(address, itself))
     client = Client(address, spoken, model or itself.model, seconds=timeout)
-    with lines_to(beside(json, False)):
-        done = fingerprint(client, itself.says, lambda said: say(statement_line(said)), seconds)
+    with lines_to(line_target(json, False)):
+        done = fingerprint(
+            client, itself.says, lambda said: print_line(statement_line(said)), seconds
+        )
         for line in last_lines(done):
-            say(line)
+            print_line(line)
     if json is not None:
-        give_data(json, done.model_dump_json(indent=2))
+        write_data(json, done.model_dump_json(indent=2))
 
 
 @server_app.command("start")
@@ -167,13 +169,13 @@ def server_start(
     bundles = []
     for name in names or REAL:
         if why := missing(REAL[name]):
-            say(f"server   {name} not here: {why}")
+            print_line(f"server   {name} not here: {why}")
             right = right and not names
             continue
         right = _checked(name, folder / name, each, speed) and right
         bundles.append(folder / name)
     if bundles:
-        say(f"report   {write_report(bundles, report, ['json', 'md', 'html', 'junit'])[-1]}")
+        print_line(f"report   {write_report(bundles, report, ['json', 'md', 'html', 'junit'])[-1]}")
     if not (bundles and right):
         raise typer.Exit(1)
 
@@ -187,10 +189,10 @@ def _checked(name: str, folder: Path, each: int, speed: bool) -> bool:
     start = time.monotonic()
     with started(REAL[name], model_path(GOLDEN)) as address:
         asked = of_real(REAL[name], address, each, speed)
-        say(f"server   {name} at {address.url}")
+        print_line(f"server   {name} at {address.url}")
         done = check(asked, folder, ["sampler-parity", *sys.argv[1:]], shown)
     seconds = time.monotonic() - start
-    say(f"server   {name}: {required(done)}, {seconds:.0f} s - {folder}")
+    print_line(f"server   {name}: {required(done)}, {seconds:.0f} s - {folder}")
     return met(done)
 
 
@@ -207,4 +209,4 @@ def shown(result: "ServerResult") -> None:
     """A line for each result as it comes."""
     mark = "" if result.met or result.verdict == "skipped" else "  FAILED"
     silent = f" (in silence: {'; '.join(result.silent)})" if result.silent else ""
-    say(f"{result.verdict:<14} {result.name:<22} {result.evidence}{silent}{mark}")
+    print_line(f"{result.verdict:<14} {result.name:<22} {result.evidence}{silent}{mark}")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from sampler_parity.harness.cli.output import say, say_data
+from sampler_parity.harness.cli.output import print_data, print_line
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.foreign import limits
 
@@ -85,10 +85,10 @@ def trie_bench(
     written = {**result.model_dump(), "trie": trie, "machine": describe().model_dump()}
     text = json.dumps(plain(written), indent=2)
     if output is None:
-        say_data(text)
+        print_data(text)
         return
     write_text(output, text + "\n")
-    say(_line(result))
+    print_line(_line(result))
 
 
 def _line(result: "Measured") -> str:

@@ -58,8 +58,8 @@ def test_colours_are_for_a_terminal_whose_user_wants_them(
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr(sys, "stdout", stream)
-    output.say("FAILED x")
-    output.say("\x1b[31mthe colours of others\x1b[0m")
+    output.print_line("FAILED x")
+    output.print_line("\x1b[31mthe colours of others\x1b[0m")
     first, second = stream.getvalue().splitlines()
     assert (RED in first) == colours
     assert second == "\\x1b[31mthe colours of others\\x1b[0m"
@@ -68,11 +68,11 @@ def test_colours_are_for_a_terminal_whose_user_wants_them(
 def test_lines_go_where_data_is_not(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with output.lines_to(output.beside(output.STDOUT)):
-        output.say("a line")
-        output.give_data(output.STDOUT, "{}")
+    with output.lines_to(output.line_target(output.STDOUT)):
+        output.print_line("a line")
+        output.write_data(output.STDOUT, "{}")
     assert capsys.readouterr() == ("{}\n", "a line\n")
-    with output.lines_to(output.beside(None, quiet=True)):
-        output.say("nothing")
-    output.say("again")
+    with output.lines_to(output.line_target(None, quiet=True)):
+        output.print_line("nothing")
+    output.print_line("again")
     assert capsys.readouterr() == ("again\n", "")

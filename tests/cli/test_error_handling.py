@@ -1,4 +1,4 @@
-"""The roof of the command line: whatever happens, one line and exit status 2."""
+"""Whatever fails, the command line prints one line and exits with status 2."""
 
 import signal
 import sys
@@ -83,7 +83,7 @@ def test_a_full_standard_output_is_one_line(
 ) -> None:
     with open("/dev/full", "w") as full:
         monkeypatch.setattr(sys, "stdout", full)
-        assert ended(monkeypatch, lambda: output.say("x")) == 2
+        assert ended(monkeypatch, lambda: output.print_line("x")) == 2
     said = "sampler-parity: standard output: cannot write: No space left on device\n"
     assert capsys.readouterr().err == said
 
@@ -97,7 +97,7 @@ def test_a_reader_that_has_gone_is_no_failure_and_no_verdict(
     os.close(read)
     with os.fdopen(write, "w") as pipe:
         monkeypatch.setattr(sys, "stdout", pipe)
-        assert ended(monkeypatch, lambda: output.say("x")) == 141
+        assert ended(monkeypatch, lambda: output.print_line("x")) == 141
     assert capsys.readouterr().err == ""
 
 
@@ -158,7 +158,7 @@ def test_a_terminal_without_our_characters_is_told_in_escapes(
 
     terminal = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     monkeypatch.setattr(sys, "stdout", terminal)
-    monkeypatch.setattr(app, "app", lambda: output.say("3 µs"))
+    monkeypatch.setattr(app, "app", lambda: output.print_line("3 µs"))
     app.main()
     terminal.flush()
     assert terminal.buffer.getvalue() == b"3 \\xb5s\n"

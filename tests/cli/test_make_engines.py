@@ -52,8 +52,8 @@ class Runs:
         monkeypatch.setattr(subprocess, "run", self.run)
         monkeypatch.setattr(registry, "inspect", self.inspect)
         monkeypatch.setattr(engines, "_count", lambda *_: None)
-        monkeypatch.setattr(engines, "say", self.said.append)
-        monkeypatch.setattr(engines, "complain", self.said.append)
+        monkeypatch.setattr(engines, "print_line", self.said.append)
+        monkeypatch.setattr(engines, "error", self.said.append)
 
     def run(self, command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
         words = " ".join(command[3:])

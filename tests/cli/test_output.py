@@ -1,4 +1,4 @@
-"""What is printed: a line is one line, prints, and is no command to the log of a CI."""
+"""A printed line is one line, printable, and no command to the log of a CI."""
 
 import ast
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sampler_parity.harness.cli.output import say, say_data
+from sampler_parity.harness.cli.output import print_data, print_line
 from sampler_parity.harness.errors import LONGEST, InputError
 from sampler_parity.harness.foreign.printable import LONGEST_LINE, line
 
@@ -45,14 +45,14 @@ def test_whatever_a_line_holds_one_harmless_line_is_printed(text: str) -> None:
 
 
 def test_a_long_line_says_how_much_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
-    say("x" * (LONGEST_LINE + 12_345))
+    print_line("x" * (LONGEST_LINE + 12_345))
     assert capsys.readouterr().out == f"{'x' * LONGEST_LINE}... (12,345 more characters)\n"
 
 
 def test_data_keeps_its_lines_and_shows_what_does_not_print(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    say_data("{\n \x7f\n}")
+    print_data("{\n \x7f\n}")
     assert capsys.readouterr().out == "{\n \\x7f\n}\n"
 
 
@@ -68,7 +68,7 @@ def test_a_long_refusal_is_cut_with_its_length() -> None:
 
 
 def printing(root: Path) -> list[str]:
-    """Calls of print in the rooms that talk to a user, but for the door."""
+    """Return the calls of print outside cli/output.py, in packages that print for a user."""
     return [
         f"{path.relative_to(root)}:{node.lineno}"
         for folder in ("harness/cli", "harness/run", "reports")
@@ -79,7 +79,7 @@ def printing(root: Path) -> list[str]:
     ]
 
 
-def test_all_that_is_printed_goes_through_one_door() -> None:
+def test_only_the_output_module_prints() -> None:
     assert printing(ROOT) == []
 
 

@@ -56,7 +56,7 @@ def cli(*arguments: str | Path, folder: Path = ROOT) -> Done:
         except SystemExit as exit:
             status = exit.code or 0
     assert isinstance(status, int), status
-    assert DEFECT not in err.getvalue(), err.getvalue()  # the roof must not hide a failure of ours
+    assert DEFECT not in err.getvalue(), err.getvalue()  # main must not hide a failure of ours
     return Done(status, out.getvalue(), err.getvalue())
 
 
