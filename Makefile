@@ -14,7 +14,7 @@ export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: setup tsampler wheel release-check docs site parity parity-full drift witness platforms portable distribution \
 	laws trie selfcheck engines servers fuzz types lint \
-	check test pytest nightly commands attack fuzz-inputs selftest coverage native-mutants clean
+	size check test pytest nightly commands attack fuzz-inputs selftest coverage native-mutants clean
 
 setup: .venv/ready
 	@$(MAKE) --no-print-directory tsampler || \
@@ -164,6 +164,10 @@ servers: setup
 # What `sampler-parity lint` finds is a test, too: beside the others it costs no time of its own.
 lint: types
 	$(BIN)/sampler-parity lint
+
+# Lines of Python by package and feature, and the limit of the core. BASE=REV: the difference to it.
+size:
+	@$(PYTHON) scripts/size.py $(if $(BASE),--base $(BASE))
 
 types: setup
 	$(BIN)/ruff check .
