@@ -42,7 +42,8 @@ from sampler_parity.harness.suite.file import (
 from sampler_parity.harness.suite.model import Suite
 from sampler_parity.harness.suite.prepared import prepare
 from sampler_parity.reference import SAMPLERS, Candidates
-from sampler_parity.reference.registry import ROWS, Sampler
+from sampler_parity.reference.registry import ROWS
+from sampler_parity.reference.sampler import Sampler
 
 FILTERS = [name for name, row in ROWS.items() if row.kind == "filter"]
 OF_SAMPLERS = ("parity", "removed", "grammar", "trie")  # folders with a file for each sampler

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from sampler_parity.reference.candidates import Candidates
     from sampler_parity.reference.chain import Chain, Stage, build_chain
     from sampler_parity.reference.errors import ChainError, UndefinedInputError
-    from sampler_parity.reference.registry import SAMPLERS, Sampler
+    from sampler_parity.reference.registry import SAMPLERS
+    from sampler_parity.reference.sampler import Sampler
     from sampler_parity.reference.vocab import Vocab
 
 __all__ = [
@@ -29,7 +30,8 @@ _MODULES = {
     "candidates": ["Candidates"],
     "chain": ["Chain", "Stage", "build_chain"],
     "errors": ["ChainError", "UndefinedInputError"],
-    "registry": ["SAMPLERS", "Sampler"],
+    "registry": ["SAMPLERS"],
+    "sampler": ["Sampler"],
     "vocab": ["Vocab"],
 }
 

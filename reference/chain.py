@@ -11,7 +11,8 @@ from sampler_parity.reference import platforms
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError, UndefinedInputError
 from sampler_parity.reference.random import DEFAULT_SEED
-from sampler_parity.reference.registry import REFERENCE_SAMPLERS, Sampler
+from sampler_parity.reference.registry import REFERENCE_SAMPLERS
+from sampler_parity.reference.sampler import Sampler
 from sampler_parity.reference.vocab import Vocab
 
 Spec = Sequence[Mapping[str, Mapping[str, Any]]]  # [{name: {parameter: value}}, ...]

@@ -7,11 +7,11 @@ where a sampler cuts (lint, boundary) reads the row. CONTRIBUTING.md says how on
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal
 
-from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.pipelines.ignore_eos import IgnoreEos
 from sampler_parity.reference.ranges import Biases, Floats, Integers, OneOf, Range, Size
+from sampler_parity.reference.sampler import Sampler
 from sampler_parity.reference.samplers.adaptive_p import AdaptiveP
 from sampler_parity.reference.samplers.dist import Dist
 from sampler_parity.reference.samplers.dry import Dry
@@ -34,24 +34,6 @@ from sampler_parity.reference.samplers.top_n_sigma import TopNSigma
 from sampler_parity.reference.samplers.top_p import TopP
 from sampler_parity.reference.samplers.typical_p import TypicalP
 from sampler_parity.reference.samplers.xtc import Xtc
-
-
-class Sampler(Protocol):
-    """llama.cpp's `llama_sampler_i`."""
-
-    name: str
-
-    def apply(self, cand: Candidates) -> None:
-        """Change the candidates in place."""
-
-    def accept(self, token: int) -> None:
-        """Take a token of the prompt or a chosen one into the history."""
-
-    def reset(self) -> None:
-        """Back to the state after construction."""
-
-    def clone(self) -> Self:
-        """An independent sampler in the same state."""
 
 
 @dataclass(frozen=True)

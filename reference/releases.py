@@ -26,7 +26,8 @@ from sampler_parity.reference.older.top_n_sigma_b8352 import TopNSigmaB8352
 from sampler_parity.reference.older.top_p_b6133 import TopPB6133
 from sampler_parity.reference.older.typical_p_b6133 import TypicalPB6133
 from sampler_parity.reference.older.xtc_b6133 import XtcB6133
-from sampler_parity.reference.registry import REFERENCE_SAMPLERS, Sampler
+from sampler_parity.reference.registry import REFERENCE_SAMPLERS
+from sampler_parity.reference.sampler import Sampler
 
 _OLDER: dict[str, Callable[..., Sampler]] = {
     "dist": DistB9842,

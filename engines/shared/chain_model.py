@@ -1,18 +1,16 @@
 """An engine whose sampler is a chain of llama.cpp's, in an order of its own."""
 
 from copy import copy
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from sampler_parity.reference.candidates import Candidates
-
-if TYPE_CHECKING:
-    from sampler_parity.reference.registry import Sampler
+from sampler_parity.reference.sampler import Sampler
 
 
 class OfChain:
     """One stage: selects a token and leaves the candidates as they are."""
 
-    samplers: "list[Sampler]"
+    samplers: list[Sampler]
 
     def apply(self, cand: Candidates) -> None:
         chosen = cand.copy()

@@ -30,8 +30,8 @@ from sampler_parity.harness.suite.prepared import rows_of
 from sampler_parity.harness.verdicts import Verdict, worst
 from sampler_parity.reference import Candidates, Chain, ChainError, UndefinedInputError, Vocab
 from sampler_parity.reference.chronology import NEWEST
-from sampler_parity.reference.registry import Sampler
 from sampler_parity.reference.releases import changes_of, samplers_of
+from sampler_parity.reference.sampler import Sampler
 
 APART = "rows asked one after the other"
 

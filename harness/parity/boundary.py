@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.older.dist_b9842 import DistB9842
-from sampler_parity.reference.registry import ROWS, Sampler
+from sampler_parity.reference.registry import ROWS
+from sampler_parity.reference.sampler import Sampler
 from sampler_parity.reference.samplers.dist import Dist
 
 # Relative width of the zone: the error that a float32 sum over n terms may have, at most n * 2**-24

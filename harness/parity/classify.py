@@ -17,7 +17,7 @@ from sampler_parity.harness.protocol.ask import Got
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.grammar.strict import strictly_allowed
-from sampler_parity.reference.registry import Sampler
+from sampler_parity.reference.sampler import Sampler
 from sampler_parity.reference.samplers.grammar import Grammar
 
 _FIVE_DIGITS = 1e-5  # another library's expf differs behind them

@@ -16,7 +16,7 @@ from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.suite.prepared import Prepared
 from sampler_parity.reference import Candidates
-from sampler_parity.reference.registry import Sampler
+from sampler_parity.reference.sampler import Sampler
 
 Tokens = NDArray[np.int32]
 

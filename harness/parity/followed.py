@@ -16,7 +16,7 @@ from sampler_parity.harness.protocol.ask import Got, Ran
 from sampler_parity.harness.suite.prepared import Prepared, Trace, begin
 from sampler_parity.harness.verdicts import Verdict, worst
 from sampler_parity.reference import Candidates, UndefinedInputError
-from sampler_parity.reference.registry import Sampler
+from sampler_parity.reference.sampler import Sampler
 
 
 @dataclass(frozen=True)

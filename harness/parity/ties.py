@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.protocol.ask import Got
 from sampler_parity.reference import Candidates
-from sampler_parity.reference.registry import ROWS, Sampler
+from sampler_parity.reference.registry import ROWS
+from sampler_parity.reference.sampler import Sampler
 from sampler_parity.reference.samplers.typical_p import distances
 
 Same = Callable[[NDArray[Any], NDArray[Any]], bool]

@@ -14,7 +14,7 @@ from sampler_parity.harness.protocol.ask import Setting
 from sampler_parity.harness.protocol.dtypes import rounded
 from sampler_parity.harness.suite.case import Case, plan
 from sampler_parity.reference import Candidates, Chain, UndefinedInputError, Vocab
-from sampler_parity.reference.registry import Sampler
+from sampler_parity.reference.sampler import Sampler
 
 Trace = list[list[Candidates]]
 

@@ -42,11 +42,13 @@ from sampler_parity.reference.pipelines.common_chain import (
 )
 from sampler_parity.reference.pipelines.common_rejection import (
     Proposal,
+    accepts,
+    masked,
+    redrawn,
     rejection_stream,
-    sample_and_accept_n_rejection,
 )
 from sampler_parity.reference.pipelines.reasoning_budget import ReasoningBudget, State
-from sampler_parity.reference.registry import Sampler
+from sampler_parity.reference.sampler import Sampler
 from sampler_parity.reference.samplers.token_trie import BEFORE_TRIE, TokenTrie
 from sampler_parity.reference.vocab import Vocab
 
@@ -117,7 +119,7 @@ class CommonSampler:
         spec = default_chain(params, n_vocab, suppress=suppress)
         self.chain = build_chain(spec, n_vocab=n_vocab, vocab=vocab)
         self.budget = _reasoning_budget(params, vocab)
-        self.rng = rejection_stream(self.chain)
+        self.rng = rejection_stream(self.chain.samplers)
         self.prev: deque[int] = deque(maxlen=max(SHORTEST_PREV, params.n_prev))
         self._cand: Candidates | None = None
         self.trie: TokenTrie | None = None
@@ -235,8 +237,30 @@ class CommonSampler:
         draft_q: Sequence[Proposal],
         grammar_first: bool = False,
     ) -> list[int]:
-        """As llama_cpp_rejection says: in newer releases alone."""
-        return sample_and_accept_n_rejection(self, outputs, draft, draft_q, grammar_first)
+        """Sample and accept along a draft as llama_cpp_rejection says: in newer releases alone.
+        Returns 1 to len(outputs) tokens, all accepted.
+
+        Raises ValueError for numbers of outputs or proposals that do not fit the draft,
+        UndefinedInputError as sample.
+        """
+        if len(outputs) != len(draft) + 1 or len(draft_q) != len(draft):
+            given = f"{len(outputs)} outputs and {len(draft_q)} proposals"
+            raise ValueError(f"{given} for a draft of {len(draft)}")
+        tokens: list[int] = []
+        for output, drafted, proposal in zip(outputs, draft, draft_q, strict=False):
+            sampled = self.sample(output, grammar_first)
+            cand = self.get_candidates(do_sort=True)
+            grammar = None if grammar_first or not self.grammar_applies() else self.grammar
+            p = cand.p if grammar is None else masked(cand, grammar)
+            stays = accepts(cand.ids, p, drafted, proposal, self.rng)
+            other = None if stays else redrawn(cand.ids, p, proposal, self.rng)
+            tokens.append(drafted if stays else sampled if other is None else other)
+            self.accept(tokens[-1], True)
+            if not stays:
+                return tokens
+        tokens.append(self.sample(outputs[-1], grammar_first))
+        self.accept(tokens[-1], True)
+        return tokens
 
     def force_reasoning_end(self) -> bool:
         """`common_sampler_reasoning_budget_force`: True if a reasoning block now ends."""

@@ -46,7 +46,7 @@ from sampler_parity.reference import floats, sorting
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.chain import Chain
 from sampler_parity.reference.errors import UndefinedInputError
-from sampler_parity.reference.registry import Sampler
+from sampler_parity.reference.sampler import Sampler
 
 Floats = NDArray[np.float32]
 

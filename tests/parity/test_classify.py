@@ -8,7 +8,7 @@ from sampler_parity.harness.parity.classify import classify, identical
 from sampler_parity.harness.protocol.ask import Got
 from sampler_parity.harness.verdicts import ORDER, worst
 from sampler_parity.reference import Candidates
-from sampler_parity.reference.registry import Sampler
+from sampler_parity.reference.sampler import Sampler
 from sampler_parity.reference.samplers.dist import Dist
 from sampler_parity.reference.samplers.temp import Temp
 from sampler_parity.reference.samplers.top_p import TopP

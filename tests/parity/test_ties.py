@@ -9,7 +9,7 @@ from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.parity.classify import Difference, classify
 from sampler_parity.harness.protocol.ask import Got
 from sampler_parity.reference import Candidates
-from sampler_parity.reference.registry import Sampler
+from sampler_parity.reference.sampler import Sampler
 from sampler_parity.reference.samplers.greedy import Greedy
 from sampler_parity.reference.samplers.min_p import MinP
 from sampler_parity.reference.samplers.temp import Temp
