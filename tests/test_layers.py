@@ -1,7 +1,7 @@
-"""The rooms and their order: imports go down, and no file imports itself by way of others.
+"""The layers: imports go down, no file imports itself by way of others, and no engine is imported.
 
-ROOMS is the house, ground floor first. A file may import its own room and those below it. Imports
-inside functions count, too; those for types alone (`if TYPE_CHECKING`) do not.
+PACKAGES lists the core, the lowest first. A file may import its own package and those below it.
+Imports inside functions and those for types (`if TYPE_CHECKING`) count, too.
 """
 
 import ast
@@ -16,7 +16,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 NAMESPACE = "sampler_parity."
 
-ROOMS = (
+PACKAGES = (
     "reference",
     "harness.foreign",
     "harness.errors",
@@ -53,6 +53,11 @@ ROOMS = (
 )
 
 
+# An engine may import the core, itself, engines/shared, and these engines of the same maker.
+SHARED = "shared"
+SAME_MAKER: dict[str, set[str]] = {}
+
+
 class Import(NamedTuple):
     """A line that imports a module of ours."""
 
@@ -63,7 +68,7 @@ class Import(NamedTuple):
 
 @functools.cache
 def sources(root: Path, folder: str) -> list[Path]:
-    """Our Python files in a folder, and not those of packages that lie there."""
+    """Return our Python files in a folder, without those of installed packages."""
     return sorted(p for p in (root / folder).rglob("*.py") if "node_modules" not in p.parts)
 
 
@@ -73,9 +78,9 @@ def parsed(path: Path) -> ast.AST:
 
 
 def modules(root: Path) -> dict[str, Path]:
-    """The modules of the product, by name without the namespace."""
+    """Return the modules of the product, by name without the namespace."""
     paths = {}
-    for folder in ("reference", "harness", "reports"):
+    for folder in ("reference", "harness", "reports", "engines"):
         for path in sources(root, folder):
             parts = path.relative_to(root).with_suffix("").parts
             paths[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
@@ -83,7 +88,7 @@ def modules(root: Path) -> dict[str, Path]:
 
 
 def imports(path: Path, known: dict[str, Path]) -> Iterator[Import]:
-    """Every import of one of our modules in a file."""
+    """Yield every import of one of our modules in a file."""
     for node in _nodes(parsed(path)):
         if isinstance(node, ast.ImportFrom):
             names = [f"{node.module}.{alias.name}" for alias in node.names]
@@ -99,37 +104,57 @@ def imports(path: Path, known: dict[str, Path]) -> Iterator[Import]:
 
 
 def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """Its statements: an import is one, and expressions have none."""
+    """Yield its statements: an import is one, and expressions have none."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.expr):
             continue
-        if not (isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"):
-            yield node
-            yield from _nodes(node)
+        yield node
+        yield from _nodes(node)
 
 
-def floor_of(module: str) -> int:
-    """The number of the module's room. Raises ValueError for a module in no room."""
-    for number, room in enumerate(ROOMS):
-        if module == room or module.startswith(f"{room}."):
+def layer_of(module: str) -> int:
+    """Return the number of the module's package. Raises ValueError for a module in none."""
+    for number, package in enumerate(PACKAGES):
+        if module == package or module.startswith(f"{package}."):
             return number
-    raise ValueError(f"{module} is in no room: add it to ROOMS")
+    raise ValueError(f"{module} is in no package: add it to PACKAGES")
+
+
+def engine_of(module: str) -> str:
+    """Return the name of the engine that has the module; empty for one of the core."""
+    folder, _, rest = f"{module}.".partition(".")
+    return rest.partition(".")[0] if folder == "engines" else ""
 
 
 def upward(root: Path) -> list[str]:
-    """Imports from a room above, one line each: file, line, and what is imported."""
+    """Return imports from a package above, one line each: file, line, and what is imported."""
     known = modules(root)
     return [
         f"{line.path.relative_to(root)}:{line.line}: imports {line.module}, which is above it"
         for module, path in known.items()
-        if module not in ("harness", "reports")
+        if module not in ("harness", "reports", "engines") and not engine_of(module)
         for line in imports(path, known)
-        if floor_of(line.module) > floor_of(module)
+        if not line.module.startswith("engines") and layer_of(line.module) > layer_of(module)
     ]
 
 
-def circles(root: Path) -> list[str]:
-    """Files that import each other, directly or by way of others: the shortest way round."""
+def of_engines(root: Path) -> list[str]:
+    """Return imports of an engine by the core, or by an engine of another maker."""
+    known = modules(root)
+    problems = []
+    for module, path in known.items():
+        own = engine_of(module)
+        allowed = {own, SHARED, *SAME_MAKER.get(own, ())} if own else set()
+        problems += [
+            f"{path.relative_to(root)}:{line.line}: imports an engine: {line.module}"
+            for line in imports(path, known)
+            if line.module.startswith("engines") and engine_of(line.module) not in allowed
+        ]
+    return problems
+
+
+def cycles(root: Path) -> list[str]:
+    """Return files that import each other, by way of others or not: the shortest cycles."""
     known = modules(root)
     graph = {m: {i.module for i in imports(path, known)} - {m} for m, path in known.items()}
     rounds = set()
@@ -155,7 +180,7 @@ def test_imports_go_down() -> None:
 
 
 def other_pages(root: Path) -> list[str]:
-    """Imports of one page of the reports by another: what two need belongs to reports/render."""
+    """Return imports of one report page by another: what two need belongs to reports/render."""
     known = modules(root)
     return [
         f"{line.path.relative_to(root)}:{line.line}: imports {line.module}, another page"
@@ -165,6 +190,10 @@ def other_pages(root: Path) -> list[str]:
         if line.module.startswith("reports.pages.")
         and line.module.split(".")[2] != module.split(".")[2]
     ]
+
+
+def test_the_core_imports_no_engine_and_no_engine_that_of_another_maker() -> None:
+    assert of_engines(ROOT) == []
 
 
 def test_no_page_of_the_reports_imports_another() -> None:
@@ -183,19 +212,21 @@ def test_planted_import_of_another_page_is_named(tmp_path: Path) -> None:
 
 
 def test_no_file_imports_itself_by_way_of_others() -> None:
-    assert circles(ROOT) == []
+    assert cycles(ROOT) == []
 
 
-def test_harness_has_at_most_six_modules_beside_its_rooms() -> None:
+def test_harness_has_at_most_six_modules_next_to_its_packages() -> None:
     names = [p.name for p in (ROOT / "harness").glob("*.py") if p.name != "__init__.py"]
     assert len(names) <= 6, names
 
 
-PAST = re.compile(r"(?m)^\s*(?:from|import) (?:harness|reference|reports|suites|golden)\b.*")
+PAST = re.compile(
+    r"(?m)^\s*(?:from|import) (?:harness|reference|reports|engines|suites|golden)\b.*"
+)
 
 
 def past_the_namespace(root: Path) -> list[str]:
-    folders = ("reference", "harness", "reports", "studies", "tests", "examples")
+    folders = ("reference", "harness", "reports", "engines", "studies", "tests", "examples")
     paths = [path for folder in folders for path in sources(root, folder)]
     return [f"{path}: {n}" for path in paths for n in PAST.findall(path.read_text("utf-8"))]
 
@@ -208,7 +239,7 @@ def test_no_import_goes_past_the_namespace(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "imported"),
     [
         ("from sampler_parity.harness.run import cases", "harness.run.cases"),
         ("def f():\n    from sampler_parity.reports.write import write_report", "reports.write"),
@@ -216,7 +247,7 @@ def test_no_import_goes_past_the_namespace(tmp_path: Path) -> None:
     ids=["of the module", "inside a function"],
 )
 def test_planted_upward_import_is_named_with_file_and_line(
-    tmp_path: Path, line: str, said: str
+    tmp_path: Path, line: str, imported: str
 ) -> None:
     for name in ("harness/bundle/bundle.py", "harness/run/cases.py", "reports/write.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -224,15 +255,64 @@ def test_planted_upward_import_is_named_with_file_and_line(
     (tmp_path / "harness/bundle/bundle.py").write_text(f"import os\n{line}\n")
     (problem,) = upward(tmp_path)
     assert problem.startswith("harness/bundle/bundle.py:")
-    assert f"imports {said}, which is above it" in problem
+    assert f"imports {imported}, which is above it" in problem
 
 
-def test_planted_circle_is_named(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "line",
+    ["{}", "def f():\n    {}", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    {}"],
+    ids=["of the module", "inside a function", "for types"],
+)
+def test_planted_cycle_is_named(tmp_path: Path, line: str) -> None:
     (tmp_path / "harness/gate").mkdir(parents=True)
     for name, other in ("gate", "rules"), ("rules", "words"), ("words", "gate"):
-        text = f"from sampler_parity.harness.gate.{other} import x\n"
+        text = line.format(f"from sampler_parity.harness.gate.{other} import x\n")
         (tmp_path / f"harness/gate/{name}.py").write_text(text)
-    (circle,) = circles(tmp_path)
-    assert circle.split(" -> ") == [
+    (cycle,) = cycles(tmp_path)
+    assert cycle.split(" -> ") == [
         *("harness.gate.gate", "harness.gate.rules", "harness.gate.words", "harness.gate.gate"),
     ]
+
+
+@pytest.mark.parametrize("file", ["reference/chain.py", "harness/run/run.py", "reports/write.py"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from sampler_parity.engines.rwkv.model import X",
+        "from sampler_parity.engines import rwkv",
+        "import sampler_parity.engines.rwkv.worker",
+        "if TYPE_CHECKING:\n    from sampler_parity.engines.rwkv import model",
+    ],
+)
+def test_planted_import_of_an_engine_by_the_core_is_named(
+    tmp_path: Path, file: str, line: str
+) -> None:
+    plant(tmp_path, file, line)
+    (problem,) = of_engines(tmp_path)
+    assert problem.startswith(f"{file}:")
+    assert "imports an engine: engines.rwkv" in problem
+    assert upward(tmp_path) == []
+
+
+def test_planted_import_of_another_engine_is_named_and_what_is_shared_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(SAME_MAKER, "lloyal", {"lloyal_node"})
+    allowed = ("engines.shared.row", "engines.lloyal.model", "engines.lloyal_node.row")
+    core = ("reference.chain", "harness.errors")
+    names = (*allowed, *core, "engines.rwkv.model")
+    plant(
+        tmp_path, "engines/lloyal/worker.py", "\n".join(f"import sampler_parity.{n}" for n in names)
+    )
+    assert of_engines(tmp_path) == [
+        "engines/lloyal/worker.py:6: imports an engine: engines.rwkv.model"
+    ]
+
+
+def plant(root: Path, file: str, text: str) -> None:
+    """Write a file, next to the modules of two engines."""
+    for name in ("rwkv/__init__", "rwkv/model", "rwkv/worker", "shared/row", "lloyal/model"):
+        (root / f"engines/{name}.py").parent.mkdir(parents=True, exist_ok=True)
+        (root / f"engines/{name}.py").write_text("")
+    (root / file).parent.mkdir(parents=True, exist_ok=True)
+    (root / file).write_text(f"{text}\n")

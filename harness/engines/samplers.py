@@ -15,7 +15,8 @@ from sampler_parity.harness.engines.engine_file import (
 )
 from sampler_parity.reference import chain as reference_chain
 from sampler_parity.reference.chain import Chain
-from sampler_parity.reference.registry import REFERENCE_ROWS, Row, Sampler
+from sampler_parity.reference.registry import REFERENCE_ROWS, Row
+from sampler_parity.reference.sampler import Sampler
 from sampler_parity.reference.vocab import Vocab
 
 

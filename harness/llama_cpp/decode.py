@@ -5,21 +5,19 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.llama_cpp.chain import NativeChain
 from sampler_parity.harness.llama_cpp.libllama import Libllama, SequenceSampler
 from sampler_parity.harness.protocol.messages import (
     DecodeRequest,
     GenerateReply,
     GenerateRequest,
 )
-
-if TYPE_CHECKING:
-    from sampler_parity.harness.llama_cpp.worker import NativeChain
 
 
 class Model:
@@ -140,7 +138,7 @@ class Context:
         overwrites."""
         return self._row(0, output)
 
-    def sample(self, chain: "NativeChain", output: int) -> int:
+    def sample(self, chain: NativeChain, output: int) -> int:
         """A token from an output; the chain accepts it."""
         return chain.sample(self.pointer, output)
 
@@ -179,7 +177,7 @@ def decode(model: Model, request: DecodeRequest, rows: NDArray[np.float32]) -> N
 
 
 def generate(
-    model: Model, chain: "NativeChain", request: GenerateRequest, rows: NDArray[np.float32]
+    model: Model, chain: NativeChain, request: GenerateRequest, rows: NDArray[np.float32]
 ) -> GenerateReply:
     """Fills rows with the logits of each step. llama_sampler_sample accepts what it selects."""
     context = Context(model, len(request.prompt) + request.n_tokens)

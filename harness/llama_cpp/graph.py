@@ -50,7 +50,8 @@ class Worker:
         self.native.decode(request, rows)
 
     def throughput(self, request: ThroughputRequest) -> ThroughputReply:
-        return measure(self.native, request, in_graph=True)
+        model = self.native.model(request)
+        return measure(model, self.native.chains(request), request, in_graph=True)
 
     def sequences(
         self, request: SequencesRequest, rows: NDArray[np.float32]

@@ -10,20 +10,29 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.errors import Unsupported
+from sampler_parity.harness.llama_cpp.candidates import NativeCandidates
+from sampler_parity.harness.llama_cpp.chain import NativeChain
 from sampler_parity.harness.llama_cpp.decode import Context, Further, Model
 from sampler_parity.harness.llama_cpp.handed_back import handed_back
 from sampler_parity.harness.protocol.interface import Result
-from sampler_parity.harness.protocol.messages import SequencesReply, SequencesRequest
+from sampler_parity.harness.protocol.messages import ChainSpec, SequencesReply, SequencesRequest
 from sampler_parity.harness.protocol.sequences import Change, SequencesStep
 
-if TYPE_CHECKING:
-    from sampler_parity.harness.llama_cpp.worker import NativeChain, Worker
+
+class Native(Protocol):
+    """What slots need of llama_cpp.worker.Worker."""
+
+    def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> NativeChain: ...
+
+    def candidates(self, logits: NDArray[np.float32]) -> NativeCandidates: ...
+
+    def model_of_sequences(self, request: SequencesRequest) -> Model: ...
 
 
 @dataclass
@@ -31,7 +40,7 @@ class Slot:
     """A sequence of the context. further: the tokens to be decoded next. length: those that are in
     its memory. forced: what follows in place of sampled tokens."""
 
-    chain: "NativeChain"
+    chain: NativeChain
     further: list[int]
     forced: list[int]
     length: int = 0
@@ -41,7 +50,7 @@ class Slot:
 class Slots:
     """The slots of the contexts, by number. graph: the context whose graph samples, if one does."""
 
-    worker: "Worker"
+    worker: Native
     request: SequencesRequest
     plain: Context
     graph: Context | None
@@ -158,7 +167,7 @@ class Slots:
 
 
 def follow(
-    worker: "Worker", request: SequencesRequest, rows: NDArray[np.float32], in_graph: bool = False
+    worker: Native, request: SequencesRequest, rows: NDArray[np.float32], in_graph: bool = False
 ) -> tuple[SequencesReply, list[Result]]:
     """Takes the steps. in_graph: put the chains into the model's graph. Raises InputError for a bad
     model, Unsupported."""

@@ -1,22 +1,16 @@
 """Decoding many sequences at once with libllama, timed: as a server with as many slots does."""
 
 import time
-from typing import TYPE_CHECKING
 
-from sampler_parity.harness.llama_cpp.decode import Context, Further
+from sampler_parity.harness.llama_cpp.chain import NativeChain
+from sampler_parity.harness.llama_cpp.decode import Context, Further, Model
 from sampler_parity.harness.protocol.messages import ThroughputReply, ThroughputRequest
 
-if TYPE_CHECKING:
-    from sampler_parity.harness.llama_cpp.worker import NativeChain, Worker
 
-
-def measure(worker: "Worker", request: ThroughputRequest, in_graph: bool) -> ThroughputReply:
-    """in_graph: put the chains into the model's graph. Raises InputError for a bad model."""
-    model = worker.model(request)
-    chains = [
-        worker.build(request.chain, request.n_vocab, request.model)
-        for _ in range(request.sequences)
-    ]
+def measure(
+    model: Model, chains: list[NativeChain], request: ThroughputRequest, in_graph: bool
+) -> ThroughputReply:
+    """Decode with a chain for each sequence. in_graph: put the chains into the model's graph."""
     for chain in chains:  # before it is decoded: in the graph, penalties look at the history then
         for token in request.prompt:
             chain.accept(token)
@@ -33,7 +27,7 @@ def measure(worker: "Worker", request: ThroughputRequest, in_graph: bool) -> Thr
 
 
 def _generate(
-    context: Context, chains: "list[NativeChain]", request: ThroughputRequest, in_graph: bool
+    context: Context, chains: list[NativeChain], request: ThroughputRequest, in_graph: bool
 ) -> ThroughputReply:
     prompt_ns = _decode(context, [request.prompt] * len(chains))
     last = len(request.prompt)

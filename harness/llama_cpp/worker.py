@@ -12,6 +12,7 @@ from sampler_parity.harness.inputs.vocabularies import vocab_path
 from sampler_parity.harness.llama_cpp.build_files import compiler_of
 from sampler_parity.harness.llama_cpp.candidates import NativeCandidates
 from sampler_parity.harness.llama_cpp.capture import capture, tokenize
+from sampler_parity.harness.llama_cpp.chain import NativeChain
 from sampler_parity.harness.llama_cpp.decode import Model, decode, generate
 from sampler_parity.harness.llama_cpp.ends import bans_of_ends
 from sampler_parity.harness.llama_cpp.libllama import (
@@ -44,62 +45,6 @@ from sampler_parity.harness.protocol.messages import (
     TokenizeRequest,
 )
 from sampler_parity.reference.chronology import NEWEST
-
-
-class NativeChain:
-    """The stages one by one, and a second set of them in one llama_sampler_chain."""
-
-    def __init__(self, library: Libllama, stages: list[int], chain: int) -> None:
-        self.library, self.stages, self.chain = library, stages, chain
-
-    def apply(self, stage: int | None, candidates: NativeCandidates) -> None:
-        sampler = self.chain if stage is None else self.stages[stage]
-        self.library.llama_sampler_apply(sampler, ctypes.byref(candidates.array))
-
-    def accept(self, token: int) -> None:
-        for sampler in (*self.stages, self.chain):
-            self.library.llama_sampler_accept(sampler, token)
-
-    def draw(
-        self, candidates: NativeCandidates, n: int, uniforms: NDArray[np.float64] | None
-    ) -> NDArray[np.int32]:
-        """n tokens by the last stage, a dist: it changes p and `selected` and reads neither."""
-        if uniforms is not None:
-            raise Unsupported("llama.cpp takes no uniforms")
-        for stage in self.stages[:-1]:
-            self.library.llama_sampler_apply(stage, ctypes.byref(candidates.array))
-        apply, last = self.library.llama_sampler_apply, self.stages[-1]
-        array, reference = candidates.array, ctypes.byref(candidates.array)
-        selected = np.empty(n, np.int64)
-        for i in range(n):
-            apply(last, reference)
-            selected[i] = array.selected
-        return candidates.current()["id"][selected].astype(np.int32)
-
-    def sample(self, context: int, output: int = -1) -> int:
-        """A token from logits of a llama_context, the last; the chain accepts it."""
-        return int(self.library.llama_sampler_sample(self.chain, context, output))
-
-    def in_graph(self) -> int:
-        """How many of the first samplers run in a graph: their names begin with "+", or with "?"
-        where they do nothing."""
-        names = [
-            self.library.llama_sampler_name(self.library.llama_sampler_chain_get(self.chain, i))
-            for i in range(len(self.stages))
-        ]
-        return [*(name[:1] in (b"+", b"?") for name in names), False].index(False)
-
-    def reset(self) -> None:
-        for sampler in (*self.stages, self.chain):
-            self.library.llama_sampler_reset(sampler)
-
-    def clone(self) -> "NativeChain":
-        clone = self.library.llama_sampler_clone
-        return NativeChain(self.library, [clone(s) for s in self.stages], clone(self.chain))
-
-    def __del__(self) -> None:
-        for sampler in (*self.stages, self.chain):
-            self.library.llama_sampler_free(sampler)
 
 
 class Worker:
@@ -213,7 +158,13 @@ class Worker:
         return generate(model, chain, request, rows)
 
     def throughput(self, request: ThroughputRequest) -> ThroughputReply:
-        return measure(self, request, in_graph=False)
+        model = self.model(request)
+        return measure(model, self.chains(request), request, in_graph=False)
+
+    def chains(self, request: ThroughputRequest) -> list[NativeChain]:
+        """A chain for each sequence of a request."""
+        chain = (request.chain, request.n_vocab, request.model)
+        return [self.build(*chain) for _ in range(request.sequences)]
 
     def sequences(
         self, request: SequencesRequest, rows: NDArray[np.float32]

@@ -8,7 +8,7 @@ import time
 
 from sampler_parity.harness.llama_cpp import worker
 from sampler_parity.harness.llama_cpp.candidates import NativeCandidates
-from sampler_parity.harness.llama_cpp.worker import NativeChain
+from sampler_parity.harness.llama_cpp.chain import NativeChain
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 
 

@@ -23,8 +23,9 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import Computed
 from sampler_parity.harness.llama_cpp import builds, recorded
 from sampler_parity.harness.llama_cpp.build_files import device_files
+from sampler_parity.harness.llama_cpp.chain import NativeChain
 from sampler_parity.harness.llama_cpp.libllama import default_folder
-from sampler_parity.harness.llama_cpp.worker import NativeChain, Worker
+from sampler_parity.harness.llama_cpp.worker import Worker
 from sampler_parity.harness.parity import devices
 from sampler_parity.harness.parity.counterexample import counterexample, looks
 from sampler_parity.harness.parity.execute import execute

@@ -13,7 +13,8 @@ from sampler_parity.harness.bundle.artifacts import generation_file
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs import fixtures, models
 from sampler_parity.harness.inputs.logits import Decoded
-from sampler_parity.harness.llama_cpp.worker import NativeChain, Worker
+from sampler_parity.harness.llama_cpp.chain import NativeChain
+from sampler_parity.harness.llama_cpp.worker import Worker
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.parity.generate import ONE_OF_EQUALS, compare_tokens, request_of
 from sampler_parity.harness.parity.shrink import shrink

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 
-from sampler_parity.harness.llama_cpp.worker import NativeChain, Worker
+from sampler_parity.harness.llama_cpp.chain import NativeChain
+from sampler_parity.harness.llama_cpp.worker import Worker
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.process import BackendProcess
 

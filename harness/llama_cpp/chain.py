@@ -1,0 +1,66 @@
+"""A chain of llama.cpp's native samplers."""
+
+import ctypes
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.errors import Unsupported
+from sampler_parity.harness.llama_cpp.candidates import NativeCandidates
+from sampler_parity.harness.llama_cpp.libllama import Libllama
+
+
+class NativeChain:
+    """The stages one by one, and a second set of them in one llama_sampler_chain."""
+
+    def __init__(self, library: Libllama, stages: list[int], chain: int) -> None:
+        self.library, self.stages, self.chain = library, stages, chain
+
+    def apply(self, stage: int | None, candidates: NativeCandidates) -> None:
+        sampler = self.chain if stage is None else self.stages[stage]
+        self.library.llama_sampler_apply(sampler, ctypes.byref(candidates.array))
+
+    def accept(self, token: int) -> None:
+        for sampler in (*self.stages, self.chain):
+            self.library.llama_sampler_accept(sampler, token)
+
+    def draw(
+        self, candidates: NativeCandidates, n: int, uniforms: NDArray[np.float64] | None
+    ) -> NDArray[np.int32]:
+        """n tokens by the last stage, a dist: it changes p and `selected` and reads neither."""
+        if uniforms is not None:
+            raise Unsupported("llama.cpp takes no uniforms")
+        for stage in self.stages[:-1]:
+            self.library.llama_sampler_apply(stage, ctypes.byref(candidates.array))
+        apply, last = self.library.llama_sampler_apply, self.stages[-1]
+        array, reference = candidates.array, ctypes.byref(candidates.array)
+        selected = np.empty(n, np.int64)
+        for i in range(n):
+            apply(last, reference)
+            selected[i] = array.selected
+        return candidates.current()["id"][selected].astype(np.int32)
+
+    def sample(self, context: int, output: int = -1) -> int:
+        """A token from logits of a llama_context, the last; the chain accepts it."""
+        return int(self.library.llama_sampler_sample(self.chain, context, output))
+
+    def in_graph(self) -> int:
+        """How many of the first samplers run in a graph: their names begin with "+", or with "?"
+        where they do nothing."""
+        names = [
+            self.library.llama_sampler_name(self.library.llama_sampler_chain_get(self.chain, i))
+            for i in range(len(self.stages))
+        ]
+        return [*(name[:1] in (b"+", b"?") for name in names), False].index(False)
+
+    def reset(self) -> None:
+        for sampler in (*self.stages, self.chain):
+            self.library.llama_sampler_reset(sampler)
+
+    def clone(self) -> "NativeChain":
+        clone = self.library.llama_sampler_clone
+        return NativeChain(self.library, [clone(s) for s in self.stages], clone(self.chain))
+
+    def __del__(self) -> None:
+        for sampler in (*self.stages, self.chain):
+            self.library.llama_sampler_free(sampler)
