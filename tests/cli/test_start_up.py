@@ -6,7 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from studies.first_case import SUITE
+SUITE = """
+name = "one"
+sampler = "top_k"
+
+[[case]]
+id = "one"
+description = "k = 1 keeps the argmax"
+why = "The first token kept instead of the largest."
+chain = [{ top_k = { k = 1 } }]
+logits = { values = [1.0, 2.0, 0.0] }
+expect = { ids = [1] }
+"""
 
 
 @pytest.mark.parametrize(
