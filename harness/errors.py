@@ -8,7 +8,7 @@ prints the message and exits with 2. A backend that fails raises BackendFailure
 from importlib.util import find_spec
 from pathlib import Path
 
-from sampler_parity.harness.foreign.printable import one_line, visible
+from sampler_parity.harness.sanitize.printable import one_line, visible
 
 # What `pip install sampler-parity` leaves out: by extra, its modules. Extras of one engine (cuda,
 # transformers, ...) are named where that is asked for.

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from sampler_parity.harness.errors import InputError, cannot_write
-from sampler_parity.harness.foreign import limits
+from sampler_parity.harness.sanitize import limits
 
 _DOTTED = re.compile(rb"""(?:["']?[\w-]{1,64}["']?[ \t]*\.[ \t]*){%d}""" % limits.NESTING)
 

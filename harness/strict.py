@@ -10,7 +10,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from sampler_parity.harness.foreign import limits
+from sampler_parity.harness.sanitize import limits
 
 # What validates is built when it is first needed: a process needs few of the models.
 STRICT = ConfigDict(extra="forbid", frozen=True, defer_build=True)

@@ -18,7 +18,7 @@ NAMESPACE = "sampler_parity."
 
 PACKAGES = (
     "reference",
-    "harness.foreign",
+    "harness.sanitize",
     "harness.errors",
     "harness.verdicts",
     "harness.strict",

@@ -12,7 +12,6 @@ from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.engines.engine_file import Engine, engines_folder
 from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.foreign.near import did_you_mean
 from sampler_parity.harness.llama_cpp import builds
 from sampler_parity.harness.llama_cpp.build_files import (
     compiler_of,
@@ -26,6 +25,7 @@ from sampler_parity.harness.llama_cpp.signatures import known_meaning, order
 from sampler_parity.harness.processes import words
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.process import START_TIMEOUT_S, BackendProcess
+from sampler_parity.harness.sanitize.near import did_you_mean
 from sampler_parity.reference.chronology import NEWEST
 from sampler_parity.reference.meaning import joined
 

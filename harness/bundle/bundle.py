@@ -36,9 +36,9 @@ from sampler_parity.harness.bundle.records.timing import TimingResult
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import open_file, read_file, sha256_of
-from sampler_parity.harness.foreign import limits
-from sampler_parity.harness.foreign.data import json_of
 from sampler_parity.harness.processes.garbage import left_alone
+from sampler_parity.harness.sanitize import limits
+from sampler_parity.harness.sanitize.data import json_of
 from sampler_parity.harness.strict import first_mistake
 
 Result = (

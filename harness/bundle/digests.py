@@ -12,7 +12,7 @@ from typing import Any
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import open_file
-from sampler_parity.harness.foreign import limits
+from sampler_parity.harness.sanitize import limits
 
 NAME = "digests"
 _DIGITS = 16

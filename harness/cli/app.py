@@ -39,8 +39,8 @@ from sampler_parity.harness.cli import (
 from sampler_parity.harness.cli import list as list_
 from sampler_parity.harness.cli.output import ReaderGone, error, print_line
 from sampler_parity.harness.errors import InputError, Interrupted
-from sampler_parity.harness.foreign.printable import cut
 from sampler_parity.harness.processes.interrupts import heeded
+from sampler_parity.harness.sanitize.printable import cut
 
 DEFECT = "a defect of sampler-parity"
 INTERRUPTED = 128 + 2  # as if by SIGINT

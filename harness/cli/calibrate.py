@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from sampler_parity.harness.cli.folders import dated
-from sampler_parity.harness.foreign import limits
+from sampler_parity.harness.sanitize import limits
 
 
 def calibrate(

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import typer
 
 from sampler_parity.harness.cli.output import print_line
-from sampler_parity.harness.foreign import limits
+from sampler_parity.harness.sanitize import limits
 
 
 def capture(

@@ -13,7 +13,7 @@ from sampler_parity.harness.cli import options
 from sampler_parity.harness.cli.folders import dated
 from sampler_parity.harness.cli.output import print_line
 from sampler_parity.harness.errors import InputError, Interrupted, need
-from sampler_parity.harness.foreign import limits
+from sampler_parity.harness.sanitize import limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable

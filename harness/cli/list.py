@@ -49,7 +49,7 @@ def list_command(
 def suites(patterns: list[str]) -> Lines:
     """Those of the package. A folder's name stands for its suites."""
     from sampler_parity.harness.files import read_file, toml_of
-    from sampler_parity.harness.foreign import limits
+    from sampler_parity.harness.sanitize import limits
     from sampler_parity.harness.suite.shipped import shipped
 
     for name, path in shipped().items():
@@ -111,7 +111,7 @@ def _fits(name: str, patterns: list[str]) -> bool:
 
 def _meant(kind: str, patterns: list[str]) -> str:
     """What a pattern that fits nothing may stand for."""
-    from sampler_parity.harness.foreign.near import did_you_mean
+    from sampler_parity.harness.sanitize.near import did_you_mean
 
     if kind == "cases":
         from sampler_parity.harness.suite.file import meant

@@ -21,7 +21,7 @@ from sampler_parity.harness.cli.output import error, print_line
 from sampler_parity.harness.distribution.decisions import unmet
 from sampler_parity.harness.engines.engine_file import Engine
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.foreign.near import meant
+from sampler_parity.harness.sanitize.near import meant
 
 PROPERTIES = "properties"
 _CLI = [sys.executable, "-m", "sampler_parity.harness.cli"]

@@ -20,7 +20,7 @@ from sampler_parity.harness.comparison.nights import (
     read_night,
 )
 from sampler_parity.harness.errors import InputError, cannot_write
-from sampler_parity.harness.foreign.markup import code, safe
+from sampler_parity.harness.sanitize.markup import code, safe
 from sampler_parity.reports.render.markdown import table
 
 TITLES: dict[Kind, str] = {

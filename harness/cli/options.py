@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from sampler_parity.harness.cli import complete
-from sampler_parity.harness.foreign import limits
+from sampler_parity.harness.sanitize import limits
 
 Backends = Annotated[
     list[str] | None,

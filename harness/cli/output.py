@@ -12,7 +12,7 @@ from typing import Literal
 
 from sampler_parity.harness.cli.colour import coloured, wanted
 from sampler_parity.harness.errors import cannot_write
-from sampler_parity.harness.foreign.printable import line, visible
+from sampler_parity.harness.sanitize.printable import line, visible
 
 Where = Literal["stdout", "stderr", "nowhere"]
 STDOUT = Path("-")

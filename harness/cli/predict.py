@@ -13,7 +13,7 @@ import typer
 from sampler_parity.harness.cli import complete, options
 from sampler_parity.harness.cli.output import line_target, lines_to, print_line, warn, write_data
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.foreign import limits
+from sampler_parity.harness.sanitize import limits
 
 if TYPE_CHECKING:
     from sampler_parity.harness.parity.predict import Prediction

@@ -8,8 +8,8 @@ import typer
 from sampler_parity.harness.cli import complete, options
 from sampler_parity.harness.cli.folders import dated
 from sampler_parity.harness.cli.output import line_target, lines_to
-from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.processes.garbage import left_alone
+from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.verdicts import Accept
 
 Profile = Literal["quick", "full"]

@@ -11,12 +11,12 @@ from sampler_parity.harness.bundle.summary import Summary, summarize
 from sampler_parity.harness.cli.output import print_line, write_data
 from sampler_parity.harness.cli.progress import Progress
 from sampler_parity.harness.errors import InputError, Interrupted
-from sampler_parity.harness.foreign.printable import visible
 from sampler_parity.harness.parity.groups import groups
 from sampler_parity.harness.parity.repeat import said
 from sampler_parity.harness.run.pace import Pace
 from sampler_parity.harness.run.plan import Plan, left_out, lines
 from sampler_parity.harness.run.run import run
+from sampler_parity.harness.sanitize.printable import visible
 
 
 def show_plan(plan: Plan, folder: Path, resume: bool) -> None:

@@ -11,8 +11,8 @@ from sampler_parity.harness.cli import options
 from sampler_parity.harness.cli.folders import dated
 from sampler_parity.harness.cli.output import line_target, lines_to, print_line, write_data
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.foreign import limits
-from sampler_parity.harness.foreign.near import meant
+from sampler_parity.harness.sanitize import limits
+from sampler_parity.harness.sanitize.near import meant
 
 if TYPE_CHECKING:
     from sampler_parity.harness.bundle.records.server import ServerResult

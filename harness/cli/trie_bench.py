@@ -7,7 +7,7 @@ import typer
 
 from sampler_parity.harness.cli.output import print_data, print_line
 from sampler_parity.harness.errors import InputError, Unsupported
-from sampler_parity.harness.foreign import limits
+from sampler_parity.harness.sanitize import limits
 
 if TYPE_CHECKING:
     from sampler_parity.harness.protocol.measured import Measured

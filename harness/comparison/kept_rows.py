@@ -8,8 +8,8 @@ from sampler_parity.harness.bundle.artifacts import array_of, row_file
 from sampler_parity.harness.bundle.records.decode import DecodeResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import read_file
-from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.parity.devices import Rows
+from sampler_parity.harness.sanitize import limits
 
 Kept = tuple[Path, DecodeResult, str]
 """A bundle's folder, a prompt in it, and a backend."""

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import read_file, toml_of
-from sampler_parity.harness.foreign import limits
+from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import STRICT, first_mistake
 from sampler_parity.harness.verdicts import Verdict
 

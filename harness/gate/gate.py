@@ -15,7 +15,6 @@ from fnmatch import fnmatchcase
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.machine import digest_of_code
 from sampler_parity.harness.files import sha256_of
-from sampler_parity.harness.foreign.printable import visible
 from sampler_parity.harness.gate.policy import Policy, PolicyFile, Rule
 from sampler_parity.harness.gate.records import (
     AllowanceUse,
@@ -33,6 +32,7 @@ from sampler_parity.harness.gate.rules import (
 )
 from sampler_parity.harness.gate.servers import judge_servers, judge_servers_not_worse
 from sampler_parity.harness.gate.speed import judge_skip_ratios, judge_speed
+from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.suite.shipped import shipped
 
 

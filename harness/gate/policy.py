@@ -16,7 +16,7 @@ from sampler_parity.harness.bundle.records.distribution import Decision, Kind
 from sampler_parity.harness.bundle.records.server import ServerVerdict
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import read_file, toml_of
-from sampler_parity.harness.foreign import limits
+from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import STRICT, mistake
 from sampler_parity.harness.suite.ids import fits
 from sampler_parity.harness.verdicts import Accept, Verdict

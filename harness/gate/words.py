@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from sampler_parity.harness.foreign.markup import code
 from sampler_parity.harness.gate.records import Finding, GateResult, RuleOutcome
+from sampler_parity.harness.sanitize.markup import code
 
 SHOWN = 5
 _LONGEST = 1_000  # characters of a cell: of ours, a replay command with an adapter's has 300

@@ -11,7 +11,6 @@ from pathlib import Path
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import open_file, read_file, sha256_of
-from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.golden.configuration import Configuration, configuration
 from sampler_parity.harness.golden.job import Job, Prompt, run
 from sampler_parity.harness.inputs import fixtures
@@ -20,6 +19,7 @@ from sampler_parity.harness.inputs.manifest import (
     register,
 )
 from sampler_parity.harness.processes import words
+from sampler_parity.harness.sanitize import limits
 
 
 def capture(

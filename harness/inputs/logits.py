@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field, model_validator
 
-from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.models import n_vocab_of
 from sampler_parity.harness.protocol.sequences import SequencesStep, Text, check_script
+from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import STRICT, Seed, Size, Tokens
 from sampler_parity.reference import floats
 

@@ -26,7 +26,6 @@ from pydantic import BaseModel
 
 from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.foreign.near import did_you_mean
 from sampler_parity.harness.mutants import MUTANTS, Mutant
 from sampler_parity.harness.mutants.adapters import ADAPTERS, TRIGGER, Adapter, trial_cases
 from sampler_parity.harness.mutants.engines import faults
@@ -39,6 +38,7 @@ from sampler_parity.harness.parity.late import Charges
 from sampler_parity.harness.processes.pool import Died, Pool
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.sanitize.near import did_you_mean
 from sampler_parity.harness.strict import STRICT
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import expand, find_suites

@@ -12,7 +12,7 @@ from typing import Any
 
 from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.engines.samplers import threshold_of
-from sampler_parity.harness.foreign.printable import one_line
+from sampler_parity.harness.sanitize.printable import one_line
 
 _NO_SAMPLER = "no sampler "  # as harness/protocol/ask.py says it
 _LONGEST = 120  # characters of what a backend said: with what stands before it, a line or two

@@ -16,10 +16,10 @@ from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import open_file
-from sampler_parity.harness.foreign import limits
-from sampler_parity.harness.foreign.near import did_you_mean
 from sampler_parity.harness.parity.groups import FOLDED, groups
 from sampler_parity.harness.parity.telling import lines, margin, row_of, stage_of_row
+from sampler_parity.harness.sanitize import limits
+from sampler_parity.harness.sanitize.near import did_you_mean
 
 ROWS_AROUND = 4
 _ARRAYS = ("ids", "logits", "p", "got_ids", "got_logits", "got_p")

@@ -15,7 +15,7 @@ from sampler_parity.harness.engines.engine_file import engines_folder
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import read_file, toml_of
-from sampler_parity.harness.foreign import limits
+from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import STRICT, first_mistake
 from sampler_parity.harness.suite.shipped import shipped, suites_folder
 from sampler_parity.harness.verdicts import Verdict

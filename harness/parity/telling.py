@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from sampler_parity.harness.bundle.records.case import LiveRow
-from sampler_parity.harness.foreign.printable import one_line
 from sampler_parity.harness.parity.groups import Example, Group, Small
+from sampler_parity.harness.sanitize.printable import one_line
 
 SHOWN = 120  # characters: what is said so far in the text of a group is not said again
 _HISTORIES = ("prompt", "output")

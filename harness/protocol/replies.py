@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from sampler_parity.harness.foreign.data import json_of
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import R
+from sampler_parity.harness.sanitize.data import json_of
 
 LARGEST = 10**18 - 1  # no count, place or time needs more, and any reader holds it
 

@@ -8,11 +8,11 @@ from typing import TypeVar
 
 from sampler_parity.harness.backends import names, registry
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.foreign.near import did_you_mean
 from sampler_parity.harness.llama_cpp import builds
 from sampler_parity.harness.processes import sandboxes
 from sampler_parity.harness.run.skip_ratio import result_id
 from sampler_parity.harness.run.timing import ROUNDS
+from sampler_parity.harness.sanitize.near import did_you_mean
 from sampler_parity.harness.suite import file as suite
 from sampler_parity.harness.suite.blocks.distribution import Cell
 from sampler_parity.harness.suite.blocks.skip_ratio import Workload

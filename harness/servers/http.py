@@ -19,8 +19,8 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sampler_parity.harness.foreign.data import json_of
-from sampler_parity.harness.foreign.printable import one_line, visible
+from sampler_parity.harness.sanitize.data import json_of
+from sampler_parity.harness.sanitize.printable import one_line, visible
 from sampler_parity.harness.servers.address import Address
 from sampler_parity.harness.servers.connection import Limited, TooMuch, connected
 

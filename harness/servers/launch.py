@@ -14,8 +14,8 @@ from pathlib import Path
 from sampler_parity.harness.backends import environments
 from sampler_parity.harness.bundle.records.server import ServerVerdict
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.foreign.printable import one_line
 from sampler_parity.harness.inputs.hugging_face import write_folder
+from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.harness.servers import http
 from sampler_parity.harness.servers.address import Address
 

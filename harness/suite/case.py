@@ -7,10 +7,10 @@ from pydantic import BaseModel, Field, model_validator
 
 from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.engines.samplers import tells_prompt
-from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs.logits import Computed, Crowded, Decoded, Logits, Together
 from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.messages import ChainSpec, Step
+from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import STRICT, Id, Seed, Steps, Tokens
 from sampler_parity.harness.suite.batched import Batched
 from sampler_parity.harness.verdicts import Verdict

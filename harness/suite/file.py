@@ -15,9 +15,9 @@ from pydantic import ValidationError
 
 from sampler_parity.harness.errors import InputError, lacking, lacks, need
 from sampler_parity.harness.files import read_file, toml_of
-from sampler_parity.harness.foreign import limits
-from sampler_parity.harness.foreign.near import did_you_mean
-from sampler_parity.harness.foreign.printable import cut
+from sampler_parity.harness.sanitize import limits
+from sampler_parity.harness.sanitize.near import did_you_mean
+from sampler_parity.harness.sanitize.printable import cut
 from sampler_parity.harness.suite.blocks.distribution import KINDS, Cell
 from sampler_parity.harness.suite.blocks.skip_ratio import Workload
 from sampler_parity.harness.suite.blocks.throughput import Width, WidthGrid

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import read_file
-from sampler_parity.harness.foreign import limits
+from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.trie.session import payload_of
 from sampler_parity.reference import ChainError
 from sampler_parity.reference.trie import Payload, read_payload

@@ -2,7 +2,7 @@
 
 from xml.etree import ElementTree
 
-from sampler_parity.harness.foreign.printable import one_line
+from sampler_parity.harness.sanitize.printable import one_line
 
 _OUTCOMES = ("failure", "error", "skipped")
 _ATTRIBUTES = ("failures", "errors", "skipped")

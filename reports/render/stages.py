@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.foreign.printable import one_line
 from sampler_parity.harness.inputs.logits import LiteralRows, Literals
+from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.checked import Checked
 from sampler_parity.harness.suite.prepared import begin, prepare, reference_step

@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from sampler_parity.harness.foreign.printable import one_line
+from sampler_parity.harness.sanitize.printable import one_line
 
 
 def figure(value: float | None) -> str:

@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs.vocabularies import read_vocab
+from sampler_parity.harness.sanitize import limits
 from tests.attack.fuzzing.models import write_gguf
 from tests.support.command_line import cli, refused
 from tests.support.report_bundles import case, diverged, run_info, write_bundle

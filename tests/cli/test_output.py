@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from sampler_parity.harness.cli.output import print_data, print_line
 from sampler_parity.harness.errors import LONGEST, InputError
-from sampler_parity.harness.foreign.printable import LONGEST_LINE, line
+from sampler_parity.harness.sanitize.printable import LONGEST_LINE, line
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # what a terminal, a page or the log of a CI would act on

@@ -15,8 +15,8 @@ import pytest
 
 from sampler_parity.harness.bundle.bundle import Result
 from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.harness.foreign import markup, printable
-from sampler_parity.harness.foreign.printable import LONGEST_LINE
+from sampler_parity.harness.sanitize import markup, printable
+from sampler_parity.harness.sanitize.printable import LONGEST_LINE
 from tests.support.command_line import cli
 from tests.support.filled import Say, filled_bundle, texts_of
 from tests.support.html_page import problems

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle.bundle import read_finished
-from sampler_parity.harness.foreign.markup import safe
+from sampler_parity.harness.sanitize.markup import safe
 from sampler_parity.reports.pages.parity.build import report_of
 from sampler_parity.reports.pages.parity.markdown import SHOWN, markdown
 from sampler_parity.reports.render.markdown import MOST_CHARACTERS

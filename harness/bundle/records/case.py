@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, model_validator
 
-from sampler_parity.harness.foreign.data import shallow
+from sampler_parity.harness.sanitize.data import shallow
 from sampler_parity.harness.strict import STRICT
 from sampler_parity.harness.verdicts import Accept, Verdict, passing
 

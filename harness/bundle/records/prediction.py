@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel
 
-from sampler_parity.harness.foreign.data import shallow
+from sampler_parity.harness.sanitize.data import shallow
 from sampler_parity.harness.strict import STRICT
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from pydantic import BaseModel
 
-from sampler_parity.harness.foreign.printable import visible
+from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.servers.asking import Client
 from sampler_parity.harness.servers.fingerprint.counting import COUNTING
 from sampler_parity.harness.servers.fingerprint.engines import (

@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import Field
 
-from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs.logits import Family
 from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import Id, Seed, Size
 from sampler_parity.harness.suite.blocks.grid import Block, fill
 from sampler_parity.harness.suite.case import Case

@@ -6,10 +6,10 @@ from pydantic import BaseModel, Field
 
 from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.bundle.records.distribution import Decision, Kind
-from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs.logits import Logits
 from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.statistics.independence import LAGS
 from sampler_parity.harness.strict import STRICT, Id, Tokens
 from sampler_parity.harness.suite.case import Case

@@ -14,9 +14,9 @@ from pydantic import BaseModel, Field, model_validator
 
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.engines.samplers import build_chain
-from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import STRICT, Count, Id, Random, Seed, Steps, Token, Tokens
 from sampler_parity.harness.suite.blocks.random_grammars import allows, usable_grammar, walk
 from sampler_parity.harness.suite.case import Case, Script

@@ -8,9 +8,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs.logits import Family
 from sampler_parity.harness.protocol.dtypes import Dtype
+from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import STRICT
 from sampler_parity.harness.suite.case import Script
 

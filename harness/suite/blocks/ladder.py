@@ -11,9 +11,9 @@ from typing import Any
 
 from pydantic import Field
 
-from sampler_parity.harness.foreign.near import meant
 from sampler_parity.harness.llama_cpp.signatures import has
 from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.harness.sanitize.near import meant
 from sampler_parity.harness.strict import Id
 from sampler_parity.harness.suite.blocks.grid import Block, fill
 from sampler_parity.harness.suite.case import Case

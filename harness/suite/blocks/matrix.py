@@ -10,11 +10,11 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel, Field, model_validator
 
-from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.logits import Family, Generated, Logits
 from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import STRICT, Id, Seed, Size, Steps, Tokens
 from sampler_parity.harness.suite.blocks.grid import Axes, Block, Subset, fill, points
 from sampler_parity.harness.suite.case import Case, Relation, Script

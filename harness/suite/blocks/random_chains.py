@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs.logits import Family, Generated
+from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import Count, Id, Random, Seed, Size, Steps
 from sampler_parity.harness.suite.blocks.grid import Block, fill
 from sampler_parity.harness.suite.blocks.matrix import History

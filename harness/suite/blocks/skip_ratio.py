@@ -7,9 +7,9 @@ from pathlib import Path
 from pydantic import Field
 
 from sampler_parity.harness.bundle.records.skip_ratio import Check
-from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs.models import GOLDEN
 from sampler_parity.harness.protocol.measured import Measured
+from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import Id
 from sampler_parity.harness.suite.blocks.grid import Block
 from sampler_parity.harness.trie.workloads import PROMPTS, leaf_texts

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, Field
 
-from sampler_parity.harness.foreign import limits
 from sampler_parity.harness.inputs.logits import Family, Generated, Logits
 from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import STRICT, Size, Tokens
 from sampler_parity.harness.suite.blocks.grid import Axes, Subset, fill, points
 

@@ -1,7 +1,7 @@
 """The calibration page as Markdown."""
 
 from sampler_parity.harness.bundle.records.calibration import CalibrationResult
-from sampler_parity.harness.foreign.markup import code, safe
+from sampler_parity.harness.sanitize.markup import code, safe
 from sampler_parity.reports.pages.calibration.model import CalibrationReport
 from sampler_parity.reports.render.markdown import fitting, table
 from sampler_parity.reports.render.words import short

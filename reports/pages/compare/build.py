@@ -2,7 +2,7 @@
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.comparison import columns
-from sampler_parity.harness.foreign.printable import visible
+from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.reports.pages.compare.model import Comparison
 
 

@@ -1,6 +1,6 @@
 """The comparison as Markdown."""
 
-from sampler_parity.harness.foreign.markup import code
+from sampler_parity.harness.sanitize.markup import code
 from sampler_parity.reports.pages.compare.model import Comparison
 from sampler_parity.reports.pages.compare.words import (
     cell,

@@ -1,6 +1,6 @@
 """What `sampler-parity compare` prints."""
 
-from sampler_parity.harness.foreign.printable import one_line
+from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports.pages.compare.model import Comparison
 from sampler_parity.reports.pages.compare.words import (
     cell,

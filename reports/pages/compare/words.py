@@ -5,7 +5,7 @@ from collections import Counter
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.comparison.records import Cell, Column, Ratio, Speed, Verdicts
-from sampler_parity.harness.foreign.printable import one_line
+from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.harness.verdicts import ORDER
 from sampler_parity.reports.pages.compare.model import Comparison
 from sampler_parity.reports.render.words import duration, figure

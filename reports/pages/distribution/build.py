@@ -5,7 +5,7 @@ from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.distribution import CellOnBackend, DistributionResult
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.distribution.decisions import decisions
-from sampler_parity.harness.foreign.printable import visible
+from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.statistics.plan import PARTS
 from sampler_parity.reports.pages.distribution.model import (
     CellRow,

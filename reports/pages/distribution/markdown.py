@@ -1,6 +1,6 @@
 """The distribution page as Markdown."""
 
-from sampler_parity.harness.foreign.markup import code
+from sampler_parity.harness.sanitize.markup import code
 from sampler_parity.reports.pages.distribution.model import DistributionReport, DistributionSection
 from sampler_parity.reports.pages.distribution.words import interval
 from sampler_parity.reports.render.markdown import fitting, table

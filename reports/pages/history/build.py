@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sampler_parity.harness.comparison import history
 from sampler_parity.harness.comparison.history import Counted, Measured
-from sampler_parity.harness.foreign.printable import visible
+from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.reports.pages.history.chart import Line
 from sampler_parity.reports.pages.history.model import FigureTrend, History, SamplerTrend
 

@@ -1,7 +1,7 @@
 """What `sampler-parity history show` prints."""
 
 from sampler_parity.harness.comparison.history import Run
-from sampler_parity.harness.foreign.printable import one_line
+from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports.pages.history.model import History
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sampler_parity.harness.bundle.bundle import Bundle, digest
-from sampler_parity.harness.foreign.printable import visible
+from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.verdicts import ORDER
 from sampler_parity.reports.pages.index.model import Checked, Index, PageLine, Told
 from sampler_parity.reports.pages.index.model import Made as MadeBundle

@@ -1,6 +1,6 @@
 """index.html."""
 
-from sampler_parity.harness.foreign.printable import one_line
+from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports.pages.index.model import Index
 from sampler_parity.reports.pages.index.words import (
     counted,

@@ -2,7 +2,7 @@
 
 import shlex
 
-from sampler_parity.harness.foreign.markup import code, safe
+from sampler_parity.harness.sanitize.markup import code, safe
 from sampler_parity.reports.pages.index.model import Index
 from sampler_parity.reports.pages.index.words import counted, held, required
 from sampler_parity.reports.render.markdown import fitting, table

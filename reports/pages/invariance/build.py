@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.replay import replay
-from sampler_parity.harness.foreign.printable import visible
+from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.reports.pages.invariance.model import InvarianceReport, Row
 
 

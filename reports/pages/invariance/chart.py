@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-from sampler_parity.harness.foreign.printable import one_line
+from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports.pages.invariance.model import InvarianceReport, Row
 from sampler_parity.reports.render.chart import COLOURS, INK, MARKS, WIDTH, legend, picture, plain
 

@@ -1,6 +1,6 @@
 """The invariance page as Markdown: a row for each backend and width, those that differ first."""
 
-from sampler_parity.harness.foreign.markup import code
+from sampler_parity.harness.sanitize.markup import code
 from sampler_parity.reports.pages.invariance.model import InvarianceReport, Row
 from sampler_parity.reports.render.markdown import fitting, table
 from sampler_parity.reports.render.words import figure

@@ -1,6 +1,6 @@
 """What a run that measured invariance prints at its end."""
 
-from sampler_parity.harness.foreign.printable import one_line
+from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports.pages.invariance.model import InvarianceReport, Row
 from sampler_parity.reports.render.words import figure
 

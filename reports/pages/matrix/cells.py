@@ -8,8 +8,8 @@ from typing import Any
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.replay import command, replay
-from sampler_parity.harness.foreign.printable import one_line, visible
 from sampler_parity.harness.parity.explanations import Key
+from sampler_parity.harness.sanitize.printable import one_line, visible
 from sampler_parity.harness.verdicts import ORDER, worst
 from sampler_parity.reports.pages.matrix.asked import FOLDER
 from sampler_parity.reports.pages.matrix.model import Asked, Cell, Difference

@@ -1,6 +1,6 @@
 """The matrix page as HTML."""
 
-from sampler_parity.harness.foreign.printable import one_line
+from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports.pages.matrix import words
 from sampler_parity.reports.pages.matrix.model import Matrix
 from sampler_parity.reports.render.html import template

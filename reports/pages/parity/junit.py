@@ -10,9 +10,9 @@ from xml.etree import ElementTree
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.records.case import CaseResult
-from sampler_parity.harness.foreign.printable import visible
 from sampler_parity.harness.parity.groups import Group
 from sampler_parity.harness.parity.telling import lines, place, side_by_side
+from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.reports.pages.parity.model import Difference, Problem, Report, Section
 from sampler_parity.reports.render.junit import Document, outcome
 

@@ -16,9 +16,9 @@ from sampler_parity.harness.bundle.records.prediction import (
     PartingResult,
     PredictionResult,
 )
-from sampler_parity.harness.foreign.printable import one_line, visible
 from sampler_parity.harness.parity.groups import counts_for
 from sampler_parity.harness.processes import words as shell
+from sampler_parity.harness.sanitize.printable import one_line, visible
 from sampler_parity.reference.meaning import parted
 from sampler_parity.reference.platforms import DEFAULT, PLATFORMS, Platform
 from sampler_parity.reports.pages.platforms.model import (

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sampler_parity.harness.foreign.markup import code, safe
+from sampler_parity.harness.sanitize.markup import code, safe
 from sampler_parity.reports.pages.platforms import words
 from sampler_parity.reports.pages.platforms.build import headlines
 from sampler_parity.reports.pages.platforms.model import Column, PlatformsReport

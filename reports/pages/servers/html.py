@@ -1,6 +1,6 @@
 """The servers page as HTML."""
 
-from sampler_parity.harness.foreign.printable import one_line
+from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports.pages.servers import words
 from sampler_parity.reports.pages.servers.build import headlines
 from sampler_parity.reports.pages.servers.model import ServersReport

@@ -4,8 +4,8 @@ from sampler_parity.harness.bundle.bundle import Bundle as ReadBundle
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.skip_ratio import Check, SkipRatioResult
 from sampler_parity.harness.bundle.replay import replay
-from sampler_parity.harness.foreign.printable import visible
 from sampler_parity.harness.protocol.measured import Measured
+from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.trie.model import foretold
 from sampler_parity.reports.pages.skip_ratio.model import Bundle, Row, SkipRatioReport
 from sampler_parity.reports.pages.skip_ratio.words import with_interval

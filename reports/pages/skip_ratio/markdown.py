@@ -1,6 +1,6 @@
 """The skip-ratio page as Markdown."""
 
-from sampler_parity.harness.foreign.markup import code
+from sampler_parity.harness.sanitize.markup import code
 from sampler_parity.reports.pages.skip_ratio.model import Row, SkipRatioReport
 from sampler_parity.reports.pages.skip_ratio.words import model_words, percent, with_interval
 from sampler_parity.reports.render.markdown import table

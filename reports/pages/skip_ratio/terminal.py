@@ -1,6 +1,6 @@
 """What a run of skip ratios prints at its end."""
 
-from sampler_parity.harness.foreign.printable import one_line
+from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports.pages.skip_ratio.model import Row, SkipRatioReport
 from sampler_parity.reports.pages.skip_ratio.words import (
     leaves_of,

@@ -9,7 +9,7 @@ from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.throughput import ThroughputResult
 from sampler_parity.harness.bundle.records.timing import TimingResult
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
-from sampler_parity.harness.foreign.printable import visible
+from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.timing.notices import notices
 from sampler_parity.harness.timing.slopes import Slope, slopes
 from sampler_parity.harness.timing.verdict import compare_backends, nearest_rank

@@ -1,6 +1,6 @@
 """The throughput page as Markdown."""
 
-from sampler_parity.harness.foreign.markup import code, safe
+from sampler_parity.harness.sanitize.markup import code, safe
 from sampler_parity.reports.pages.throughput.model import (
     ThroughputReport,
     ThroughputSection,

@@ -3,7 +3,7 @@
 from collections import Counter
 
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
-from sampler_parity.harness.foreign.printable import one_line
+from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports.pages.throughput.model import (
     ThroughputReport,
     ThroughputSection,

@@ -1,8 +1,8 @@
-"""harness/foreign/near.py: what was probably meant by a word that names nothing."""
+"""harness/sanitize/near.py: what was probably meant by a word that names nothing."""
 
 import pytest
 
-from sampler_parity.harness.foreign.near import did_you_mean
+from sampler_parity.harness.sanitize.near import did_you_mean
 
 
 @pytest.mark.parametrize(

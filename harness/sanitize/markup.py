@@ -2,7 +2,7 @@
 
 from html import escape
 
-from sampler_parity.harness.foreign.printable import one_line, visible
+from sampler_parity.harness.sanitize.printable import one_line, visible
 
 _SPECIAL = {ord(c): f"&#{ord(c)};" for c in "\\`*_[]|~#@:$\n"}
 

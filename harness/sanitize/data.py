@@ -4,7 +4,7 @@ import json
 from functools import cache
 from typing import Any
 
-from sampler_parity.harness.foreign.limits import NESTING, WHOLE
+from sampler_parity.harness.sanitize.limits import NESTING, WHOLE
 
 _HALF = rb"\ud"
 
