@@ -22,7 +22,7 @@ from sampler_parity.harness.llama_cpp.libllama import default_folder
 from sampler_parity.harness.llama_cpp.platforms.here import platform_here
 from sampler_parity.harness.llama_cpp.platforms.runners import missing
 from sampler_parity.harness.llama_cpp.signatures import known_meaning, order
-from sampler_parity.harness.processes import words
+from sampler_parity.harness.processes import shell
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.process import START_TIMEOUT_S, BackendProcess
 from sampler_parity.harness.sanitize.near import did_you_mean
@@ -82,7 +82,7 @@ def _program(row: Engine, fault: str) -> tuple[str, ...]:
 
 def _words(name: str, command: str) -> list[str]:
     try:
-        parts = words.split(command)
+        parts = shell.split(command)
     except ValueError as error:
         raise InputError(f"backend {name!r}", f"no command: {error}", "mend its quotes") from None
     if not parts or "\0" in command:

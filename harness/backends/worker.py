@@ -10,14 +10,14 @@ import sys
 from typing import TYPE_CHECKING, cast
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.processes.garbage import left_alone
+from sampler_parity.harness.processes.garbage import collection_paused
 
 if TYPE_CHECKING:
     from sampler_parity.harness.protocol.interface import Worker
 
 
 def main() -> None:
-    with left_alone():
+    with collection_paused():
         from sampler_parity.harness.protocol.serve import run_worker
     try:
         run_worker(worker)
@@ -28,7 +28,7 @@ def main() -> None:
 def worker() -> "Worker":
     """The backend of our arguments."""
     name, *arguments = sys.argv[1:]
-    with left_alone():
+    with collection_paused():
         from sampler_parity.harness.backends.engines import worker_module
 
         module = importlib.import_module(worker_module(name))

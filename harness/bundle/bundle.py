@@ -36,7 +36,7 @@ from sampler_parity.harness.bundle.records.timing import TimingResult
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import open_file, read_file, sha256_of
-from sampler_parity.harness.processes.garbage import left_alone
+from sampler_parity.harness.processes.garbage import collection_paused
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.sanitize.data import json_of
 from sampler_parity.harness.strict import first_mistake
@@ -138,7 +138,7 @@ def read(folder: Path) -> Bundle:
     """
     info = read_info(folder)
     by_kind: dict[str, list[Any]] = defaultdict(list)
-    with left_alone():
+    with collection_paused():
         for _, record in records_of(folder / "results.jsonl", torn_ok=False):
             by_kind[record.kind].append(record)
     footer = by_kind["footer"][-1] if by_kind["footer"] else None

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable
 
 from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
-from sampler_parity.harness.processes import words
+from sampler_parity.harness.processes import shell
 from sampler_parity.reference.chronology import NEWEST
 
 # As it stands in the commands of bundles; the second name is that of releases up to 0.1.
@@ -18,7 +18,7 @@ def replay(info: RunInfo, suite: str, case: str, backends: Iterable[str]) -> str
     known = {name: info.backends[name] for name in backends if name in info.backends}
     line = command(info.paths.get(suite, suite), case, info.seed, known)
     if accept := info.options.get("accept"):
-        line += f" --accept {words.join([accept])}"
+        line += f" --accept {shell.join([accept])}"
     return f"{line} --require-all" if "require_all" in info.options else line
 
 
@@ -32,16 +32,16 @@ def command(suite: str, case: str, seed: int, backends: dict[str, BackendInfo]) 
     releases = {info.reference for info in backends.values()}
     if releases - {NEWEST}:
         parts += ["--reference", releases.pop() if len(releases) == 1 else "own"]
-    return words.join(parts)
+    return shell.join(parts)
 
 
 def _backend_option(name: str, info: BackendInfo) -> str:
-    if not info.command or (" " in name and ("=" in name or info.command == words.split(name))):
+    if not info.command or (" " in name and ("=" in name or info.command == shell.split(name))):
         return name
     worker = next((i for i, word in enumerate(info.command) if word in _WORKERS), None)
     if worker is None:
         own = re.split(r"[@/]", name)[0] in _programs(info.command)
-        return name if own else f"{name}={words.join(info.command)}"
+        return name if own else f"{name}={shell.join(info.command)}"
     engine, *arguments = info.command[worker + 1 :] or [name]
     engine = engine.removesuffix("/elsewhere")  # what runs a build for another platform
     of_engine = name == engine or name.startswith((f"{engine}@", f"{engine}/"))

@@ -39,7 +39,7 @@ from sampler_parity.harness.cli import (
 from sampler_parity.harness.cli import list as list_
 from sampler_parity.harness.cli.output import ReaderGone, error, print_line
 from sampler_parity.harness.errors import InputError, Interrupted
-from sampler_parity.harness.processes.interrupts import heeded
+from sampler_parity.harness.processes.interrupts import interrupts_delayed
 from sampler_parity.harness.sanitize.printable import cut
 
 DEFECT = "a defect of sampler-parity"
@@ -116,7 +116,7 @@ def main() -> None:
         if isinstance(stream, TextIOWrapper):  # a terminal may lack characters
             stream.reconfigure(errors="backslashreplace")
     try:
-        with heeded():
+        with interrupts_delayed():
             app()
     except SystemExit as end:
         if end.code == INTERRUPTED:  # Typer's status after a Ctrl-C

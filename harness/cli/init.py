@@ -13,7 +13,7 @@ import typer
 
 from sampler_parity.harness.cli.output import print_line
 from sampler_parity.harness.errors import InputError, cannot_write
-from sampler_parity.harness.processes import words
+from sampler_parity.harness.processes import shell
 
 # In a command, where a file of the folder stands.
 _SOURCE, _MADE = "SOURCE", "MADE"
@@ -40,7 +40,7 @@ class Template:
     compiled: tuple[tuple[str, ...], ...] = ()
 
 
-_EXE = ".exe" if words.WINDOWS else ""
+_EXE = ".exe" if shell.WINDOWS else ""
 TEMPLATES = {
     Language.PYTHON: Template("adapter.py", ("python", _SOURCE)),
     Language.JAVASCRIPT: Template("adapter.mjs", ("node", _SOURCE)),
@@ -82,11 +82,11 @@ def init(
     write(template, folder)
     print_line(f"wrote    {folder / template.source}: temp is to be filled in")
     for command in template.compiled:
-        print_line(f"compile  {words.join(placed(command, template, folder))}")
+        print_line(f"compile  {shell.join(placed(command, template, folder))}")
     adapter = placed(template.runs, template, folder)
-    print_line(f"check    {words.join(['sampler-parity', 'adapter', 'check', '--', *adapter])}")
-    named = f"mine={words.join(adapter)}"
-    print_line(f"run      {words.join(['sampler-parity', 'run', 'parity/temp', '-b', named])}")
+    print_line(f"check    {shell.join(['sampler-parity', 'adapter', 'check', '--', *adapter])}")
+    named = f"mine={shell.join(adapter)}"
+    print_line(f"run      {shell.join(['sampler-parity', 'run', 'parity/temp', '-b', named])}")
 
 
 def strips_types() -> bool:

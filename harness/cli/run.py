@@ -8,7 +8,7 @@ import typer
 from sampler_parity.harness.cli import complete, options
 from sampler_parity.harness.cli.folders import dated
 from sampler_parity.harness.cli.output import line_target, lines_to
-from sampler_parity.harness.processes.garbage import left_alone
+from sampler_parity.harness.processes.garbage import collection_paused
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.verdicts import Accept
 
@@ -100,7 +100,7 @@ def run_command(
     Exit status: 0 every case is as required; 1 one is not; 2 bad input, or a run that cannot go on;
     130 interrupted: --resume goes on.
     """
-    with left_alone():
+    with collection_paused():
         from sampler_parity.harness.cli import running
         from sampler_parity.harness.run.plan import Asked, plan_of
         from sampler_parity.harness.suite.shipped import suites_of_cases

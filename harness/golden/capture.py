@@ -18,7 +18,7 @@ from sampler_parity.harness.inputs.manifest import (
     LogitsEntry,
     register,
 )
-from sampler_parity.harness.processes import words
+from sampler_parity.harness.processes import shell
 from sampler_parity.harness.sanitize import limits
 
 
@@ -58,7 +58,7 @@ def capture(
         dtype=dtype,  # type: ignore[arg-type]
         max_rows=max_rows,
         threads=threads,
-        command=words.join([*command, "-o", str(out)]),
+        command=shell.join([*command, "-o", str(out)]),
         llama_cpp=configured.llama_cpp,
     )
     run(job)

@@ -1,8 +1,7 @@
-"""A copy of this process that goes on as a program of ours, with pipes as a started one has.
+"""Fork this process to run one of our programs, with pipes as a started program has.
 
-A new interpreter imports numpy, pydantic and the protocol's models for 0.4 s of processor time
-before its first request; a copy has them. Only where no thread of Python's runs (`may_fork` in
-harness/processes/pool.py), on Linux.
+A new interpreter needs 0.4 s of processor time to import numpy, pydantic and the protocol's models;
+a copy has them. Linux only, and only without Python threads (`may_fork` in processes/pool.py).
 """
 
 import contextlib
@@ -22,7 +21,7 @@ _LONGEST_POLL_S = 0.05
 
 @dataclass
 class Forked:
-    """What a group does with a `subprocess.Popen`, for a copy of this process."""
+    """A copy of this process, with the methods of `subprocess.Popen` that a group uses."""
 
     pid: int
     stdin: IO[bytes]
@@ -54,8 +53,8 @@ class Forked:
 def fork(
     main: Callable[[], None], arguments: list[str], environment: dict[str, str], errors: IO[bytes]
 ) -> Forked:
-    """A copy of this process that runs main and ends; arguments: its sys.argv. errors: its stderr.
-    Raises OSError."""
+    """Run main in a copy of this process. arguments: its sys.argv. errors: its stderr. Raises
+    OSError."""
     their_stdin, stdin = os.pipe()
     stdout, their_stdout = os.pipe()
     pid = os.fork()
@@ -73,13 +72,13 @@ def _become(
     environment: dict[str, str],
     streams: tuple[int, int, int],
 ) -> NoReturn:
-    """The life of the copy. Nothing that its parent would do at its end is done."""
+    """Run main in the copy and end it, without the exit handlers of its parent."""
     code = 1
     try:
         os.setsid()
         for number, stream in enumerate(streams):
             os.dup2(stream, number)
-        _let_go()
+        _detach_files()
         os.environ.clear()
         os.environ.update(environment)
         for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT):
@@ -102,17 +101,17 @@ def _become(
         os._exit(code)
 
 
-def _code(said: str | int | None) -> int:
-    """The status of `sys.exit`, which says a text and is 1."""
-    if isinstance(said, str):
-        print(said, file=sys.stderr)
+def _code(status: str | int | None) -> int:
+    """Return the exit status of `sys.exit`; a text is printed, and is 1."""
+    if isinstance(status, str):
+        print(status, file=sys.stderr)
         return 1
-    return said or 0
+    return status or 0
 
 
-def _let_go() -> None:
-    """Of the parent's files: their numbers lead nowhere, and stay taken, for the parent's objects
-    would close whatever took their place."""
+def _detach_files() -> None:
+    """Point the descriptors of the parent's files to /dev/null. They stay taken: the parent's
+    objects would close whatever took their place."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in map(int, os.listdir("/proc/self/fd")):
         with contextlib.suppress(OSError):  # of the list itself, which is closed

@@ -1,7 +1,7 @@
-"""Ctrl-C, where Python can carry it.
+"""Delay Ctrl-C while pydantic runs.
 
-Inside pydantic's compiled half an exception of a signal handler is printed and lost, or becomes a
-part of what it builds: a pattern that fits nothing from then on, and "bad input" that is none.
+Inside pydantic's compiled code an exception of a signal handler is printed and lost, or becomes
+part of what it builds: a pattern that never matches again, or a false "bad input".
 """
 
 import contextlib
@@ -16,10 +16,10 @@ _LATER_S = 0.01
 
 
 @contextlib.contextmanager
-def heeded() -> Iterator[None]:
-    """Meanwhile a SIGINT is a KeyboardInterrupt as soon as pydantic has returned.
+def interrupts_delayed() -> Iterator[None]:
+    """Turn SIGINT into KeyboardInterrupt, as soon as pydantic has returned.
 
-    Where something else handles it, or off the main thread, nothing changes.
+    Nothing changes off the main thread, or if something else handles SIGINT.
     """
     main = threading.current_thread() is threading.main_thread()
     if not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
@@ -42,7 +42,7 @@ def _heed(number: int, frame: FrameType | None) -> None:
 
 
 def _interrupt() -> None:
-    """A wait of the main thread ends of a signal alone, which Windows cannot send to a thread."""
+    """Interrupt the main thread. Only a signal ends its waits; Windows cannot send it one."""
     if sys.platform == "win32":
         interrupt_main()
     else:

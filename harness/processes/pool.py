@@ -1,8 +1,7 @@
-"""Processes of this machine that take calls, each one at a time.
+"""Run calls in a pool of processes of this machine, each one call at a time.
 
-A process that dies costs the call that it had, and no other: another takes its place. There are no
-threads, locks or queues here that a signal could leave behind, and whoever leaves a pool by an
-exception leaves none of its processes.
+A process that dies loses only its own call, and a new process replaces it. There are no threads,
+locks or queues here that a signal could leave behind. An exception ends all processes of the pool.
 """
 
 import _thread
@@ -22,20 +21,20 @@ from typing import Any, Self
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.processes import groups
 
-_LOOK_S = 1.0  # how often a process that is silent is looked after
+_LOOK_S = 1.0  # how often silent processes are woken
 _WITHOUT_OUR_FILES = "forkserver" if sys.platform == "linux" else "spawn"
 _FOLLOWER = "follows its parent"
 _END_S = 20.0  # for a process to close its backends
 
 
 class Died(Exception):  # noqa: N818 - a result
-    """The process of a call died. Its text says how."""
+    """The process of a call died. The message says how."""
 
 
 class Pool:
-    """Give it calls by `each` or `call`, within `with`.
+    """Take calls by `each`, `results` or `call`, within `with`.
 
-    jobs: how many processes; 0: one a core. No more than tasks, for each starts its backends.
+    jobs: how many processes, 0 one for each core; at most `tasks`, as each starts its backends.
     """
 
     def __init__(self, jobs: int, tasks: int) -> None:
@@ -45,13 +44,13 @@ class Pool:
         self.waiting: Callable[[], object] = lambda: None  # called each second without a result
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Its result, or what it raised. Raises InputError where its process died."""
+        """Return its result, or raise what it raised. Raises InputError if its process died."""
         return next(self.results(function, [arguments]))
 
     def results(
         self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
     ) -> Iterator[Any]:
-        """As `each`, without the places. Raises InputError where a process died."""
+        """Yield the results as they come. Raises InputError if a process died."""
         for _, outcome in self.each(function, calls):
             if isinstance(outcome, Died):
                 raise InputError("a process of the run", f"died: {outcome}", "run with --resume")
@@ -60,7 +59,7 @@ class Pool:
     def each(
         self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
     ) -> Iterator[tuple[int, Any]]:
-        """The place and the result of each call as it ends; Died where its process did.
+        """Yield the index and the result of each call as it ends; Died if its process died.
 
         Raises what a call raised.
         """
@@ -91,7 +90,7 @@ class Pool:
         return next((w for w in self._workers if w.connection not in busy), None)
 
     def _ready(self, connections: list[Connection]) -> list[Connection]:
-        """Those that have a result, or whose process died. One that somebody stopped goes on."""
+        """Return those with a result or a dead process. Wake processes that were stopped."""
         while not (ready := wait(connections, _LOOK_S)):
             self.waiting()
             for worker in self._workers:
@@ -115,7 +114,7 @@ class Pool:
 
 
 class _Worker:
-    """A process that takes calls."""
+    """A process of the pool."""
 
     def __init__(self, method: str) -> None:
         context: Any = get_context(method)
@@ -126,14 +125,14 @@ class _Worker:
         with _without_interrupts():
             self._process.start()
         theirs.close()
-        groups.tell(f"process {self._process.pid}")
+        groups.notify(f"process {self._process.pid}")
 
     def give(self, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-        with contextlib.suppress(OSError):  # it died: so says its outcome
+        with contextlib.suppress(OSError):  # it died: outcome() reports it
             self.connection.send((function, arguments))
 
     def outcome(self) -> Any:
-        """Waits for it. Raises what the call raised."""
+        """Wait for the result of the call and return it. Raises what the call raised."""
         try:
             good, outcome = self.connection.recv()
         except (EOFError, OSError):
@@ -144,13 +143,13 @@ class _Worker:
         return outcome
 
     def wake(self) -> None:
-        """Go on, should it have been stopped; nothing otherwise."""
+        """Continue the process, if it was stopped."""
         if hasattr(signal, "SIGCONT"):
             with contextlib.suppress(OSError):
                 os.kill(self._process.pid, signal.SIGCONT)
 
     def dismiss(self) -> None:
-        """Let it end as soon as it has closed its backends."""
+        """Ask the process to close its backends and end."""
         with contextlib.suppress(OSError):
             self.connection.send(None)
         self.wake()
@@ -159,12 +158,12 @@ class _Worker:
         self._process.kill()
 
     def end(self) -> None:
-        """Wait until it has ended; kill it where that takes too long."""
+        """Wait until the process has ended; kill it if that takes too long."""
         self._process.join(_END_S)
         self._process.kill()
         self._process.join()
         self.connection.close()
-        groups.tell(f"gone {self._process.pid}")
+        groups.notify(f"gone {self._process.pid}")
 
     def _how(self) -> str:
         code = self._process.exitcode
@@ -173,11 +172,11 @@ class _Worker:
 
 
 def _work(connection: Connection, theirs: Connection, environment: dict[str, str]) -> None:
-    """The life of a process of a pool: calls, until None comes or its parent is gone."""
+    """Take calls in a process of the pool, until None comes or the parent has ended."""
     theirs.close()
     os.environ.clear()  # a forkserver has that of the time when it began
     os.environ.update(environment)
-    groups.forget()
+    groups.release()
     # A terminal sends it to all: the main process decides. Backends would inherit SIG_IGN.
     signal.signal(signal.SIGINT, lambda _signal, _frame: None)
     if sys.platform != "win32":
@@ -193,7 +192,7 @@ def _work(connection: Connection, theirs: Connection, environment: dict[str, str
 
 
 def _to_send(error: Exception) -> Exception:
-    """With its traceback as a note, which does not travel otherwise."""
+    """Return the error with its traceback as a note: pickle drops the traceback."""
     error.add_note(traceback.format_exc())
     try:
         pickle.loads(pickle.dumps(error))
@@ -213,12 +212,12 @@ def _follow_parent() -> None:
     parent = parent_process()
     assert parent is not None
     parent.join()
-    os._exit(1)  # its keeper then ends what it started
+    os._exit(1)  # its supervisor then ends what it started
 
 
 @contextlib.contextmanager
 def _without_interrupts() -> Iterator[None]:
-    """What starts meanwhile gets no SIGINT, until it allows it."""
+    """Block SIGINT in processes that start meanwhile, until they unblock it."""
     if sys.platform == "win32":
         yield
         return
@@ -230,12 +229,11 @@ def _without_interrupts() -> Iterator[None]:
 
 
 def start_method() -> str:
-    """How a process of this machine is made with what is imported already.
+    """Return how a new process of the pool starts: `fork`, `forkserver` or `spawn`.
 
-    A new interpreter imports for longer than most chunks take. fork where it is safe: a lock that a
-    thread of Python's holds would stay locked in the copy; OpenBLAS ends its threads before a fork
-    by itself. forkserver beside threads: a process that has none imports once, and is copied.
-    macOS's own libraries bear neither.
+    A new interpreter imports for longer than most chunks run. fork is safe without Python threads:
+    a lock that a thread holds would stay locked in the copy; OpenBLAS ends its threads before a
+    fork. With threads, a forkserver imports once and is copied. macOS's libraries allow neither.
     """
     if sys.platform != "linux":
         return "spawn"
@@ -243,6 +241,6 @@ def start_method() -> str:
 
 
 def may_fork() -> bool:
-    """Whether no thread of Python's runs but that which follows a pool's parent: it only waits."""
+    """Return whether no Python thread runs, apart from the one that waits for a pool's parent."""
     followers = sum(thread.name == _FOLLOWER for thread in threading.enumerate())
     return sys.platform == "linux" and _thread._count() == followers

@@ -1,13 +1,12 @@
-"""A program in a sandbox of Linux namespaces: `python -I -S sandbox.py SCRATCH PROGRAM...`.
+"""Run a program in Linux namespaces: `python -I -S sandbox.py SCRATCH PROGRAM...`.
 
-Inside there is no network but a loopback of its own, no process but its own, and every file is
-read-only but SCRATCH and what it puts into /dev/shm, which is empty, private and gone with it. /run
-is empty, /dev has no disks, and no socket of a file can be reached. Its standard streams, its
-exit status and the signal that ends it are as without a sandbox. What cannot be set up ends it
-before the program starts, with one line on stderr.
+The program has only a loopback network and its own processes. It can write only SCRATCH and
+/dev/shm, which is empty, private and deleted at the end. /run is empty, /dev has no disks, and Unix
+sockets cannot be reached. Standard streams, exit status and the ending signal are as without a
+sandbox. If something cannot be set up, the program does not start, with one line on stderr.
 
-Three processes: the one that was started stays outside and ends as the program does; the first
-inside only waits, for a signal that a program sends itself is lost on the first of a namespace.
+There are three processes. The started one stays outside and ends as the program does. The first one
+inside only waits: the first process of a namespace loses signals that it sends itself.
 """
 
 import ctypes
@@ -56,8 +55,8 @@ def main() -> None:
         _refuse(error)
     if first:
         os.close(writes)
-        _let_go_of_streams(nothing)
-        _end_as(_told(first, reads))
+        _close_streams(nothing)
+        _end_as(_status_of(first, reads))
     try:
         _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         _mount(scratch)
@@ -67,12 +66,12 @@ def main() -> None:
         _refuse(error)
     if program == 0:
         _become(command)
-    _let_go_of_streams(nothing)
-    _tell(program, writes)
+    _close_streams(nothing)
+    _report_end(program, writes)
 
 
 def _unshare() -> None:
-    """Namespaces in which this user is who he is, and has no rights outside."""
+    """Enter namespaces with the same user id and without rights outside."""
     user, group = os.geteuid(), os.getegid()
     parts = _CLONE_NEWUSER | _CLONE_NEWNS | _CLONE_NEWNET | _CLONE_NEWPID | _CLONE_NEWIPC
     _check(_libc.unshare(parts), "unshare")
@@ -86,7 +85,7 @@ def _unshare() -> None:
 
 
 def _mount(scratch: str) -> None:
-    """What there is, to be read; over it what is private, and the scratch file as it is."""
+    """Mount all files read-only, private folders over them, and the scratch file writable."""
     folder = os.getcwd()
     _call_mount("none", "/", "", _MS_REC | _MS_PRIVATE)
     nodes = [node for name in _DEVICES for node in glob.glob(f"/dev/{name}")]
@@ -107,7 +106,7 @@ def _mount(scratch: str) -> None:
 
 
 def _bind(file: int, path: str) -> None:
-    """What is open, at a path, whatever is there now."""
+    """Mount an open file at a path."""
     if os.path.isdir(f"/proc/self/fd/{file}"):
         os.makedirs(path, exist_ok=True)
     elif not os.path.exists(path):
@@ -128,7 +127,7 @@ def _set_attributes(path: str, how: int, on: int = 0, off: int = 0) -> None:
 
 
 def _drop_rights() -> None:
-    """No capability, now or by another program, and no call that connects to a socket."""
+    """Drop all capabilities for good, and forbid calls that connect to a socket."""
     for capability in range(_CAPABILITIES):
         _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0)  # those that the kernel has not: EINVAL
     _check(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
@@ -147,7 +146,7 @@ def _drop_rights() -> None:
 def _filter(
     architecture: int, connect: int, socket: int, socketpair: int
 ) -> list[tuple[int, int, int, int]]:
-    """A program for the kernel: code, steps to take if true and if false, value. It reads `struct
+    """Return a BPF program: code, steps to take if true and if false, value. It reads `struct
     seccomp_data`: the number of the call at byte 0, the architecture at 4, the second argument,
     which is the type of a socket, at 24. A datagram needs no `connect`."""
     return [
@@ -179,8 +178,8 @@ def _become(command: list[str]) -> NoReturn:
     os._exit(127)
 
 
-def _tell(program: int, writes: int) -> NoReturn:
-    """Wait for the program, and say how it ended."""
+def _report_end(program: int, writes: int) -> NoReturn:
+    """Wait for the program, and report its exit status."""
     while True:
         pid, status = os.wait()
         if pid == program:
@@ -188,11 +187,11 @@ def _tell(program: int, writes: int) -> NoReturn:
             os._exit(0)  # and the kernel ends what is left inside
 
 
-def _told(first: int, reads: int) -> int:
-    """How the program ended; where it never began or its waiter was killed, how that did."""
+def _status_of(first: int, reads: int) -> int:
+    """Return the program's status; if it never began or its waiter died, the waiter's."""
     _, status = os.waitpid(first, 0)
-    told = os.read(reads, 4)
-    return struct.unpack("i", told)[0] if told else status
+    reported = os.read(reads, 4)
+    return struct.unpack("i", reported)[0] if reported else status
 
 
 def _end_as(status: int) -> NoReturn:
@@ -205,8 +204,8 @@ def _end_as(status: int) -> NoReturn:
     os._exit(os.waitstatus_to_exitcode(status))
 
 
-def _let_go_of_streams(nothing: int) -> None:
-    """They are the program's: whoever reads its output sees when it closes that."""
+def _close_streams(nothing: int) -> None:
+    """Close them here, so a reader of the program's output sees when the program closes it."""
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
 

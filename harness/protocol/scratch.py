@@ -19,7 +19,7 @@ from numpy.typing import DTypeLike, NDArray
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.processes import groups
 from sampler_parity.harness.processes.groups import MEMORY
-from sampler_parity.harness.processes.keeper import PREFIX
+from sampler_parity.harness.processes.supervisor import PREFIX
 
 _FIRST_SIZE = 1 << 26
 _READ = 1 << 30  # bytes at once: no system reads 2 GiB
@@ -154,9 +154,9 @@ class Scratch:
 
 
 def _new_file() -> tuple[Path, IO[bytes]]:
-    """An empty one that is locked for as long as this process lives: the keepers of others sweep
-    away what is not."""
-    groups.keep()  # before there is a file: killed in between, nobody would delete it
+    """Make an empty file and lock it while this process lives: supervisors of other processes
+    delete files without a lock."""
+    groups.supervise()  # first: else no one would delete the file of a process killed in between
     roomy = MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > 1 << 32
     while True:
         handle, name = tempfile.mkstemp(
@@ -166,7 +166,7 @@ def _new_file() -> tuple[Path, IO[bytes]]:
         if sys.platform != "win32":
             import fcntl
 
-            fcntl.flock(file, fcntl.LOCK_EX)  # a keeper may have it for a moment, and delete it
+            fcntl.flock(file, fcntl.LOCK_EX)  # a supervisor may have it for a moment, and delete it
         if os.fstat(handle).st_nlink:
             os.ftruncate(handle, _FIRST_SIZE)
             return Path(name), file

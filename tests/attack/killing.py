@@ -56,7 +56,7 @@ ENDS = {
     "SIGKILL of the group": ["group KILL"],
     "SIGKILL, a worker stopped": ["worker STOP", "main KILL"],
     "SIGKILL, a backend stopped": ["backend STOP", "main KILL"],
-    "SIGKILL, the keepers first": ["keeper KILL", "main KILL"],
+    "SIGKILL, the supervisors first": ["supervisor KILL", "main KILL"],
 }
 
 
@@ -158,16 +158,16 @@ def scratch_of(family: list[int]) -> list[Path]:
 
 
 def kinds(victim: Victim) -> dict[str, list[int]]:
-    """The processes of a run; keeper: that of the main process."""
+    """Return the processes of a run by kind; supervisor: that of the main process."""
     by_kind: dict[str, list[int]] = {
         "main": [victim.pid],
         "worker": [],
         "backend": [],
-        "keeper": [],
+        "supervisor": [],
     }
     for pid in children(victim.pid):
-        kind = "keeper" if b"keeper.py" in Path(f"/proc/{pid}/cmdline").read_bytes() else "worker"
-        by_kind[kind].append(pid)
+        is_supervisor = b"supervisor.py" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        by_kind["supervisor" if is_supervisor else "worker"].append(pid)
     for worker in by_kind["worker"]:
         by_kind["backend"] += [
             pid
@@ -200,7 +200,7 @@ def end_by(signals: dict[str, list[str]], victim: Victim) -> None:
         hit(victim.pid, signal.SIGSTOP)  # or it ends while it is looked at
         until(lambda: len(kinds(victim)["backend"]) == 2)
         family = victim.family()
-        assert len(family) >= 8, name  # main, 2 workers, 2 backends, 3 keepers
+        assert len(family) >= 8, name  # main, 2 workers, 2 backends, 3 supervisors
         assert semaphores(family) == []
         hit(victim.pid, signal.SIGCONT)
         for what in each:

@@ -9,7 +9,7 @@ import pytest
 from sampler_parity.harness.mutants.adapters import ADAPTERS, trial_cases
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.parity.late import Charges
-from sampler_parity.harness.processes import keeper
+from sampler_parity.harness.processes import supervisor
 from sampler_parity.harness.protocol.process import BackendProcess
 from tests.attack import hostile
 from tests.support.alive import alive, until
@@ -53,7 +53,7 @@ def test_attack_is_a_verdict_on_its_own_case(name: str) -> None:
 
 def marked(backend: BackendProcess) -> list[int]:
     """What of all that the backend started still runs."""
-    return alive(*keeper._marked(f"{hostile.__file__}\0{backend.name}".encode()))
+    return alive(*supervisor._marked(f"{hostile.__file__}\0{backend.name}".encode()))
 
 
 def test_there_are_ninety_and_each_says_what_it_does() -> None:

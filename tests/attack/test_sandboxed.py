@@ -12,7 +12,7 @@ import pytest
 from sampler_parity.harness.mutants.adapters import trial_cases
 from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.parity.late import Charges
-from sampler_parity.harness.processes import keeper
+from sampler_parity.harness.processes import supervisor
 from sampler_parity.harness.protocol.process import BackendProcess
 from tests.attack import hostile
 from tests.support.alive import until
@@ -68,7 +68,7 @@ def test_an_attack_has_the_verdict_that_it_has_outside(name: str) -> None:
         backend.close()
     verdicts = [result.backends[name].verdict for result in charged]
     assert verdicts == ["identical", attack.verdict, "identical"]
-    assert not keeper._marked(f"{hostile.__file__}\0{name}\0".encode())
+    assert not supervisor._marked(f"{hostile.__file__}\0{name}\0".encode())
     assert not os.path.exists(backend.scratch.path)
 
 

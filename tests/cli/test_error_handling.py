@@ -12,7 +12,7 @@ import pytest
 
 from sampler_parity.harness.cli import __main__, app, output
 from sampler_parity.harness.errors import InputError, Interrupted
-from sampler_parity.harness.processes import keeper
+from sampler_parity.harness.processes import supervisor
 
 
 def ended(monkeypatch: pytest.MonkeyPatch, failing: Callable[[], Any]) -> int:
@@ -64,7 +64,7 @@ def test_a_defect_of_ours_is_one_line_that_names_its_traceback(
         f" report it, please, with {file}"
     )
     assert "in fail\n    raise error\n" in file.read_text()
-    keeper.sweep(str(tmp_path))  # of scratch files, when a run has ended
+    supervisor.sweep(str(tmp_path))  # of scratch files, when a run has ended
     assert file.exists()
 
 

@@ -95,7 +95,7 @@ def watched():
     cases.execute = lambda *arguments: (execute(*arguments), say("judge"))[0]
     BundleWriter.append = lambda *arguments: (append(*arguments), say("run"))[0]
 
-run.left_alone = watched
+run.collection_paused = watched
 app.main()
 """
 

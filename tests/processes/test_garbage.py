@@ -5,27 +5,27 @@ import sys
 
 CODE = """
 import gc, weakref
-from sampler_parity.harness.processes.garbage import left_alone
+from sampler_parity.harness.processes.garbage import collection_paused
 
 class Cycle:
     def __init__(self):
         self.me = self
 
 kept = Cycle()
-with left_alone():
+with collection_paused():
     assert not gc.isenabled()
 assert gc.isenabled()
 first = gc.get_freeze_count()
 assert first > 1000
 assert not any(known is kept for known in gc.get_objects())
 cycle = weakref.ref(Cycle())
-with left_alone():
+with collection_paused():
     pass
 assert 0 < gc.get_freeze_count() <= first
 gc.collect()
 assert cycle() is None
 gc.disable()
-with left_alone():
+with collection_paused():
     pass
 assert not gc.isenabled()
 """

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.processes import groups, keeper
+from sampler_parity.harness.processes import groups, supervisor
 from tests.support.alive import alive, until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked for in /proc")
@@ -92,8 +92,8 @@ def test_only_files_whose_maker_is_gone_are_swept(tmp_path: Path) -> None:
         "import sys, fcntl, time; file = open(sys.argv[1], 'w');"
         "fcntl.flock(file, fcntl.LOCK_EX); print(1, flush=True); sys.stdin.readline()"
     )
-    living, other = (tmp_path / f"{name}1-x" for name in (keeper.PREFIX, "tmp"))
-    left, folder = (tmp_path / f"{keeper.PREFIX}{i}-x" for i in (2, 3))
+    living, other = (tmp_path / f"{name}1-x" for name in (supervisor.PREFIX, "tmp"))
+    left, folder = (tmp_path / f"{supervisor.PREFIX}{i}-x" for i in (2, 3))
     left.touch()
     other.touch()
     (folder / "more").mkdir(parents=True)  # put by a backend where its scratch file was
@@ -102,9 +102,9 @@ def test_only_files_whose_maker_is_gone_are_swept(tmp_path: Path) -> None:
     ) as maker:
         assert maker.stdout is not None
         maker.stdout.readline()
-        keeper.sweep(str(tmp_path))
+        supervisor.sweep(str(tmp_path))
         assert sorted(tmp_path.iterdir()) == sorted([living, other])
-    keeper.sweep(str(tmp_path))
+    supervisor.sweep(str(tmp_path))
     assert not living.exists()
 
 
@@ -112,7 +112,7 @@ def test_keeper_that_was_killed_is_replaced(family: tuple[groups.Group, list[int
     mine = groups._mine()
     os.kill(mine.process.pid, signal.SIGKILL)
     until(lambda: not alive(mine.process.pid))
-    groups.tell("gone 1")
+    groups.notify("gone 1")
     assert groups._mine().process.pid != mine.process.pid
     assert alive(groups._mine().process.pid)
 
@@ -126,5 +126,5 @@ def test_scratch_file_of_a_process_that_is_killed_before_it_starts_any_is_delete
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     path = Path(done.stdout.strip())
-    assert path.name.startswith(keeper.PREFIX)
+    assert path.name.startswith(supervisor.PREFIX)
     until(lambda: not path.exists())

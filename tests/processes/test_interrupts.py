@@ -10,7 +10,7 @@ import pytest
 from pydantic import AfterValidator, BaseModel, GetCoreSchemaHandler, TypeAdapter
 from pydantic_core import CoreSchema
 
-from sampler_parity.harness.processes.interrupts import heeded
+from sampler_parity.harness.processes.interrupts import interrupts_delayed
 
 _WAIT_S = 20
 
@@ -45,7 +45,7 @@ def then_wait(act: Callable[[], object]) -> None:
     """And the wait is not waited out."""
     began = time.monotonic()
     try:
-        with heeded():
+        with interrupts_delayed():
             act()
             time.sleep(_WAIT_S)
     finally:
@@ -67,12 +67,12 @@ def test_an_interrupt_within_the_building_of_a_model_comes_when_it_is_built() ->
 
 
 def test_elsewhere_an_interrupt_comes_at_once() -> None:
-    with pytest.raises(KeyboardInterrupt), heeded():
+    with pytest.raises(KeyboardInterrupt), interrupts_delayed():
         signal.raise_signal(signal.SIGINT)
 
 
 def test_afterwards_all_is_as_before() -> None:
-    with heeded():
+    with interrupts_delayed():
         assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -80,7 +80,7 @@ def test_afterwards_all_is_as_before() -> None:
 def test_who_ignores_interrupts_still_does() -> None:
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        with heeded():
+        with interrupts_delayed():
             signal.raise_signal(signal.SIGINT)
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
@@ -90,7 +90,7 @@ def test_who_ignores_interrupts_still_does() -> None:
 def test_one_that_was_ignored_meanwhile_stays_so() -> None:
     before = signal.getsignal(signal.SIGINT)
     try:
-        with heeded():
+        with interrupts_delayed():
             signal.signal(signal.SIGINT, signal.SIG_IGN)
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
@@ -101,7 +101,7 @@ def test_off_the_main_thread_nothing_changes() -> None:
     handlers = []
 
     def look() -> None:
-        with heeded():
+        with interrupts_delayed():
             handlers.append(signal.getsignal(signal.SIGINT))
 
     thread = threading.Thread(target=look)

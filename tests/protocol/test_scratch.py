@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.processes import keeper
+from sampler_parity.harness.processes import supervisor
 from sampler_parity.harness.protocol.scratch import Scratch
 
 
@@ -34,7 +34,7 @@ def test_a_new_file_that_a_keeper_sweeps_away_is_made_again(
         handle, name = mkstemp(**options)
         names.append(name)
         if len(names) == 1:
-            keeper._delete_if_free(name)
+            supervisor._delete_if_free(name)
         return handle, name
 
     monkeypatch.setattr(tempfile, "mkstemp", swept)

@@ -57,7 +57,7 @@ def copying(start: Callable[..., Group]) -> Callable[..., Group]:
             return start(command, env, **options)
         mark = groups._new_mark()
         process = _copy(words[2:], env | groups._marks(mark), options["stderr"])
-        groups.tell(f"group {process.pid}")
+        groups.notify(f"group {process.pid}")
         return Group(process, mark)
 
     return start_or_copy

@@ -13,7 +13,7 @@ from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.parity.explanations import Key, all_explanations
 from sampler_parity.harness.parity.groups import counts_for
-from sampler_parity.harness.processes import words
+from sampler_parity.harness.processes import shell
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.verdicts import ORDER
 from sampler_parity.reference.chronology import NEWEST
@@ -131,4 +131,4 @@ def _absent(present: set[str]) -> Iterator[Absent]:
         if row.name not in present and (row.in_make_engines or row.device):
             suites = [suite for suite in row.suites if suite != FOLDER]
             command = ["sampler-parity", "run", *suites, FOLDER, "-b", row.name]
-            yield Absent(name=row.name, what=row.what, needs=row.needs, command=words.join(command))
+            yield Absent(name=row.name, what=row.what, needs=row.needs, command=shell.join(command))

@@ -17,7 +17,7 @@ from sampler_parity.harness.bundle.records.prediction import (
     PredictionResult,
 )
 from sampler_parity.harness.parity.groups import counts_for
-from sampler_parity.harness.processes import words as shell
+from sampler_parity.harness.processes import shell
 from sampler_parity.harness.sanitize.printable import one_line, visible
 from sampler_parity.reference.meaning import parted
 from sampler_parity.reference.platforms import DEFAULT, PLATFORMS, Platform

@@ -5,26 +5,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sampler_parity.harness.backends.registry import command_of
-from sampler_parity.harness.processes import words
+from sampler_parity.harness.processes import shell
 
 WORDS = st.lists(st.text(alphabet="ab \\\"\t'", max_size=8), max_size=5)
 
 
 @pytest.fixture
 def windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(words, "WINDOWS", True)
+    monkeypatch.setattr(shell, "WINDOWS", True)
 
 
 @given(WORDS)
 def test_what_was_joined_has_the_same_words(said: list[str]) -> None:
-    assert words.split(words.join(said)) == said
+    assert shell.split(shell.join(said)) == said
 
 
 @given(WORDS)
 def test_what_was_joined_has_the_same_words_on_windows(said: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(words, "WINDOWS", True)
-        assert words.split(words.join(said)) == said
+        patch.setattr(shell, "WINDOWS", True)
+        assert shell.split(shell.join(said)) == said
 
 
 # From Microsoft's page "Parsing C command-line arguments".
@@ -40,13 +40,13 @@ def test_what_was_joined_has_the_same_words_on_windows(said: list[str]) -> None:
 )
 @pytest.mark.usefixtures("windows")
 def test_windows_reads_a_command_as_its_c_runtime(text: str, said: list[str]) -> None:
-    assert words.split(text) == said
+    assert shell.split(text) == said
 
 
 @pytest.mark.usefixtures("windows")
 def test_a_quote_that_is_not_closed_is_refused_on_windows() -> None:
     with pytest.raises(ValueError, match="No closing quotation"):
-        words.split(r'node "C:\my adapter.js')
+        shell.split(r'node "C:\my adapter.js')
 
 
 @pytest.mark.usefixtures("windows")

@@ -1,10 +1,10 @@
-"""The keeper of a process that starts others: what is left when that is gone, the keeper ends.
+"""Supervise a process that starts others: end what it leaves behind.
 
-`python -I -S keeper.py MARK FOLDER...` reads from stdin, a line each, what its owner starts:
-`group N`, `process N`, and `gone N` once it has ended. The system closes the pipe however the owner
-ends, by SIGKILL, too. Then the keeper kills what is left: the groups, the processes and, on Linux,
-whatever has MARK in its environment, wherever it fled to. Scratch files whose maker is gone are
-deleted. It imports nothing of ours, for it shall start in a moment.
+`python -I -S supervisor.py MARK FOLDER...` reads a line from stdin for each start of its owner:
+`group N`, `process N`, and `gone N` when that has ended. The system closes the pipe when the owner
+ends, also by SIGKILL. The supervisor then kills what is left: the groups, the processes and, on
+Linux, every process with MARK in its environment. It deletes scratch files whose maker has ended.
+It imports nothing of ours, so it starts fast.
 """
 
 import contextlib
@@ -15,14 +15,15 @@ import sys
 import time
 
 PREFIX = "sampler-parity-"  # of the name of a scratch file
-MARKS = "SAMPLER_PARITY_KEPT"  # in the environment: the marks of all keepers above, and one's own
+# The environment variable with the marks of all supervisors above, and one's own.
+MARKS = "SAMPLER_PARITY_KEPT"
 _KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 _ROUNDS = 500
 _PAUSE_S = 0.002  # what was killed takes a moment to end, and to let go of its files
 
 
 def kill(pid: int, kind: str = "process") -> None:
-    """A process, or the group that it leads."""
+    """Kill a process, or the group that it leads."""
     with contextlib.suppress(OSError):  # it has ended
         if kind == "group" and sys.platform == "win32":
             _kill_tree(pid)
@@ -33,8 +34,8 @@ def kill(pid: int, kind: str = "process") -> None:
 
 
 def _kill_tree(pid: int) -> None:
-    """On Windows, which has no groups that can be killed: whom a process started, by their parents.
-    Whose parent ended before is not found."""
+    """Kill a process and its descendants on Windows, which cannot kill a group. A process whose
+    parent has ended is not found."""
     import subprocess  # takes longer to load than all else here
 
     command = ["taskkill", "/T", "/F", "/PID", str(pid)]
@@ -42,7 +43,7 @@ def _kill_tree(pid: int) -> None:
 
 
 def end_marked(mark: str) -> None:
-    """Kill what has the mark, and what that started meanwhile, until nothing is left."""
+    """Kill the processes with the mark, until none is left."""
     for _ in range(_ROUNDS):
         marked = _marked(mark.encode())
         if not marked:
@@ -66,7 +67,7 @@ def _marked(mark: bytes) -> list[int]:
 
 
 def sweep(folder: str) -> None:
-    """Delete the scratch files whose maker is gone: nobody holds their lock."""
+    """Delete the scratch files whose maker has ended: no process holds their lock."""
     try:
         names = os.listdir(folder)
     except OSError:
@@ -83,7 +84,7 @@ def _is_folder(path: str) -> bool:
 
 
 def _delete_folder(path: str) -> None:
-    """Put by a backend where its scratch file was: nobody's, whoever made that may still run."""
+    """Delete a folder that a backend put in the place of its scratch file."""
     import shutil  # seldom needed, and it takes longer to load than all else here
 
     shutil.rmtree(path)
@@ -110,14 +111,14 @@ def main() -> None:
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     for folder in folders:
         sweep(folder)
-    kept: dict[int, str] = {}
+    supervised: dict[int, str] = {}
     for line in sys.stdin:
         kind, _, number = line.partition(" ")
         if kind == "gone":
-            kept.pop(int(number), None)
+            supervised.pop(int(number), None)
         else:
-            kept[int(number)] = kind
-    for pid, kind in kept.items():
+            supervised[int(number)] = kind
+    for pid, kind in supervised.items():
         kill(pid, kind)
     end_marked(mark)
     for _ in range(3):

@@ -1,7 +1,7 @@
-"""A command line as text, and its words: as a shell reads it, and on Windows as programs do.
+"""Split and join command lines: as a shell does, and on Windows as programs do.
 
-There a backslash is one unless a double quote follows, and single quotes are letters: `shlex` would
-make C:toolsnode.exe of C:\\tools\\node.exe.
+On Windows a backslash escapes only a double quote, and single quotes are letters: `shlex` would
+turn C:\\tools\\node.exe into C:toolsnode.exe.
 """
 
 import re
@@ -15,18 +15,18 @@ _PIECE = re.compile(r'\\*"|\\+|[ \t]+|[^ \t"\\]+')
 
 
 def split(text: str) -> list[str]:
-    """The words of a command. Raises ValueError for a quote that is not closed."""
+    """Return the words of a command. Raises ValueError for a quote that is not closed."""
     return _split_on_windows(text) if WINDOWS else shlex.split(text)
 
 
 def join(words: list[str]) -> str:
-    """The command that has these words."""
+    """Return the command that has these words."""
     return subprocess.list2cmdline(words) if WINDOWS else shlex.join(words)
 
 
 def _split_on_windows(text: str) -> list[str]:
-    """By the rules of Microsoft's C runtime: of backslashes before a quote each pair is one, and
-    one that is left over makes the quote a letter."""
+    """Split by the rules of Microsoft's C runtime: before a quote, each pair of backslashes is one,
+    and a single one makes the quote a letter."""
     words: list[str] = []
     word: str | None = None  # None between words: a pair of quotes is an empty one
     quoted = False

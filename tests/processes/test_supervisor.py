@@ -1,11 +1,11 @@
-"""What a keeper does where a system has no groups of processes. Seen by its commands alone."""
+"""What a supervisor does where a system has no groups of processes. Seen by its commands alone."""
 
 import subprocess
 import sys
 
 import pytest
 
-from sampler_parity.harness.processes import keeper
+from sampler_parity.harness.processes import supervisor
 
 
 def test_on_windows_a_group_is_ended_with_all_that_it_started(
@@ -14,5 +14,5 @@ def test_on_windows_a_group_is_ended_with_all_that_it_started(
     commands = []
     monkeypatch.setattr(subprocess, "run", lambda command, **_: commands.append(command))
     monkeypatch.setattr(sys, "platform", "win32")
-    keeper.kill(4711, "group")
+    supervisor.kill(4711, "group")
     assert commands == [["taskkill", "/T", "/F", "/PID", "4711"]]
