@@ -18,16 +18,20 @@ from pathlib import Path
 
 import numpy as np
 
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.stages.blocks.matrix import Grid
+from sampler_parity.harness.checks.stages.boundary import apply_around
+from sampler_parity.harness.checks.stages.prepared import prepare
+from sampler_parity.harness.checks.timing.block import TimedChain
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.failures.explanations import (
+    explanation_files,
+    read_explanations,
+)
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.logits import Golden, Literals
 from sampler_parity.harness.inputs.manifest import read_manifest
-from sampler_parity.harness.parity.boundary import apply_around
-from sampler_parity.harness.parity.explanations import explanation_files, read_explanations
 from sampler_parity.harness.protocol.schema import protocol_schema
-from sampler_parity.harness.suite.blocks.matrix import Grid
-from sampler_parity.harness.suite.blocks.timing import TimedChain
-from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import (
     Profile,
     SuiteFile,
@@ -40,7 +44,6 @@ from sampler_parity.harness.suite.file import (
     suite_id,
 )
 from sampler_parity.harness.suite.model import Suite
-from sampler_parity.harness.suite.prepared import prepare
 from sampler_parity.reference import SAMPLERS, Candidates
 from sampler_parity.reference.registry import ROWS
 from sampler_parity.reference.sampler import Sampler

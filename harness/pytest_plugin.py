@@ -13,8 +13,8 @@ import pytest
 
 if TYPE_CHECKING:
     from sampler_parity.harness.bundle.info import BackendInfo
-    from sampler_parity.harness.suite.blocks.distribution import Cell
-    from sampler_parity.harness.suite.case import Case
+    from sampler_parity.harness.checks.case import Case
+    from sampler_parity.harness.checks.distribution.block import Cell
 
 _BACKENDS = pytest.StashKey[dict[str, "BackendInfo"]]()
 _CELLS = pytest.StashKey[int]()
@@ -146,8 +146,8 @@ class SuiteTests(pytest.File):
     """A suite file: a test for every case, or distribution test, and backend."""
 
     def collect(self) -> Iterator[pytest.Item]:
+        from sampler_parity.harness.checks.case import MEASURED
         from sampler_parity.harness.errors import InputError
-        from sampler_parity.harness.suite.case import MEASURED
         from sampler_parity.harness.suite.file import expand, expand_cells, read_suite
 
         try:
@@ -212,8 +212,8 @@ class CaseTest(_SuiteTest):
         self.case = case
 
     def runtest(self) -> None:
-        from sampler_parity.harness.parity.execute import execute
-        from sampler_parity.harness.parity.explain import difference_lines
+        from sampler_parity.harness.checks.execute import execute
+        from sampler_parity.harness.failures.explain import difference_lines
         from sampler_parity.harness.run.cases import backend
 
         process = backend(self.on, self.config.getoption("sampler_timeout"))
@@ -241,7 +241,7 @@ class CellTest(_SuiteTest):
         self.cell = cell
 
     def runtest(self) -> None:
-        from sampler_parity.harness.distribution.cell import execute_cell
+        from sampler_parity.harness.checks.distribution.run import execute_cell
         from sampler_parity.harness.run.cases import backend
         from sampler_parity.harness.statistics.plan import Budget
 

@@ -1,5 +1,5 @@
 """What a parameter may be drawn from, and how far a sampler counts, as plain data:
-harness/suite/blocks/fuzz_cases.py draws, harness/suite/blocks/ladder.py counts."""
+harness/checks/stages/blocks/fuzz_cases.py draws, harness/checks/stages/blocks/ladder.py counts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -48,7 +48,7 @@ class Row:
     candidates comes first, and stays at a cut, is its sort's choice. vocab: it needs a vocabulary.
     sizes: everything that it counts, each with the power of two that it reaches in use: candidates
     (their number and their ids), a parameter that is a count or a list, and what its state holds:
-    occurrences of a token, tokens accepted, draws (harness/suite/blocks/ladder.py).
+    occurrences of a token, tokens accepted, draws (harness/checks/stages/blocks/ladder.py).
     """
 
     make: Callable[..., Sampler]

@@ -11,15 +11,15 @@ from collections.abc import Sequence
 
 from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
-from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.record import CaseResult
+from sampler_parity.harness.failures.counterexample import counterexample, looks, to_shrink
+from sampler_parity.harness.failures.groups import groups
 from sampler_parity.harness.mutants.diagnosis import diagnose
-from sampler_parity.harness.parity.counterexample import counterexample, looks, to_shrink
-from sampler_parity.harness.parity.execute import execute
-from sampler_parity.harness.parity.groups import groups
 from sampler_parity.harness.protocol.in_place import InPlace
-from sampler_parity.harness.run.smaller import WRONG, beside, case_of, settled
-from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.run.shrinking import WRONG, beside, case_of, settled
 from sampler_parity.harness.suite.file import expand, find_suites
 from studies import own_samplers as own
 from studies.held_out import HELD_OUT, RIGHT

@@ -18,13 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.harness.checks.grid import fill
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.models import GOLDEN, RANDOM, model_path
 from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.llama_cpp.decode import Context, Model
 from sampler_parity.harness.llama_cpp.worker import Worker
 from sampler_parity.harness.protocol.messages import ChainSpec
-from sampler_parity.harness.suite.blocks.grid import fill
 from sampler_parity.harness.suite.file import read_suite, suites_folder
 from sampler_parity.reference import Candidates, build_chain
 

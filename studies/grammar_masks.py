@@ -20,17 +20,17 @@ from dataclasses import dataclass, field
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle import machine
-from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.blocks.grammar import spell
+from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
+from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import Generated
 from sampler_parity.harness.inputs.random_model import random_128256_path
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
-from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
-from sampler_parity.harness.suite.blocks.grammar import spell
-from sampler_parity.harness.suite.case import Case
-from sampler_parity.harness.suite.prepared import Prepared, prepare
 from sampler_parity.harness.trie.workloads import leaf_texts, text_grammar
 
 _JSON = r"""

@@ -15,11 +15,11 @@ import tempfile
 from pathlib import Path
 
 from sampler_parity.harness.bundle.bundle import read_finished
-from sampler_parity.harness.bundle.records.timing import TimingResult
+from sampler_parity.harness.checks.timing.record import TimingResult
+from sampler_parity.harness.checks.timing.verdict import compare_backends
 from sampler_parity.harness.llama_cpp.libllama import default_folder
 from sampler_parity.harness.llama_cpp.platforms.recipes import ROUNDED_TWICE, patched
 from sampler_parity.harness.llama_cpp.sources import SAMPLER, sources
-from sampler_parity.harness.timing.verdict import compare_backends
 from sampler_parity.reference.chronology import NEWEST
 
 # As CMake's Release compiles libllama. Aligned: else a loop that nobody changed (greedy's) may take

@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.distribution.cell import execute_cell
+from sampler_parity.harness.checks.distribution.block import Speculative
+from sampler_parity.harness.checks.distribution.run import execute_cell
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.vocabularies import vocab_path
 from sampler_parity.harness.llama_cpp import recorded
@@ -27,7 +28,6 @@ from sampler_parity.harness.protocol.interface import Instance, Result, Rounds
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply, SpeculativeRequest
 from sampler_parity.harness.protocol.serve import run_worker
 from sampler_parity.harness.statistics.plan import Budget
-from sampler_parity.harness.suite.blocks.distribution import Speculative
 from sampler_parity.harness.suite.file import expand_cells, find_suites, read_suite
 from sampler_parity.reference.pipelines.common_sampler import CommonSampler, Output, SamplingParams
 from sampler_parity.reference.speculative.lossy import thresholds, tv_of, typical_acceptance

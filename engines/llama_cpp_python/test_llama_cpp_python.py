@@ -10,8 +10,8 @@ from sampler_parity.engines.llama_cpp_python.worker import Worker, arguments_of
 from sampler_parity.harness.backends import environments
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.backends.registry import start
+from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.errors import Unsupported
-from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reports.pages.parity.matrix import matrix
 from tests.support.report_bundles import bundle_of, run_info

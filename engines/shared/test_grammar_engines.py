@@ -18,11 +18,11 @@ from sampler_parity.engines.shared.grammars.items import Class, Rule, Token, alt
 from sampler_parity.engines.xgrammar import rules as xgrammar_rules
 from sampler_parity.engines.xgrammar import worker as xgrammar
 from sampler_parity.harness.backends.registry import inspect, start
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
-from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.protocol.process import BackendProcess
-from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.grammar import parse

@@ -16,14 +16,14 @@ from sampler_parity.engines.transformers.processors import (
 from sampler_parity.engines.transformers.worker import Worker
 from sampler_parity.harness.backends.registry import inspect, start
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.prepared import prepare
 from sampler_parity.harness.engines.samplers import ALL_ROWS
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.logits import Literals
-from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.protocol.process import BackendProcess
-from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import expand, find_suites
-from sampler_parity.harness.suite.prepared import prepare
 from sampler_parity.reports.pages.parity.matrix import matrix
 from tests.support.report_bundles import bundle_of, run_info
 

@@ -15,15 +15,15 @@ from sampler_parity.engines.tsampler.model.filters import (
     sample_from_set,
 )
 from sampler_parity.harness.backends import registry
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.engines.engine_file import engines_folder
 from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import FAMILIES, Generated
-from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
-from sampler_parity.harness.suite.case import Case
 from sampler_parity.reference import Candidates, ChainError, UndefinedInputError
 from sampler_parity.reference.chain import Stage
 from tests.support.tsampler_node import API, run_js

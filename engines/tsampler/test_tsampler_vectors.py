@@ -12,10 +12,10 @@ import pytest
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends.registry import start
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.inputs.logits import Literals
-from sampler_parity.harness.parity.execute import execute
-from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reference import Candidates
 

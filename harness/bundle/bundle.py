@@ -21,19 +21,19 @@ from pydantic import ValidationError
 
 from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
 from sampler_parity.harness.bundle.records.calibration import CalibrationResult
-from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.records.change import ChangeResult
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
-from sampler_parity.harness.bundle.records.decode import DecodeResult
-from sampler_parity.harness.bundle.records.distribution import DistributionResult
 from sampler_parity.harness.bundle.records.ends import Footer, Header
-from sampler_parity.harness.bundle.records.invariance import InvarianceResult
 from sampler_parity.harness.bundle.records.prediction import PartingResult, PredictionResult
 from sampler_parity.harness.bundle.records.server import ServerResult
-from sampler_parity.harness.bundle.records.skip_ratio import SkipRatioResult
-from sampler_parity.harness.bundle.records.throughput import ThroughputResult
-from sampler_parity.harness.bundle.records.timing import TimingResult
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
+from sampler_parity.harness.checks.devices.record import DecodeResult
+from sampler_parity.harness.checks.distribution.record import DistributionResult
+from sampler_parity.harness.checks.invariance.record import InvarianceResult
+from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
+from sampler_parity.harness.checks.stages.record import CaseResult
+from sampler_parity.harness.checks.throughput.record import ThroughputResult
+from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import open_file, read_file, sha256_of
 from sampler_parity.harness.processes.garbage import collection_paused

@@ -20,7 +20,7 @@ def adapter_check(
 
     Exit status: 0 it lacks nothing; 1 a check failed; 2 bad input.
     """
-    from sampler_parity.harness.parity.adapter_check import check_adapter
+    from sampler_parity.harness.run.adapter_check import check_adapter
 
     failed = 0
     for check in check_adapter(command):

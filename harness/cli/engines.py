@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.cli.output import error, print_line
 from sampler_parity.harness.errors import InputError
 
@@ -110,7 +111,6 @@ def _size(record: "Record") -> str:
 
 def _device(name: str) -> str:
     """Of the engines of an environment."""
-    from sampler_parity.harness.backends.engines import ENGINES
 
     devices = {row.device or "cpu" for row in ENGINES.values() if row.environment == name}
     return ", ".join(sorted(devices)) or "-"

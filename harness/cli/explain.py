@@ -27,7 +27,7 @@ def explain(
 
     Exit status: 0, or 2 for bad input.
     """
-    from sampler_parity.harness.parity.explain import explanation, overview
+    from sampler_parity.harness.failures.explain import explanation, overview
 
     for line in overview(folder) if case is None else explanation(folder, case):
         print_line(line)

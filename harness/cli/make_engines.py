@@ -17,8 +17,8 @@ from pathlib import Path
 from sampler_parity.harness.backends import installing, registry
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.bundle import bundle
+from sampler_parity.harness.checks.distribution.decisions import unmet
 from sampler_parity.harness.cli.output import error, print_line
-from sampler_parity.harness.distribution.decisions import unmet
 from sampler_parity.harness.engines.engine_file import Engine
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.sanitize.near import meant

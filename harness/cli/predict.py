@@ -16,7 +16,7 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.sanitize import limits
 
 if TYPE_CHECKING:
-    from sampler_parity.harness.parity.predict import Prediction
+    from sampler_parity.harness.checks.stages.predict import Prediction
     from sampler_parity.harness.run.plan import Plan
 
 _SHOWN = 3  # cases, from which on a table is shown in place of each
@@ -58,7 +58,7 @@ def predict_command(
     from dataclasses import asdict
     from json import dumps
 
-    from sampler_parity.harness.parity.predict import predict
+    from sampler_parity.harness.checks.stages.predict import predict
     from sampler_parity.reference import ChainError
     from sampler_parity.reference.platforms import DEFAULT, PLATFORMS, platform_of
 
@@ -86,7 +86,7 @@ def predict_command(
 
 def _plan(names: Sequence[str], seed: int, jobs: int) -> "Plan":
     """Of the cases that can be predicted. Raises InputError where none can."""
-    from sampler_parity.harness.parity.predict import PREDICTED
+    from sampler_parity.harness.checks.stages.predict import PREDICTED
     from sampler_parity.harness.run.plan import Asked, plan_of
     from sampler_parity.harness.suite.shipped import shipped, suites_of_cases
 

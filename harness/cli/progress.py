@@ -9,11 +9,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from sampler_parity.harness.bundle.bundle import Result
-from sampler_parity.harness.bundle.records.case import CaseResult
-from sampler_parity.harness.bundle.records.distribution import DistributionResult
+from sampler_parity.harness.checks.distribution.record import DistributionResult
+from sampler_parity.harness.checks.progress import Seen
+from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.cli.output import print_line, warn
 from sampler_parity.harness.run.pace import Pace, Work
-from sampler_parity.harness.run.seen import Seen
 from sampler_parity.harness.verdicts import ORDER
 
 if TYPE_CHECKING:

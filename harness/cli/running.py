@@ -8,11 +8,11 @@ import typer
 
 from sampler_parity.harness.bundle.bundle import Bundle, done_ids
 from sampler_parity.harness.bundle.summary import Summary, summarize
+from sampler_parity.harness.checks.repeat import said
 from sampler_parity.harness.cli.output import print_line, write_data
 from sampler_parity.harness.cli.progress import Progress
 from sampler_parity.harness.errors import InputError, Interrupted
-from sampler_parity.harness.parity.groups import groups
-from sampler_parity.harness.parity.repeat import said
+from sampler_parity.harness.failures.groups import groups
 from sampler_parity.harness.run.pace import Pace
 from sampler_parity.harness.run.plan import Plan, left_out, lines
 from sampler_parity.harness.run.run import run

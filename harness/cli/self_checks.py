@@ -20,7 +20,7 @@ from sampler_parity.harness.run.run import absent_of, finish
 
 def run_calibration(folder: Path, runs: int, null_runs: int, seed: int, backend: str) -> bool:
     """Whether every claim is met."""
-    from sampler_parity.harness.distribution import calibration, calibration_timed
+    from sampler_parity.harness.checks.distribution import calibration, calibration_timed
 
     with _bundle(folder, seed, [backend] if backend else []) as writer:
         result = calibration.calibrate(seed, runs, null_runs)
@@ -32,7 +32,7 @@ def run_calibration(folder: Path, runs: int, null_runs: int, seed: int, backend:
 
 def run_timing_selfcheck(folder: Path, trials: int, seed: int) -> bool:
     """Whether false alarms are as rare as allowed."""
-    from sampler_parity.harness.timing import selfcheck
+    from sampler_parity.harness.checks.timing import selfcheck
 
     with _bundle(folder, seed, [selfcheck.NATIVE]) as writer:
         result = selfcheck.selfcheck(trials, seed, print_line)

@@ -12,8 +12,10 @@ from collections.abc import Iterator
 from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import BackendInfo
-from sampler_parity.harness.bundle.records.case import CaseResult
-from sampler_parity.harness.bundle.records.decode import DecodeResult
+from sampler_parity.harness.checks.devices.record import DecodeResult
+from sampler_parity.harness.checks.devices.run import divergence, largest_difference
+from sampler_parity.harness.checks.distribution.decisions import decisions
+from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.comparison.facts import facts
 from sampler_parity.harness.comparison.figures import Figure, change_across, figures_of
 from sampler_parity.harness.comparison.kept_rows import kept_rows
@@ -28,8 +30,6 @@ from sampler_parity.harness.comparison.records import (
     Unavailable,
     Verdicts,
 )
-from sampler_parity.harness.distribution.decisions import decisions
-from sampler_parity.harness.parity.devices import divergence, largest_difference
 
 Key = tuple[str, str, str]
 

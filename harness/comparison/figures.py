@@ -9,9 +9,9 @@ from typing import Literal
 import numpy as np
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.throughput import ThroughputResult
+from sampler_parity.harness.checks.throughput.record import ThroughputResult
+from sampler_parity.harness.checks.timing.verdict import ratio_of_rounds, rounds_of
 from sampler_parity.harness.statistics.bootstrap import bootstrap_interval, ratio_of_medians
-from sampler_parity.harness.timing.verdict import ratio_of_rounds, rounds_of
 
 BASELINE = "llama.cpp"
 _RESAMPLES = 1000

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sampler_parity.harness.bundle.bundle import Bundle, digest, read_finished
+from sampler_parity.harness.checks.distribution.decisions import unmet as unmet_cells
 from sampler_parity.harness.comparison.figures import change_in_run, figures_of
-from sampler_parity.harness.distribution.decisions import unmet as unmet_cells
 from sampler_parity.harness.errors import InputError
 
 FORMAT = 1

@@ -5,10 +5,10 @@ from pathlib import Path
 import numpy as np
 
 from sampler_parity.harness.bundle.artifacts import array_of, row_file
-from sampler_parity.harness.bundle.records.decode import DecodeResult
+from sampler_parity.harness.checks.devices.record import DecodeResult
+from sampler_parity.harness.checks.devices.run import Rows
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import read_file
-from sampler_parity.harness.parity.devices import Rows
 from sampler_parity.harness.sanitize import limits
 
 Kept = tuple[Path, DecodeResult, str]

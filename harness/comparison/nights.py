@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
-from sampler_parity.harness.distribution.decisions import decisions
+from sampler_parity.harness.checks.distribution.decisions import decisions
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.verdicts import ORDER as VERDICTS
 

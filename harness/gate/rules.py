@@ -12,10 +12,10 @@ from fnmatch import fnmatchcase
 from typing import Literal, TypeVar
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
-from sampler_parity.harness.bundle.records.distribution import CellOnBackend, DistributionResult
 from sampler_parity.harness.bundle.replay import replay
-from sampler_parity.harness.distribution.decisions import decisions
+from sampler_parity.harness.checks.distribution.decisions import decisions
+from sampler_parity.harness.checks.distribution.record import CellOnBackend, DistributionResult
+from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.gate.policy import (
     DistributionRule,
     NotWorseRule,

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.skip_ratio import SkipRatioResult
-from sampler_parity.harness.bundle.records.timing import TimingResult
 from sampler_parity.harness.bundle.replay import replay
+from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
+from sampler_parity.harness.checks.timing.record import TimingResult
+from sampler_parity.harness.checks.timing.verdict import compare_rounds, noise_of, rounds_of
 from sampler_parity.harness.gate.policy import Policy, SpeedRule
 from sampler_parity.harness.gate.records import Finding, RuleOutcome, State
 from sampler_parity.harness.gate.rules import Judged, by_first_rule, finding, ran
 from sampler_parity.harness.statistics.bootstrap import bootstrap_interval, ratio_of_medians
 from sampler_parity.harness.suite.ids import id_fits
-from sampler_parity.harness.timing.verdict import compare_rounds, noise_of, rounds_of
 
 _RESAMPLES = 2000  # twice that of reports: a gate may ask for 99%
 MORE = "measure again, with more rounds (docs/gate.md)"

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
+from sampler_parity.harness.checks.stages.classify import same_bits
 from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.fixtures import Facts, Fixture, Tensors
 from sampler_parity.harness.inputs.vocabularies import read_vocab
-from sampler_parity.harness.parity.classify import same_bits
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure

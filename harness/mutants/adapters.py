@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.backends.reference import Worker
+from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.inputs.logits import Generated
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.handlers import answer
 from sampler_parity.harness.protocol.scratch import Scratch
-from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.verdicts import Verdict
 
 TRIGGER = 129  # tokens of the row on which an adapter is wrong; others have one less and more

@@ -14,13 +14,13 @@ from contextlib import closing
 from itertools import product
 from typing import Any, Literal
 
-from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.bundle.records.counterexample import Known
+from sampler_parity.harness.checks.case import Case, Kind
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.mutants import MUTANTS, Mutant
 from sampler_parity.harness.mutants.in_process import InProcess
 from sampler_parity.harness.mutants.sorts import FirstOfEquals, LastOfEquals
-from sampler_parity.harness.parity.execute import execute
-from sampler_parity.harness.suite.case import Case, Kind
 from sampler_parity.harness.verdicts import BY_ANY_SORT, Verdict
 from sampler_parity.reference import Candidates
 

@@ -24,6 +24,9 @@ from pathlib import Path
 
 from pydantic import BaseModel
 
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.late_failures import Charges
 from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.mutants import MUTANTS, Mutant
@@ -33,14 +36,11 @@ from sampler_parity.harness.mutants.engines.trial import EngineResult, absent, t
 from sampler_parity.harness.mutants.in_process import InProcess
 from sampler_parity.harness.mutants.part import Part
 from sampler_parity.harness.mutants.parts import PARTS
-from sampler_parity.harness.parity.execute import execute
-from sampler_parity.harness.parity.late import Charges
 from sampler_parity.harness.processes.pool import Died, Pool
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.sanitize.near import did_you_mean
 from sampler_parity.harness.strict import STRICT
-from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.harness.verdicts import Accept, Verdict, passing
 

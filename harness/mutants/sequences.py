@@ -13,15 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends import reference
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.llama_cpp.decode import Further
 from sampler_parity.harness.llama_cpp.sequences import Slot, Slots, take_all
 from sampler_parity.harness.mutants.part import Part
-from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import HelloReply, SequencesReply, SequencesRequest
 from sampler_parity.harness.protocol.sequences import Change, SequencesStep
-from sampler_parity.harness.suite.case import Case
 from sampler_parity.reference import Candidates
 
 MODEL = "small"

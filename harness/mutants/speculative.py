@@ -5,8 +5,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from sampler_parity.harness.checks.distribution.speculative_stages import Law, first_difference
 from sampler_parity.harness.mutants.part import Part
-from sampler_parity.harness.speculative.stages import Law, first_difference
 from sampler_parity.reference.speculative import several_drafts
 from sampler_parity.reference.speculative.chance import Chance, Row, enumerate_outcomes
 from sampler_parity.reference.speculative.one_draft import accepts, draw, residual, verify

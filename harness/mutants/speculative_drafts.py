@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from sampler_parity.harness.checks.distribution.speculative_stages import CLOSE
 from sampler_parity.harness.mutants.part import Part
-from sampler_parity.harness.speculative.stages import CLOSE
 from sampler_parity.reference.speculative import several_drafts
 from sampler_parity.reference.speculative.chance import Chance, Drawn, Row, enumerate_outcomes
 from sampler_parity.reference.speculative.one_draft import accepts, draw, residual

@@ -5,9 +5,9 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
+from sampler_parity.harness.checks.distribution.speculative_stages import CLOSE
 from sampler_parity.harness.mutants.part import Part
 from sampler_parity.harness.mutants.speculative import drafting, target
-from sampler_parity.harness.speculative.stages import CLOSE
 from sampler_parity.reference.speculative import rounds
 from sampler_parity.reference.speculative.chance import Chance, enumerate_outcomes
 from sampler_parity.reference.speculative.one_draft import accepts, draw, residual, verify

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.stages.prepared import Prepared, prepare, reference_trace
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.suite.case import Case
-from sampler_parity.harness.suite.prepared import Prepared, prepare, reference_trace
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.releases import changes_of, samplers_of
 

@@ -8,15 +8,15 @@ from pydantic import ValidationError
 
 from sampler_parity.harness.bundle.bundle import Bundle, read
 from sampler_parity.harness.bundle.info import BackendInfo, Machine
-from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.parity.explain import record_of
+from sampler_parity.harness.failures.explain import record_of
 from sampler_parity.harness.repro.asked import Place
 from sampler_parity.harness.repro.program import program
 from sampler_parity.harness.repro.report import Finding, report
 from sampler_parity.harness.repro.scripts import engine_of, script, scripted
-from sampler_parity.harness.suite.case import Case
-from sampler_parity.harness.suite.of_bundle import case_of
+from sampler_parity.harness.suite.locate import case_of
 from sampler_parity.reference import ChainError
 from sampler_parity.reference.chronology import check_known
 from sampler_parity.reference.registry import SAMPLERS

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.llama_cpp.signatures import ARGUMENTS, signature
 from sampler_parity.harness.repro.asked import Place, asked_of, in_lines, short
-from sampler_parity.harness.suite.case import Case
 
 _C = {
     "c_int": "int32_t", "c_uint": "uint32_t", "c_float": "float", "c_ulong": "size_t",

@@ -3,8 +3,8 @@ person reads it, runs the program and decides."""
 
 from dataclasses import dataclass
 
-from sampler_parity.harness.bundle.records.case import BackendResult
-from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.reference.registry import SAMPLERS
 
 # The fields of the projects' forms for bugs, as their .github/ISSUE_TEMPLATE had them in 2026:

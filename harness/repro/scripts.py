@@ -12,10 +12,10 @@ from typing import cast
 
 import numpy as np
 
+from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.engines.engine_file import NAMESPACE, engine_file, engine_names
 from sampler_parity.harness.repro.asked import Place, asked_of, in_lines, short
 from sampler_parity.harness.repro.engine import Engine, number
-from sampler_parity.harness.suite.case import Case
 from sampler_parity.reference.registry import SAMPLERS
 
 

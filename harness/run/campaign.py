@@ -16,16 +16,16 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.stages.blocks.campaign import chunk
+from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.parity.counterexample import DIFFERENCES, looks
+from sampler_parity.harness.failures.counterexample import DIFFERENCES, looks
 from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.protocol.messages import numbers, plain
 from sampler_parity.harness.run.cases import Executor, run_chunk
-from sampler_parity.harness.run.smaller import small_of
+from sampler_parity.harness.run.shrinking import small_of
 from sampler_parity.harness.strict import STRICT
-from sampler_parity.harness.suite.blocks.campaign import chunk
-from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.written import case_block
 
 OF_A_CHUNK = 60.0  # seconds to make findings small: 439 failures took 386 s without a bound

@@ -19,25 +19,25 @@ from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.bundle.artifacts import write_content
 from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.records.change import ChangeResult
-from sampler_parity.harness.bundle.records.decode import DecodeResult, LogitsFigures
-from sampler_parity.harness.bundle.records.invariance import (
+from sampler_parity.harness.bundle.writer import BundleWriter
+from sampler_parity.harness.checks.case import MEASURED, Case
+from sampler_parity.harness.checks.devices.record import DecodeResult, LogitsFigures
+from sampler_parity.harness.checks.devices.run import decode_result, measure
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.invariance.record import (
     InvarianceOnBackend,
     InvarianceResult,
 )
-from sampler_parity.harness.bundle.writer import BundleWriter
+from sampler_parity.harness.checks.invariance.run import invariance_result
+from sampler_parity.harness.checks.invariance.run import measure as measure_invariance
+from sampler_parity.harness.checks.late_failures import Charges
+from sampler_parity.harness.checks.repeat import repeated
+from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.parity.devices import decode_result, measure
-from sampler_parity.harness.parity.execute import execute
-from sampler_parity.harness.parity.invariance import invariance_result
-from sampler_parity.harness.parity.invariance import measure as measure_invariance
-from sampler_parity.harness.parity.late import Charges
-from sampler_parity.harness.parity.releases import drift
-from sampler_parity.harness.parity.repeat import repeated
+from sampler_parity.harness.failures import drift
 from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.protocol.process import BackendProcess
-from sampler_parity.harness.suite.case import MEASURED, Case
 from sampler_parity.harness.verdicts import Accept
 from sampler_parity.reference import ChainError
 from sampler_parity.reference.chronology import NEWEST

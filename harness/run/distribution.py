@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.bundle.records.distribution import CellOnBackend, DistributionResult
 from sampler_parity.harness.bundle.writer import BundleWriter
-from sampler_parity.harness.distribution.cell import blank_result, execute_cell
+from sampler_parity.harness.checks.distribution.block import Cell
+from sampler_parity.harness.checks.distribution.record import CellOnBackend, DistributionResult
+from sampler_parity.harness.checks.distribution.run import blank_result, execute_cell
+from sampler_parity.harness.checks.progress import Seen, unseen
+from sampler_parity.harness.checks.stages.prepared import prepare
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.run.cases import Executor, backend, versions_of
-from sampler_parity.harness.run.seen import Seen, unseen
 from sampler_parity.harness.statistics.plan import Budget, Errors
-from sampler_parity.harness.suite.blocks.distribution import Cell
-from sampler_parity.harness.suite.prepared import prepare
 from sampler_parity.reference import ChainError
 
 

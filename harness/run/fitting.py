@@ -5,13 +5,13 @@ from collections.abc import Callable
 
 from sampler_parity.harness.backends.registry import command_of
 from sampler_parity.harness.bundle.bundle import Result
-from sampler_parity.harness.bundle.records.case import CaseResult
-from sampler_parity.harness.bundle.records.decode import DecodeResult
-from sampler_parity.harness.bundle.records.distribution import DistributionResult
-from sampler_parity.harness.bundle.records.invariance import InvarianceResult
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.devices.record import DecodeResult
+from sampler_parity.harness.checks.distribution.block import Cell
+from sampler_parity.harness.checks.distribution.record import DistributionResult
+from sampler_parity.harness.checks.invariance.record import InvarianceResult
+from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.run.plan import Plan
-from sampler_parity.harness.suite.blocks.distribution import Cell
-from sampler_parity.harness.suite.case import Case
 
 
 def misfit_of(plan: Plan) -> Callable[[Result], str]:

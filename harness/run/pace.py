@@ -10,10 +10,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from sampler_parity.harness.bundle.bundle import Result
+from sampler_parity.harness.checks.progress import Seen
+from sampler_parity.harness.checks.skip_ratio.run import result_id
 from sampler_parity.harness.run.plan import SECONDS, Plan
-from sampler_parity.harness.run.seen import Seen
-from sampler_parity.harness.run.skip_ratio import result_id
-from sampler_parity.harness.timing.rounds import rule_chains
+from sampler_parity.harness.suite.timings import rule_chains
 
 # By the kind of its record, what a result is called.
 WHAT = {

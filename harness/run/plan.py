@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from sampler_parity.harness.backends import names, registry
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.distribution.block import Cell
+from sampler_parity.harness.checks.skip_ratio.block import Workload
+from sampler_parity.harness.checks.skip_ratio.run import result_id
+from sampler_parity.harness.checks.throughput.block import Width
+from sampler_parity.harness.checks.timing.block import TimedChain
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.llama_cpp import builds
 from sampler_parity.harness.processes import sandboxes
-from sampler_parity.harness.run.skip_ratio import result_id
 from sampler_parity.harness.run.timing import ROUNDS
 from sampler_parity.harness.sanitize.near import did_you_mean
 from sampler_parity.harness.suite import file as suite
-from sampler_parity.harness.suite.blocks.distribution import Cell
-from sampler_parity.harness.suite.blocks.skip_ratio import Workload
-from sampler_parity.harness.suite.blocks.throughput import Width
-from sampler_parity.harness.suite.blocks.timing import TimedChain
-from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.ids import id_fits, may_be_of
 from sampler_parity.harness.verdicts import Accept
 from sampler_parity.reference.chronology import NEWEST

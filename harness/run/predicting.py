@@ -16,15 +16,15 @@ from sampler_parity.harness.bundle.records.prediction import (
     PredictionResult,
 )
 from sampler_parity.harness.bundle.writer import create
-from sampler_parity.harness.parity.predict import Prediction, predict
-from sampler_parity.harness.parity.shrink import shown, shrink
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.stages.predict import Prediction, predict
+from sampler_parity.harness.failures.shrink import shown, shrink
 from sampler_parity.harness.processes.pool import Pool
 from sampler_parity.harness.run.cases import chunks
 from sampler_parity.harness.run.plan import Placed, Plan
 from sampler_parity.harness.run.run import described, finish
-from sampler_parity.harness.suite.case import Case
 
-OF_A_CASE = 3.0  # seconds to make one small, as for a failing case of a run (run/smaller.py)
+OF_A_CASE = 3.0  # seconds to make one small, as for a failing case of a run (run/shrinking.py)
 How = tuple[str, tuple[str, ...]]  # in which a case parts: a sampler, and its operations
 Predicted = list[tuple[PredictionResult, list[Prediction]]]
 

@@ -16,21 +16,22 @@ from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
 from sampler_parity.harness.bundle.lock import locked
-from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.writer import BundleWriter, create
 from sampler_parity.harness.bundle.writer import resume as resume_bundle
-from sampler_parity.harness.distribution.decisions import unmet
+from sampler_parity.harness.checks.distribution.decisions import unmet
+from sampler_parity.harness.checks.progress import Seen, beating
+from sampler_parity.harness.checks.skip_ratio import run as skip_ratio
+from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.processes.pool import Pool
-from sampler_parity.harness.run import cases, distribution, skip_ratio, timing
+from sampler_parity.harness.run import cases, distribution, timing
 from sampler_parity.harness.run.cluster import Cluster, labels
 from sampler_parity.harness.run.fitting import misfit_of
 from sampler_parity.harness.run.pace import Watch, work_of
 from sampler_parity.harness.run.plan import Asked, Plan, address_of
-from sampler_parity.harness.run.seen import Seen, beating
-from sampler_parity.harness.run.smaller import make_small, seconds_for, with_known
+from sampler_parity.harness.run.shrinking import make_small, seconds_for, with_known
 from sampler_parity.harness.statistics.plan import Budget
-from sampler_parity.harness.timing.rounds import rule_chains
+from sampler_parity.harness.suite.timings import rule_chains
 from sampler_parity.reference.chronology import NEWEST
 
 Say = Callable[[str], object]

@@ -4,13 +4,14 @@ from contextlib import ExitStack
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle.writer import BundleWriter
+from sampler_parity.harness.checks.progress import Seen, unseen
+from sampler_parity.harness.checks.throughput import run as throughput
+from sampler_parity.harness.checks.throughput.block import Width
+from sampler_parity.harness.checks.timing import conditions, instructions
+from sampler_parity.harness.checks.timing import run as timing
+from sampler_parity.harness.checks.timing.block import TimedChain
 from sampler_parity.harness.protocol.process import BackendProcess
-from sampler_parity.harness.run.seen import Seen, unseen
-from sampler_parity.harness.suite.blocks.throughput import Width
-from sampler_parity.harness.suite.blocks.timing import TimedChain
 from sampler_parity.harness.suite.file import Profile
-from sampler_parity.harness.timing import conditions, instructions, throughput
-from sampler_parity.harness.timing import rounds as timing
 
 FLOOR = "null"
 

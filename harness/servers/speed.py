@@ -3,7 +3,7 @@
 In each round 1, 8 or 32 clients stream a text at once, greedily and with a chain, in random order,
 so that what slows the machine down slows both down. The ratio is the median over rounds of the time
 a token takes with the chain to that without, its interval from a bootstrap over the rounds
-(harness/timing/verdict.py). Nothing is required of a speed: it is told.
+(harness/checks/timing/verdict.py). Nothing is required of a speed: it is told.
 
 A request costs as much as a dozen tokens before its first, so a text that ends early makes tokens
 dear: no text ends before its length where the dialect has `ignore_eos`.
@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.harness.bundle.records.server import ServerResult
+from sampler_parity.harness.checks.timing.verdict import least_rounds, nearest_rank, ratio_of_rounds
 from sampler_parity.harness.servers.asking import Answer, Client
 from sampler_parity.harness.servers.facts import Fact, Told, told
 from sampler_parity.harness.servers.parameters import PROMPTS
 from sampler_parity.harness.statistics.bootstrap import CONFIDENCE
-from sampler_parity.harness.timing.verdict import least_rounds, nearest_rank, ratio_of_rounds
 
 WIDTHS = (1, 8, 32)
 ROUNDS = least_rounds(CONFIDENCE) + 2  # 8: an interval of fewer than 6 reaches everywhere

@@ -13,21 +13,21 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import ValidationError
 
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.distribution.block import KINDS, Cell
+from sampler_parity.harness.checks.skip_ratio.block import Workload
+from sampler_parity.harness.checks.throughput.block import Width, WidthGrid
+from sampler_parity.harness.checks.timing.block import TimedChain, TimedGrid
 from sampler_parity.harness.errors import InputError, lacking, lacks, need
 from sampler_parity.harness.files import read_file, toml_of
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.sanitize.near import did_you_mean
 from sampler_parity.harness.sanitize.printable import cut
-from sampler_parity.harness.suite.blocks.distribution import KINDS, Cell
-from sampler_parity.harness.suite.blocks.skip_ratio import Workload
-from sampler_parity.harness.suite.blocks.throughput import Width, WidthGrid
-from sampler_parity.harness.suite.blocks.timing import TimedChain, TimedGrid
-from sampler_parity.harness.suite.case import Case
-from sampler_parity.harness.suite.checked import Checked
 from sampler_parity.harness.suite.model import Suite, explain, reason_of
 from sampler_parity.harness.suite.shipped import shipped
 from sampler_parity.harness.suite.shipped import suite_id as suite_id
 from sampler_parity.harness.suite.shipped import suites_folder as suites_folder
+from sampler_parity.harness.suite.validation import Checked
 
 Profile = Literal["quick", "full"]
 T = TypeVar("T")

@@ -5,11 +5,10 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Discriminator, Tag, ValidationError
 
-from sampler_parity.harness.protocol.messages import ChainSpec
-from sampler_parity.harness.strict import ABOUT_KEYS, STRICT, Mistake, Size, mistake
-from sampler_parity.harness.suite.blocks.batch import Batches
-from sampler_parity.harness.suite.blocks.decode import Decodings
-from sampler_parity.harness.suite.blocks.distribution import (
+from sampler_parity.harness.checks.batch.block import Batches
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.devices.block import Decodings
+from sampler_parity.harness.checks.distribution.block import (
     Coupled,
     Frequency,
     Independence,
@@ -17,21 +16,22 @@ from sampler_parity.harness.suite.blocks.distribution import (
     Speculative,
     Tail,
 )
-from sampler_parity.harness.suite.blocks.fuzz import Fuzz
-from sampler_parity.harness.suite.blocks.generate import Generations
-from sampler_parity.harness.suite.blocks.grammar import Grammars, RandomGrammars
-from sampler_parity.harness.suite.blocks.invariance import Invariances
-from sampler_parity.harness.suite.blocks.ladder import Ladder
-from sampler_parity.harness.suite.blocks.matrix import Matrix, Pairs
-from sampler_parity.harness.suite.blocks.random_breakers import RandomBreakers
-from sampler_parity.harness.suite.blocks.random_chains import RandomChains
-from sampler_parity.harness.suite.blocks.sequences import Sequences
-from sampler_parity.harness.suite.blocks.skip_ratio import SkipRatios
-from sampler_parity.harness.suite.blocks.throughput import WidthGrid
-from sampler_parity.harness.suite.blocks.timing import TimedChain, TimedGrid
-from sampler_parity.harness.suite.blocks.trie import RandomTries
-from sampler_parity.harness.suite.blocks.twins import Twins
-from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.checks.generation.block import Generations
+from sampler_parity.harness.checks.invariance.block import Invariances
+from sampler_parity.harness.checks.sequences.block import Sequences
+from sampler_parity.harness.checks.skip_ratio.block import SkipRatios
+from sampler_parity.harness.checks.stages.blocks.fuzz import Fuzz
+from sampler_parity.harness.checks.stages.blocks.grammar import Grammars, RandomGrammars
+from sampler_parity.harness.checks.stages.blocks.ladder import Ladder
+from sampler_parity.harness.checks.stages.blocks.matrix import Matrix, Pairs
+from sampler_parity.harness.checks.stages.blocks.random_breakers import RandomBreakers
+from sampler_parity.harness.checks.stages.blocks.random_chains import RandomChains
+from sampler_parity.harness.checks.stages.blocks.trie import RandomTries
+from sampler_parity.harness.checks.stages.blocks.twins import Twins
+from sampler_parity.harness.checks.throughput.block import WidthGrid
+from sampler_parity.harness.checks.timing.block import TimedChain, TimedGrid
+from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.harness.strict import ABOUT_KEYS, STRICT, Mistake, Size, mistake
 
 
 class SuiteCase(Case):

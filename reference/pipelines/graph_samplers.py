@@ -51,7 +51,7 @@ from sampler_parity.reference.sampler import Sampler
 Floats = NDArray[np.float32]
 
 # How near a decision must be to its threshold, relative or in mass, for rounding to explain it: as
-# harness/parity/boundary.py has it, for float32 sums over up to 262,144 terms.
+# harness/checks/stages/boundary.py has it, for float32 sums over up to 262,144 terms.
 WIDTH = 1e-5
 
 _ONE = np.float32(1)

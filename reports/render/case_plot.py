@@ -4,11 +4,11 @@ from pathlib import Path
 
 from sampler_parity.harness.bundle.artifacts import stage_file
 from sampler_parity.harness.bundle.bundle import Bundle, read
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.failures.explain import arrays_of, record_of
 from sampler_parity.harness.inputs.logits import Computed, Crowded, Decoded, Together
-from sampler_parity.harness.parity.explain import arrays_of, record_of
-from sampler_parity.harness.suite.of_bundle import case_of
+from sampler_parity.harness.suite.locate import case_of
 from sampler_parity.reference import UndefinedInputError
 from sampler_parity.reports.render.stages import Change, changes, drawn, probabilities
 

@@ -2,8 +2,8 @@
 
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.backends.names import without_build
-from sampler_parity.harness.bundle.records.case import BackendResult
-from sampler_parity.harness.parity.explanations import Key
+from sampler_parity.harness.checks.stages.record import BackendResult
+from sampler_parity.harness.failures.explanations import Key
 from sampler_parity.harness.verdicts import Verdict
 
 _OF_LLAMA_CPP = ("llama.cpp", "reference")

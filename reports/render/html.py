@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from jinja2 import Template
 
-from sampler_parity.harness.parity.telling import number
+from sampler_parity.harness.failures.format_difference import number
 from sampler_parity.reports.render.words import duration, figure, tail
 
 

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.stages.prepared import begin, prepare, reference_step
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import LiteralRows, Literals
 from sampler_parity.harness.sanitize.printable import one_line
-from sampler_parity.harness.suite.case import Case
-from sampler_parity.harness.suite.checked import Checked
-from sampler_parity.harness.suite.prepared import begin, prepare, reference_step
+from sampler_parity.harness.suite.validation import Checked
 from sampler_parity.reference import UndefinedInputError
 from sampler_parity.reports.render.chart import BAD, DOT, INK, WIDTH, legend, picture, plain
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.harness.checks.stages.classify import identical
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import Generated
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
@@ -24,7 +25,6 @@ from sampler_parity.harness.llama_cpp.decode import Context, Model
 from sampler_parity.harness.llama_cpp.libllama import default_folder
 from sampler_parity.harness.llama_cpp.signatures import SIGNATURES, has
 from sampler_parity.harness.llama_cpp.worker import Worker
-from sampler_parity.harness.parity.classify import identical
 from sampler_parity.harness.protocol.ask import Got
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.reference import Candidates, Chain, build_chain

@@ -16,17 +16,17 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.harness.bundle.bundle import read_finished
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.generation.run import request_of
+from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
 from sampler_parity.harness.llama_cpp import graph
 from sampler_parity.harness.mutants.in_process import InProcess
-from sampler_parity.harness.parity.generate import request_of
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.ask import Got
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.scratch import Scratch
-from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import expand, find_suites
-from sampler_parity.harness.suite.prepared import Prepared, prepare
 from studies.native import interface
 
 # Where the coverage's bundles lie, and the backend that their suites were run on.

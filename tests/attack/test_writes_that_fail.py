@@ -18,14 +18,14 @@ import pytest
 
 from sampler_parity.harness.bundle import disk
 from sampler_parity.harness.bundle.artifacts import stage_file, write_arrays
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.progress import unseen
+from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.processes.pool import Pool
 from sampler_parity.harness.run import cases
 from sampler_parity.harness.run.plan import Asked, Plan, plan_of
 from sampler_parity.harness.run.run import run
-from sampler_parity.harness.run.seen import unseen
-from sampler_parity.harness.suite.case import Case
 from sampler_parity.reports.write import write_texts
 from tests.support.command_line import cli, refused
 from tests.support.failing_disk import FailingDisk

@@ -11,15 +11,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.cli import init
 from sampler_parity.harness.cli.init import COMPILED_TYPESCRIPT, TEMPLATES, Language
 from sampler_parity.harness.engines.engine_file import engines_folder
-from sampler_parity.harness.parity.adapter_check import check_adapter
-from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.process import BackendProcess
-from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.run.adapter_check import check_adapter
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.harness.verdicts import Verdict
 from tests.support.command_line import cli, refused

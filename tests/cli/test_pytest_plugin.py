@@ -8,9 +8,9 @@ import pytest
 
 # pytester forgets what is imported in each of its runs; what is already there, it keeps.
 import sampler_parity.harness.backends.registry
-import sampler_parity.harness.parity.execute
+import sampler_parity.harness.checks.execute
 import sampler_parity.harness.run.cases  # noqa: F401
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 
 pytest_plugins = ["pytester"]
 
@@ -155,7 +155,7 @@ def test_ties_pass_where_they_are_accepted(
         return CaseResult(id=case.id, suite="s", samplers=["top_p"], steps=1,
                           backends={"one": verdict}, required={"one": ["identical"]})  # fmt: skip
 
-    monkeypatch.setattr("sampler_parity.harness.parity.execute.execute", tied)
+    monkeypatch.setattr("sampler_parity.harness.checks.execute.execute", tied)
     configured(suite, f"sampler_accept = {accept}")
     result = suite.runpytest_inprocess(*OPTIONS, *adapter("one"), "suites")
     result.assert_outcomes(passed=2 - failed, failed=failed)

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from sampler_parity.harness.bundle.records.case import BackendResult
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
+from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.cli.running import interrupted, next_command
 from sampler_parity.harness.run.pace import Pace, Work
 from tests.support.command_line import cli

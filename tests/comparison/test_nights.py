@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle.info import BackendInfo
-from sampler_parity.harness.bundle.records.case import CaseResult
+from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.cli.nightly_diff import ROWS, main, markdown, summary
 from sampler_parity.harness.comparison.nights import WORSE, Change, changes, read_night
 from sampler_parity.harness.verdicts import Verdict

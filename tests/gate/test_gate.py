@@ -12,8 +12,8 @@ import pytest
 
 from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.bundle.machine import digest_of_code
-from sampler_parity.harness.bundle.records.distribution import CellOnBackend
-from sampler_parity.harness.bundle.records.skip_ratio import Check
+from sampler_parity.harness.checks.distribution.record import CellOnBackend
+from sampler_parity.harness.checks.skip_ratio.record import Check
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import sha256_of
 from sampler_parity.harness.gate.gate import gate

@@ -16,7 +16,7 @@ from sampler_parity.harness.gate.rehearsal import (
 )
 from sampler_parity.harness.mutants.candidates import WrongPenalties
 from sampler_parity.harness.suite.file import expand
-from sampler_parity.harness.timing.rounds import read_timings
+from sampler_parity.harness.suite.timings import read_timings
 from tests.support.gate_bundles import both, finished, timed
 from tests.support.gate_bundles import judged as gated
 from tests.support.report_bundles import case, diverged, got

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.bundle.records.timing import TimingResult
+from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.gate.speed import Ratio, state_of
 from tests.support.gate_bundles import both, findings, finished, judged, timed
 from tests.support.report_bundles import run_info

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.llama_cpp import compiled
 from sampler_parity.harness.llama_cpp.candidates import NativeCandidates
 from sampler_parity.harness.llama_cpp.compiled_trie import CompiledTrie, Worker
 from sampler_parity.harness.llama_cpp.libllama import _KEEP_ERRORS, _LOG, Libllama
 from sampler_parity.harness.llama_cpp.token_trie import FlatTrie, NativeTrie
-from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.suite.file import expand, find_suites, read_suite
 from sampler_parity.harness.trie.costs import step_ns
 from sampler_parity.reference import Candidates, ChainError

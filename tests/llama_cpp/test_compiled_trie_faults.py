@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.llama_cpp import compiled
 from sampler_parity.harness.llama_cpp.compiled_trie import Worker
-from sampler_parity.harness.parity.execute import execute
-from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import expand, find_suites, read_suite
 from tests.support.inside import Inside
 

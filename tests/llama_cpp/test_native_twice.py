@@ -9,10 +9,10 @@ from itertools import chain
 
 import pytest
 
+from sampler_parity.harness.checks.stages.prepared import prepare
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.file import expand, find_suites
-from sampler_parity.harness.suite.prepared import prepare
 
 COMMAND = [sys.executable, "-m", "sampler_parity.harness.backends.worker", "llama.cpp"]
 

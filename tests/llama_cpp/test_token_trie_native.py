@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sampler_parity.harness.distribution.cell import execute_cell
+from sampler_parity.harness.checks.distribution.run import execute_cell
 from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.llama_cpp.candidates import NativeCandidates
 from sampler_parity.harness.llama_cpp.decode import Context, Model

@@ -6,9 +6,9 @@ from contextlib import closing
 
 import pytest
 
+from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.mutants import MUTANTS, Mutant
 from sampler_parity.harness.mutants.in_process import InProcess
-from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.suite.file import expand, find_suites
 
 # What shows behind a filter, with breakers, or at sizes that `capacities` climbs.

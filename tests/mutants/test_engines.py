@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sampler_parity.harness.backends import environments, names, registry
 from sampler_parity.harness.backends.engines import OWN
 from sampler_parity.harness.backends.reference import Worker as Reference
+from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import Literals
@@ -19,7 +20,6 @@ from sampler_parity.harness.mutants.engines import Fault, faults, file_of, trial
 from sampler_parity.harness.mutants.in_process import InProcess
 from sampler_parity.harness.mutants.worker import Worker as Mutant
 from sampler_parity.harness.protocol.in_place import InPlace
-from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.verdicts import Verdict
 
 TOP_K = Case(

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import Literals
@@ -15,9 +17,7 @@ from sampler_parity.harness.mutants.adapters import ADAPTERS
 from sampler_parity.harness.mutants.in_process import InProcess
 from sampler_parity.harness.mutants.parts import PARTS
 from sampler_parity.harness.mutants.worker import Worker
-from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.protocol.process import BackendProcess
-from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reference import SAMPLERS, Candidates
 from sampler_parity.reference.samplers.greedy import Greedy

@@ -21,7 +21,7 @@ PIP = "needs the extra {0} - pip install 'sampler-parity[{0}]'"
 # What the extras install, and MarkupSafe, which comes with Jinja.
 OF_EXTRAS = {module for modules in EXTRAS.values() for module in modules} | {"markupsafe"}
 # Loaded by `fuzz` and by the block [[fuzz]] alone, and by these in functions.
-OF_FUZZ = "harness/suite/blocks/fuzz_cases.py"
+OF_FUZZ = "harness/checks/stages/blocks/fuzz_cases.py"
 
 
 @pytest.fixture(params=EXTRAS)

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends import reference
-from sampler_parity.harness.bundle.records.case import CaseResult
-from sampler_parity.harness.parity.execute import execute
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.protocol import ask, dtypes, handlers, sampling
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.dtypes import Dtype, narrowed, rounded, widened
-from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import expand, find_suites
 from tests.support.inside import Inside
 

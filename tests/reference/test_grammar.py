@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sampler_parity.harness.checks.stages.blocks.grammar import spell
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
-from sampler_parity.harness.suite.blocks.grammar import spell
 from sampler_parity.reference import (
     Candidates,
     ChainError,

@@ -4,10 +4,10 @@ import random
 
 import pytest
 
+from sampler_parity.harness.checks.stages.blocks.grammar import spell
+from sampler_parity.harness.checks.stages.blocks.random_grammars import allowed
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.llama_cpp.worker import Worker
-from sampler_parity.harness.suite.blocks.grammar import spell
-from sampler_parity.harness.suite.blocks.random_grammars import allowed
 from sampler_parity.reference import ChainError, UndefinedInputError, build_chain
 from sampler_parity.reference.grammar.triggers import Trigger, escaped, of_words, translated
 from sampler_parity.reference.samplers.grammar_lazy_patterns import GrammarLazyPatterns

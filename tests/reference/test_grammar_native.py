@@ -12,13 +12,17 @@ import pytest
 from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 
+from sampler_parity.harness.checks.stages.blocks.random_grammars import (
+    allowed,
+    random_grammar,
+    walk,
+)
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs import vocabularies
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.llama_cpp.worker import Worker
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
-from sampler_parity.harness.suite.blocks.random_grammars import allowed, random_grammar, walk
 from sampler_parity.reference import ChainError, UndefinedInputError, build_chain
 from sampler_parity.reference.vocab import _CHAR_OF, TokenType
 from tests.support.compilers import gcc_of_llama

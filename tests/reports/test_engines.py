@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle.bundle import read_finished
-from sampler_parity.harness.bundle.records.distribution import CellOnBackend, DistributionResult
-from sampler_parity.harness.parity.explanations import Key
+from sampler_parity.harness.checks.distribution.record import CellOnBackend, DistributionResult
+from sampler_parity.harness.failures.explanations import Key
 from sampler_parity.reports.pages.matrix.build import matrix_of
 from sampler_parity.reports.pages.matrix.html import html
 from sampler_parity.reports.pages.matrix.markdown import markdown

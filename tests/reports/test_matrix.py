@@ -8,7 +8,11 @@ import pytest
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.parity.explanations import Key, all_explanations, read_explanations
+from sampler_parity.harness.failures.explanations import (
+    Key,
+    all_explanations,
+    read_explanations,
+)
 from sampler_parity.reports.pages.parity.build import report_of
 from sampler_parity.reports.pages.parity.html import html
 from sampler_parity.reports.pages.parity.markdown import markdown

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from sampler_parity.harness.bundle.records.case import LiveRow
-from sampler_parity.harness.parity.explain import explanation, overview
+from sampler_parity.harness.checks.stages.record import LiveRow
+from sampler_parity.harness.failures.explain import explanation, overview
 from sampler_parity.reports.pages.parity.build import report_of
 from sampler_parity.reports.pages.parity.html import html
 from sampler_parity.reports.pages.parity.junit import junit

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.bundle.records.skip_ratio import SkipRatioResult
+from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
 from sampler_parity.harness.protocol.measured import Law
 from sampler_parity.reports.pages.skip_ratio.build import headlines, report_of
 from sampler_parity.reports.pages.skip_ratio.html import html

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sampler_parity.harness.bundle.records.timing import TimingResult
-from sampler_parity.harness.timing.verdict import nearest_rank
+from sampler_parity.harness.checks.timing.record import TimingResult
+from sampler_parity.harness.checks.timing.verdict import nearest_rank
 from sampler_parity.reports.pages.parity.model import Timing
 from sampler_parity.reports.pages.parity.speed import judge, timing
 

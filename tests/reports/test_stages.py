@@ -11,9 +11,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from sampler_parity.harness.bundle.artifacts import stage_file, write_arrays
+from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import find_suites, read_suite
 from sampler_parity.reports.pages.parity.build import report_of
 from sampler_parity.reports.pages.parity.html import html

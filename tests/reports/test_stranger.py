@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
-from sampler_parity.harness.parity.explain import overview
+from sampler_parity.harness.failures.explain import overview
 from sampler_parity.reports.write import summary_lines, write_report
 from tests.support.command_line import cli
 from tests.support.judged import judged

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.throughput import (
+from sampler_parity.harness.bundle.records.timing_check import DetectionCurve, TimingCheckResult
+from sampler_parity.harness.checks.throughput.record import (
     Generation,
     ThroughputOnBackend,
     ThroughputResult,
 )
-from sampler_parity.harness.bundle.records.timing import Conditions, TimingResult
-from sampler_parity.harness.bundle.records.timing_check import DetectionCurve, TimingCheckResult
+from sampler_parity.harness.checks.timing.record import Conditions, TimingResult
 from sampler_parity.reports.pages.throughput.build import checked, report_of
 from sampler_parity.reports.pages.throughput.forest import compared, ratios
 from sampler_parity.reports.pages.throughput.html import html

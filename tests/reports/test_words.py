@@ -4,7 +4,12 @@ import pytest
 
 from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.bundle.replay import command as command_of_replay
-from sampler_parity.harness.parity.telling import number, other_values, place, side_by_side
+from sampler_parity.harness.failures.format_difference import (
+    number,
+    other_values,
+    place,
+    side_by_side,
+)
 from sampler_parity.harness.sanitize.printable import one_line, visible
 from sampler_parity.reports.pages.parity.model import Difference
 from sampler_parity.reports.render.words import duration, lines_of, tail

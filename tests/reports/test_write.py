@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle.bundle import read_finished
-from sampler_parity.harness.bundle.records.timing import TimingResult
 from sampler_parity.harness.bundle.writer import create
+from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.reports.write import summary_lines, write_report
 from tests.support.report_bundles import (

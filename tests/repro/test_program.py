@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import LiteralRows
 from sampler_parity.harness.llama_cpp.libllama import default_folder
 from sampler_parity.harness.repro.asked import LINES, Place
 from sampler_parity.harness.repro.program import program
-from sampler_parity.harness.suite.case import Case
 from tests.support.command_line import cli
 
 INSTALLED = "v0.5.0"

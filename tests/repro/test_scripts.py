@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.bundle.info import BackendInfo
-from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.logits import LiteralRows
 from sampler_parity.harness.repro.asked import LINES, Place
 from sampler_parity.harness.repro.report import Finding, report
 from sampler_parity.harness.repro.scripts import engine_of, script, scripted
-from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import read_suite
 from sampler_parity.harness.suite.shipped import shipped
 from tests.support.command_line import cli, refused

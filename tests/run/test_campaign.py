@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.bundle.lock import locked
+from sampler_parity.harness.checks.case import Case, Script
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.blocks.campaign import LARGE, chunk
+from sampler_parity.harness.checks.stages.blocks.ladder import of_newest
 from sampler_parity.harness.cli.fuzz import seconds_of
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import LiteralRows
 from sampler_parity.harness.mutants.in_process import InProcess
-from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.run import campaign, cases
-from sampler_parity.harness.suite.blocks.campaign import LARGE, chunk
-from sampler_parity.harness.suite.blocks.ladder import of_newest
-from sampler_parity.harness.suite.case import Case, Script
 from sampler_parity.harness.suite.file import expand
 from tests.support.command_line import cli, refused
 

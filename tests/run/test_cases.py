@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.bundle import bundle
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.writer import create
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.run.cases import run_cases
-from sampler_parity.harness.suite.case import Case
 from tests.support.report_bundles import run_info
 
 

@@ -18,11 +18,11 @@ import pytest
 from sampler_parity.harness.bundle import bundle, machine
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import RunInfo
+from sampler_parity.harness.checks.stages.blocks.campaign import chunk
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.run import campaign, cluster
 from sampler_parity.harness.run.cases import describe
 from sampler_parity.harness.run.plan import Asked, address_of
-from sampler_parity.harness.suite.blocks.campaign import chunk
 from sampler_parity.harness.suite.file import expand
 from tests.support.command_line import COMMAND, ROOT, cli, refused
 from tests.support.suites import SMALL

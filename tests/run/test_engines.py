@@ -12,12 +12,12 @@ import pytest
 
 from sampler_parity.harness.backends import environments, registry
 from sampler_parity.harness.backends.environments import folder_of
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.engines.engine_file import Environment
 from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.run import cases
-from sampler_parity.harness.suite.case import Case
 from tests.support.environments import only, place
 
 ROW = Environment(name="theirs", kind="python", needs=["theirs==1.2"])

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.bundle.bundle import Result
-from sampler_parity.harness.bundle.records.case import CaseResult
-from sampler_parity.harness.bundle.records.decode import DecodeResult, LogitsFigures
-from sampler_parity.harness.bundle.records.distribution import CellOnBackend, DistributionResult
-from sampler_parity.harness.bundle.records.timing import TimingResult
 from sampler_parity.harness.bundle.writer import create, resume
+from sampler_parity.harness.checks.devices.record import DecodeResult, LogitsFigures
+from sampler_parity.harness.checks.distribution.record import CellOnBackend, DistributionResult
+from sampler_parity.harness.checks.stages.record import CaseResult
+from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.run.fitting import misfit_of
 from sampler_parity.harness.run.plan import Asked, Plan, plan_of

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sampler_parity.harness.bundle.records.case import CaseResult
-from sampler_parity.harness.bundle.records.timing import TimingResult
+from sampler_parity.harness.checks.stages.record import CaseResult
+from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.run.pace import Pace, Work, work_of
 from sampler_parity.harness.run.plan import Asked, plan_of
 

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
+from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.run.plan import Asked, Plan, ids, lines, plan_of
 from sampler_parity.harness.suite import file as suite
-from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import SuiteFile
 from tests.support.command_line import cli
 from tests.support.suites import SMALL

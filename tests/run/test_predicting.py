@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.bundle.bundle import read_finished
+from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.run.predicting import partings, predicted
-from sampler_parity.harness.suite.case import Case
 from tests.support.command_line import cli
 from tests.support.predicted import DRAWN, SORTED
 

@@ -58,7 +58,7 @@ def test_the_drift_asks_with_the_timeout_of_the_run(monkeypatch: pytest.MonkeyPa
     asked: list[tuple[str, float]] = []
     monkeypatch.setattr(cases, "backend", lambda name, timeout_s: asked.append((name, timeout_s)))
     monkeypatch.setattr(
-        "sampler_parity.harness.parity.releases.drift.change_results",
+        "sampler_parity.harness.failures.drift.change_results",
         lambda *arguments: [arguments[-1]("reference@b4753")],
     )
     cases.run_changes([], {}, {"reference@b4753": "b4753"}, 7.5)

@@ -4,13 +4,13 @@ from contextlib import closing
 
 import pytest
 
-from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.record import BackendResult
+from sampler_parity.harness.failures.groups import groups
 from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.mutants.diagnosis import MOST, diagnose
-from sampler_parity.harness.parity.execute import execute
-from sampler_parity.harness.parity.groups import groups
 from sampler_parity.harness.protocol.in_place import InPlace
-from sampler_parity.harness.suite.case import Case
 from studies import own_samplers as own
 from studies.diagnosis import FAULTS, NAME, info, named_of, orders_cases, quick_cases, verdict
 from studies.held_out_orders import ORDERS, SHARES, Engine, Misordered

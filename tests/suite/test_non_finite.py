@@ -2,9 +2,9 @@
 
 import math
 
-from sampler_parity.harness.suite.blocks.ladder import of_newest
+from sampler_parity.harness.checks.stages.blocks.ladder import of_newest
+from sampler_parity.harness.checks.stages.prepared import prepare
 from sampler_parity.harness.suite.file import expand, find_suites
-from sampler_parity.harness.suite.prepared import prepare
 from sampler_parity.reference import Candidates, UndefinedInputError
 from sampler_parity.reference.registry import ROWS
 

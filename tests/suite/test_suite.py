@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from sampler_parity.harness.checks.grid import fill
+from sampler_parity.harness.checks.stages.blocks.matrix import History
+from sampler_parity.harness.checks.stages.prepared import prepare, reference_trace
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.suite.blocks.grid import fill
-from sampler_parity.harness.suite.blocks.matrix import History
 from sampler_parity.harness.suite.file import expand, find_suites, suite_id
-from sampler_parity.harness.suite.prepared import prepare, reference_trace
 
 TOP = 'name = "t"\n'
 CASE = """

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
+from sampler_parity.harness.checks.stages.classify import identical
 from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import FAMILIES
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
-from sampler_parity.harness.parity.classify import identical
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.ask import Got

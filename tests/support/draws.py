@@ -1,7 +1,7 @@
 """A case of draws in which the mutant dist/every-thousandth-draw is wrong in one of four runs."""
 
+from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.inputs.logits import Generated
-from sampler_parity.harness.suite.case import Case
 
 DRAWS = Case(
     id="draws",

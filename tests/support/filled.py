@@ -11,8 +11,8 @@ from pydantic import BaseModel
 from sampler_parity.harness.bundle import artifacts
 from sampler_parity.harness.bundle.bundle import Bundle, Result
 from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.harness.bundle.records.case import CaseResult
-from sampler_parity.harness.bundle.records.decode import DecodeResult
+from sampler_parity.harness.checks.devices.record import DecodeResult
+from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.protocol.measured import DECODE_MS
 from tests.support.gate_bundles import finished
 

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sampler_parity.harness.bundle.records.case import BackendResult
-from sampler_parity.harness.parity.execute import execute
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.protocol.interface import Backend, R
-from sampler_parity.harness.suite.case import Case
 
 HELLO = [317, *b"hello the world: hello"]
 

@@ -7,11 +7,11 @@ from typing import Any, cast
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.parity.execute import execute
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.progress import unseen
 from sampler_parity.harness.processes.pool import Pool
-from sampler_parity.harness.run.seen import unseen
-from sampler_parity.harness.run.smaller import make_small, with_known
-from sampler_parity.harness.suite.case import Case
+from sampler_parity.harness.run.shrinking import make_small, with_known
 from sampler_parity.harness.verdicts import Accept
 from tests.support.report_bundles import read_back, run_info
 

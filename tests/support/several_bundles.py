@@ -10,16 +10,16 @@ import numpy as np
 from sampler_parity.harness.bundle.artifacts import row_file
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.records.calibration import CalibrationResult
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
-from sampler_parity.harness.bundle.records.decode import DecodeResult
-from sampler_parity.harness.bundle.records.distribution import (
+from sampler_parity.harness.checks.devices.record import DecodeResult
+from sampler_parity.harness.checks.devices.run import Rows, figures
+from sampler_parity.harness.checks.distribution.record import (
     CellOnBackend,
     Decision,
     DistributionResult,
 )
-from sampler_parity.harness.bundle.records.invariance import InvarianceResult
-from sampler_parity.harness.bundle.records.timing import TimingResult
-from sampler_parity.harness.parity.devices import Rows, figures
+from sampler_parity.harness.checks.invariance.record import InvarianceResult
+from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
+from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.verdicts import Verdict
 from tests.support.report_bundles import MACHINE, case, got, read_back, run_info
 

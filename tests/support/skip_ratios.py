@@ -5,11 +5,11 @@ from typing import Any
 
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
 from sampler_parity.harness.bundle.records.ends import Footer
-from sampler_parity.harness.bundle.records.skip_ratio import SkipRatioResult
 from sampler_parity.harness.bundle.writer import create
+from sampler_parity.harness.checks.skip_ratio import run as skip_ratio
+from sampler_parity.harness.checks.skip_ratio.block import SkipRatios, Workload
+from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
 from sampler_parity.harness.protocol.measured import Law, Measured, OwnCosts, SetCosts, Way
-from sampler_parity.harness.run import skip_ratio
-from sampler_parity.harness.suite.blocks.skip_ratio import SkipRatios, Workload
 from sampler_parity.harness.trie.model import modelled
 from tests.support.report_bundles import case, got, run_info
 

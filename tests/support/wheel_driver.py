@@ -19,9 +19,9 @@ def main() -> None:
     from sampler_parity.harness.backends import (
         engines,  # those of the environment that runs this file
     )
+    from sampler_parity.harness.checks.timing import selfcheck
     from sampler_parity.harness.cli.app import app
-    from sampler_parity.harness.run import smaller
-    from sampler_parity.harness.timing import selfcheck
+    from sampler_parity.harness.run import shrinking as smaller
 
     # tests/suite/test_lint.py expands all suites: these are the same to the byte.
     items = lint._items
@@ -29,7 +29,7 @@ def main() -> None:
         items(file, profile) if file.path.stem == "top_p" else iter(())
     )
 
-    smaller.AT_LEAST = smaller.SHARE = 0.0  # tests/run/test_smaller.py makes failures small
+    smaller.AT_LEAST = smaller.SHARE = 0.0  # tests/run/test_shrinking.py makes failures small
     selfcheck.ROUNDS = ROUNDS
     every, monkey = tuple(engines.ENGINES), pytest.MonkeyPatch()
     for arguments in json.loads(sys.argv[1]):

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel
 
-from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.strict import STRICT
 
 

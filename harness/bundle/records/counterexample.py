@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel
 
-from sampler_parity.harness.bundle.records.case import BackendResult
+from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.sanitize.data import shallow
 from sampler_parity.harness.strict import STRICT
 
@@ -24,7 +24,7 @@ class Known(_Record):
 
 
 class CounterexampleResult(_Record):
-    """One of a group of failures (harness/parity/groups.py), in as little as shows the same.
+    """One of a group of failures (harness/failures/groups.py), in as little as shows the same.
 
     smaller: the case; None: there is none, and `said` says why. result: of the small case. got,
     expected: the ids that are left there, of the stage that differs. known: faults that do the

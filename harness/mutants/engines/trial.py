@@ -7,12 +7,12 @@ from pydantic import BaseModel
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.backends.engines import ENGINES
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.mutants.engines import Fault, faults
-from sampler_parity.harness.parity.execute import execute
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.strict import STRICT
-from sampler_parity.harness.suite.case import Case
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.harness.verdicts import Verdict
 

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.backends.engines import worker_module
+from sampler_parity.harness.checks.timing.block import TimedChain
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.vocabularies import vocab_path
 from sampler_parity.harness.protocol.interface import Instance, Worker
-from sampler_parity.harness.suite.blocks.timing import TimedChain
 from sampler_parity.harness.suite.file import suite_id, suites_folder
-from sampler_parity.harness.timing.rounds import read_timings
+from sampler_parity.harness.suite.timings import read_timings
 
 BACKENDS = ("llama.cpp", "reference", "null")
 _ROUNDS = 5

@@ -2,9 +2,9 @@
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.harness.bundle.records.distribution import CellOnBackend, DistributionResult
 from sampler_parity.harness.bundle.replay import replay
-from sampler_parity.harness.distribution.decisions import decisions
+from sampler_parity.harness.checks.distribution.decisions import decisions
+from sampler_parity.harness.checks.distribution.record import CellOnBackend, DistributionResult
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.statistics.plan import PARTS
 from sampler_parity.reports.pages.distribution.model import (

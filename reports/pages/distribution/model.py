@@ -3,7 +3,7 @@
 from typing import Literal
 
 from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.harness.bundle.records.distribution import Decision, Kind
+from sampler_parity.harness.checks.distribution.record import Decision, Kind
 from sampler_parity.harness.strict import Strict
 
 

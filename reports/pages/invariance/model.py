@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from sampler_parity.harness.bundle.records.invariance import WidthFigures
+from sampler_parity.harness.checks.invariance.record import WidthFigures
 from sampler_parity.harness.strict import Strict
 
 

@@ -11,8 +11,11 @@ from collections.abc import Iterator, Sequence
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.parity.explanations import Key, all_explanations
-from sampler_parity.harness.parity.groups import counts_for
+from sampler_parity.harness.failures.explanations import (
+    Key,
+    all_explanations,
+)
+from sampler_parity.harness.failures.groups import counts_for
 from sampler_parity.harness.processes import shell
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.verdicts import ORDER

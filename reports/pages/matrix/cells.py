@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.replay import command, replay
-from sampler_parity.harness.parity.explanations import Key
+from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
+from sampler_parity.harness.failures.explanations import Key
 from sampler_parity.harness.sanitize.printable import one_line, visible
 from sampler_parity.harness.verdicts import ORDER, worst
 from sampler_parity.reports.pages.matrix.asked import FOLDER

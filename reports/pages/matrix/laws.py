@@ -4,8 +4,8 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.distribution import CellOnBackend, Decision
-from sampler_parity.harness.distribution.decisions import decisions
+from sampler_parity.harness.checks.distribution.decisions import decisions
+from sampler_parity.harness.checks.distribution.record import CellOnBackend, Decision
 from sampler_parity.reports.pages.matrix.model import Law
 from sampler_parity.reports.render.overview import anchor
 

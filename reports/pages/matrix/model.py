@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from sampler_parity.harness.bundle.records.distribution import Decision
+from sampler_parity.harness.checks.distribution.record import Decision
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import Verdict
 

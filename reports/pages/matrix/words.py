@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sampler_parity.harness.parity.telling import number
+from sampler_parity.harness.failures.format_difference import number
 from sampler_parity.reports.pages.matrix.model import Cell, Difference, Engine, Law, Matrix
 
 REFERENCE = "reference"  # what the engines are compared with, and none of them

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
 from sampler_parity.harness.bundle.replay import replay
+from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.parity.groups import counts_for, first_difference, groups
+from sampler_parity.harness.failures.groups import counts_for, first_difference, groups
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.verdicts import ORDER, Verdict
 from sampler_parity.reports.pages.parity.devices import devices

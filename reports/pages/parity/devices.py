@@ -9,11 +9,11 @@ from collections.abc import Iterator
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import BackendInfo
-from sampler_parity.harness.bundle.records.case import CaseResult
-from sampler_parity.harness.bundle.records.decode import DecodeResult, LogitsFigures
 from sampler_parity.harness.bundle.replay import replay
+from sampler_parity.harness.checks.devices.record import DecodeResult, LogitsFigures
+from sampler_parity.harness.checks.devices.run import divergence, largest_difference
+from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.comparison.kept_rows import kept_rows
-from sampler_parity.harness.parity.devices import divergence, largest_difference
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.reports.pages.parity.model import (
     Across,

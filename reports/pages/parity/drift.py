@@ -4,9 +4,9 @@ from collections import Counter
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.harness.bundle.records.case import CaseResult
 from sampler_parity.harness.bundle.records.change import ChangeResult
 from sampler_parity.harness.bundle.replay import replay
+from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.reference.chronology import NEWEST, order
 from sampler_parity.reference.meaning import parted

@@ -2,14 +2,14 @@
 
 from typing import NamedTuple
 
-from sampler_parity.harness.parity.groups import Group, Small
-from sampler_parity.harness.parity.telling import (
+from sampler_parity.harness.failures.format_difference import (
     in_one_line,
     known_lines,
     other_values,
     place,
     side_by_side,
 )
+from sampler_parity.harness.failures.groups import Group, Small
 from sampler_parity.harness.verdicts import ORDER
 from sampler_parity.reports.pages.parity.model import Difference, Report, Section, Tally
 from sampler_parity.reports.pages.parity.speed_chart import ratios

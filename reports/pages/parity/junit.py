@@ -9,9 +9,9 @@ the reference refused, and an expectation that it missed, is a failure on every 
 from xml.etree import ElementTree
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.case import CaseResult
-from sampler_parity.harness.parity.groups import Group
-from sampler_parity.harness.parity.telling import lines, place, side_by_side
+from sampler_parity.harness.checks.stages.record import CaseResult
+from sampler_parity.harness.failures.format_difference import lines, place, side_by_side
+from sampler_parity.harness.failures.groups import Group
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.reports.pages.parity.model import Difference, Problem, Report, Section
 from sampler_parity.reports.render.junit import Document, outcome

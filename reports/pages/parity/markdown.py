@@ -1,7 +1,11 @@
 """The parity page as Markdown, short enough for a comment on a pull request."""
 
-from sampler_parity.harness.parity.groups import FOLDED, Group
-from sampler_parity.harness.parity.telling import differing_lines, in_one_line, known_lines
+from sampler_parity.harness.failures.format_difference import (
+    differing_lines,
+    in_one_line,
+    known_lines,
+)
+from sampler_parity.harness.failures.groups import FOLDED, Group
 from sampler_parity.harness.sanitize.markup import code, safe
 from sampler_parity.reports.pages.parity.html import counts
 from sampler_parity.reports.pages.parity.matrix_model import MatrixCell, ParityMatrix

@@ -11,10 +11,13 @@ from collections.abc import Iterator
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
+from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
-from sampler_parity.harness.parity.explanations import Key, all_explanations
-from sampler_parity.harness.parity.groups import counts_for
+from sampler_parity.harness.failures.explanations import (
+    Key,
+    all_explanations,
+)
+from sampler_parity.harness.failures.groups import counts_for
 from sampler_parity.harness.sanitize.printable import one_line, visible
 from sampler_parity.harness.verdicts import ORDER, Verdict, worst
 from sampler_parity.reference.chronology import NEWEST

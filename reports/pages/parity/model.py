@@ -7,8 +7,8 @@ strings "inf", "-inf" and "nan". reports/schemas/parity.schema.json is made from
 from typing import Any, Literal
 
 from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.harness.bundle.records.case import BackendResult, LiveRow
-from sampler_parity.harness.parity.groups import FOLDED, Group
+from sampler_parity.harness.checks.stages.record import BackendResult, LiveRow
+from sampler_parity.harness.failures.groups import FOLDED, Group
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reports.pages.parity.matrix_model import ParityMatrix
@@ -277,7 +277,7 @@ class Configuration(Strict):
 
 
 class PartedText(Strict):
-    """A text that leaves the first backend's at `step`; see harness.bundle.records.case.Parted."""
+    """A text that leaves the first backend's at `step`; see harness.checks.stages.record.Parted."""
 
     bundle: str
     backend: str

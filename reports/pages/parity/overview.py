@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
-from sampler_parity.harness.parity.groups import Group, rank
+from sampler_parity.harness.failures.groups import Group, rank
 from sampler_parity.reports.pages.parity.html import card
 from sampler_parity.reports.pages.parity.model import Report, Section, Tally
 from sampler_parity.reports.render.overview import Finding, HeatCell, HeatMap, HeatRow

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.bundle.records.timing import TimingResult
+from sampler_parity.harness.checks.timing.record import TimingResult
+from sampler_parity.harness.checks.timing.verdict import nearest_rank
 from sampler_parity.harness.statistics.bootstrap import bootstrap_interval
-from sampler_parity.harness.timing.verdict import nearest_rank
 from sampler_parity.reports.pages.parity.model import (
     RULE_EXTRA_NS,
     RULE_FACTOR,

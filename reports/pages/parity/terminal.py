@@ -1,6 +1,6 @@
 """What a run prints at its end: the worst groups of failures, then counts for every backend."""
 
-from sampler_parity.harness.parity.telling import lines
+from sampler_parity.harness.failures.format_difference import lines
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reports.pages.parity.model import (

@@ -10,13 +10,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.case import BackendResult, CaseResult
 from sampler_parity.harness.bundle.records.prediction import (
     Apart,
     PartingResult,
     PredictionResult,
 )
-from sampler_parity.harness.parity.groups import counts_for
+from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
+from sampler_parity.harness.failures.groups import counts_for
 from sampler_parity.harness.processes import shell
 from sampler_parity.harness.sanitize.printable import one_line, visible
 from sampler_parity.reference.meaning import parted

@@ -2,8 +2,8 @@
 
 from sampler_parity.harness.bundle.bundle import Bundle as ReadBundle
 from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.harness.bundle.records.skip_ratio import Check, SkipRatioResult
 from sampler_parity.harness.bundle.replay import replay
+from sampler_parity.harness.checks.skip_ratio.record import Check, SkipRatioResult
 from sampler_parity.harness.protocol.measured import Measured
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.trie.model import foretold

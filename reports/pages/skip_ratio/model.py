@@ -3,7 +3,7 @@
 from typing import Literal
 
 from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.harness.bundle.records.skip_ratio import Check
+from sampler_parity.harness.checks.skip_ratio.record import Check
 from sampler_parity.harness.protocol.measured import Measured
 from sampler_parity.harness.strict import Strict
 

@@ -6,13 +6,13 @@ import numpy as np
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.harness.bundle.records.throughput import ThroughputResult
-from sampler_parity.harness.bundle.records.timing import TimingResult
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
+from sampler_parity.harness.checks.throughput.record import ThroughputResult
+from sampler_parity.harness.checks.timing.notices import notices
+from sampler_parity.harness.checks.timing.record import TimingResult
+from sampler_parity.harness.checks.timing.slopes import Slope, slopes
+from sampler_parity.harness.checks.timing.verdict import compare_backends, nearest_rank
 from sampler_parity.harness.sanitize.printable import visible
-from sampler_parity.harness.timing.notices import notices
-from sampler_parity.harness.timing.slopes import Slope, slopes
-from sampler_parity.harness.timing.verdict import compare_backends, nearest_rank
 from sampler_parity.reports.pages.throughput.claims import claims
 from sampler_parity.reports.pages.throughput.model import (
     Remark,

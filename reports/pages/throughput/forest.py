@@ -2,7 +2,7 @@
 
 import math
 
-from sampler_parity.harness.timing.verdict import TimingVerdict
+from sampler_parity.harness.checks.timing.verdict import TimingVerdict
 from sampler_parity.reports.pages.throughput.model import ThroughputSection
 from sampler_parity.reports.render.chart import BAD, COLOURS, DOT, GOOD
 from sampler_parity.reports.render.forest import Line, forest

@@ -9,8 +9,8 @@ from typing import Literal
 
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
+from sampler_parity.harness.checks.timing.verdict import Comparison, TimingVerdict
 from sampler_parity.harness.strict import Strict
-from sampler_parity.harness.timing.verdict import Comparison, TimingVerdict
 
 
 class Compared(Strict):

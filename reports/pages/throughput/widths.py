@@ -5,12 +5,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.bundle.records.throughput import (
+from sampler_parity.harness.checks.throughput.record import (
     Generation,
     ThroughputOnBackend,
     ThroughputResult,
 )
-from sampler_parity.harness.timing.verdict import compare_rounds, noise_of, ratio_of_rounds
+from sampler_parity.harness.checks.timing.verdict import compare_rounds, noise_of, ratio_of_rounds
 from sampler_parity.reports.pages.throughput.model import Compared, OfOne, Rate, WidthRow, compared
 
 Rounds = NDArray[np.float64]

@@ -9,11 +9,14 @@ from unittest import mock
 from sampler_parity.harness.backends.registry import command_of, references
 from sampler_parity.harness.cli.fuzz import seconds_of
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.failures.explanations import (
+    explanation_files,
+    read_explanations,
+)
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.golden.capture import read_prompts
 from sampler_parity.harness.inputs.manifest import read_manifest
 from sampler_parity.harness.llama_cpp import build_files, recorded
-from sampler_parity.harness.parity.explanations import explanation_files, read_explanations
 from sampler_parity.harness.run import campaign
 from sampler_parity.harness.suite.file import (
     expand,

@@ -11,16 +11,16 @@ import numpy as np
 from pydantic import BaseModel
 
 from sampler_parity.harness.bundle.bundle import Result
-from sampler_parity.harness.bundle.records.case import CaseResult
-from sampler_parity.harness.bundle.records.skip_ratio import SkipRatioResult
-from sampler_parity.harness.parity.execute import execute
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
+from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.pipes import Deadline
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.sanitize.data import json_of
-from sampler_parity.harness.suite.case import Case
 from tests.attack.fuzzing.table import Fuzzed
 from tests.attack.fuzzing.ways import JSON
 from tests.support.skip_ratios import measured, result

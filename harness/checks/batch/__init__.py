@@ -1,0 +1,1 @@
+"""Many rows sampled at once."""

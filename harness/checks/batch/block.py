@@ -1,0 +1,104 @@
+"""Blocks of a suite that sample many sequences at once: `batch`. docs/batches.md explains them."""
+
+import itertools
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from sampler_parity.harness.checks.batch.scripts import SCRIPTS, Name, Writer
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.grid import Block, fill
+from sampler_parity.harness.inputs.logits import Family
+from sampler_parity.harness.protocol.dtypes import Dtype
+from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.harness.sanitize import limits
+from sampler_parity.harness.strict import Id, Seed, Size
+
+Rows = Annotated[int, Field(ge=1, le=limits.STAGES)]
+_SPARE = 3  # rows of logits beside those of a step, so that a row meets another in the next
+_HISTORY = 12  # tokens of a prompt or an output, at most
+
+
+class FewBatches(Block):
+    """What the quick profile takes: values that the block has; what is not named, whole."""
+
+    sizes: list[int] | None = None
+    rows: list[int] | None = None
+    scripts: list[Name] | None = None
+    seeds: list[int] | None = None
+
+
+class Batches(Block):
+    """A case for each size of the vocabulary, number of rows at once, script and seed.
+
+    Sequences take the chains in turn, beginning with another in each case. "$seed" in a chain is
+    the sequence's own; every fourth has the same. families: rows of logits take them in turn.
+    """
+
+    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
+    description: str = Field(max_length=70)
+    why: str = Field(min_length=1)
+    chains: dict[str, ChainSpec] = Field(min_length=1)
+    families: list[Family] = Field(min_length=1)
+    sizes: list[Size] = Field(min_length=1)
+    rows: list[Rows] = Field(min_length=1)
+    scripts: list[Name] = Field(min_length=1)
+    seeds: list[Seed] = Field(default=[0])
+    steps: int = Field(ge=1, le=limits.STAGES)
+    detail: Literal["stages", "token"] = "stages"
+    alone: int | None = Field(default=None, ge=0)
+    reference: bool = True
+    vocab: str | None = None
+    dtype: Dtype = "float32"
+    quick: bool | FewBatches = True
+
+    def cases(self, quick: bool) -> Iterator[Case]:
+        """Raises ValueError where quick names what the block has not."""
+        axes: dict[str, list[Any]] = {
+            name: getattr(self, name) for name in ("sizes", "rows", "scripts", "seeds")
+        }
+        if isinstance(self.quick, FewBatches):
+            for name, values in axes.items():
+                few = getattr(self.quick, name)
+                missing = [value for value in few or [] if value not in values]
+                if missing:
+                    raise ValueError(f"quick.{name}: {missing[0]!r} is not in the block")
+                axes[name] = few if quick and few is not None else values
+        elif quick and not self.quick:
+            return
+        for n, rows, script, seed in itertools.product(*axes.values()):
+            yield self._case(n, rows, script, seed)
+
+    def _case(self, n: int, rows: int, script: Name, seed: int) -> Case:
+        number = sorted(SCRIPTS).index(script)
+        rng = np.random.default_rng([seed, n, rows, number])
+        first = int(rng.integers(1 << 20))
+        sequences = [self._sequence(first + i, n, rng) for i in range(2 * rows)]
+        writer = Writer(rng, rows, len(sequences), rows + _SPARE, n)
+        steps = [SCRIPTS[script](writer) for _ in range(self.steps)]
+        batch = {"sequences": sequences, "steps": steps, "alone": self.alone}
+        return Case.model_validate(
+            {
+                "id": f"{self.id}/V{n}-x{rows}-{script}-s{seed}",
+                "description": self.description,
+                "why": self.why,
+                "logits": {"families": self.families, "n": n, "seed": seed},
+                "batch": batch | {"reference": self.reference},
+                "detail": self.detail,
+                "vocab": self.vocab,
+                "dtype": self.dtype,
+            }
+        )
+
+    def _sequence(self, number: int, n: int, rng: np.random.Generator) -> dict[str, Any]:
+        names = list(self.chains)
+        chain = self.chains[names[number % len(names)]]
+        seed = 1 + (number if number % 4 else 0) % 1000
+
+        def tokens() -> list[int]:
+            alphabet = min(n, 8)  # few, so that some come again
+            return [int(t) for t in rng.integers(0, alphabet, int(rng.integers(0, _HISTORY + 1)))]
+
+        return {"chain": fill(chain, {"seed": seed}, n), "prompt": tokens(), "output": tokens()}

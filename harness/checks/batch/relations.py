@@ -1,0 +1,104 @@
+"""What must hold of a batch whatever its samplers do: no row depends on another.
+
+Each relation is another request to the same backend, and tokens that must be the same. They need no
+reference, so they are judged of every backend that takes a batch.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from sampler_parity.harness.checks.batch.batched import seeded
+from sampler_parity.harness.checks.batch.paths import Path, Where, mirrored, paths
+from sampler_parity.harness.checks.stages.record import BackendResult, LiveRow
+from sampler_parity.harness.protocol.ask import Row
+from sampler_parity.harness.protocol.ask_batch import Batch, BatchRan, batch
+from sampler_parity.harness.protocol.interface import Backend
+
+
+@dataclass(frozen=True)
+class Broken:
+    """where: of a row that is not as it must be; None where no row can be named."""
+
+    detail: str
+    where: Where | None = None
+
+
+def first_broken(
+    asked: Batch, rows: Sequence[Row], ran: BatchRan, backend: Backend, alone: int | None
+) -> BackendResult | None:
+    """The first relation that does not hold. ran: what the backend made of the batch. alone: how
+    many rows are asked by themselves; None: all."""
+    broken = next(_relations(asked, rows, ran, backend, alone), None)
+    if broken is None:
+        return None
+    return _result(broken, ran)
+
+
+def changed(ran: BatchRan) -> BackendResult | None:
+    """What a request leaves of its rows of logits is the first to be looked at: whatever else is
+    wrong may come of it."""
+    broken = next(_changed(ran), None)
+    return _result(broken, ran) if broken else None
+
+
+def _result(broken: Broken, ran: BatchRan) -> BackendResult:
+    where = broken.where
+    return BackendResult(
+        verdict="diverged",
+        ns=ran.ns,
+        step=where.step if where else None,
+        stage="relation",
+        detail=broken.detail,
+        row=LiveRow(at=where.at, of=where.of) if where else None,
+    )
+
+
+def _relations(
+    asked: Batch, rows: Sequence[Row], ran: BatchRan, backend: Backend, alone: int | None
+) -> Iterator[Broken]:
+    live = paths(asked.steps)
+    judged = [path for path in live if seeded(asked.sequences[path.sequence].chain)]
+    again = batch(backend, asked, rows, "token")
+    yield from _changed(again)
+    yield from _same(judged, ran, again.tokens, "asked again")
+    turned = batch(backend, replace(asked, steps=mirrored(asked.steps)), rows, "token").tokens
+    yield from _same(judged, ran, [list(reversed(step)) for step in turned], "in the other order")
+    for path in _some(judged, alone):
+        sequence = asked.sequences[path.sequence]
+        by_itself = replace(asked, sequences=[sequence], steps=path.alone())
+        tokens = batch(backend, by_itself, rows, "token").tokens
+        for where in path.own:
+            got = ran.tokens[where.step][where.index]
+            if tokens[where.nth][0] != got:
+                yield Broken(_said("alone", tokens[where.nth][0], got), where)
+
+
+def _changed(ran: BatchRan) -> Iterator[Broken]:
+    if ran.changed:
+        yield Broken(f"row {ran.changed[0]} of the logits was changed in place")
+
+
+def _same(
+    judged: Sequence[Path], ran: BatchRan, tokens: list[list[int | None]], how: str
+) -> Iterator[Broken]:
+    every = ((where, path) for path in judged for where in path.own)
+    for where, _ in sorted(every, key=lambda pair: (pair[0].step, pair[0].index)):
+        before, now = (each[where.step][where.index] for each in (ran.tokens, tokens))
+        if before != now:
+            yield Broken(_said(how, now, before), where)
+
+
+def _said(how: str, token: int | None, before: int | None) -> str:
+    return f"{how} this row selects {_token(token)}, in the batch {_token(before)}"
+
+
+def _token(token: int | None) -> str:
+    return "no token" if token is None else f"token {token}"
+
+
+def _some(judged: Sequence[Path], many: int | None) -> list[Path]:
+    """So many of them, spread from the first to the last."""
+    n = len(judged)
+    if many is None or many >= n:
+        return list(judged)
+    return [judged[round(i * (n - 1) / max(1, many - 1))] for i in range(many)]

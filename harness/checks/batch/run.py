@@ -1,0 +1,262 @@
+"""A batch on the reference and on every backend: each row of each step, then the relations.
+
+The reference keeps a chain for each live row. A row that draws a seed for itself is a neighbour
+that nobody judges. Where a row differs it is asked once more by itself: whether it is wrong alone
+or the batch makes it so.
+"""
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sampler_parity.harness.checks.batch import paths, relations
+from sampler_parity.harness.checks.batch.batched import seeded
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.stages.arrays import room, save
+from sampler_parity.harness.checks.stages.classify import Difference, classify, identical
+from sampler_parity.harness.checks.stages.prepared import rows_of
+from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult, LiveRow
+from sampler_parity.harness.engines.samplers import ALL_SAMPLERS, build_chain
+from sampler_parity.harness.inputs.chains import complete
+from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
+from sampler_parity.harness.llama_cpp.signatures import has
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.ask import Got, Row
+from sampler_parity.harness.protocol.ask_batch import Batch, BatchRan, batch
+from sampler_parity.harness.protocol.interface import Backend, BackendFailure
+from sampler_parity.harness.protocol.live import Live
+from sampler_parity.harness.verdicts import Verdict, worst
+from sampler_parity.reference import Candidates, Chain, ChainError, UndefinedInputError, Vocab
+from sampler_parity.reference.chronology import NEWEST
+from sampler_parity.reference.releases import changes_of, samplers_of
+from sampler_parity.reference.sampler import Sampler
+
+APART = "rows asked one after the other"
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A case of a batch made concrete. samplers: their meaning, of a release."""
+
+    case: Case
+    asked: Batch
+    rows: list[Row]
+    vocab: Vocab | None
+    samplers: Mapping[str, Callable[..., Sampler]]
+
+    def chain(self, sequence: p.BatchSequence) -> Chain:
+        """That of a row as it joins."""
+        chain = build_chain(
+            sequence.chain, n_vocab=self.asked.n_vocab, vocab=self.vocab, samplers=self.samplers
+        )
+        for token in sequence.prompt:
+            chain.accept_prompt(token)
+        for token in sequence.output:
+            chain.accept(token)
+        return chain
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the reference makes of each step and row: the token, and the candidates after each
+    stage, where they are looked at. refusal: why it stopped early."""
+
+    tokens: list[list[int | None]]
+    stages: list[list[list[Candidates]]]
+    refusal: str = ""
+
+
+def execute_batch(
+    case: Case, backends: Sequence[Backend], artifacts: Path | None, releases: Mapping[str, str]
+) -> CaseResult:
+    ready, start = prepare(case), time.perf_counter()
+    wanted = reference_batch(ready)
+    reference_s = time.perf_counter() - start
+    judged = {
+        backend.name: _judged(ready, wanted, backend, artifacts, releases.get(backend.name))
+        for backend in backends
+    }
+    return CaseResult(
+        id=case.id,
+        samplers=case.samplers,
+        steps=len(wanted.tokens),
+        reference_s=reference_s,
+        refusal=wanted.refusal,
+        backends={name: result for name, (result, _) in judged.items()},
+        required={name: required for name, (_, required) in judged.items()},
+    )
+
+
+def prepare(case: Case) -> Ready:
+    """Raises InputError for a bad fixture."""
+    assert case.batch is not None
+    n, path = case.logits.n, vocab_path(case.vocab) if case.vocab else None
+    sequences = [
+        each.model_copy(update={"chain": complete(each.chain, n)}) for each in case.batch.sequences
+    ]
+    return Ready(
+        case=case,
+        asked=Batch(sequences, case.batch.steps, n, str(path) if path else None, case.dtype),
+        rows=rows_of(case, case.batch.rows),
+        vocab=read_vocab(path) if path else None,
+        samplers=ALL_SAMPLERS,
+    )
+
+
+def reference_batch(ready: Ready) -> Wanted:
+    """Without candidates where tokens alone are compared: of many rows they fill the memory."""
+    shown = ready.case.detail == "stages"
+    live = Live(lambda s: ready.chain(ready.asked.sequences[s]), Chain.clone, Chain.reset)
+    wanted = Wanted([], [])
+    try:
+        for step in ready.asked.steps:
+            live.do(step.before)
+            sampled = [_sample(live.rows[one.at], ready.rows[one.row], one) for one in step.sample]
+            wanted.tokens.append([stages[-1].token for stages in sampled])
+            wanted.stages.append([stages if shown else [] for stages in sampled])
+    except UndefinedInputError as error:
+        return replace(wanted, refusal=str(error))
+    return wanted
+
+
+def _sample(chain: Chain, row: Row, one: p.Sampled) -> list[Candidates]:
+    """The candidates after each stage; the chain accepts, which no other row sees."""
+    fresh = Candidates.from_logits(row)
+    stages = [stage.candidates for stage in chain.trace(fresh)] or [fresh]
+    accepted = stages[-1].token if one.accept == "selected" else one.accept
+    if accepted is not None:
+        chain.accept(accepted)
+    return stages
+
+
+def _judged(
+    ready: Ready, wanted: Wanted, backend: Backend, artifacts: Path | None, release: str | None
+) -> tuple[BackendResult, list[Verdict]]:
+    """The result, and the verdicts that it may have; by a release, with what its samplers meant."""
+    required = ready.case.required(backend.name)
+    if release not in (None, NEWEST):
+        if not all(has(sampler, release) for sampler in ready.case.samplers):
+            required = ["unsupported"]
+        try:
+            meant = samplers_of(changes_of(release, ready.case.samplers), ALL_SAMPLERS)
+        except ChainError as error:
+            return BackendResult(verdict="unsupported", detail=f"not asked: {error}"), required
+        ready = replace(ready, samplers=meant)
+        wanted = reference_batch(ready)
+    start = time.perf_counter()
+    try:
+        result = _on_backend(ready, wanted, backend, artifacts)
+    except BackendFailure as failure:
+        result = BackendResult(verdict=failure.verdict, detail=failure.whole)
+    return result.model_copy(update={"wall_s": time.perf_counter() - start}), required
+
+
+def _on_backend(
+    ready: Ready, wanted: Wanted, backend: Backend, artifacts: Path | None
+) -> BackendResult:
+    asked = replace(ready.asked, steps=ready.asked.steps[: len(wanted.tokens)])
+    ran = batch(backend, asked, ready.rows, ready.case.detail)
+    assert ready.case.batch is not None
+    changed = relations.changed(ran)
+    if changed is not None:
+        return changed
+    places = list(_differences(ready, wanted, ran)) if ready.case.batch.reference else []
+    verdict = worst([place.difference.verdict for place in places])
+    if verdict in ("identical", "close") and not ran.apart:
+        broken = relations.first_broken(asked, ready.rows, ran, backend, ready.case.batch.alone)
+        if broken is not None:
+            return broken
+    if not places:
+        return BackendResult(verdict="identical", ns=ran.ns, detail=APART if ran.apart else "")
+    first = next(place for place in places if place.difference.verdict == verdict)
+    folder = artifacts if artifacts and room(artifacts, backend.name, first.stage) else None
+    if folder is not None and first.got is not None and first.want is not None:
+        save(folder, ready.case.id, backend.name, first.want, first.got)
+    said = APART if ran.apart else _alone(ready, wanted, first, backend)
+    where, difference = first.where, first.difference
+    return BackendResult(
+        verdict=verdict,
+        ns=ran.ns,
+        step=where.step,
+        stage=first.stage,
+        what=difference.what,
+        values=p.plain(difference.values),
+        detail=said,
+        ties=difference.ties and verdict != "tied",
+        row=LiveRow(at=where.at, of=where.of),
+    )
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a row differs first. want, got: the arrays there, if it is a stage."""
+
+    path: paths.Path
+    where: paths.Where
+    stage: str
+    difference: Difference
+    want: Candidates | None = None
+    got: Got | None = None
+
+
+def _differences(ready: Ready, wanted: Wanted, ran: BatchRan) -> Iterator[Place]:
+    """Those of each row that is judged, in the order of the steps."""
+    steps = ready.asked.steps[: len(wanted.tokens)]
+    judged = [
+        path for path in paths.paths(steps) if seeded(ready.asked.sequences[path.sequence].chain)
+    ]
+    places = [place for path in judged for place in _of_row(ready, wanted, ran, path)]
+    yield from sorted(places, key=lambda place: (place.where.step, place.where.index))
+
+
+def _of_row(ready: Ready, wanted: Wanted, ran: BatchRan, path: paths.Path) -> Iterator[Place]:
+    """Where a row differs: the first last digit, which changes nothing behind it, and the first of
+    all else, behind which nothing can be judged."""
+    names = [name for stage in ready.asked.sequences[path.sequence].chain for name in stage]
+    close = False
+    for where in path.own:
+        got_stages = ran.stages[where.step][where.index]
+        want_stages = wanted.stages[where.step][where.index]
+        for k, got in enumerate(got_stages):
+            j = k if len(got_stages) == len(names) else len(names) - 1  # the end is all it shows
+            if identical(want_stages[j], got):
+                continue
+            difference = classify(want_stages[j], got, *_before(ready, path, where.nth, j))
+            if difference.verdict != "close" or not close:
+                yield Place(path, where, names[j], difference, want_stages[j], got)
+            if difference.verdict != "close":
+                return
+            close = True
+        token, expected = (each.tokens[where.step][where.index] for each in (ran, wanted))
+        if token != expected:
+            values = {"got": token, "expected": expected}
+            yield Place(path, where, "token", Difference("diverged", "token", values))
+            return
+
+
+def _before(ready: Ready, path: paths.Path, nth: int, stage: int) -> tuple[Candidates, Sampler]:
+    """What a stage was given as a row sampled for the nth time, and its sampler as it was."""
+    chain = ready.chain(ready.asked.sequences[path.sequence])
+    for i, (resets, one) in enumerate(path.taken):
+        if resets:
+            chain.reset()
+        if i == nth:
+            break
+        _sample(chain, ready.rows[one.row], one)
+    cand = Candidates.from_logits(ready.rows[one.row])
+    for sampler in chain.samplers[:stage]:
+        sampler.apply(cand)
+    return cand, chain.samplers[stage]
+
+
+def _alone(ready: Ready, wanted: Wanted, place: Place, backend: Backend) -> str:
+    """What the row is that differs when nobody else is there."""
+    sequence = ready.asked.sequences[place.path.sequence]
+    steps = place.path.alone()[: place.where.nth + 1]
+    apart = replace(ready, asked=replace(ready.asked, sequences=[sequence], steps=steps))
+    ran = batch(backend, apart.asked, ready.rows, ready.case.detail)
+    want = reference_batch(apart)
+    found = {each.difference.verdict for each in _differences(apart, want, ran)}
+    right = place.difference.verdict not in found
+    return "alone this row is right: its neighbours change it" if right else "alone it differs, too"

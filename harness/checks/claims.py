@@ -1,0 +1,101 @@
+"""What a backend does not claim is not asked of it: the case is skipped whole.
+
+Where a suite requires `unsupported` of a backend, and where a build is judged by what its own
+release had, an absence is itself a finding, and stays `unsupported`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel
+
+from sampler_parity.harness.checks.case import Case, Kind
+from sampler_parity.harness.checks.draws.properties import way_of
+from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
+from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol.interface import Backend, BackendFailure, R, Unclaimed
+from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
+from sampler_parity.harness.protocol.scratch import Scratch
+
+_REQUESTS: dict[Kind, tuple[str, ...]] = {
+    "stages": ("run",),
+    "draws": ("draws",),
+    "unseeded": ("run",),
+    "kept": (),  # drawn by whichever request is claimed
+    "streams": ("run",),
+    "batch": ("run",),
+    "generation": ("generate",),
+    "sequences": ("sequences",),
+    "on_device": ("decode", "run"),
+}
+
+
+def parted(
+    case: Case, backends: Sequence[Backend], releases: Mapping[str, str]
+) -> tuple[list[Backend], dict[str, BackendResult]]:
+    """The backends to ask, and by name the results of those that the case is skipped on."""
+    asked: list[Backend] = []
+    unasked: dict[str, BackendResult] = {}
+    chain: ChainSpec = [{name: {}} for name in case.samplers]
+    chain += case.relation.chain if case.relation else []
+    for backend in backends:
+        own = case.chain_on(backend.name) if case.instead else chain
+        try:
+            for request in _REQUESTS[case.kind] or (way_of(backend),):
+                ask.claim(backend, request, own)
+            if case.tells_prompt:
+                ask.claim(backend, "origin")
+            asked.append(backend)
+        except Unclaimed as missing:
+            if "unsupported" in case.required(backend.name) or _of_release(backend, releases):
+                asked.append(backend)
+            else:
+                unasked[backend.name] = BackendResult(verdict="skipped", detail=str(missing))
+        except BackendFailure as failure:
+            silent = failure.verdict != "unsupported"  # else it says why it cannot be asked
+            asked.append(_Failed(backend.name, backend.scratch, failure) if silent else backend)
+    return asked, unasked
+
+
+def _of_release(backend: Backend, releases: Mapping[str, str]) -> bool:
+    """Whether its samplers are those of a release; whom a release judges may be any backend."""
+    return backend.name in releases and backend.hello().name in ("llama.cpp", "reference")
+
+
+def with_skipped(
+    case: Case, judged: CaseResult | None, unasked: dict[str, BackendResult], names: list[str]
+) -> CaseResult:
+    """The result with those that it is skipped on. names: the order. judged: None, nobody asked."""
+    if judged is None:
+        judged = CaseResult(
+            id=case.id, samplers=case.samplers, steps=0, draws=case.draws, backends={}, required={}
+        )
+    results = unasked | judged.backends
+    required = {name: case.required(name) for name in unasked} | judged.required
+    return judged.model_copy(
+        update={
+            "backends": {name: results[name] for name in names},
+            "required": {name: required[name] for name in names},
+        }
+    )
+
+
+@dataclass
+class _Failed:
+    """A backend whose greeting failed: it is not started once more for the same case."""
+
+    name: str
+    scratch: Scratch
+    failure: BackendFailure
+
+    def hello(self) -> HelloReply:
+        raise self.failure
+
+    def ask(self, request: BaseModel, reply: type[R], timeout_s: float | None = None) -> R:
+        raise self.failure
+
+    def violation(self, message: str) -> BackendFailure:
+        return self.failure
+
+    def close(self) -> None:
+        pass

@@ -1,0 +1,1 @@
+"""Logits that each backend computes on its own device."""

@@ -1,0 +1,39 @@
+"""The decision of every cell of a run, after correction over all of them, and which are unmet."""
+
+import numpy as np
+
+from sampler_parity.harness.checks.distribution.record import Decision, DistributionResult
+from sampler_parity.harness.statistics.holm import holm
+
+
+def decisions(
+    results: list[DistributionResult],
+) -> dict[tuple[str, str], tuple[Decision, float]]:
+    """The decision and Holm's p-value of every (cell, backend), after correction over the run.
+
+    Within a cell an alarm needs p <= alpha = total / pairs; Holm's correction rejects those and may
+    reject more, which are added here.
+    """
+    pairs = [(r.id, name) for r in results for name in r.backends]
+    cells = [cell for r in results for cell in r.backends.values()]
+    total = max((r.alpha for r in results), default=0.0) * len(pairs)
+    adjusted = holm(np.array([cell.p_value for cell in cells], np.float64))
+    return {
+        pair: (
+            "different"
+            if p <= total and cell.decision in ("equivalent", "undecided")
+            else cell.decision,
+            float(p),
+        )
+        for pair, cell, p in zip(pairs, cells, adjusted, strict=True)
+    }
+
+
+def unmet(results: list[DistributionResult]) -> list[tuple[str, str]]:
+    """The (cell, backend) pairs whose decision is not among those required, but the skipped."""
+    required = {(r.id, name): r.required[name] for r in results for name in r.backends}
+    return [
+        pair
+        for pair, (decision, _) in decisions(results).items()
+        if decision not in required[pair] and decision != "skipped"
+    ]

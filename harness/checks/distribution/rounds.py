@@ -1,0 +1,181 @@
+"""What rounds of speculative sampling can come to, with its law.
+
+The tokens of a round that accepts x_0 ... x_(j-1) and then takes y have the probability
+
+    accepted_0(x_0) ... accepted_(j-1)(x_(j-1)) * replaced_j(y)
+
+accepted and replaced as in reference/speculative/rules.py, each row given the tokens before it;
+behind a whole draft y has the target's law.
+"""
+
+import itertools
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.backends.reference_speculative import looks_at_history
+from sampler_parity.harness.checks.distribution import law
+from sampler_parity.harness.checks.distribution.block import Speculative
+from sampler_parity.harness.checks.distribution.speculative_stages import Stage
+from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
+from sampler_parity.harness.errors import Unsupported
+from sampler_parity.harness.statistics import bins
+from sampler_parity.reference.speculative.chance import Row
+from sampler_parity.reference.speculative.rules import RULES
+
+MOST_OUTCOMES = 20_000
+Tokens = tuple[int, ...]
+
+
+def prepared(cell: Speculative) -> Prepared:
+    """With a row of the target for each position."""
+    ready = prepare(cell.case())
+    return Prepared(**vars(ready) | {"rows": _rows(cell.logits, cell.drafted + 1)})
+
+
+def _rows(logits: Any, count: int) -> list[Any]:
+    return [logits.row(i) for i in range(count)]
+
+
+@dataclass(frozen=True)
+class Models:
+    """The rows of target and draft, by the tokens drafted so far. Raises Unsupported for a chain
+    that acts by chance before it draws, or a draft that looks at the history."""
+
+    cell: Speculative
+    ready: Prepared
+
+    def __post_init__(self) -> None:
+        for chain in self.cell.chain, self.cell.draft_chain:
+            if not law.filters_once(chain):
+                raise Unsupported("rounds need chains that act by chance in their last stage alone")
+        if looks_at_history(self.cell.draft_chain):
+            raise Unsupported("the draft's chain looks at the history")
+
+    @cached_property
+    def _cache(self) -> dict[Any, Row]:
+        return {}
+
+    def target(self, past: Tokens) -> Row:
+        key = past if looks_at_history(self.cell.chain) else (len(past),)
+        if key not in self._cache:
+            history = [*self.cell.history, *past]
+            case = self.ready.case.model_copy(update={"history": history})
+            row = self.ready.rows[len(past)]
+            self._cache[key] = law.exact(
+                Prepared(**vars(self.ready) | {"case": case, "rows": [row]})
+            )
+        row_of: Row = self._cache[key]
+        return row_of
+
+    @cached_property
+    def draft(self) -> NDArray[np.float32]:
+        """float32[drafted, n_vocab]: what the backend is told, and what the drafts follow."""
+        chain = {"chain": self.cell.draft_chain}
+        ready = prepare(self.cell.case().model_copy(update=chain))
+        rows = _rows(self.cell.draft, self.cell.drafted)
+        laws = [law.exact(Prepared(**vars(ready) | {"rows": [row]})) for row in rows]
+        return np.array(laws, np.float32)
+
+    def drafted_from(self, i: int) -> Row:
+        row: Row = self.draft[i].astype(np.float64)
+        row /= row.sum()
+        return row
+
+    def of_stage(self, stage: Stage) -> dict[Hashable, float]:
+        """What a round does at a stage, as it must: its values with their chances."""
+        name, given = stage
+        kind, _, position = name.partition(" ")
+        if kind == "bonus":
+            return dict(enumerate(self.target(given)))
+        if kind == "draft":
+            return dict(enumerate(self.drafted_from(int(position))))
+        *before, token = given
+        p, q = self.target(tuple(before)), self.drafted_from(int(position))
+        accepted, replaced = RULES[self.cell.rule].given(p, q, token)
+        if kind == "accept":
+            return {"accepted": accepted, "rejected": 1 - accepted}
+        return dict(enumerate(replaced))
+
+
+class Outcomes:
+    """The bins that rounds fall into. p: float64[K], their law. whole: the chance that the whole
+    draft is accepted. length: the mean of the tokens of a round. Raises Unsupported."""
+
+    def __init__(self, cell: Speculative, ready: Prepared) -> None:
+        self.cell, self.models = cell, Models(cell, ready)
+        self.split = RULES[cell.rule].split
+        if cell.bins:
+            self._by_rank()
+        else:
+            self._every()
+
+    def _every(self) -> None:
+        drafted = self.cell.drafted
+        law_of = dict(itertools.islice(self._rounds((), 1.0), MOST_OUTCOMES + 1))
+        if len(law_of) > MOST_OUTCOMES:
+            raise Unsupported(f"more than {MOST_OUTCOMES:,} rounds can come out: give bins")
+        p = np.array(list(law_of.values()))
+        self.p = p / p.sum()
+        self.length = sum(len(tokens) * chance for tokens, chance in law_of.items())
+        self.whole = sum(chance for tokens, chance in law_of.items() if len(tokens) > drafted)
+        rounds = np.array([_padded(tokens, drafted) for tokens in law_of])
+        self._places = {code: i for i, code in enumerate(self._code(rounds))}
+
+    def _rounds(self, past: Tokens, chance: float) -> Iterator[tuple[Tokens, float]]:
+        i = len(past)
+        p = self.models.target(past)
+        if i == self.cell.drafted:
+            yield from (((*past, y), chance * p[y]) for y in np.flatnonzero(p).tolist())
+            return
+        accepted, replaced = self.split(p, self.models.drafted_from(i))
+        for y in np.flatnonzero(replaced).tolist():
+            yield (*past, y), chance * replaced[y]
+        for x in np.flatnonzero(accepted).tolist():
+            yield from self._rounds((*past, x), chance * accepted[x])
+
+    def _by_rank(self) -> None:
+        if looks_at_history(self.cell.chain):
+            raise Unsupported("bins by rank need a chain that does not look at the history")
+        self.length = 0.0
+        chance, parts, self._of_last = 1.0, list[Row](), list[NDArray[Any]]()
+        for i in range(self.cell.drafted + 1):
+            p = self.models.target((0,) * i)
+            accepted, last = p * 0, p
+            if i < self.cell.drafted:
+                accepted, last = self.split(p, self.models.drafted_from(i))
+            total = last.sum()
+            chosen = bins.by_rank(last / total, self.cell.bins) if total > 0 else bins.by_token(p)
+            before = sum(len(part) for part in parts)
+            self._of_last.append(np.where(chosen.of_token < 0, -1, chosen.of_token + before))
+            parts.append(chance * total * chosen.p)
+            self.length += chance
+            chance *= accepted.sum()
+        self.whole = float(sum(parts[-1]))
+        p = np.concatenate(parts)
+        self.p = p / p.sum()
+
+    def places(self, tokens: NDArray[np.int32]) -> NDArray[np.int64]:
+        """The bin of each round; -1 for one that cannot come out."""
+        if self.cell.bins:
+            last = (tokens >= 0).sum(axis=1) - 1
+            at: NDArray[np.int64] = np.array(self._of_last)
+            places: NDArray[np.int64] = at[last, tokens[np.arange(len(tokens)), last]]
+            return places
+        return np.array([self._places.get(code, -1) for code in self._code(tokens)], np.int64)
+
+    def _code(self, tokens: NDArray[np.int32]) -> list[int]:
+        base = self.cell.logits.n + 1
+        code = np.zeros(len(tokens), np.int64)
+        for column in tokens.T:
+            code = code * base + column + 1
+        codes: list[int] = code.tolist()
+        return codes
+
+
+def _padded(tokens: Tokens, drafted: int) -> list[int]:
+    return [*tokens, *[-1] * (drafted + 1 - len(tokens))]

@@ -1,0 +1,1 @@
+"""Chains compared by the tokens that they draw."""

@@ -1,0 +1,1 @@
+"""Backends that decode and sample."""

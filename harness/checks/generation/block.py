@@ -1,0 +1,67 @@
+"""Blocks of a suite that generate: every prompt on every chain. docs/generate.md explains them."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import Field
+
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.grid import Block, fill
+from sampler_parity.harness.checks.prompts import Prompted
+from sampler_parity.harness.inputs.models import n_vocab_of
+from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.harness.strict import Steps
+
+
+class Short(Block):
+    """What the quick profile takes: some prompts, by name, and fewer tokens of each."""
+
+    prompts: list[str] = Field(min_length=1)
+    tokens: Steps
+
+
+class Generations(Prompted):
+    """chains: by name; none: those of the whole file.
+
+    "$prompt" in a chain is the position of the prompt, to give each its own seed.
+    """
+
+    tokens: Steps
+    chains: dict[str, ChainSpec] = Field(default={})
+    quick: bool | Short = True
+
+    def cases(self, quick: bool, shared: Mapping[str, ChainSpec]) -> Iterator[Case]:
+        """shared: the chains of the file. Raises ValueError where there are no chains at all, or
+        quick names a prompt that is not there."""
+        chains = self.chains or shared
+        if not chains:
+            raise ValueError("no chains, neither here nor for the whole file")
+        prompts = self.all_prompts()
+        taken, tokens = list(prompts), self.tokens
+        if isinstance(self.quick, Short):
+            unknown = [name for name in self.quick.prompts if name not in prompts]
+            if unknown:
+                raise ValueError(f"quick.prompts: {unknown[0]!r} is not a prompt")
+            if quick:
+                taken, tokens = self.quick.prompts, self.quick.tokens
+        elif quick and not self.quick:
+            return
+        n = n_vocab_of(self.model)
+        for i, name in enumerate(prompts):
+            for chain, stages in chains.items() if name in taken else ():
+                yield self._case(name, prompts[name], chain, fill(stages, {"prompt": i}, n), tokens)
+
+    def _case(self, name: str, prompt: list[int], chain: str, stages: Any, tokens: int) -> Case:
+        return Case.model_validate(
+            {
+                "id": f"{self.id}/{chain}-{name}",
+                "description": self.description,
+                "why": self.why,
+                "chain": stages,
+                "logits": {"decoded": self.model, "prompt": prompt},
+                "steps": tokens,
+                "detail": "token",
+                "requires": self.requires,
+                "tags": self.tags,
+            }
+        )

@@ -1,0 +1,245 @@
+"""Generation in the graph, compared twice: with the CPU chain, and with the graph's specification.
+
+The reference's CPU chain samples the same logits with the same uniform number at every step, having
+accepted the tokens of the graph: where it selects another token, the stream leaves the CPU's. The
+specification, reference/pipelines/graph_samplers.py, must account for every token of the graph.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.checks.generation.events import Event, Sampled
+from sampler_parity.harness.checks.stages.record import BackendResult
+from sampler_parity.harness.engines.samplers import build_chain
+from sampler_parity.harness.inputs.vocabularies import read_vocab
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.ask import Got
+from sampler_parity.harness.protocol.sequences import Text
+from sampler_parity.harness.verdicts import Verdict
+from sampler_parity.reference import Candidates, UndefinedInputError
+from sampler_parity.reference.pipelines.graph_samplers import (
+    WIDTH,
+    GraphChain,
+    last_largest,
+    may_select,
+    select,
+    soft_max,
+)
+from sampler_parity.reference.pipelines.graph_samplers import Sampled as OfGraph
+
+# Why the CPU selects another token. position: greedy gives a candidate's position. outside: the
+# graph's token was cut. candidates: others were kept. probabilities: the same were, with other p.
+# order: with the same p, but dist walks them in another order. rounding: nothing of that.
+Cause = Literal["position", "outside", "candidates", "probabilities", "order", "rounding"]
+
+
+class UnexplainedError(Exception):
+    """The graph does what its specification does not say: what differs, and the two values."""
+
+    def __init__(self, what: str, got: Any, expected: Any) -> None:
+        super().__init__(what)
+        self.what, self.values = what, {"got": got, "expected": expected}
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """How far the graph is from its specification: largest differences, and whether it takes
+    rounding, or another order of the candidates, to explain the step."""
+
+    logit: float
+    p: float
+    rounding: bool
+    other_order: bool
+
+
+def compare_in_graph(
+    request: p.GenerateRequest,
+    reply: p.GenerateReply,
+    rows: NDArray[np.float32],
+    handed_back: list[Got],
+) -> tuple[BackendResult, int]:
+    """The verdict on a generation, and how many of its tokens were compared."""
+    text = Text(chain=request.chain, prompt=request.prompt)
+    drawn = zip(rows, reply.tokens, handed_back, strict=True)
+    events = [Sampled(i, *one) for i, one in enumerate(drawn)]
+    result, n = events_in_graph(request.model, request.n_vocab, text, events, reply.in_graph)
+    return result.model_copy(update={"ns": reply.ns}), n
+
+
+def events_in_graph(
+    model: str, n_vocab: int, text: Text, events: Sequence[Event], in_graph: int
+) -> tuple[BackendResult, int]:
+    """The verdict on what happened to a text, and how many of its tokens were compared.
+
+    identical: every token is the CPU chain's. boundary: some are not, all by rounding. explained:
+    some are not for another reason, and the specification predicts them. diverged: it does not.
+    """
+    vocab = read_vocab(Path(model))
+    cpu, twin = (build_chain(text.chain, n_vocab=n_vocab, vocab=vocab) for _ in range(2))
+    graph = GraphChain(twin, in_graph)
+    for token in text.prompt:
+        cpu.accept(token)
+        graph.accept(token)
+    causes: list[Cause] = []
+    told: list[Explanation] = []
+    first: dict[str, Any] = {}
+    for event in events:
+        if event == "reset":
+            cpu.reset()
+            twin.reset()
+            continue
+        if event == "cloned":
+            cpu, twin = cpu.clone(), twin.clone()
+            graph = GraphChain(twin, in_graph)
+            continue
+        step, token = event.step, event.token
+        want = Candidates.from_logits(event.row)
+        try:
+            cpu.apply(want)
+            data = graph.apply(event.row)
+            rest, explanation = explain(graph, data, event.in_graph, token)
+        except UndefinedInputError as error:
+            detail = f"the reference refuses the logits of step {step}: {error}"
+            return BackendResult(verdict="rejected", detail=detail), len(told)
+        except UnexplainedError as difference:
+            result = BackendResult(
+                verdict="diverged",
+                step=step,
+                stage="graph",
+                what=difference.what,
+                values=p.plain(difference.values),
+            )
+            return result, len(told) + 1
+        told.append(explanation)
+        if want.token != token:
+            causes.append(cause_of(want, data, rest, token))
+            values = {"got": token, "expected": want.token, "uniform": _uniform(data)}
+            first = first or {"step": step, "stage": "token", "what": causes[0], "values": values}
+        cpu.accept(token)
+        graph.accept(token)
+    return _result(graph, causes, told, first), len(told)
+
+
+def _result(
+    graph: GraphChain,
+    causes: list[Cause],
+    told: list[Explanation],
+    first: dict[str, Any],
+) -> BackendResult:
+    verdict: Verdict = "identical"
+    if causes:
+        verdict = "boundary" if set(causes) == {"rounding"} else "explained"
+    values = first.get("values", {}) | {
+        "in_graph": [sampler.name for sampler in graph.in_graph],
+        "on_cpu": [sampler.name for sampler in graph.on_cpu],
+        "other_tokens": dict(Counter(causes)),
+        "largest_logit_difference": max((e.logit for e in told), default=0.0),
+        "largest_p_difference": max((e.p for e in told), default=0.0),
+        "by_rounding": sum(e.rounding for e in told),
+        "in_other_order": sum(e.other_order for e in told),
+    }
+    n = len(told)
+    detail = f"{n}/{n} tokens as the graph's specification predicts, {len(causes)} not the CPU's"
+    place = first | {"values": p.plain(values)}
+    return BackendResult(verdict=verdict, detail=detail, **place)
+
+
+def explain(
+    graph: GraphChain, data: OfGraph, got: Got, token: int
+) -> tuple[Candidates | None, Explanation]:
+    """How the graph came to what it handed back and to its token; and the last candidates of the
+    samplers on the CPU, if they selected it. data: what the specification makes of the same logits.
+
+    Raises UnexplainedError, UndefinedInputError.
+    """
+    logit, p_error, cut = _check_candidates(data, got)
+    rounding, rest = cut, None
+    if data.token is None:
+        rest = graph.rest(got.ids, got.logits)
+        if rest.token != token:
+            raise UnexplainedError("token", token, rest.token)
+    elif data.uniform is not None:  # p was compared: the token follows from it exactly, on a CPU
+        at = np.flatnonzero(got.ids == token)
+        selected = select(got.p, data.uniform)
+        if len(at) == 0 or not (at[0] == selected or may_select(got.p, data.uniform, int(at[0]))):
+            raise UnexplainedError("token", token, int(got.ids[selected]))
+        rounding |= bool(at[0] != selected)
+    else:
+        largest = last_largest(got.logits)  # greedy: a position
+        if not (0 <= token < len(got.logits) and got.logits[token] == got.logits[largest]):
+            raise UnexplainedError("token", token, largest)
+        rounding |= token != largest
+    other_order = not np.array_equal(data.ids, got.ids)
+    return rest, Explanation(logit, p_error, bool(rounding), other_order)
+
+
+def _check_candidates(data: OfGraph, got: Got) -> tuple[float, float, bool]:
+    """The largest difference of a logit and of a p, and whether another cut is due to rounding."""
+    if len(data.ids) != len(got.ids):
+        raise UnexplainedError("candidates", len(got.ids), len(data.ids))
+    cut = _check_cut(data, got)
+    _, mine, at = np.intersect1d(got.ids, data.ids, True, return_indices=True)
+    both = np.isfinite(data.logits[at]) & np.isfinite(got.logits[mine])
+    want_logits, got_logits = data.logits[at][both], got.logits[mine][both]
+    error = abs(want_logits - got_logits)
+    _refuse(error / np.maximum(1, abs(want_logits)), "logit", got_logits, want_logits)
+    logit = float(error.max(initial=0))
+    if data.p is None:
+        return logit, 0.0, cut
+    want_p, got_p = (soft_max(got.logits), got.p) if cut else (data.p[at], got.p[mine])
+    error = np.nan_to_num(abs(want_p - got_p), nan=0.0)
+    error[np.isnan(want_p) != np.isnan(got_p)] = np.inf
+    _refuse(error, "p", got_p, want_p)
+    return logit, float(error.max(initial=0)), cut
+
+
+def _check_cut(data: OfGraph, got: Got) -> bool:
+    """Whether other candidates were kept, which must have been close to the cut."""
+    survivors, mine = got.ids[got.logits > -np.inf], data.kept
+    others = np.setxor1d(survivors, mine, assume_unique=True)
+    foreign = np.setdiff1d(others, list(data.near), assume_unique=True)
+    if len(foreign):
+        token = int(foreign[0])
+        raise UnexplainedError(f"candidate {token}", token in survivors, token in mine)
+    return len(others) > 0
+
+
+def _refuse(error: NDArray[Any], what: str, got: NDArray[Any], expected: NDArray[Any]) -> None:
+    if (error > WIDTH).any():
+        worst = int(error.argmax())
+        raise UnexplainedError(what, float(got[worst]), float(expected[worst]))
+
+
+def cause_of(want: Candidates, data: OfGraph, rest: Candidates | None, token: int) -> Cause:
+    """want: the CPU chain's last candidates. rest: the last of the samplers that did run there."""
+    if rest is None:
+        if data.uniform is None and not np.array_equal(data.ids, np.arange(len(data.ids))):
+            return "position"
+        if token not in data.kept:
+            return "outside"
+        ids, logits, mass = data.ids, data.logits, data.p
+    else:
+        ids, logits, mass = rest.ids, rest.logits, rest.p
+    survives, stays = logits > -np.inf, want.logits > -np.inf
+    ids, mine = ids[survives], want.ids[stays]
+    if len(np.setxor1d(ids, mine, assume_unique=True)):
+        return "candidates"
+    if mass is not None:
+        difference = _by_id(ids, mass[survives]) - _by_id(mine, want.p[stays])
+        if np.abs(difference).max() > WIDTH:
+            return "probabilities"
+    return "rounding" if np.array_equal(ids, mine) else "order"
+
+
+def _by_id(ids: NDArray[np.int32], values: NDArray[np.float32]) -> NDArray[np.float32]:
+    return values[np.argsort(ids)]
+
+
+def _uniform(data: OfGraph) -> float | None:
+    return None if data.uniform is None else float(data.uniform)

@@ -1,0 +1,199 @@
+"""Generation: a backend decodes and samples, the reference samples the same logits.
+
+The logits come from the backend, step by step; what is compared is every token. Up to the first
+difference both chains have accepted the same tokens; there the comparison ends, for the texts part.
+"""
+
+import hashlib
+import math
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.bundle.artifacts import generation_file, write_arrays
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.generation.events import Event, Sampled
+from sampler_parity.harness.checks.generation.graph import compare_in_graph
+from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult, Parted
+from sampler_parity.harness.engines.samplers import build_chain
+from sampler_parity.harness.inputs.chains import complete
+from sampler_parity.harness.inputs.logits import Decoded
+from sampler_parity.harness.inputs.models import model_path
+from sampler_parity.harness.inputs.vocabularies import read_vocab
+from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.interface import Backend, BackendFailure
+from sampler_parity.harness.protocol.sequences import Text
+from sampler_parity.reference import Candidates, UndefinedInputError
+
+
+def execute_generate(
+    case: Case,
+    backends: Sequence[Backend],
+    artifacts: Path | None,
+    releases: Mapping[str, str] | None = None,
+) -> CaseResult:
+    """Generate on every backend. steps: the tokens that were compared, on any of them.
+
+    releases: generations are judged by v0.5.0, whatever is asked for.
+    """
+    request = request_of(case, case.decoded)
+    reference_s, steps = 0.0, 0
+    first: tuple[list[int], NDArray[np.float32]] | None = None
+    results: dict[str, BackendResult] = {}
+    for backend in backends:
+        start = time.perf_counter()
+        try:
+            generated = ask.generate(backend, request)
+        except BackendFailure as failure:
+            result = BackendResult(verdict=failure.verdict, detail=failure.whole)
+            if failure.verdict == "crashed" and "crashed" in case.required(backend.name):
+                steps = max(steps, 1)  # an abort that the case requires is its step
+        else:
+            asked = time.perf_counter()
+            reply, rows, handed_back = generated.reply, generated.rows, generated.handed_back
+            if handed_back is not None:
+                result, compared = compare_in_graph(request, reply, rows, handed_back)
+            else:
+                result, compared = compare_tokens(request, reply, rows)
+            reference_s += time.perf_counter() - asked
+            steps = max(steps, compared)
+            if backend is backends[0]:
+                first = reply.tokens, rows.copy()
+            left = parted(*first, reply.tokens, rows) if first is not None else None
+            digest = hashlib.sha256(np.array(reply.tokens, np.int32).tobytes()).hexdigest()
+            result = result.model_copy(update={"text_sha256": digest, "parted": left})
+            if result.step is not None and artifacts is not None:
+                _save(artifacts, case.id, backend.name, request, reply, rows[result.step])
+        wall_s = time.perf_counter() - start
+        results[backend.name] = result.model_copy(update={"wall_s": wall_s})
+    return CaseResult(
+        id=case.id,
+        samplers=case.samplers,
+        steps=steps,
+        reference_s=reference_s,
+        backends=results,
+        required={b.name: case.required(b.name) for b in backends},
+    )
+
+
+def parted(
+    first_tokens: list[int],
+    first_rows: NDArray[np.float32],
+    tokens: list[int],
+    rows: NDArray[np.float32],
+) -> Parted | None:
+    """Where a generation leaves the first backend's; None where it does not."""
+    apart = [i for i, pair in enumerate(zip(first_tokens, tokens, strict=True)) if len({*pair}) > 1]
+    if not apart:
+        return None
+    step = apart[0]
+    first, row = first_rows[step].astype(np.float64), rows[step].astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        margin = float(first[first_tokens[step]] - first[tokens[step]])
+        difference = float(np.abs(first - row).max())
+    return Parted(
+        step=step,
+        token=tokens[step],
+        first_token=first_tokens[step],
+        margin=margin if math.isfinite(margin) else None,
+        difference=difference if math.isfinite(difference) else None,
+    )
+
+
+def request_of(case: Case, decoded: Decoded) -> p.GenerateRequest:
+    """What a backend is asked for."""
+    path = model_path(decoded.decoded)
+    return p.GenerateRequest(
+        model=str(path),
+        n_vocab=decoded.n,
+        chain=complete(case.chain, decoded.n),
+        prompt=decoded.prompt,
+        n_tokens=case.steps,
+        out=0,
+    )
+
+
+def compare_tokens(
+    request: p.GenerateRequest, reply: p.GenerateReply, rows: NDArray[np.float32]
+) -> tuple[BackendResult, int]:
+    """The verdict on a generation, and how many of its tokens were compared."""
+    text = Text(chain=request.chain, prompt=request.prompt)
+    events = [Sampled(i, *pair) for i, pair in enumerate(zip(rows, reply.tokens, strict=True))]
+    result, compared = compare_events(request.model, request.n_vocab, text, events)
+    return result.model_copy(update={"ns": reply.ns}), compared
+
+
+def compare_events(
+    model: str, n_vocab: int, text: Text, events: Sequence[Event]
+) -> tuple[BackendResult, int]:
+    """The verdict on what happened to a text, and how many of its tokens were compared."""
+    chain = build_chain(text.chain, n_vocab=n_vocab, vocab=read_vocab(Path(model)))
+    for token in text.prompt:
+        chain.accept(token)
+    compared = 0
+    for event in events:
+        if event == "reset":
+            chain.reset()
+            continue
+        if event == "cloned":
+            chain = chain.clone()
+            continue
+        if not event.forced:
+            cand = Candidates.from_logits(event.row)
+            try:
+                chain.apply(cand)
+            except UndefinedInputError as error:
+                detail = f"the reference refuses the logits of step {event.step}: {error}"
+                return BackendResult(verdict="rejected", detail=detail), compared
+            compared += 1
+            if cand.token != event.token:
+                return _diverged(event, cand), compared
+        chain.accept(event.token)
+    return BackendResult(verdict="identical"), compared
+
+
+# A fault that keeps one token more draws an equal one, too, and each row is drawn from once.
+ONE_OF_EQUALS = "one of equal logits for another: a token alone does not tell a sort from a fault"
+
+
+def _diverged(event: Sampled, cand: Candidates) -> BackendResult:
+    got, row = event.token, event.row
+    expected = -1 if cand.token is None else cand.token
+    at = np.flatnonzero(cand.ids == got)
+    values = {
+        "got": got,
+        "expected": expected,
+        "got_logit": float(row[got]),
+        "expected_logit": float(row[expected]) if expected >= 0 else None,
+        "got_p": float(cand.p[at[0]]) if len(at) else None,
+        "expected_p": float(cand.p[cand.selected]) if expected >= 0 else None,
+    }
+    equal = expected >= 0 and bool(row[got] == row[expected])
+    return BackendResult(
+        verdict="diverged",
+        step=event.step,
+        stage="token",
+        what="token",
+        values=p.plain(values),
+        detail=ONE_OF_EQUALS if equal else "",
+    )
+
+
+def _save(
+    folder: Path,
+    case: str,
+    backend: str,
+    request: p.GenerateRequest,
+    reply: p.GenerateReply,
+    row: NDArray[np.float32],
+) -> None:
+    write_arrays(
+        folder / generation_file(case, backend),
+        prompt=np.array(request.prompt, np.int32),
+        tokens=np.array(reply.tokens, np.int32),
+        row=row,
+    )

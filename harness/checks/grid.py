@@ -1,0 +1,109 @@
+"""Grids: the points of a table of axes, which of them the quick profile takes, and how their values
+are filled into a chain."""
+
+import itertools
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from sampler_parity.harness.checks.case import Script
+from sampler_parity.harness.inputs.logits import Family
+from sampler_parity.harness.protocol.dtypes import Dtype
+from sampler_parity.harness.sanitize import limits
+from sampler_parity.harness.strict import STRICT
+
+Axes = dict[str, list[Any]]
+
+_SIZES = {"V": 0, "V+1": 1, "V-1": -1}
+_NEVER_REPLACED = "seq_breakers"  # a breaker may be the text "V"
+
+
+class Block(BaseModel):
+    model_config = STRICT
+
+
+class Subset(Block):
+    """What the quick profile takes of a grid: values that it has; an axis not named, whole."""
+
+    families: list[Family] | None = None
+    sizes: list[int] | None = None
+    seeds: list[int] | None = None
+    logits: list[str] | None = None
+    rows: list[int] | None = None
+    chains: list[str] | None = None
+    histories: list[str] | None = None
+    scripts: list[Script] | None = None
+    dtypes: list[Dtype] | None = None
+    vary: dict[str, list[Any]] = {}
+
+
+def points(
+    axes: Axes, chosen: bool | Subset | list[Subset], quick: bool
+) -> Iterator[dict[str, Any]]:
+    """The points of the grid, or those of its quick subsets, each once.
+
+    Raises ValueError where a subset names what the grid does not have, in either profile.
+    """
+    subsets = [] if isinstance(chosen, bool) else chosen if isinstance(chosen, list) else [chosen]
+    restricted = [_restrict(axes, subset) for subset in subsets]
+    if not quick or chosen is True:
+        yield from _product(axes)
+        return
+    seen = set()
+    for grid in restricted:
+        for point in _product(grid):
+            key = str(point)
+            if key not in seen:
+                seen.add(key)
+                yield point
+
+
+def _product(axes: Axes) -> Iterator[dict[str, Any]]:
+    n = math.prod(len(values) for values in axes.values())
+    if n > limits.CASES:
+        raise ValueError(
+            f"stands for {n:,} cases, {limits.CASES:,} are the most: see docs/limits.md"
+        )
+    for values in itertools.product(*axes.values()):
+        yield dict(zip(axes, values, strict=True))
+
+
+def _restrict(axes: Axes, subset: Subset) -> Axes:
+    wanted: Axes = {f"${name}": values for name, values in subset.vary.items()}
+    named = {name: getattr(subset, name) for name in Subset.model_fields if name != "vary"}
+    wanted |= {name: values for name, values in named.items() if values is not None}
+    for name, values in wanted.items():
+        missing = [value for value in values if value not in axes.get(name, [])]
+        if missing:
+            raise ValueError(
+                f"quick.{name.replace('$', 'vary.')}: {missing[0]!r} is not in the grid"
+            )
+    return {name: wanted.get(name, values) for name, values in axes.items()}
+
+
+def fill(value: Any, varied: Mapping[str, Any], n: int) -> Any:
+    """Replace "$name" by its value and "V", "V+1", "V-1" by the size of the vocabulary.
+
+    Raises ValueError for a name that vary does not have.
+    """
+    if isinstance(value, dict):
+        return {
+            key: fill(item, varied, n) if key != _NEVER_REPLACED else _named(item, varied)
+            for key, item in value.items()
+        }
+    if isinstance(value, list):
+        return [fill(item, varied, n) for item in value]
+    value = _named(value, varied)
+    if isinstance(value, list | dict):
+        return fill(value, {}, n)
+    return n + _SIZES[value] if isinstance(value, str) and value in _SIZES else value
+
+
+def _named(value: Any, varied: Mapping[str, Any]) -> Any:
+    if not isinstance(value, str) or not value.startswith("$"):
+        return value
+    if value[1:] not in varied:
+        raise ValueError(f"{value!r} in the chain is not in vary")
+    return varied[value[1:]]

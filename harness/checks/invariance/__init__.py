@@ -1,0 +1,1 @@
+"""Logits of a text by the width of the batch that it is decoded in."""

@@ -1,0 +1,61 @@
+"""Blocks of a suite that decode texts alone and several at once: docs/sequences.md has more."""
+
+from collections.abc import Iterator
+
+from pydantic import Field
+
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.grid import Block
+from sampler_parity.harness.checks.prompts import Prompted
+from sampler_parity.harness.strict import Size, Steps
+
+
+class Fewer(Block):
+    """What the quick profile takes: so many texts, shorter ones, and some of the widths."""
+
+    texts: Size
+    tokens: Steps
+    widths: list[Size] = Field(min_length=1)
+
+
+class Invariances(Prompted):
+    """One case: `texts` texts of `tokens` tokens, at each of the widths. A text is a part of a
+    prompt: each prompt gives its first tokens, then each its next, until there are enough."""
+
+    texts: Size
+    tokens: Steps
+    widths: list[Size] = Field(min_length=1)
+    quick: bool | Fewer = True
+
+    def cases(self, quick: bool) -> Iterator[Case]:
+        """Raises ValueError where the prompts have too few tokens."""
+        if quick and not self.quick:
+            return
+        texts, tokens, widths = self.texts, self.tokens, self.widths
+        if quick and isinstance(self.quick, Fewer):
+            texts, tokens, widths = self.quick.texts, self.quick.tokens, self.quick.widths
+        yield Case.model_validate(
+            {
+                "id": self.id,
+                "description": self.description,
+                "why": self.why,
+                "chain": [],
+                "logits": {
+                    "crowded": self.model,
+                    "texts": self._texts(texts, tokens),
+                    "widths": sorted(widths),
+                },
+                "requires": self.requires,
+                "tags": self.tags,
+            }
+        )
+
+    def _texts(self, count: int, tokens: int) -> list[list[int]]:
+        prompts = list(self.all_prompts().values())
+        longest = max(map(len, prompts))
+        parts = [prompt[at : at + tokens] for at in range(0, longest, tokens) for prompt in prompts]
+        whole = [part for part in parts if len(part) == tokens]
+        if len(whole) < count:
+            problem = f"{len(whole)} texts of {tokens} tokens, {count} are asked for"
+            raise ValueError(f"the prompts have {problem}")
+        return whole[:count]

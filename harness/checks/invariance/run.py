@@ -1,0 +1,119 @@
+"""Decoding's invariance: the logits of a text in batches of several widths, beside those alone.
+
+What is decoded is given, so that no sampler takes part: the first token of each text is its prompt,
+and all others are forced, one at a time. A batch of a width then has so many tokens, one of each
+sequence. Every width decodes every text.
+"""
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.devices.run import divergence, largest_difference, model_digest
+from sampler_parity.harness.checks.invariance.record import (
+    InvarianceOnBackend,
+    InvarianceResult,
+    WidthFigures,
+)
+from sampler_parity.harness.inputs.models import model_path
+from sampler_parity.harness.protocol import ask_sequences
+from sampler_parity.harness.protocol.interface import Backend, BackendFailure
+from sampler_parity.harness.protocol.sequences import (
+    Change,
+    SequencesRequest,
+    SequencesStep,
+    Text,
+)
+
+Rows = NDArray[np.float32]  # [texts, tokens, n_vocab]
+
+
+def measure(case: Case, backends: Sequence[Backend]) -> InvarianceResult:
+    """The figures of every width on every backend."""
+    by_backend = {}
+    for backend in backends:
+        try:
+            by_backend[backend.name] = _on(case, backend)
+        except BackendFailure as failure:
+            why = f"{failure.verdict}: {failure}"
+            by_backend[backend.name] = InvarianceOnBackend(failed=why)
+    return invariance_result(case, by_backend)
+
+
+def invariance_result(case: Case, backends: dict[str, InvarianceOnBackend]) -> InvarianceResult:
+    """The record of a case of invariance."""
+    asked = case.crowded
+    digest = hashlib.sha256(np.array(asked.texts, np.int32).tobytes())
+    return InvarianceResult(
+        id=case.id,
+        model_sha256=model_digest(model_path(asked.crowded)),
+        texts_sha256=digest.hexdigest(),
+        texts=len(asked.texts),
+        tokens=len(asked.texts[0]),
+        backends=backends,
+    )
+
+
+def _on(case: Case, backend: Backend) -> InvarianceOnBackend:
+    alone = _decoded(case, backend, 1)
+    return InvarianceOnBackend(
+        widths=[
+            figures(width, alone, _decoded(case, backend, width)) for width in case.crowded.widths
+        ]
+    )
+
+
+def figures(width: int, alone: Rows, crowded: Rows) -> WidthFigures:
+    """The rows of a width beside those of the texts alone."""
+    n_vocab = alone.shape[-1]
+    a, b = alone.reshape(-1, n_vocab), crowded.reshape(-1, n_vocab)
+    kl = divergence(a, b)
+    return WidthFigures(
+        width=width,
+        rows=len(a),
+        equal=int((a == b).all(axis=1).sum()),
+        difference=largest_difference(a, b),
+        kl_max=float(kl.max()),
+        kl_mean=float(kl.mean()),
+        top1=int((a.argmax(axis=1) == b.argmax(axis=1)).sum()),
+    )
+
+
+def _decoded(case: Case, backend: Backend, width: int) -> Rows:
+    """The logits after every token of every text, `width` texts at once; in the last batches the
+    first texts fill the places that are left."""
+    texts = case.crowded.texts
+    shape = len(texts), len(texts[0]), case.crowded.n
+    rows = np.empty(shape, np.float32)
+    for first in range(0, len(texts), width):
+        places = [i % len(texts) for i in range(first, first + width)]
+        done = ask_sequences.sequences(backend, request_of(case, places))
+        by_step = done.rows.reshape(len(texts[0]), width, -1)
+        own = min(width, len(texts) - first)
+        rows[first : first + own] = by_step[:, :own].swapaxes(0, 1)
+    return rows
+
+
+def request_of(case: Case, places: list[int]) -> SequencesRequest:
+    """These texts at once, each in a slot, token by token."""
+    asked, slots = case.crowded, list(range(len(places)))
+    texts = [
+        Text(chain=[{"greedy": {}}], prompt=asked.texts[i][:1], forced=[*asked.texts[i][1:], 0])
+        for i in places
+    ]
+    joins = [Change(do="join", slot=slot, text=slot) for slot in slots]
+    steps = [
+        SequencesStep(before=[] if at else joins, batch=slots, sample=slots)
+        for at in range(len(asked.texts[0]))
+    ]
+    return SequencesRequest(
+        model=str(model_path(asked.crowded)),
+        n_vocab=asked.n,
+        slots=len(places),
+        texts=texts,
+        steps=steps,
+        out=0,
+    )

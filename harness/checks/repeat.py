@@ -1,0 +1,69 @@
+"""One case asked several times: what does not come out the same every time is `flaky`.
+
+A race, memory that is read before it is written, a fault of one draw in thousands: no case finds
+them for certain, and no replay shows them again. `run --repeat N` asks N times in one process.
+"""
+
+from collections import Counter
+from collections.abc import Callable
+
+from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
+from sampler_parity.harness.verdicts import Verdict
+
+CONFIDENCE = 0.95
+
+
+def repeated(ask: Callable[[], CaseResult], times: int, first: CaseResult) -> CaseResult:
+    """The first result; where it was not the same every time, `flaky`, with the rate and its
+    interval. ask: the same case, again."""
+    results = [first, *(ask() for _ in range(times - 1))]
+    backends = {}
+    for name, result in first.backends.items():
+        verdicts = Counter(again.backends[name].verdict for again in results)
+        worst = next((r.backends[name] for r in results if not r.met(name)), result)
+        backends[name] = _together(worst, verdicts, first.passing(name))
+    return first.model_copy(update={"backends": backends})
+
+
+def _together(
+    shown: BackendResult, verdicts: Counter[Verdict], required: list[Verdict]
+) -> BackendResult:
+    """shown: the first that is not as required, if one is."""
+    update: dict[str, object] = {"asked": dict(verdicts)}
+    wrong = sum(n for verdict, n in verdicts.items() if verdict not in required)
+    if 0 < wrong < verdicts.total():
+        said = ", ".join(f"{n:,} {verdict}" for verdict, n in verdicts.most_common())
+        rate = f"{_rate(wrong, verdicts.total())} not as required"
+        detail = f"asked {verdicts.total():,} times: {said}; {rate}"
+        update |= {"verdict": "flaky", "detail": "; ".join(filter(None, [detail, shown.detail]))}
+    return shown.model_copy(update=update)
+
+
+def _rate(wrong: int, times: int) -> str:
+    low, high = interval(wrong, times)
+    return f"{wrong / times:.2g} [{low:.2g}, {high:.2g}]"
+
+
+def interval(wrong: int, times: int) -> tuple[float, float]:
+    """Clopper and Pearson's, exact: the rate lies outside in at most 5 of 100."""
+    from scipy.stats import binomtest  # it is slow to load, and most runs ask once
+
+    exact = binomtest(wrong, times).proportion_ci(CONFIDENCE, method="exact")
+    return float(exact.low), float(exact.high)
+
+
+def said(results: list[CaseResult]) -> list[str]:
+    """By backend, how often it was asked, how often the answer was not as required, and which rates
+    of that are left; nothing where every case was asked once."""
+    lines = []
+    for name in dict.fromkeys(name for result in results for name in result.backends):
+        asked: Counter[bool] = Counter()
+        for result in results:
+            if name in result.backends:
+                for verdict, n in result.backends[name].asked.items():
+                    asked[verdict in result.passing(name)] += n
+        if asked:
+            rate = _rate(asked[False], asked.total())
+            times = f"{asked.total():,} requests, {asked[False]:,} not as required"
+            lines.append(f"repeat   {name}   {times}: a rate of {rate}, exact for {CONFIDENCE:.0%}")
+    return lines

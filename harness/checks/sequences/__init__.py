@@ -1,0 +1,1 @@
+"""Many sequences decoded in one context."""

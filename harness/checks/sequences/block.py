@@ -1,0 +1,150 @@
+"""Blocks of a suite that decode many sequences in one context. docs/sequences.md explains them."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.grid import Block, fill
+from sampler_parity.harness.checks.prompts import Prompted
+from sampler_parity.harness.inputs.models import n_vocab_of
+from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.harness.protocol.sequences import Change
+from sampler_parity.harness.strict import Size, Steps
+
+# In which order slots are decoded and sampled: plain: by number. reversed: sampled from the last.
+# turning: the first of the batch is another one at each step, sampled from the last. uneven: as
+# turning, and each slot rests at every third step.
+Order = Literal["plain", "reversed", "turning", "uneven"]
+
+
+class Event(Block):
+    """What happens before a step. join: a chain and a prompt, by name, come into `slot`. copy: of
+    another slot, into `slot`. leave, reset: a slot."""
+
+    at: int = Field(ge=0)
+    slot: int | None = Field(default=None, ge=0)
+    join: tuple[str, str] | None = None
+    copy_of: int | None = Field(default=None, ge=0, alias="copy")
+    leave: int | None = Field(default=None, ge=0)
+    reset: int | None = Field(default=None, ge=0)
+
+    @model_validator(mode="after")
+    def _is_one_thing(self) -> "Event":
+        alone = [value for value in (self.leave, self.reset) if value is not None]
+        into = [value for value in (self.join, self.copy_of) if value is not None]
+        if len(alone) + len(into) != 1 or (self.slot is not None) != bool(into):
+            raise ValueError("give one of join and copy with a slot, or one of leave and reset")
+        return self
+
+    def change(self, text: int) -> Change:
+        """text: the index of the next that joins."""
+        if self.join is not None:
+            return Change(do="join", slot=self.slot or 0, text=text)
+        if self.copy_of is not None:
+            return Change(do="copy", slot=self.slot or 0, other=self.copy_of)
+        if self.leave is not None:
+            return Change(do="leave", slot=self.leave)
+        return Change(do="reset", slot=self.reset or 0)
+
+
+class Sequences(Prompted):
+    """Each order is a case, and each number of threads one more, in the plain order.
+
+    alone: each text is also decoded alone. chains: by name; none: those of the whole file. "$text"
+    in a chain is the number of the text that joins, to give each its own seed.
+    """
+
+    chains: dict[str, ChainSpec] = Field(default={})
+    slots: Size
+    steps: Steps
+    orders: list[Order] = Field(default=["plain"])
+    threads: list[Size] = Field(default=[])
+    script: list[Event] = Field(min_length=1)
+    alone: bool = False
+    quick: bool = True
+
+    def cases(self, quick: bool, shared: Mapping[str, ChainSpec]) -> Iterator[Case]:
+        """shared: the chains of the file. Raises ValueError for what is not there."""
+        if quick and not self.quick:
+            return
+        texts = dict(self._texts(self.chains or shared))
+        for order in self.orders:
+            yield self._case(order, texts, order, 1)
+        for threads in self.threads:
+            yield self._case(f"threads-{threads}", texts, "plain", threads)
+
+    def _texts(self, chains: Mapping[str, ChainSpec]) -> Iterator[tuple[str, dict[str, Any]]]:
+        prompts, n = self.all_prompts(), n_vocab_of(self.model)
+        joins = [event.join for event in self._in_order() if event.join is not None]
+        for i, (chain, prompt) in enumerate(joins):
+            if chain not in chains or prompt not in prompts:
+                raise ValueError(f"script: there is no chain {chain!r} or no prompt {prompt!r}")
+            filled = fill(chains[chain], {"text": i}, n)
+            yield f"{i}-{chain}-{prompt}", {"chain": filled, "prompt": prompts[prompt]}
+
+    def _in_order(self) -> list[Event]:
+        return sorted(self.script, key=lambda event: event.at)
+
+    def _case(self, name: str, texts: dict[str, Any], order: Order, threads: int) -> Case:
+        logits = {
+            "together": self.model,
+            "slots": self.slots,
+            "texts": texts,
+            "script": steps_of(self._in_order(), self.steps, order),
+            "threads": threads,
+            "alone": self.alone,
+        }
+        return Case.model_validate(
+            {
+                "id": f"{self.id}/{name}",
+                "description": self.description,
+                "why": self.why,
+                "chain": [],
+                "logits": logits,
+                "steps": self.steps,
+                "detail": "token",
+                "requires": self.requires,
+                "tags": self.tags,
+            }
+        )
+
+
+def steps_of(events: list[Event], steps: int, order: Order) -> list[dict[str, Any]]:
+    """The steps of a script. Raises ValueError for an event after the last, or a step at which no
+    slot is taken."""
+    late = [event.at for event in events if event.at >= steps]
+    if late:
+        raise ValueError(f"script: nothing happens at step {late[0]} of {steps}")
+    taken: set[int] = set()
+    all_steps: list[dict[str, Any]] = []
+    texts = 0
+    for at in range(steps):
+        changes = []
+        for event in (event for event in events if event.at == at):
+            changes.append(event.change(texts))
+            texts += event.join is not None
+            _take(taken, changes[-1])
+        batch, sample = _ordered(sorted(taken), order, at)
+        all_steps.append({"before": changes, "batch": batch, "sample": sample})
+    return all_steps
+
+
+def _take(taken: set[int], change: Change) -> None:
+    if change.do in ("join", "copy"):
+        taken.add(change.slot)
+    elif change.do == "leave":
+        taken.discard(change.slot)
+
+
+def _ordered(slots: list[int], order: Order, step: int) -> tuple[list[int], list[int]]:
+    if order == "plain" or not slots:
+        return slots, slots
+    if order == "reversed":
+        return slots, slots[::-1]
+    turned = step % len(slots)
+    batch = slots[turned:] + slots[:turned]
+    if order == "uneven":
+        batch = [slot for slot in batch if (slot + step) % 3] or batch[:1]
+    return batch, batch[::-1]

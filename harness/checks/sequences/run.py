@@ -1,0 +1,160 @@
+"""Many sequences in one context: each is judged for itself, on the logits of the batches that it
+was decoded in.
+
+A copy is judged from the beginning of what it is a copy of: its chain must be a clone, which need
+not go on as the original does (adaptive_p's starts its random numbers anew).
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sampler_parity.harness.bundle.artifacts import generation_file, write_arrays
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.generation.events import Event, Sampled
+from sampler_parity.harness.checks.generation.graph import events_in_graph
+from sampler_parity.harness.checks.generation.run import compare_events
+from sampler_parity.harness.checks.sequences.isolation import beside_alone
+from sampler_parity.harness.checks.sequences.streams import Stream, streams_of
+from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
+from sampler_parity.harness.inputs.chains import complete
+from sampler_parity.harness.inputs.models import model_path
+from sampler_parity.harness.protocol import ask_sequences
+from sampler_parity.harness.protocol.ask_sequences import Sequenced
+from sampler_parity.harness.protocol.interface import Backend, BackendFailure
+from sampler_parity.harness.protocol.sequences import SequencesRequest
+from sampler_parity.harness.verdicts import worst
+
+Judged = dict[str, BackendResult]  # by the name of the stream
+
+
+def execute_sequences(
+    case: Case,
+    backends: Sequence[Backend],
+    artifacts: Path | None,
+    releases: Mapping[str, str] | None = None,
+) -> CaseResult:
+    """Take the steps on every backend. steps: of the script, where a token was compared.
+
+    releases: sequences are judged by v0.5.0, whatever is asked for.
+    """
+    request = request_of(case)
+    names = list(case.together.texts)
+    seconds, steps = 0.0, 0
+    results: dict[str, BackendResult] = {}
+    for backend in backends:
+        start = time.perf_counter()
+        try:
+            done = ask_sequences.sequences(backend, request)
+            if case.together.alone:  # the rows hold until the next request
+                done = replace(done, rows=done.rows.copy())
+            asked = time.perf_counter()
+            streams = streams_of(request, names, done)
+            result, compared = judge(request, streams, done)
+            seconds += time.perf_counter() - asked
+            if case.together.alone and result.verdict in ("identical", "boundary", "explained"):
+                result = beside_alone(backend, request, streams, result)
+        except BackendFailure as failure:
+            result = BackendResult(verdict=failure.verdict, detail=failure.whole)
+        else:
+            steps = len(request.steps) if compared else steps
+            if result.verdict == "diverged" and artifacts is not None:
+                _save(artifacts, case.id, backend.name, done, result)
+        wall_s = time.perf_counter() - start
+        results[backend.name] = result.model_copy(update={"wall_s": wall_s})
+    return CaseResult(
+        id=case.id,
+        samplers=case.samplers,
+        steps=steps,
+        reference_s=seconds,
+        backends=results,
+        required={b.name: case.required(b.name) for b in backends},
+    )
+
+
+def request_of(case: Case) -> SequencesRequest:
+    """What a backend is asked for."""
+    together = case.together
+    texts = [
+        text.model_copy(update={"chain": complete(text.chain, together.n)})
+        for text in together.texts.values()
+    ]
+    return SequencesRequest(
+        model=str(model_path(together.together)),
+        n_vocab=together.n,
+        slots=together.slots,
+        texts=texts,
+        steps=together.script,
+        threads=together.threads,
+        out=0,
+    )
+
+
+def judge(
+    request: SequencesRequest, streams: Sequence[Stream], done: Sequenced
+) -> tuple[BackendResult, int]:
+    """The verdict on all sequences, the worst of theirs, with the place of the first that differs;
+    and how many tokens were compared, those of a copy from where it is one."""
+    judged: Judged = {}
+    compared = 0
+    for stream in streams:
+        text = request.texts[stream.text]
+        arguments = request.model, request.n_vocab, text, stream.events
+        if done.handed_back is None:
+            result, n = compare_events(*arguments)
+        else:
+            result, n = events_in_graph(*arguments, done.reply.in_graph[stream.text])
+        judged[stream.name] = result
+        compared += max(0, n - _sampled(stream.events[: stream.copied]))
+    result = _of_the_first(streams, judged, compared)
+    return result.model_copy(update={"ns": done.reply.ns}), compared
+
+
+def _sampled(events: list[Event]) -> int:
+    return sum(isinstance(event, Sampled) and not event.forced for event in events)
+
+
+def _of_the_first(streams: Sequence[Stream], judged: Judged, compared: int) -> BackendResult:
+    """The result of the first sequence with the worst verdict, which it names, and the verdicts of
+    all."""
+    verdict = worst([result.verdict for result in judged.values()])
+    bad = [stream for stream in streams if judged[stream.name].verdict == verdict]
+    first = min(bad, key=lambda stream: judged[stream.name].step or 0)
+    result = judged[first.name]
+    met = sum(one.verdict == "identical" for one in judged.values())
+    values: dict[str, Any] = {
+        "sequences": {name: _said(one) for name, one in judged.items()},
+    }
+    detail = f"{met}/{len(judged)} sequences identical, {compared:,} tokens"
+    if verdict != "identical":
+        values["sequence"] = first.name
+        at = f" at step {result.step + 1}" if result.step is not None else ""
+        said = f": {result.detail}" if result.detail else ""
+        detail += f"; {first.name} is {verdict}{at}{said}"
+    if result.step is not None:
+        values["output"] = first.outputs.get(result.step)
+    return result.model_copy(update={"values": result.values | values, "detail": detail})
+
+
+def _said(one: BackendResult) -> str:
+    """The verdict of a sequence and where it begins; of the graph, with its explanation."""
+    said = one.verdict + (f" at step {one.step + 1} ({one.what})" if one.step is not None else "")
+    if "other_tokens" not in one.values:
+        return said
+    told = [one.detail]
+    told += [f"{count} by {cause}" for cause, count in one.values["other_tokens"].items()]
+    told += [f"{one.values[key]} {key}" for key in ("by_rounding", "in_other_order")]
+    return f"{said}: {', '.join(told)}"
+
+
+def _save(folder: Path, case: str, backend: str, done: Sequenced, result: BackendResult) -> None:
+    output = result.values.get("output")
+    write_arrays(
+        folder / generation_file(case, backend),
+        tokens=np.array(done.reply.tokens, np.int32),
+        row=done.rows[output if output is not None else -1],
+    )

@@ -1,0 +1,71 @@
+"""Of the reply to `sequences`, what happened to each sequence for itself."""
+
+from dataclasses import dataclass, field
+
+from sampler_parity.harness.checks.generation.events import Event, Sampled
+from sampler_parity.harness.protocol.ask_sequences import Sequenced
+from sampler_parity.harness.protocol.sequences import Change, SequencesRequest
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """A sequence, from the moment that it joined. text: its index. copied: how many of the first
+    events are those of what it is a copy of. outputs: by step, which of all tokens is its own."""
+
+    name: str
+    text: int
+    slot: int
+    events: list[Event] = field(default_factory=list)
+    copied: int = 0
+    outputs: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def tokens(self) -> list[Sampled]:
+        return [event for event in self.events if isinstance(event, Sampled)]
+
+
+def streams_of(request: SequencesRequest, names: list[str], done: Sequenced) -> list[Stream]:
+    """Every sequence that was in a slot and sampled, in the order in which they came. names: of the
+    texts."""
+    streams: list[Stream] = []
+    at: dict[int, Stream] = {}
+    output = 0
+    for i, step in enumerate(request.steps):
+        for change in step.before:
+            _change(change, i, names, at, streams)
+        for slot in step.sample:
+            stream = at[slot]
+            stream.outputs[i] = output
+            stream.events.append(
+                Sampled(
+                    step=i,
+                    row=done.rows[output],
+                    token=done.reply.tokens[output],
+                    handed_back=done.handed_back[output] if done.handed_back else None,
+                    forced=len(stream.tokens) < len(request.texts[stream.text].forced),
+                )
+            )
+            output += 1
+    return [stream for stream in streams if stream.outputs]
+
+
+def _change(
+    change: Change, step: int, names: list[str], at: dict[int, Stream], streams: list[Stream]
+) -> None:
+    if change.do == "reset":
+        at[change.slot].events.append("reset")
+        return
+    if change.do == "leave":
+        del at[change.slot]
+        return
+    where = f"in slot {change.slot} from step {step + 1}"
+    if change.do == "join":
+        text = change.text or 0
+        stream = Stream(f"{names[text]} {where}", text, change.slot)
+    else:
+        one = at[change.other or 0]
+        name = f"{names[one.text]} copied from {change.other} {where}"
+        before = len(one.events) + 1
+        stream = Stream(name, one.text, change.slot, [*one.events, "cloned"], before)
+    at[change.slot] = stream
+    streams.append(stream)

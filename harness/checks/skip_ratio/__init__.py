@@ -1,0 +1,1 @@
+"""How many forward passes a trie saves."""

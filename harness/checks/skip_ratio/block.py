@@ -1,0 +1,115 @@
+"""Blocks of a suite that measure what a token trie saves. docs/token-trie.md explains them."""
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import Field
+
+from sampler_parity.harness.checks.grid import Block
+from sampler_parity.harness.checks.skip_ratio.record import Check
+from sampler_parity.harness.inputs.models import GOLDEN
+from sampler_parity.harness.protocol.measured import Measured
+from sampler_parity.harness.sanitize import limits
+from sampler_parity.harness.strict import Id
+from sampler_parity.harness.trie.workloads import PROMPTS, leaf_texts
+
+
+class Short(Block):
+    """What the quick profile takes: some of the leaves, fewer prompts and rounds."""
+
+    leaves: list[str] = Field(min_length=1)
+    prompts: int = Field(ge=1, le=len(PROMPTS))
+    rounds: int = Field(ge=1, le=limits.ROUNDS)
+
+
+class Workload(Block):
+    """One set of leaves on one model, and what is required of it."""
+
+    id: str
+    model: str
+    leaves: str
+    prompts: int
+    rounds: int
+    delay_ms: float
+    text_accuracy: float
+    speed_up: float | None
+    own_share: float | None
+
+    def checks(self, measured: Measured) -> list[Check]:
+        """The trie takes the tokens that the grammar takes in its spelling, and leaves as many
+        candidates as the reference's; further what the block asks for."""
+        exact = -1.0 if measured.skip_ratio_exact is None else measured.skip_ratio_exact
+        low = measured.tokens_per_second_vs_grammar_ci95[0]
+        checks = [
+            Check(what="token_accuracy", found=measured.token_accuracy, relation="=", limit=1.0),
+            Check(
+                what="skip_ratio_mean", found=measured.skip_ratio_mean, relation="=", limit=exact
+            ),
+            Check(what="skip_ratio_off", found=measured.skip_ratio_off, relation="=", limit=0),
+        ]
+        for what, value, limit in (
+            ("text_accuracy", measured.text_accuracy, self.text_accuracy),
+            ("tokens_per_second_vs_grammar_ci95.low", low, self.speed_up),
+        ):
+            if limit is not None:
+                checks.append(Check(what=what, found=value, relation=">=", limit=limit))
+        if self.own_share is not None:
+            share = measured.own_share
+            checks.append(Check(what="own_share", found=share, relation="<=", limit=self.own_share))
+        return checks
+
+
+class SkipRatios(Block):
+    """Each of leaves on each of models. prompts: how many of trie-bench's own.
+
+    delays_ms: what every forward pass takes longer, to try the model of docs/token-trie.md.
+
+    Required: token accuracy 1 and the exact skip ratio; text_accuracy: at least, against the
+    grammar of the texts; speed_up: the low end of tokens_per_second_vs_grammar's interval is at
+    least this; own_share: the trie's own cost of a step is at most this share of the grammar's.
+    """
+
+    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
+    description: str = Field(max_length=70)
+    why: str = Field(min_length=1)
+    models: list[str] = Field(default=[GOLDEN], min_length=1)
+    leaves: list[str] = Field(min_length=1)
+    prompts: int = Field(default=len(PROMPTS), ge=1, le=len(PROMPTS))
+    rounds: int = Field(default=5, ge=1, le=limits.ROUNDS)
+    delays_ms: list[float] = Field(default=[0.0], min_length=1)
+    text_accuracy: float = Field(default=0.0, ge=0, le=1)
+    speed_up: float | None = Field(default=None, gt=0)
+    own_share: float | None = Field(default=None, gt=0)
+    quick: bool | Short = True
+
+    def workloads(self, quick: bool) -> Iterator[Workload]:
+        """Raises ValueError where quick names leaves that are not there, InputError for unknown
+        leaves."""
+        leaves, prompts, rounds = self.leaves, self.prompts, self.rounds
+        if isinstance(self.quick, Short):
+            unknown = [name for name in self.quick.leaves if name not in leaves]
+            if unknown:
+                raise ValueError(f"quick.leaves: {unknown[0]!r} is not among the leaves")
+            if quick:
+                leaves, prompts = self.quick.leaves, self.quick.prompts
+                rounds = self.quick.rounds
+        elif quick and not self.quick:
+            return
+        for model, name, delay in itertools.product(self.models, leaves, self.delays_ms):
+            if delay < 0:
+                raise ValueError(f"delays_ms: {delay:g} is negative")
+            if not Path(name).is_file():
+                leaf_texts(name)
+            shown = f"+{delay:g}ms" if delay else ""
+            yield Workload(
+                id=f"{self.id}/{Path(name).stem}-{Path(model).stem}{shown}",
+                model=model,
+                leaves=name,
+                prompts=prompts,
+                rounds=rounds,
+                delay_ms=delay,
+                text_accuracy=self.text_accuracy,
+                speed_up=self.speed_up,
+                own_share=self.own_share,
+            )

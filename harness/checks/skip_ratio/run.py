@@ -1,0 +1,110 @@
+"""The skip-ratio measurements of a run: one after the other, each backend in a process of its own.
+
+They come after the cases and alone, because they are timed. What ends the process is `crashed` for
+that workload, and the next gets a new process.
+"""
+
+import time
+
+from sampler_parity.harness.backends import registry
+from sampler_parity.harness.bundle.writer import BundleWriter
+from sampler_parity.harness.checks.late_failures import Watched
+from sampler_parity.harness.checks.progress import Seen, unseen
+from sampler_parity.harness.checks.skip_ratio.block import Workload
+from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
+from sampler_parity.harness.inputs.models import model_path
+from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.interface import Backend, BackendFailure
+from sampler_parity.harness.protocol.measured import Measured
+from sampler_parity.harness.trie.workloads import PROMPTS, leaf_texts
+
+# At 10,000 leaves a grammar alone takes minutes.
+REQUESTS = 15  # of them a workload may take the time, at most: 900 s where one has 60
+
+
+def run_workloads(
+    workloads: list[tuple[str, Workload]],
+    names: list[str],
+    writer: BundleWriter,
+    seed: int = 0,
+    timeout_s: float = 60.0,
+    seen: Seen = unseen,
+) -> None:
+    """Measure (suite, workload) pairs that the bundle does not have yet, on every backend.
+
+    timeout_s: of a request; a workload has REQUESTS times as long.
+    """
+    for name in names:
+        process = registry.start(name)
+        try:
+            for suite, workload in workloads:
+                blank = _blank(suite, workload, name, seed)
+                if blank.id not in writer.done:
+                    result = _measured(blank, process, workload, REQUESTS * timeout_s)
+                    writer.append(result)
+                    seen([result])
+        finally:
+            process.close()
+
+
+def result_id(workload: Workload, name: str) -> str:
+    """The id of its result on a backend. Raises InputError for an unknown backend."""
+    return f"{workload.id}@{registry.command_of(name)[0]}"
+
+
+def _measured(
+    blank: SkipRatioResult, process: Backend, workload: Workload, timeout_s: float
+) -> SkipRatioResult:
+    start = time.monotonic()
+    verdict, detail, measured = _outcome(process, workload, blank.seed, timeout_s)
+    result = {
+        "verdict": verdict,
+        "detail": detail,
+        "measured": measured,
+        "checks": workload.checks(measured) if measured else [],
+        "wall_s": time.monotonic() - start,
+    }
+    return blank.model_copy(update=result)
+
+
+def _blank(suite: str, workload: Workload, name: str, seed: int) -> SkipRatioResult:
+    return SkipRatioResult(
+        id=result_id(workload, name),
+        suite=suite,
+        workload=workload.id,
+        backend=registry.command_of(name)[0],
+        model=workload.model,
+        leaves=workload.leaves,
+        prompts=workload.prompts,
+        rounds=workload.rounds,
+        delay_ms=workload.delay_ms,
+        seed=seed,
+        verdict="unsupported",
+    )
+
+
+def _outcome(
+    process: Backend, workload: Workload, seed: int, timeout_s: float
+) -> tuple[str, str, Measured | None]:
+    """Verdict, detail, and what was measured."""
+    request = p.SkipRatioRequest(
+        model=str(model_path(workload.model)),
+        leaves=leaf_texts(workload.leaves),
+        prompts=list(PROMPTS[: workload.prompts]),
+        rounds=workload.rounds,
+        seed=seed,
+        delay_ms=workload.delay_ms,
+    )
+    watched = Watched(process)
+    try:
+        measured = ask.skip_ratio(process, request, timeout_s)
+    except BackendFailure as failure:
+        said = {
+            "crashed": f"the process that measured died: {failure}",
+            "timeout": f"not measured within {timeout_s:g} s",
+        }
+        return failure.verdict, said.get(failure.verdict, str(failure)), None
+    if problem := watched.problem():
+        return "crashed", problem, None
+    return "measured", "", measured.model_copy(update={"model": workload.model})

@@ -1,0 +1,1 @@
+"""Chains compared stage by stage with the reference."""

@@ -1,0 +1,32 @@
+"""Fuzzing: cases that Hypothesis makes over chain, parameters, logits, history and seed.
+
+The engine is used as a generator with a fixed seed, so that a fuzz case has an id, runs like any
+other, and can be replayed; a case that differs is shrunk by harness/failures/shrink.py.
+"""
+
+from pydantic import BaseModel
+
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.strict import STRICT, Count, Random, Seed
+
+
+class Fuzz(BaseModel):
+    """A [[fuzz]] block: `quick` cases in the quick profile, and as many more as make `count`."""
+
+    model_config = STRICT
+
+    id: str
+    description: str
+    why: str
+    count: Count
+    quick: Random
+    seed: Seed = 0
+
+    def cases(self, quick: bool, shift: int = 0) -> list[Case]:
+        """Ids without the suite's stem. Both profiles share the first `quick` cases."""
+        from sampler_parity.harness.checks.stages.blocks.fuzz_cases import make  # loads Hypothesis
+
+        start = self.seed + shift
+        block = {"id": self.id, "description": self.description, "why": self.why}
+        some = make(block, self.quick, start, "a")
+        return some if quick else some + make(block, self.count - self.quick, start, "b")

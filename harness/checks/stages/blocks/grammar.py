@@ -1,0 +1,235 @@
+"""Blocks of a suite about grammars: `grammar` and `random_grammars`. docs/grammar.md explains them.
+
+A case is a text, token by token: before each token, and behind the last one, the set of tokens that
+the grammar leaves is compared.
+"""
+
+import functools
+import random
+import zlib
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, Field, model_validator
+
+from sampler_parity.harness.backends.engines import ENGINES
+from sampler_parity.harness.checks.case import Case, Script
+from sampler_parity.harness.checks.stages.blocks.random_grammars import allows, usable_grammar, walk
+from sampler_parity.harness.engines.samplers import build_chain
+from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
+from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.harness.sanitize import limits
+from sampler_parity.harness.strict import STRICT, Count, Id, Random, Seed, Steps, Token, Tokens
+from sampler_parity.harness.verdicts import Verdict
+from sampler_parity.reference import Chain, ChainError, UndefinedInputError, Vocab
+from sampler_parity.reference.vocab import TokenType
+
+Spelling = Literal["longest", "bytes"]
+Text = Annotated[str, Field(max_length=limits.GRAMMAR)] | list[str | Token]
+
+# of the quick profile: each vocabulary and each spelling once
+_QUICK: dict[str, Spelling] = {"bpe": "longest", "spm": "bytes", "small": "longest"}
+_QUICK_TEXTS = 2  # that are accepted, and as many that are not
+
+_ENGINES = {row.name: row.grammars for row in ENGINES.values() if row.grammars}
+_OF_LAZY: dict[str, list[Verdict]] = {name: ["unsupported"] for name in _ENGINES}
+
+
+class Grammars(BaseModel):
+    """A grammar with texts that it accepts and texts that it does not.
+
+    A text is a string, or a list of strings and token ids. Each is spelled in two ways: `longest`,
+    from left to right the longest token that goes on with it, and `bytes`, a token for each byte.
+    walks: random walks of up to walk_steps tokens. With triggers the sampler is
+    grammar_lazy_patterns. requires: of a backend, in place of what is required of it everywhere.
+    """
+
+    model_config = STRICT
+
+    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
+    description: str = Field(max_length=70)
+    why: str = Field(min_length=1)
+    grammar: str = Field(max_length=limits.GRAMMAR)
+    root: str = "root"
+    trigger_patterns: list[str] = []
+    trigger_tokens: Tokens = []
+    trigger_words: list[str] = []
+    accepted: list[Text] = []
+    rejected: list[Text] = []
+    walks: Random = 0
+    walk_steps: Steps = 12
+    vocabs: list[Literal["bpe", "spm", "small"]] = ["bpe", "spm"]
+    scripts: list[Script] = ["plain", "reset", "clone"]
+    requires: dict[str, list[Verdict]] = {}
+    quick: bool = True
+
+    @model_validator(mode="after")
+    def _something(self) -> "Grammars":
+        if not (self.accepted or self.rejected or self.walks):
+            raise ValueError("give accepted, rejected or walks")
+        return self
+
+    def cases(self, quick: bool) -> Iterator[Case]:
+        """Raises ValueError where the grammar does not accept or reject what it must."""
+        if quick and not self.quick:
+            return
+        for name in self.vocabs:
+            vocab = read_vocab(vocab_path(name))
+            spellings: list[Spelling] = [_QUICK[name]] if quick else ["longest", "bytes"]
+            for spelling in spellings:
+                yield from self._texts(name, vocab, spelling, quick)
+            for i in range(min(self.walks, 1) if quick else self.walks):
+                rng = random.Random(zlib.crc32(f"{self.id} {name} {i}".encode()))
+                tokens = walk(self._build(vocab), vocab, rng, self.walk_steps)
+                yield from self._scripts(f"{name}-walk-{i}", name, len(vocab), tokens, {}, quick)
+
+    def _texts(self, name: str, vocab: Vocab, spelling: Spelling, quick: bool) -> Iterator[Case]:
+        for kind, texts in (("accepted", self.accepted), ("rejected", self.rejected)):
+            for i, text in enumerate(texts[:_QUICK_TEXTS] if quick else texts):
+                tokens = spell(text, vocab, spelling)
+                fitting, refused = self._fitting(vocab, tokens)
+                if (refused is None) != (kind == "accepted"):
+                    raise ValueError(f"{kind}[{i}] {text!r} ({name}): the reference disagrees")
+                expect = {
+                    "allowed" if refused is None else "masked": [
+                        vocab.eos if refused is None else refused
+                    ]
+                }
+                point = f"{name}-{spelling}-{kind}-{i}"
+                yield from self._scripts(point, name, len(vocab), fitting, expect, quick)
+
+    def _fitting(self, vocab: Vocab, tokens: list[int]) -> tuple[list[int], int | None]:
+        """The tokens up to the first one that is masked, and that one; EOS stands behind them."""
+        chain = self._build(vocab)
+        for i, token in enumerate([*tokens, vocab.eos]):
+            if not allows(chain, token):
+                return tokens[:i], token
+            if i < len(tokens):
+                chain.accept(token)
+        return tokens, None
+
+    def _scripts(
+        self, point: str, vocab: str, n: int, tokens: list[int], expect: Any, quick: bool
+    ) -> Iterator[Case]:
+        few = quick and bool(expect) and not point.endswith("accepted-0")
+        for script in self.scripts[:1] if few else self.scripts:
+            if script != "plain" and len(tokens) < 2:
+                continue
+            yield _case(
+                self, point, script, vocab, n, self._chain(), tokens,
+                expect if script == "plain" else {}, self.requires,
+            )  # fmt: skip
+
+    def _build(self, vocab: Vocab) -> Chain:
+        try:
+            return build_chain(self._chain(), n_vocab=len(vocab), vocab=vocab)
+        except ChainError as error:
+            raise ValueError(str(error)) from None
+
+    def _chain(self) -> ChainSpec:
+        parameters: dict[str, Any] = {"grammar_str": self.grammar, "grammar_root": self.root}
+        if self.trigger_words:
+            parameters |= {"trigger_words": self.trigger_words}
+        elif not (self.trigger_patterns or self.trigger_tokens):
+            return [{"grammar": parameters}]
+        parameters |= {
+            "trigger_patterns": self.trigger_patterns,
+            "trigger_tokens": self.trigger_tokens,
+        }
+        return [{"grammar_lazy_patterns": parameters}]
+
+
+class RandomGrammars(BaseModel):
+    """count random grammars, `quick` of them in the quick profile, with a walk through each."""
+
+    model_config = STRICT
+
+    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
+    description: str = Field(max_length=70)
+    why: str = Field(min_length=1)
+    vocab: str
+    count: Count
+    quick: Random
+    steps: Steps = 16
+    seed: Seed = 0
+
+    def cases(self, quick: bool, shift: int = 0) -> Iterator[Case]:
+        vocab = read_vocab(vocab_path(self.vocab))
+        for i in range(self.quick if quick else self.count):
+            rng = random.Random(f"{self.seed + shift} {i}")
+            while True:
+                text = usable_grammar(rng, vocab)
+                chain: ChainSpec = [{"grammar": {"grammar_str": text, "grammar_root": "root"}}]
+                try:
+                    tokens = walk(build_chain(chain, vocab=vocab), vocab, rng, self.steps)
+                except UndefinedInputError:
+                    continue  # too many ways to read it
+                break
+            script: Script = rng.choice(("plain", "plain", "reset", "clone"))
+            yield _case(
+                self, f"{self.vocab}-{i}", script if len(tokens) > 1 else "plain", self.vocab,
+                len(vocab), chain, tokens, {}, _of_random(text),
+            )  # fmt: skip
+
+
+def _case(
+    block: Grammars | RandomGrammars,
+    point: str,
+    script: Script,
+    vocab: str,
+    n: int,
+    chain: ChainSpec,
+    tokens: list[int],
+    expect: dict[str, list[int]],
+    requires: dict[str, list[Verdict]],
+) -> Case:
+    lazy = "grammar" not in chain[0]
+    return Case.model_validate(
+        {
+            "id": f"{block.id}/{point}" + ("" if script == "plain" else f"-{script}"),
+            "description": block.description,
+            "why": block.why,
+            "chain": chain,
+            "logits": {"family": "equal", "n": n},
+            "vocab": vocab,
+            "accept": tokens,
+            "steps": len(tokens) + 1,
+            "script": script,
+            "expect": expect or None,
+            "requires": _OF_LAZY if lazy else _ENGINES | requires,
+        }
+    )
+
+
+def _of_random(text: str) -> dict[str, list[Verdict]]:
+    """What is required for a random grammar: the known differences may come up anywhere in it, in
+    engines that are given the rules only where it has token rules."""
+    names = _ENGINES if "<[" in text else ("llguidance", "xgrammar")
+    return {name: [*_ENGINES[name], "diverged"] for name in names}
+
+
+def spell(text: Text, vocab: Vocab, spelling: Spelling) -> list[int]:
+    """Tokens whose pieces together are the text. Raises ValueError if there are none."""
+    ids = _ids(vocab)
+    longest = max(map(len, ids)) if spelling == "longest" else 1
+    tokens: list[int] = []
+    for part in [text] if isinstance(text, str) else text:
+        if isinstance(part, int):
+            tokens.append(part)
+            continue
+        rest = part.encode()
+        while rest:
+            lengths = range(min(longest, len(rest)), 0, -1)
+            length = next((n for n in lengths if rest[:n] in ids), 0)
+            if not length:
+                raise ValueError(f"{part!r} cannot be spelled with this vocabulary")
+            tokens.append(ids[rest[:length]])
+            rest = rest[length:]
+    return tokens
+
+
+@functools.lru_cache(maxsize=8)
+def _ids(vocab: Vocab) -> dict[bytes, int]:
+    """The token of each text that an ordinary token has; the last of several."""
+    ordinary = (TokenType.NORMAL, TokenType.BYTE)
+    return {vocab.piece(t): t for t in range(len(vocab)) if vocab.types[t] in ordinary}

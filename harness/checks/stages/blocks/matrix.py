@@ -1,0 +1,206 @@
+"""Blocks of a suite that stand for many cases: `matrix` and `pairs`. docs/suites.md explains them.
+
+A grid is a table of axes; a case is one value of each. The id of a case names the values as they
+are written in the suite, so it does not move when other values are added.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, Field, model_validator
+
+from sampler_parity.harness.checks.case import Case, Relation, Script
+from sampler_parity.harness.checks.grid import Axes, Block, Subset, fill, points
+from sampler_parity.harness.inputs import fixtures
+from sampler_parity.harness.inputs.logits import Family, Generated, Logits
+from sampler_parity.harness.protocol.dtypes import Dtype
+from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.harness.sanitize import limits
+from sampler_parity.harness.strict import STRICT, Id, Seed, Size, Steps, Tokens
+from sampler_parity.harness.verdicts import Verdict
+
+
+class History(Block):
+    """Tokens accepted before the first step: random ones below alphabet, or 0..alphabet-1 over and
+    over."""
+
+    length: int = Field(ge=0, le=limits.TOKENS)
+    alphabet: Size
+    seed: Seed = 0
+    kind: Literal["random", "periodic"] = "random"
+
+    def tokens(self) -> list[int]:
+        if self.kind == "periodic":
+            return [i % self.alphabet for i in range(self.length)]
+        rng = np.random.default_rng(self.seed)
+        return [int(token) for token in rng.integers(0, self.alphabet, self.length)]
+
+
+def _tokens(past: list[int] | History) -> list[int]:
+    return past.tokens() if isinstance(past, History) else past
+
+
+class Grid(BaseModel):
+    """What matrix and pairs share. Logits: families x sizes x seeds, or logits by name, or rows of
+    a golden fixture."""
+
+    model_config = STRICT
+
+    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
+    description: str = Field(max_length=70)
+    why: str = Field(min_length=1)
+    families: list[Family] = []
+    sizes: list[Size] = []
+    seeds: list[Seed] = [0]
+    logits: dict[str, Logits] = {}
+    golden: str | None = None
+    rows: list[int] = []
+    steps: Steps = 1
+    scripts: list[Script] = ["plain"]
+    histories: dict[Id, Tokens | History] = {}
+    history: Tokens | History = []
+    prompt: Tokens | History = []
+    output: Tokens | History = []
+    vocab: str | None = None
+    dtypes: list[Dtype] = ["float32"]
+    tags: list[str] = []
+    quick: bool | Subset | list[Subset] = True
+
+    @model_validator(mode="after")
+    def _one_source(self) -> "Grid":
+        sources = [bool(self.families and self.sizes), bool(self.logits), bool(self.golden)]
+        if sources.count(True) != 1:
+            raise ValueError("give families and sizes, or logits, or golden and rows")
+        if self.golden and not self.rows:
+            raise ValueError("golden needs rows")
+        if self.history and self.histories:
+            raise ValueError("give either history or histories")
+        if (self.history or self.histories) and (self.prompt or self.output):
+            raise ValueError("give history or histories, or prompt and output")
+        return self
+
+    def source_axes(self) -> Axes:
+        if self.golden:
+            return {"rows": self.rows}
+        if self.logits:
+            return {"logits": list(self.logits)}
+        return {"families": list(self.families), "sizes": self.sizes, "seeds": self.seeds}
+
+    def shared_axes(self) -> Axes:
+        axes = self.source_axes() | {"scripts": list(self.scripts), "dtypes": list(self.dtypes)}
+        return axes | ({"histories": list(self.histories)} if self.histories else {})
+
+    def logits_of(self, point: Mapping[str, Any]) -> Any:
+        if self.golden:
+            return {"golden": self.golden, "row": point["rows"]}
+        if self.logits:
+            return self.logits[point["logits"]]
+        return Generated(family=point["families"], n=point["sizes"], seed=point["seeds"])
+
+    def n_of(self, point: Mapping[str, Any]) -> int:
+        if "sizes" in point:
+            return int(point["sizes"])
+        return self.logits[point["logits"]].n if self.logits else golden_size(self.golden or "")
+
+    def history_of(self, point: Mapping[str, Any]) -> list[int]:
+        return _tokens(self.histories[point["histories"]] if self.histories else self.history)
+
+    def shared_name(self, point: Mapping[str, Any]) -> list[str]:
+        """Parts of the id: source, then script and history where there are several."""
+        if self.golden:
+            parts = [self.golden, f"r{point['rows']}"]
+        elif self.logits:
+            parts = [point["logits"]]
+        else:
+            parts = [point["families"], f"V{point['sizes']}"]
+            parts += [f"s{point['seeds']}"] if self.seeds != [0] else []
+        parts += [point["dtypes"]] if self.dtypes != ["float32"] else []
+        parts += [point["scripts"]] if self.scripts != ["plain"] else []
+        return parts + ([point["histories"]] if self.histories else [])
+
+    def case(self, point: Mapping[str, Any], parts: list[str], chain: Any, **other: Any) -> Case:
+        return Case(
+            id=f"{self.id}/{'-'.join(parts)}",
+            description=self.description,
+            why=self.why,
+            chain=chain,
+            logits=self.logits_of(point),
+            history=self.history_of(point),
+            prompt=_tokens(self.prompt),
+            output=_tokens(self.output),
+            steps=self.steps,
+            script=point["scripts"],
+            vocab=self.vocab,
+            dtype=point["dtypes"],
+            tags=self.tags,
+            **other,
+        )
+
+
+class Matrix(Grid):
+    """One chain, or several by name, with "$name" filled in from vary, on all logits."""
+
+    chain: ChainSpec = []
+    chains: dict[str, ChainSpec] = {}
+    vary: dict[str, list[Any]] = {}
+    draws: int = Field(default=0, ge=0, le=limits.DRAWS_OF_CASE)
+    detail: Literal["stages", "token"] = "stages"
+    relation: Relation | None = None
+    requires: dict[str, list[Verdict]] = {}
+
+    @model_validator(mode="after")
+    def _one_chain(self) -> "Matrix":
+        if bool(self.chain) == bool(self.chains):
+            raise ValueError("give either chain or chains")
+        written = str([self.chain, self.chains, self.relation])
+        unused = [name for name in self.vary if f"'${name}'" not in written]
+        if unused:
+            raise ValueError(f"vary.{unused[0]} is not used: no '${unused[0]}' in the chain")
+        return self
+
+    def axes(self) -> Axes:
+        chains = {"chains": list(self.chains)} if self.chains else {}
+        return self.shared_axes() | chains | {f"${name}": v for name, v in self.vary.items()}
+
+    def cases(self, quick: bool) -> Iterator[Case]:
+        """Raises ValueError for what cannot be expanded."""
+        for point in points(self.axes(), self.quick, quick):
+            varied = {name: point[f"${name}"] for name in self.vary}
+            parts = self.shared_name(point) + ([point["chains"]] if self.chains else [])
+            parts += [f"{name}{self._label(name, value)}" for name, value in varied.items()]
+            chain: Any = self.chains[point["chains"]] if self.chains else self.chain
+            n = self.n_of(point)
+            other: dict[str, Any] = {"draws": self.draws, "detail": self.detail}
+            other["requires"] = self.requires
+            if self.relation is not None:
+                filled = fill(self.relation.chain, varied, n)
+                other["relation"] = self.relation.model_copy(update={"chain": filled})
+            yield self.case(point, parts, fill(chain, varied, n), **other)
+
+    def _label(self, name: str, value: Any) -> str:
+        """A value as a part of an id; a list or table by its position."""
+        if isinstance(value, list | dict):
+            return f".{self.vary[name].index(value)}"
+        return str(value)
+
+
+class Pairs(Grid):
+    """Every ordered pair of the named stages, a stage with itself included, then the stages of
+    `then`."""
+
+    stages: dict[str, dict[str, dict[str, Any]]]
+    then: ChainSpec = []
+
+    def cases(self, quick: bool) -> Iterator[Case]:
+        names = list(self.stages)
+        axes = self.shared_axes() | {"first": names, "second": names}
+        for point in points(axes, self.quick, quick):
+            pair = [point["first"], point["second"]]
+            chain = [self.stages[name] for name in pair] + self.then
+            chain = fill(chain, {}, self.n_of(point))
+            yield self.case(point, ["+".join(pair), *self.shared_name(point)], chain)
+
+
+def golden_size(name: str) -> int:
+    return int(fixtures.load(name).shape[1])

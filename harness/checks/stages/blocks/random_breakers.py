@@ -1,0 +1,108 @@
+"""Random sequence breakers of dry over a vocabulary's own pieces, and histories that hold them.
+
+A breaker is a stretch of several pieces, cut anywhere: so it has several tokens, begins or ends
+inside a token, and overlaps others. Of a history some breakers are whole, some lack their end, and
+the text around them repeats.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+from sampler_parity.harness.checks.case import Case, Script
+from sampler_parity.harness.checks.grid import Block
+from sampler_parity.harness.inputs.logits import Generated
+from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
+from sampler_parity.reference import Vocab
+from sampler_parity.reference.samplers.dry import breaker_sequences
+
+_BASES = [1.0, 1.2, 1.75, 4.0, 1e10, 3e38]  # of the last ones the exponent is limited: 3, 0
+_SCRIPTS: list[Script] = ["plain", "plain", "reset", "clone", "interleaved"]
+
+
+class RandomBreakers(Block):
+    """count cases, the vocabularies in turn. Case i depends on seed + shift and i alone."""
+
+    id: str = Field(pattern=r"^[a-z0-9_\-]+$")
+    description: str = Field(max_length=70)
+    why: str = Field(min_length=1)
+    count: int = Field(ge=1)
+    seed: int = Field(ge=0)
+    vocabs: list[str] = Field(min_length=1)
+    quick: int = Field(default=0, ge=0)
+
+    def cases(self, quick: bool, shift: int) -> Iterator[Case]:
+        for i in range(min(self.quick, self.count) if quick else self.count):
+            yield self._case(self.seed + shift, i)
+
+    def _case(self, seed: int, index: int) -> Case:
+        rng = np.random.default_rng([seed, index])
+        name = self.vocabs[index % len(self.vocabs)]
+        vocab = read_vocab(vocab_path(name))
+        breakers = random_breakers(rng, vocab)
+        dry = {
+            "dry_multiplier": round(float(rng.uniform(0.1, 2)), 3),
+            "dry_base": _one(rng, _BASES),
+            "dry_allowed_length": int(rng.integers(0, 3)),
+            "dry_penalty_last_n": _one(rng, [8, 64, 64]),
+            "seq_breakers": breakers,
+        }
+        return Case(
+            id=f"{self.id}/{seed}-{index:05}",
+            description=self.description,
+            why=self.why,
+            chain=[{"dry": dry}, {"dist": {"seed": index}}],
+            logits=Generated(family="normal", n=len(vocab), seed=seed + index),
+            history=random_history(rng, vocab, breakers),
+            steps=int(rng.integers(1, 5)),
+            script=_one(rng, _SCRIPTS),
+            vocab=name,
+        )
+
+
+def random_breakers(rng: np.random.Generator, vocab: Vocab) -> list[str | None]:
+    """One to four: stretches of pieces; now and then the empty one, none at all, one that is longer
+    than llama.cpp reads, and the first again."""
+    breakers: list[str | None] = [_stretch(rng, vocab) for _ in range(int(rng.integers(1, 4)))]
+    if rng.random() < 0.3:
+        breakers.append(breakers[0])
+    if rng.random() < 0.2:
+        breakers.insert(0, _one(rng, ["", None]))
+    if rng.random() < 0.2:
+        breakers.append((_stretch(rng, vocab) * 41)[:60])
+    return breakers
+
+
+def _stretch(rng: np.random.Generator, vocab: Vocab) -> str:
+    pieces = _pieces(vocab)
+    longer = [piece for piece in pieces if len(piece) > 1]
+    text = "".join(
+        _one(rng, longer if rng.random() < 0.7 else pieces) for _ in range(int(rng.integers(1, 5)))
+    )
+    begin = int(rng.integers(0, min(3, len(text))))
+    return text[begin : max(begin + 1, len(text) - int(rng.integers(0, 3)))]
+
+
+def _pieces(vocab: Vocab) -> list[str]:
+    """What a person could type."""
+    texts = (word.decode(errors="replace") for word in vocab.detokenized)
+    return [text for text in texts if text and text.isprintable() and "\ufffd" not in text]
+
+
+def random_history(rng: np.random.Generator, vocab: Vocab, breakers: list[str | None]) -> list[int]:
+    """A phrase again and again, with a head of a breaker and its tail, whole or cut, between."""
+    heads = breaker_sequences([b for b in breakers if b], vocab)
+    sequences = sorted([head, *tail] for head, tails in heads.items() for tail in tails)
+    phrase: list[int] = rng.choice(len(vocab), size=int(rng.integers(2, 6))).tolist()
+    history: list[int] = []
+    for _ in range(int(rng.integers(2, 5))):
+        sequence = _one(rng, sequences)
+        history += phrase
+        history += sequence[: None if rng.random() < 0.7 else -1]
+    return history + phrase[: int(rng.integers(1, len(phrase) + 1))]
+
+
+def _one(rng: np.random.Generator, values: list[Any]) -> Any:
+    return values[int(rng.integers(len(values)))]

@@ -1,0 +1,102 @@
+"""Blocks of a suite that make tries: random ones, walked by the tokens that a chain selects."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from pydantic import Field
+
+from sampler_parity.harness.checks.case import Case, Script
+from sampler_parity.harness.checks.grid import Block
+from sampler_parity.harness.inputs.logits import Family, Generated
+from sampler_parity.harness.strict import Count, Id, Random, Seed, Size, Steps
+
+_BEFORE: list[list[dict[str, dict[str, Any]]]] = [
+    [],
+    [],
+    [{"logit_bias": {"logit_bias": [[0, float("-inf")], [1, 2.5]]}}],
+    [{"penalties": {"penalty_last_n": 4, "penalty_repeat": 1.3}}],
+    [{"temp": {"temp": 0.7}}],
+    [{"top_k": {"k": 5}}],  # leaves them sorted, and perhaps no child
+    [{"min_p": {"p": 0.2}}],  # takes some away and keeps the order
+]
+_AFTER: list[list[dict[str, dict[str, Any]]]] = [
+    [],
+    [],
+    [{"top_k": {"k": 3}}],
+    [{"top_p": {"p": 0.9}}, {"temp": {"temp": 1.5}}],
+    [{"min_p": {"p": 0.1}}],
+    [{"temp": {"temp": 0.0}}],
+]
+
+
+class RandomTries(Block):
+    """count cases: a payload, a chain around its trie, logits, and up to max_steps steps, as many
+    of a leaf's first tokens as history. Case i depends on seed + shift and i alone."""
+
+    id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
+    description: str = Field(max_length=70)
+    why: str = Field(min_length=1)
+    count: Count
+    seed: Seed
+    families: list[Family] = Field(min_length=1)
+    sizes: list[Size] = Field(min_length=1)
+    max_steps: Steps = 8
+    scripts: list[Script] = Field(default=["plain"], min_length=1)
+    quick: Random = 0
+
+    def cases(self, quick: bool, shift: int) -> Iterator[Case]:
+        for i in range(min(self.quick, self.count) if quick else self.count):
+            yield self._case(self.seed + shift, i)
+
+    def _case(self, seed: int, index: int) -> Case:
+        rng = np.random.default_rng([seed, index])
+        n = int(_one(rng, self.sizes))
+        descriptors = [random_leaves(rng, n) for _ in range(int(rng.integers(1, 4)))]
+        chosen = int(rng.integers(len(descriptors)))
+        trie = {
+            "trie_descriptor_json": payload(descriptors),
+            "mode": int(rng.integers(2)),
+            "path": f"p{chosen}" if rng.random() < 0.8 else "",
+            "compact": bool(rng.random() < 0.5),
+        }
+        leaf = _one(rng, descriptors[chosen])
+        past = [*leaf[: int(rng.integers(len(leaf) + 1))]] if rng.random() < 0.4 else []
+        if rng.random() < 0.2:
+            past.append(int(rng.integers(n)))
+        select = _one(rng, [{"greedy": {}}, {"dist": {"seed": index}}])
+        return Case(
+            id=f"{self.id}/{seed}-{index:05}",
+            description=self.description,
+            why=self.why,
+            chain=[*_one(rng, _BEFORE), {"token_trie": trie}, *_one(rng, _AFTER), select],
+            logits=Generated(family=_one(rng, self.families), n=n, seed=seed + index),
+            history=past,
+            steps=int(rng.integers(1, self.max_steps + 1)),
+            script=_one(rng, self.scripts),
+        )
+
+
+def random_leaves(rng: np.random.Generator, n: int) -> list[list[int]]:
+    """1 to 12 leaves of 1 to 6 of n tokens, none a prefix of another; few tokens, so they share."""
+    tokens = rng.choice(n, size=min(n, int(rng.integers(1, 7))), replace=False)
+    leaves: list[list[int]] = []
+    for _ in range(int(rng.integers(1, 13))):
+        leaf = rng.choice(tokens, size=int(rng.integers(1, 7))).tolist()
+        if not any(leaf[: len(o)] == o[: len(leaf)] for o in leaves):
+            leaves.append(leaf)
+    return leaves
+
+
+def payload(descriptors: list[list[list[int]]]) -> str:
+    """The JSON of a payload whose paths are p0, p1, ..."""
+    listed = [
+        {"path": f"p{i}", "leaves": [{"name": f"l{j}", "tokens": t} for j, t in enumerate(leaves)]}
+        for i, leaves in enumerate(descriptors)
+    ]
+    return json.dumps({"modelId": "random", "descriptors": listed})
+
+
+def _one(rng: np.random.Generator, values: list[Any]) -> Any:
+    return values[int(rng.integers(len(values)))]

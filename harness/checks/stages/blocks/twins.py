@@ -1,0 +1,83 @@
+"""Twins: of every sampler two alike and one with other parameters, alive at once in one process.
+
+State that belongs to no instance - a static buffer, a generator found by its seed, one coin for
+all, parameters of the one built last - gives right results while one chain is alive. A [[twins]]
+block puts the three into one chain, of which several instances take uneven turns. A pool of states
+does until it is full: with `many`, so many are in the chain, each with a seed or window of its own.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+from pydantic import Field, field_validator
+
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.grid import Block, fill
+from sampler_parity.harness.checks.stages.blocks.ladder import of_newest, refuse_unknown
+from sampler_parity.harness.inputs.logits import Generated
+from sampler_parity.reference.registry import ROWS, Row
+
+_HISTORY = [1, 2, 0, 1, 2, 0, 1]
+
+
+class Twins(Block):
+    """samplers: those of v0.5.0 that random chains are made of, where none is named. many: of each
+    in a chain; 0: two alike and another."""
+
+    id: str = Field(pattern=r"^[a-z0-9_\-]+$")
+    description: str = Field(max_length=70)
+    why: str = Field(min_length=1)
+    samplers: list[str] = Field(default=[])
+    steps: int = Field(ge=1)
+    many: int = Field(default=0, ge=0, le=256)
+    quick: bool = True
+
+    @field_validator("samplers")
+    @classmethod
+    def _are_known(cls, names: list[str]) -> list[str]:
+        for name in names:
+            refuse_unknown(name)
+        return names
+
+    def cases(self, quick: bool) -> Iterator[Case]:
+        if self.quick or not quick:
+            for name in self.samplers or [n for n in of_newest() if _is_drawn(ROWS[n])]:
+                yield self._case(name, ROWS[name])
+
+    def _case(self, name: str, row: Row) -> Case:
+        n = 303 if row.vocab else 24
+        alike, other = dict(row.smallest), fill({**row.smallest, **others(row)}, {}, n)
+        settings = [alike, alike, other]
+        if self.many:
+            settings = [_own(row, (alike, other)[i % 2], i) for i in range(self.many)]
+        select = [] if row.kind == "select" else [{"dist": {"seed": 5}}]
+        return Case(
+            id=f"{self.id}/{name}",
+            description=self.description,
+            why=self.why,
+            chain=[*({name: setting} for setting in settings), *select],
+            logits=Generated(family="normal", n=n, seed=3),
+            history=_HISTORY,
+            steps=self.steps,
+            script="turns",
+            vocab="bpe" if row.vocab else None,
+        )
+
+
+def _is_drawn(row: Row) -> bool:
+    return row.edges is not None or row.edges_with_vocab is not None
+
+
+def _own(row: Row, setting: dict[str, Any], i: int) -> dict[str, Any]:
+    """The setting with the i-th seed and window, where the sampler has them."""
+    own = {name: i + 2 for name in ("penalty_last_n", "dry_penalty_last_n") if name in row.sizes}
+    return setting | own | ({"seed": i} if "seed" in (row.edges or {}) else {})
+
+
+def others(row: Row) -> dict[str, Any]:
+    """Of each parameter another value than the smallest setting's: the middle one of its edges."""
+    values = {}
+    for name, edges in (row.edges or {}).items():
+        different = [value for value in edges if value != row.smallest.get(name)]
+        values[name] = different[len(different) // 2]
+    return values

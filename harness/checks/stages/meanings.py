@@ -1,0 +1,185 @@
+"""A backend judged by what its own release of llama.cpp meant, and which changes since matter.
+
+The reference has the meaning of every release (reference/releases.py). Where it is identical to a
+build with the old meanings of the build's release, some of these may not matter in a case: they are
+taken out one by one while the reference does the same. What is left explains the case. The build is
+asked once: being identical, the reference stands for it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.draws.run import Tokens, reference_draws
+from sampler_parity.harness.checks.stages.classify import identical
+from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, reference_trace
+from sampler_parity.harness.checks.stages.record import BackendResult
+from sampler_parity.harness.checks.stages.relations import holds_on_reference
+from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
+from sampler_parity.harness.llama_cpp.signatures import has
+from sampler_parity.harness.protocol.interface import Backend
+from sampler_parity.harness.verdicts import Verdict
+from sampler_parity.reference import ChainError, UndefinedInputError, chronology
+from sampler_parity.reference.chronology import NEWEST
+from sampler_parity.reference.releases import CHANGES, Change, between, changes_of, samplers_of
+
+# Measured to differ between releases (docs/findings.md), without the reference having the old ones.
+_NOT_MODELLED = frozenset({"grammar", "grammar_lazy_patterns"})
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the reference makes of a case: a trace, or the tokens of draws; why it stopped early."""
+
+    trace: Trace
+    draws: Tokens | None
+    refusal: str
+
+    @property
+    def steps(self) -> int:
+        return len(self.trace) if self.draws is None else len(self.draws)
+
+
+def wanted_of(ready: Prepared) -> Wanted:
+    if ready.case.kind == "draws":
+        try:
+            return Wanted([], reference_draws(ready), "")
+        except UndefinedInputError as error:
+            return Wanted([], None, str(error))
+    trace, refusal = reference_trace(ready)
+    return Wanted(trace, None, refusal)
+
+
+Run = Callable[[Prepared, Wanted], BackendResult]
+
+
+@dataclass
+class Meanings:
+    """A case with the old meanings of some changes and what the reference makes of it, once each.
+
+    A relation that the reference does not fulfil with a meaning is not asked of a build.
+    """
+
+    ready: Prepared
+    _wanted: dict[frozenset[str], tuple[Prepared, Wanted]] = field(default_factory=dict)
+    _needed: dict[frozenset[str], list[str]] = field(default_factory=dict)
+
+    def judge(
+        self, backend: Backend, release: str, run: Run
+    ) -> tuple[BackendResult, list[Verdict]]:
+        """The result and the verdicts that it may have.
+
+        run: the case on the backend. What is undefined in a release is not asked of its build. One
+        between two that were seen, with a meaning that changed there, is judged by both. Where
+        nobody knows how a sampler is called, the case is not met. Where the result is identical it
+        names the old meanings that the case needs: changes.
+        """
+        case = self.ready.case
+        required = case.required(backend.name)
+        unknown = sorted(_NOT_MODELLED & set(case.samplers)) if release != NEWEST else []
+        if unknown:
+            detail = f"not asked: what {unknown[0]} meant in {release} is not modelled"
+            return BackendResult(verdict="unsupported", detail=detail), ["unsupported"]
+        lacks = not all(has(sampler, release) for sampler in case.samplers)
+        try:
+            chronology.check_known(release)
+            nobody_saw = () if lacks else between(release, case.samplers)
+            if nobody_saw:
+                return self._by_neighbours(release, nobody_saw, required, run)
+            changes = changes_of(release, () if lacks else case.samplers)
+        except ChainError as error:
+            return BackendResult(verdict="unsupported", detail=f"not asked: {error}"), required
+        if lacks:
+            result = run(*self._of([]))
+            unsure = result.verdict == "unsupported" and _has_uncallable(backend, case)
+            return result, required if unsure else ["unsupported"]
+        ready, wanted = self._of(changes)
+        if wanted.refusal:
+            detail = f"not asked, undefined in {release}: {wanted.refusal}"
+            return BackendResult(verdict="rejected", detail=detail), ["rejected"]
+        result = run(ready, wanted)
+        if result.verdict == "identical":
+            result = result.model_copy(update={"changes": self._why(changes)})
+        return result, required
+
+    def _by_neighbours(
+        self, release: str, unsure: Sequence[Change], required: list[Verdict], run: Run
+    ) -> tuple[BackendResult, list[Verdict]]:
+        """As the oldest release seen with the new meanings, or the newest with the old ones: which,
+        the detail says."""
+        newer = max((change.first_new for change in unsure), key=chronology.order)
+        older = min((change.last_old for change in unsure), key=chronology.order)
+        by = f"judged by its neighbours {older} and {newer}"
+        samplers = set(self.ready.case.samplers)
+        about = [change for change in CHANGES if not samplers.isdisjoint(change.samplers)]
+        sides = {
+            newer: [change for change in about if change.in_force(release)],
+            older: [change for change in about if change.in_force(release) is not False],
+        }
+        asked = {side: some for side, some in sides.items() if not self._of(some)[1].refusal}
+        if not asked:
+            detail = f"{by}: not asked, undefined in both"
+            return BackendResult(verdict="rejected", detail=detail), ["rejected"]
+        for side, changes in asked.items():
+            result = run(*self._of(changes))
+            if result.verdict == "identical":
+                both = len(asked) == 2 and _same(*(self._of(some)[1] for some in asked.values()))
+                detail = f"{by}: as {'both' if both else side}"
+                more = {"changes": self._why(changes), "detail": detail}
+                return result.model_copy(update=more), required
+        return result.model_copy(update={"detail": f"{by}: as neither. {result.detail}"}), required
+
+    def _why(self, changes: Sequence[Change]) -> list[str]:
+        key = _names(changes)
+        if key not in self._needed:
+            _, wanted = self._of(changes)
+            why = needed(changes, lambda some: _same(wanted, self._of(some)[1]))
+            self._needed[key] = [change.name for change in why]
+        return self._needed[key]
+
+    def _of(self, changes: Sequence[Change]) -> tuple[Prepared, Wanted]:
+        key = _names(changes)
+        if key not in self._wanted:
+            ready = replace(self.ready, samplers=samplers_of(changes, ALL_SAMPLERS))
+            wanted = wanted_of(ready)
+            relation = ready.case.relation
+            if relation and not holds_on_reference(ready, wanted.trace, relation):
+                ready = replace(ready, case=ready.case.model_copy(update={"relation": None}))
+            self._wanted[key] = ready, wanted
+        return self._wanted[key]
+
+
+def needed(changes: Sequence[Change], enough: Callable[[Sequence[Change]], bool]) -> list[Change]:
+    """A set of changes that is enough, and of which none can be left out."""
+    if not changes or enough([]):
+        return []
+    left = list(changes)
+    for change in changes:
+        fewer = [other for other in left if other is not change]
+        if enough(fewer):
+            left = fewer
+    return left
+
+
+def _has_uncallable(backend: Backend, case: Case) -> bool:
+    """Whether the backend has all samplers of a case, and nobody knows how to call one of them."""
+    hello, named = backend.hello(), set(case.samplers)
+    return named <= {*hello.samplers, *hello.uncallable} and bool(named & set(hello.uncallable))
+
+
+def _names(changes: Sequence[Change]) -> frozenset[str]:
+    return frozenset(change.name for change in changes)
+
+
+def _same(a: Wanted, b: Wanted) -> bool:
+    """Whether a backend that is identical to one is identical to the other."""
+    if b.refusal or a.steps != b.steps:
+        return False
+    if a.draws is not None and b.draws is not None:
+        return np.array_equal(a.draws, b.draws)
+    return all(
+        len(want) == len(got) and all(map(identical, want, got))
+        for want, got in zip(a.trace, b.trace, strict=True)
+    )

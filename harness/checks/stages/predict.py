@@ -1,0 +1,256 @@
+"""Whether a case repeats on another platform: what the reference makes of it here and there.
+
+Nothing is run but the reference. Where the two part first, each part of the platform's row is put
+into the default's alone: those that part it at the same place are the operations that decide.
+
+Platforms that are the same in all that a case asks of their rows are computed once.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+
+from sampler_parity.harness.checks.case import Case, Kind
+from sampler_parity.harness.checks.stages.classify import identical, same_bits
+from sampler_parity.harness.checks.stages.meanings import Wanted, wanted_of
+from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, prepare
+from sampler_parity.reference import Candidates
+from sampler_parity.reference.platforms import DEFAULT, PARTS, PLATFORMS, Observed, Platform, on
+
+PREDICTED: tuple[Kind, ...] = ("stages", "draws")
+_OPERATIONS = {
+    "contraction": "a * b + c rounded once, by {}",
+    "conversion": "float to int that {}",
+    "sorting": "the order that {} leaves of equals",
+    "random": "the draws of {}",
+    "libm": "expf of {}",
+}
+# No expf, logf, log2f or powf in them: where only those are unknown, nothing is.
+_EXACT = frozenset({"greedy", "top_k", "temp", "penalties", "logit_bias", "top_n_sigma", "grammar"})
+
+
+@dataclass(frozen=True)
+class First:
+    """Where two platforms part first. what: survivors, order, logits, p or token; here, there: the
+    values. operations: each of which does it alone; none: only together."""
+
+    step: int
+    stage: int
+    sampler: str
+    what: str
+    here: str
+    there: str
+    operations: tuple[str, ...] = ()
+
+    @property
+    def place(self) -> tuple[int, int]:
+        return self.step, self.stage
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """Of a case on a platform, beside the default: whether all stages of all steps have the same
+    bits, the same order, the same survivors, and whether the tokens are the same; tokens: None
+    where none is drawn. token: the first that differs. unknown: what the case depends on and the
+    reference does not have."""
+
+    case: str
+    samplers: tuple[str, ...]
+    platform: str
+    bits: bool
+    order: bool
+    survivors: bool
+    tokens: bool | None
+    token: int | None
+    first: First | None
+    unknown: tuple[str, ...]
+
+    @property
+    def repeats(self) -> bool:
+        return self.bits if self.tokens is None else self.tokens
+
+
+def predict(case: Case, platforms: Sequence[str]) -> Iterator[Prediction]:
+    """One for each platform. The case is of a kind in PREDICTED, and each stage of it is looked at,
+    also where backends are asked for its tokens alone."""
+    answers = _Answers(prepare(case.model_copy(update={"detail": "stages"})))
+    for name in platforms:
+        yield _prediction(answers, PLATFORMS[name])
+
+
+@dataclass
+class _Answers:
+    """What the reference makes of a case. _known: with so many steps, and what it asked of the row
+    of the platform."""
+
+    ready: Prepared
+    _known: list[tuple[int, dict[str, str], Wanted]] = field(default_factory=list)
+
+    def on(self, platform: Platform, steps: int | None = None) -> Wanted:
+        """steps: the first so many are enough; more may come."""
+        ready = self.ready
+        if steps is not None and ready.case.kind != "draws":
+            ready = replace(ready, steps=ready.steps[:steps])
+        row = _row(platform)
+        for n, asked, wanted in self._known:
+            if n >= len(ready.steps) and asked.items() <= row.items():
+                return wanted
+        observed = Observed(platform)
+        with on(observed):
+            wanted = wanted_of(ready)
+        asked = {part: row[part] for part in observed.asked & row.keys()}
+        self._known.append((len(ready.steps), asked, wanted))
+        return wanted
+
+
+def _row(platform: Platform) -> dict[str, Any]:
+    """As the reference computes it: it has no expf but glibc's and musl's."""
+    row = {part: getattr(platform, part) for part in PARTS}
+    return row | {"libm": "musl" if platform.libm == "musl" else "glibc"}
+
+
+def _prediction(answers: _Answers, platform: Platform) -> Prediction:
+    here, there = answers.on(PLATFORMS[DEFAULT]), answers.on(platform)
+    first = _first(answers.ready, here, there)
+    if first is not None:
+        first = replace(first, operations=_operations(answers, platform, first))
+    samplers = tuple(name for stage in answers.ready.chain for name in stage)
+    tokens, token = _same_tokens(here, there)
+    return Prediction(
+        case=answers.ready.case.id,
+        samplers=samplers,
+        platform=platform.name,
+        bits=first is None,
+        order=first is None or _same_in_all(here, there, _same_order),
+        survivors=first is None or _same_in_all(here, there, _same_survivors),
+        tokens=tokens,
+        token=token,
+        first=first,
+        unknown=_unknown(answers, platform, samplers),
+    )
+
+
+def _same_in_all(
+    here: Wanted, there: Wanted, same: Callable[[Candidates, Candidates], bool]
+) -> bool:
+    """Whether it holds after each stage of each step."""
+    steps = zip(here.trace, there.trace, strict=False)
+    stages = (pair for mine, others in steps for pair in zip(mine, others, strict=True))
+    return here.steps == there.steps and all(same(a, b) for a, b in stages)
+
+
+def _same_order(a: Candidates, b: Candidates) -> bool:
+    return np.array_equal(a.ids, b.ids)
+
+
+def _same_survivors(a: Candidates, b: Candidates) -> bool:
+    return _same_order(a, b) or np.array_equal(np.sort(a.ids), np.sort(b.ids))
+
+
+def _same_tokens(here: Wanted, there: Wanted) -> tuple[bool | None, int | None]:
+    """Whether they are the same, and the first that differs."""
+    mine, its = (_tokens(wanted) for wanted in (here, there))
+    if {*mine, *its} <= {None}:
+        return None, None
+    apart = (i for i, (a, b) in enumerate(zip_longest(mine, its)) if a != b)
+    token = next(apart, None)
+    return token is None, token
+
+
+def _tokens(wanted: Wanted) -> list[int | None]:
+    if wanted.draws is not None:
+        return [int(token) for token in wanted.draws]
+    return [stages[-1].token for stages in wanted.trace]
+
+
+def _unknown(answers: _Answers, platform: Platform, samplers: Sequence[str]) -> tuple[str, ...]:
+    """What the case depends on there, and nobody knows. Both sorts that it may have are tried."""
+    depends = {"libm": not _EXACT.issuperset(samplers), "sorting": False}
+    if platform.perhaps is not None:
+        other = answers.on(replace(platform, sorting=platform.perhaps))
+        depends["sorting"] = _first(answers.ready, answers.on(platform), other) is not None
+    return tuple(what for part, what in platform.unknown if depends[part])
+
+
+def _operations(answers: _Answers, platform: Platform, first: First) -> tuple[str, ...]:
+    """The parts of the row that alone part the case at the same place."""
+    default = PLATFORMS[DEFAULT]
+    here = answers.on(default)
+    deciding = []
+    for part, words in _OPERATIONS.items():
+        value = getattr(platform, part)
+        if value == getattr(default, part):
+            continue
+        # what comes behind decides nothing there
+        alone = answers.on(replace(default, **{part: value}), first.step + 1)
+        apart = _first(answers.ready, here, alone)
+        if apart is not None and apart.place == first.place:
+            deciding.append(words.format(value))
+    return tuple(deciding)
+
+
+def _first(ready: Prepared, here: Wanted, there: Wanted) -> First | None:
+    if here is there:
+        return None
+    if here.draws is not None and there.draws is not None:
+        return _first_draw(ready, here, there)
+    if place := _first_place(here.trace, there.trace):
+        step, stage = place
+        what, mine, its = _difference(here.trace[step][stage], there.trace[step][stage])
+        return First(step, stage, _name(ready, stage), what, mine, its)
+    if here.steps != there.steps:
+        step = min(here.steps, there.steps)
+        mine, its = (wanted.refusal or "goes on" for wanted in (here, there))
+        return First(step, 0, _name(ready, 0), "refusal", mine, its)
+    return None
+
+
+def _first_draw(ready: Prepared, here: Wanted, there: Wanted) -> First | None:
+    assert here.draws is not None
+    assert there.draws is not None
+    apart = np.flatnonzero(here.draws != there.draws)
+    if not len(apart):
+        return None
+    draw, stage = int(apart[0]), len(ready.chain) - 1
+    mine, its = str(here.draws[draw]), str(there.draws[draw])
+    return First(draw, stage, _name(ready, stage), "token", mine, its)
+
+
+def _name(ready: Prepared, stage: int) -> str:
+    (name,) = ready.chain[stage]
+    return name
+
+
+def _first_place(here: Trace, there: Trace) -> tuple[int, int] | None:
+    for step, (mine, others) in enumerate(zip(here, there, strict=False)):
+        for stage, (a, b) in enumerate(zip(mine, others, strict=True)):
+            if not identical(a, b):
+                return step, stage
+    return None
+
+
+def _difference(a: Candidates, b: Candidates) -> tuple[str, str, str]:
+    """What differs, and its first value in each."""
+    if {*a.ids.tolist()} != {*b.ids.tolist()}:
+        return "survivors", _survivors(a, b), _survivors(b, a)
+    if not np.array_equal(a.ids, b.ids):
+        at = int((a.ids != b.ids).argmax())
+        return "order", f"token {a.ids[at]} at rank {at}", f"token {b.ids[at]} at rank {at}"
+    for name, x, y in (("logits", a.logits, b.logits), ("p", a.p, b.p)):
+        if not same_bits(x, y):
+            at = int((x.view(np.uint32) != y.view(np.uint32)).argmax())
+            return name, f"{x[at]:.9g} of token {a.ids[at]}", f"{y[at]:.9g} of token {b.ids[at]}"
+    return "token", str(a.token), str(b.token)
+
+
+def _survivors(these: Candidates, others: Candidates) -> str:
+    """How many, and which of them the others lack."""
+    alone = sorted({*these.ids.tolist()} - {*others.ids.tolist()})
+    if not alone:
+        return str(len(these))
+    more = ", ..." if len(alone) > 3 else ""
+    noun = "token" if len(alone) == 1 else "tokens"
+    return f"{len(these)} with {noun} {', '.join(map(str, alone[:3]))}{more}"

@@ -1,0 +1,84 @@
+"""Where a chain goes wrong of which only the end is seen: its prefixes are run, shortest first.
+
+Each prefix accepts the tokens that the reference's whole chain selected, so that it is in the state
+in which the whole chain met its logits.
+"""
+
+from dataclasses import replace
+
+from sampler_parity.harness.checks.stages.classify import classify, identical
+from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, state_before
+from sampler_parity.harness.checks.stages.record import BackendResult
+from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.ask import Got, Ran
+from sampler_parity.harness.protocol.interface import Backend, BackendFailure
+
+
+def by_prefixes(
+    ready: Prepared, trace: Trace, backend: Backend, result: BackendResult
+) -> BackendResult:
+    """The result, placed at the last stage of the first prefix that differs.
+
+    A backend with stages stays at `chain`: each of them is right by itself.
+    """
+    has_stages = "no_stages" not in backend.hello().capabilities
+    steps = _steps(ready, trace)
+    for length in range(1, len(ready.chain) + 1):
+        try:
+            placed = _difference(ready, trace, backend, steps, length)
+        except BackendFailure as failure:
+            said = f"{failure.verdict} in its prefix of {length}: {failure}"
+            return result.model_copy(update={"detail": said})
+        if placed is None:
+            continue
+        name = ready.case.samplers[length - 1]
+        said = f"its prefix of {length} stages, up to {name}, is the first that differs"
+        if has_stages:
+            return result.model_copy(update={"detail": said})
+        update = placed | {"stage": name, "stage_index": length - 1, "detail": said}
+        return result.model_copy(update=update)
+    return result.model_copy(update={"detail": "no prefix of it differs when asked by itself"})
+
+
+def stages_by_prefixes(ready: Prepared, ran: Ran, backend: Backend) -> Ran:
+    """The run with all stages, each the end of a prefix, which accepts what the backend selected.
+    Raises BackendFailure."""
+    steps = [
+        step.model_copy(update={"accept": token}) if step.accept == "selected" else step
+        for step, token in zip(ready.steps, ran.tokens, strict=False)
+    ]
+    ends: list[list[Got]] = []
+    for length in range(1, len(ready.chain) + 1):
+        setting = replace(ready.setting, chain=ready.chain[:length])
+        again = ask.run(backend, setting, ready.rows, steps, instances=ready.instances)
+        ends.append([_copied(stages[-1]) for stages in again.stages])
+    return replace(ran, stages=[list(of_step) for of_step in zip(*ends, strict=True)])
+
+
+def _copied(got: Got) -> Got:
+    """Arrays that outlive the next request."""
+    return replace(got, ids=got.ids.copy(), logits=got.logits.copy(), p=got.p.copy())
+
+
+def _steps(ready: Prepared, trace: Trace) -> list[p.Step]:
+    return [
+        step.model_copy(update={"accept": stages[-1].token}) if step.accept == "selected" else step
+        for step, stages in zip(ready.steps, trace, strict=False)
+    ]
+
+
+def _difference(
+    ready: Prepared, trace: Trace, backend: Backend, steps: list[p.Step], length: int
+) -> dict[str, object] | None:
+    """What differs first behind so many stages: step, what, values."""
+    setting = replace(ready.setting, chain=ready.chain[:length])
+    ran = ask.run(backend, setting, ready.rows, steps, instances=ready.instances)
+    for i, (want_stages, stages) in enumerate(zip(trace, ran.stages, strict=True)):
+        want, got = want_stages[length - 1], stages[-1]
+        if not identical(want, got):
+            before, sampler = state_before(ready, i, length - 1)
+            difference = classify(want, got, before, sampler)
+            values = p.plain(difference.values)
+            return {"step": i, "what": difference.what, "values": values}
+    return None

@@ -1,0 +1,124 @@
+"""A case on the reference: made concrete, run, and traced stage by stage."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sampler_parity.harness.checks.case import Case, plan
+from sampler_parity.harness.engines.samplers import ALL_SAMPLERS, build_chain
+from sampler_parity.harness.inputs.chains import complete
+from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.ask import Setting
+from sampler_parity.harness.protocol.dtypes import rounded
+from sampler_parity.reference import Candidates, Chain, UndefinedInputError, Vocab
+from sampler_parity.reference.sampler import Sampler
+
+Trace = list[list[Candidates]]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A case made concrete: rows, steps, and the completed chain."""
+
+    case: Case
+    chain: p.ChainSpec
+    rows: list[np.ndarray[Any, np.dtype[np.float32]]]
+    steps: list[p.Step]
+    instances: int
+    vocab: Vocab | None
+    vocab_file: str | None
+    samplers: Mapping[str, Callable[..., Sampler]] = field(default_factory=lambda: ALL_SAMPLERS)
+
+    @property
+    def setting(self) -> Setting:
+        """What a backend is asked about."""
+        n_prompt = len(self.case.prompt) if self.case.tells_prompt else 0
+        return Setting(
+            self.chain,
+            self.case.logits.n,
+            self.vocab_file,
+            self.case.past,
+            n_prompt=n_prompt,
+            dtype=self.case.dtype,
+        )
+
+    def build(self) -> Chain:
+        """A chain that has accepted prompt and output, or the history."""
+        chain = build_chain(
+            self.chain, n_vocab=self.case.logits.n, vocab=self.vocab, samplers=self.samplers
+        )
+        for token in self.case.prompt:
+            chain.accept_prompt(token)
+        for token in self.case.history or self.case.output:
+            chain.accept(token)
+        return chain
+
+
+def prepare(case: Case) -> Prepared:
+    """Raises InputError for a bad fixture."""
+    path = vocab_path(case.vocab) if case.vocab else None
+    vocab = read_vocab(path) if path else None
+    steps, instances = plan(case)
+    return Prepared(
+        case=case,
+        chain=complete(case.chain, case.logits.n),
+        rows=rows_of(case, 1 + max(step.row for step in steps)),
+        steps=steps,
+        instances=instances,
+        vocab=vocab,
+        vocab_file=str(path) if path else None,
+    )
+
+
+def rows_of(case: Case, count: int) -> list[np.ndarray[Any, np.dtype[np.float32]]]:
+    """What is sampled from: the first rows of the logits, as they are in the case's format."""
+    return [rounded(case.logits.row(i), case.dtype) for i in range(count)]
+
+
+def reference_trace(ready: Prepared) -> tuple[Trace, str]:
+    """The candidates after each stage of each step, and why it stopped early, if it did."""
+    trace: Trace = []
+    try:
+        instances = [ready.build() for _ in range(ready.instances)]
+        for step in ready.steps:
+            trace.append(reference_step(ready, instances, step))
+    except UndefinedInputError as error:
+        return trace, str(error)
+    return trace, ""
+
+
+def reference_step(ready: Prepared, instances: list[Chain], step: p.Step) -> list[Candidates]:
+    chain, cand = begin(ready, instances, step)
+    if ready.case.detail == "token":
+        chain.apply(cand)
+        stages = [cand]
+    else:
+        stages = [stage.candidates for stage in chain.trace(cand)]
+    accepted = cand.token if step.accept == "selected" else step.accept
+    if accepted is not None:
+        chain.accept(accepted)
+    return stages
+
+
+def begin(ready: Prepared, instances: list[Chain], step: p.Step) -> tuple[Chain, Candidates]:
+    """Do what comes before the step; the chain that takes it and its fresh candidates."""
+    for operation, index in step.before:
+        if operation == "reset":
+            instances[index].reset()
+        else:
+            instances.append(instances[index].clone())
+    return instances[step.instance], Candidates.from_logits(ready.rows[step.row])
+
+
+def state_before(ready: Prepared, at_step: int, at_stage: int) -> tuple[Candidates, Sampler]:
+    """The candidates that a stage was given and its sampler as it was then, by running again."""
+    instances = [ready.build() for _ in range(ready.instances)]
+    for step in ready.steps[:at_step]:
+        reference_step(ready, instances, step)
+    chain, cand = begin(ready, instances, ready.steps[at_step])
+    for sampler in chain.samplers[:at_stage]:
+        sampler.apply(cand)
+    return cand, chain.samplers[at_stage]

@@ -1,0 +1,128 @@
+"""A parity case on every backend: one line of JSON."""
+
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, model_validator
+
+from sampler_parity.harness.sanitize.data import shallow
+from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.verdicts import Accept, Verdict, passing
+
+Shallow = Annotated[dict[str, Any], AfterValidator(shallow)]
+
+
+class _Record(BaseModel):
+    model_config = STRICT
+
+
+class Parted(_Record):
+    """Where a generation leaves that of the run's first backend; up to there the texts are equal.
+
+    token, first_token: what each drew at `step`. margin: by how much the first's logits prefer its
+    own token. difference: the largest absolute difference of the logits of that step. None where
+    these are not finite.
+    """
+
+    step: int
+    token: int
+    first_token: int
+    margin: float | None
+    difference: float | None
+
+
+class LiveRow(_Record):
+    """A row of a batch, by its place in that step, and how many were live."""
+
+    at: int
+    of: int
+
+
+class BackendResult(_Record):
+    """A case on one backend. step, stage, what and values place the first difference; row: that of
+    a batch.
+
+    changes: where the backend was judged by its own release, the old meanings that the reference
+    needs to be identical to it (harness/failures/drift.py); None where it was not, or is not
+    identical. text_sha256: of the tokens of a generation, as int32. parted: where it leaves that of
+    the first backend; None where it does not. asked: where it was asked more than once, how often
+    the answer had which verdict. ties: beside what the verdict says, it decides between equal ones
+    otherwise.
+    """
+
+    verdict: Verdict
+    ns: int = 0
+    wall_s: float = 0.0
+    step: int | None = None
+    stage: str = ""
+    stage_index: int | None = None
+    what: str = ""
+    values: Shallow = {}
+    detail: str = ""
+    changes: list[str] | None = None
+    text_sha256: str = ""
+    parted: Parted | None = None
+    asked: dict[Verdict, int] = {}
+    ties: bool = False
+    row: LiveRow | None = None
+
+    def among(self, verdicts: Sequence[Verdict]) -> bool:
+        """Whether it passes where these do; with ties beside what its verdict says, both must."""
+        return self.verdict in verdicts and (not self.ties or "tied" in verdicts)
+
+
+class CaseResult(_Record):
+    """refusal: why the reference stopped early. unmet: which published expectation it missed. why:
+    of a case that is not as required, which defect it is there to catch. accept: what the run let
+    pass beside what the case requires (`run --accept`)."""
+
+    kind: Literal["case"] = "case"
+    id: str
+    suite: str = ""
+    samplers: list[str]
+    steps: int
+    draws: int = 0
+    reference_s: float = 0.0
+    refusal: str = ""
+    unmet: str = ""
+    why: str = ""
+    backends: dict[str, BackendResult]
+    required: dict[str, list[Verdict]]
+    accept: Accept = "identical"
+    counterexample: Shallow | None = None
+
+    @model_validator(mode="after")
+    def _something_is_required_of_each(self) -> "CaseResult":
+        if unruled := self.backends.keys() - self.required.keys():
+            raise ValueError(f"backend {min(unruled)} has no required verdict")
+        return self
+
+    def passing(self, backend: str) -> list[Verdict]:
+        """The verdicts that pass on this backend."""
+        return passing(self.required[backend], self.accept)
+
+    def met(self, backend: str) -> bool:
+        """Whether this backend met what the case requires. A case without a step is not met."""
+        return (
+            self.backends[backend].among(self.passing(backend))
+            and not self.unmet
+            and not self.refusal
+            and self.steps > 0
+        )
+
+    def skipped(self, backend: str) -> bool:
+        """Whether this backend was not asked: neither met nor failed."""
+        return self.backends[backend].verdict == "skipped"
+
+    def failed(self, backend: str) -> bool:
+        return not self.skipped(backend) and not self.met(backend)
+
+    @property
+    def judged(self) -> bool:
+        """Whether any backend was asked."""
+        return not all(self.skipped(name) for name in self.backends)
+
+    @property
+    def ok(self) -> bool:
+        """Whether no backend failed; that some were asked is `judged`."""
+        return not any(self.failed(name) for name in self.backends)

@@ -1,0 +1,97 @@
+"""Relations: what a case says of the result beside that of another run on the same backend."""
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.checks.case import Relation
+from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, reference_trace
+from sampler_parity.harness.checks.stages.record import BackendResult
+from sampler_parity.harness.inputs.chains import complete
+from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol.ask import Got
+from sampler_parity.harness.protocol.interface import Backend
+from sampler_parity.reference import Candidates
+
+
+def check_relation(
+    ready: Prepared,
+    trace: Trace,
+    relation: Relation,
+    backend: Backend,
+    result: BackendResult,
+) -> BackendResult:
+    """Run the related case on the same backend and compare its last stage with the reference's.
+
+    The backend was identical to the reference, so the reference's trace stands for both runs.
+    """
+    other, permutation = _related_case(ready, relation)
+    ran = ask.run(
+        backend,
+        other.setting,
+        other.rows,
+        other.steps[: len(trace)],
+        instances=other.instances,
+        detail=other.case.detail,
+    )
+    same = []
+    for want_stages, stages in zip(trace, ran.stages, strict=True):
+        got = stages[min(len(stages), len(other.chain)) - 1] if other.chain else None
+        same.append(_related(relation, want_stages[-1], got, permutation))
+    if _holds(relation, same):
+        return result
+    step = 0 if relation.kind == "differs_from" else same.index(False)
+    detail = f"relation {relation.kind} does not hold"
+    return result.model_copy(
+        update={"verdict": "diverged", "stage": "relation", "step": step, "detail": detail}
+    )
+
+
+def holds_on_reference(ready: Prepared, trace: Trace, relation: Relation) -> bool:
+    """Whether the reference has the property; with the meaning of an old release it may not."""
+    other, permutation = _related_case(ready, relation)
+    others, _ = reference_trace(other)
+    pairs = zip(trace, others, strict=False)
+    last = [(want[-1], got[-1] if other.chain else None) for want, got in pairs]
+    same = [_related(relation, want, got, permutation) for want, got in last]
+    return _holds(relation, same)
+
+
+def _related_case(ready: Prepared, relation: Relation) -> tuple[Prepared, Any]:
+    """The other case and, if its ids are permuted, the permutation."""
+    case = ready.case
+    if relation.kind == "permuted":
+        permutation = np.random.default_rng(relation.seed).permutation(case.logits.n)
+        return replace(ready, rows=[row[permutation] for row in ready.rows]), permutation
+    chain = complete(relation.chain, case.logits.n)
+    changed = case.model_copy(update={"chain": relation.chain})
+    return replace(ready, chain=chain, case=changed), None
+
+
+def _holds(relation: Relation, same: list[bool]) -> bool:
+    return not all(same) if relation.kind == "differs_from" else all(same)
+
+
+def _related(
+    relation: Relation, want: Candidates, got: Got | Candidates | None, permutation: Any
+) -> bool:
+    if got is None:
+        return want.selected == -1
+    if relation.kind == "sums_to_one":
+        return sums_to_one(got.p)
+    if permutation is None:
+        return (
+            np.array_equal(want.ids, got.ids)
+            and want.token == got.token
+            and bool(((want.logits == got.logits) | np.isnan(want.logits)).all())
+        )
+    return set(want.ids.tolist()) == set(permutation[got.ids].tolist())
+
+
+def sums_to_one(p: NDArray[np.float32]) -> bool:
+    """But for the rounding of each p to float32, 2^-24 of it, and of the sum that it was divided
+    by: up to b4753 of n terms in float32, so n - 1 such roundings; today's is in double."""
+    return abs(math.fsum(p) - 1) <= len(p) * 2.0**-24

@@ -1,0 +1,133 @@
+"""A run whose backend decides between equal ones otherwise, judged from what it kept.
+
+The reference takes every stage again, on the candidates that this backend left: the ids are the
+backend's, where they are a choice among equals, the values always the reference's own, so that no
+error of one stage excuses another's. It accepts the tokens that the backend selected. What then
+differs is no matter of ties.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from sampler_parity.harness.checks.stages.classify import Difference, classify, identical
+from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, begin
+from sampler_parity.harness.protocol.ask import Got, Ran
+from sampler_parity.harness.verdicts import Verdict, worst
+from sampler_parity.reference import Candidates, UndefinedInputError
+from sampler_parity.reference.sampler import Sampler
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a run differs; want, got: the arrays there, if it is a stage."""
+
+    step: int
+    stage: str
+    index: int
+    difference: Difference
+    want: Candidates | None = None
+    got: Got | None = None
+
+
+@dataclass
+class Followed:
+    """trace: what the backend should have left, with its own choices. places: each that differs."""
+
+    trace: Trace = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)
+
+    @property
+    def verdict(self) -> Verdict:
+        return worst([place.difference.verdict for place in self.places])
+
+    @property
+    def ties(self) -> bool:
+        return any(place.difference.ties for place in self.places)
+
+    @property
+    def first(self) -> Place:
+        """The first that has the verdict of the whole; before it a boundary, which the reference
+        does not follow."""
+        of = (self.verdict, "boundary")
+        return next(place for place in self.places if place.difference.verdict in of)
+
+
+def follow(ready: Prepared, trace: Trace, ran: Ran, followed: Followed) -> None:
+    """trace: the reference's own. followed: is filled, up to the first stage that diverges."""
+    for place in _places(ready, trace, ran, followed.trace):
+        followed.places.append(place)
+        if place.difference.verdict == "diverged":
+            return
+
+
+def _places(ready: Prepared, trace: Trace, ran: Ran, left: Trace) -> Iterator[Place]:
+    """Each that differs, as it is come to. left: what the backend should leave, to be filled."""
+    instances = [ready.build() for _ in range(ready.instances)]
+    for i, (own, token) in enumerate(zip(trace, ran.tokens, strict=True)):
+        step = ready.steps[i]
+        chain, cand = begin(ready, instances, step)
+        left.append([])
+        before, sampler = cand, chain.samplers[0]
+        for j, got in enumerate(ran.stages[i]):
+            whole = j == len(chain.samplers)
+            if not whole:
+                before, sampler = cand.copy(), _as_it_is(chain.samplers[j])
+                try:
+                    chain.samplers[j].apply(cand)
+                except UndefinedInputError as error:
+                    refused = {"refused": str(error)}
+                    yield Place(i, sampler.name, j, Difference("diverged", "ids", refused))
+                    return
+            want, difference = cand.copy(), _judged(cand, got, before, sampler, whole)
+            if not whole:
+                _choose(cand, got, before, difference)
+                difference = _beside(own[j], cand, difference)
+                left[-1].append(cand.copy())
+            if difference.verdict != "identical":
+                yield Place(i, "chain" if whole else sampler.name, j, difference, want, got)
+        if token != cand.token:
+            tokens = {"got": token, "expected": cand.token}
+            yield Place(i, "token", len(chain.samplers), Difference("diverged", "token", tokens))
+        accepted = cand.token if step.accept == "selected" else step.accept
+        if accepted is not None:
+            chain.accept(accepted)
+
+
+def _as_it_is(sampler: Sampler) -> Sampler:
+    """As it stands before its stage. What a release cannot clone is dry, which changes only as it
+    accepts."""
+    try:
+        return sampler.clone()
+    except UndefinedInputError:
+        return sampler
+
+
+def _judged(
+    want: Candidates, got: Got, before: Candidates, sampler: Sampler, whole: bool
+) -> Difference:
+    if identical(want, got):
+        return Difference("identical")
+    difference = classify(want, got, before, sampler)
+    # the same backend, the same input: the chain as one object chooses as its stages do
+    return replace(difference, verdict="diverged") if whole and difference.ties else difference
+
+
+def _choose(cand: Candidates, got: Got, before: Candidates, difference: Difference) -> None:
+    """What the reference left becomes what it would have left with the backend's choices."""
+    if difference.verdict in ("reordered", "tied"):  # each with its own values, to the bit
+        cand.ids, cand.logits, cand.p = got.ids.copy(), got.logits.copy(), got.p.copy()
+    elif difference.ties and difference.verdict == "close":
+        p = np.zeros(1 + max(before.ids.max(), got.ids.max()), cand.p.dtype)
+        p[got.ids], logits = got.p, np.zeros_like(p)
+        p[cand.ids], logits[before.ids] = cand.p, before.logits
+        cand.ids, cand.logits, cand.p = got.ids.copy(), logits[got.ids], p[got.ids]
+
+
+def _beside(own: Candidates, left: Candidates, difference: Difference) -> Difference:
+    """What is right as it followed is a tie where the reference itself keeps other tokens."""
+    same = difference.verdict in ("identical", "reordered")
+    if same and not np.array_equal(np.sort(own.ids), np.sort(left.ids)):
+        return Difference("tied", "ids", difference.values, ties=True)
+    return difference

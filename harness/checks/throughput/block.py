@@ -1,0 +1,51 @@
+"""Blocks of a suite that measure tokens a second with decoding. docs/timing.md explains them."""
+
+from collections.abc import Iterator, Mapping
+
+from pydantic import Field
+
+from sampler_parity.harness.checks.grid import Axes, Block, Subset, fill, points
+from sampler_parity.harness.inputs.models import n_vocab_of
+from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.harness.strict import Steps, Tokens
+
+
+class Width(Block):
+    """A chain on a model with one and more sequences at once, each of them given the prompt."""
+
+    id: str
+    model: str
+    chain_name: str
+    chain: ChainSpec
+    prompt: Tokens = Field(min_length=1)
+    tokens: Steps
+    sequences: Steps
+
+
+class WidthGrid(Block):
+    """sizes: sequences at once. chains: of the file, by name. The quick profile takes `quick`."""
+
+    id: str
+    model: str
+    prompt: Tokens = Field(min_length=1)
+    tokens: Steps
+    sizes: list[Steps]
+    chains: list[str]
+    quick: bool | Subset | list[Subset] = True
+
+    def widths(self, shared: Mapping[str, ChainSpec], quick: bool) -> Iterator[Width]:
+        """Raises ValueError for what cannot be expanded, InputError for an unknown model."""
+        axes: Axes = {"chains": list(self.chains), "sizes": list(self.sizes)}
+        for point in points(axes, self.quick, quick):
+            name, sequences = point["chains"], point["sizes"]
+            if name not in shared:
+                raise ValueError(f"no chain {name!r} in the file")
+            yield Width(
+                id=f"throughput/{self.id}/{name}/{sequences}",
+                model=self.model,
+                chain_name=name,
+                chain=fill(shared[name], {}, n_vocab_of(self.model)),
+                prompt=self.prompt,
+                tokens=self.tokens,
+                sequences=sequences,
+            )

@@ -1,0 +1,123 @@
+"""Tokens a second with decoding: backends take turns, round by round in random order, each with all
+sequences and with one alone."""
+
+import hashlib
+import random
+from collections.abc import Sequence
+
+import numpy as np
+
+from sampler_parity.harness.checks.batch.batched import seeded
+from sampler_parity.harness.checks.late_failures import Watched
+from sampler_parity.harness.checks.throughput.block import Width
+from sampler_parity.harness.checks.throughput.record import (
+    Generation,
+    ThroughputOnBackend,
+    ThroughputResult,
+)
+from sampler_parity.harness.checks.timing.run import Round
+from sampler_parity.harness.inputs.chains import complete
+from sampler_parity.harness.inputs.models import model_path, n_vocab_of
+from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.interface import Backend, BackendFailure
+
+
+def measure(
+    asked: Width,
+    backends: Sequence[Backend],
+    rounds: int,
+    seed: int,
+    again: Backend | None = None,
+    begins: Round = lambda number, of: None,
+) -> ThroughputResult:
+    """The first backend is the baseline, again a second process of it; one round warms up."""
+    n = n_vocab_of(asked.model)
+    path = model_path(asked.model)
+    request = p.ThroughputRequest(
+        model=str(path),
+        n_vocab=n,
+        chain=complete(asked.chain, n),
+        prompt=asked.prompt,
+        n_tokens=asked.tokens,
+        sequences=asked.sequences,
+    )
+    both = [*backends, *([again] if again else [])]
+    measured = [ThroughputOnBackend() for _ in both]
+    watched = [Watched(backend) for backend in both]
+    turns = [(i, False) for i in range(len(both))]
+    turns += [(i, True) for i in range(len(backends)) if asked.sequences > 1]
+    order = random.Random(seed)
+    for turn in range(rounds + 1):
+        begins(turn, rounds)
+        for i, alone in order.sample(turns, len(turns)):
+            if not measured[i].failed:
+                measured[i] = _turn(both[i], request, measured[i], alone, keep=turn > 0)
+    for i, backend in enumerate(watched):
+        problem = backend.problem()
+        if problem and not measured[i].failed:
+            measured[i] = ThroughputOnBackend(failed=f"crashed: {problem}")
+    return ThroughputResult(
+        id=asked.id,
+        model=asked.model,
+        n_vocab=n,
+        chain=asked.chain_name,
+        stages=len(asked.chain),
+        sequences=asked.sequences,
+        n_prompt=len(asked.prompt),
+        n_tokens=asked.tokens,
+        backends={b.name: measured[i] for i, b in enumerate(backends)},
+        baseline=backends[0].name,
+        again=measured[-1] if again else ThroughputOnBackend(),
+    )
+
+
+def _turn(
+    backend: Backend,
+    request: p.ThroughputRequest,
+    so_far: ThroughputOnBackend,
+    alone: bool,
+    keep: bool,
+) -> ThroughputOnBackend:
+    """alone: with one sequence."""
+    if alone:
+        request = request.model_copy(update={"sequences": 1})
+    try:
+        reply = ask.throughput(backend, request)
+    except BackendFailure as failure:
+        return ThroughputOnBackend(failed=f"{failure.verdict}: {failure}")
+    so_far = _with_tokens(so_far, request.chain, reply.tokens)
+    if not keep:
+        return so_far
+    one = Generation(
+        prompt_ns=reply.prompt_ns, sample_ns=reply.sample_ns, decode_ns=reply.decode_ns
+    )
+    if alone:
+        return so_far.model_copy(update={"alone": [*so_far.alone, one]})
+    further = {"rounds": [*so_far.rounds, one], "in_graph": reply.in_graph}
+    return so_far.model_copy(update=further)
+
+
+def _with_tokens(
+    so_far: ThroughputOnBackend, chain: p.ChainSpec, tokens: list[list[int]]
+) -> ThroughputOnBackend:
+    """Sequences of one prompt, one chain and one seed select the same tokens, in every round and
+    alone. There are no logits here: nothing else is known of them, nor what parts them."""
+    if not tokens or not seeded(chain):
+        return so_far
+    first = np.array([selected[0] for selected in tokens], "<i4")
+    digest = hashlib.sha256(first.tobytes()).hexdigest()
+    parted = so_far.parted or _parted(tokens)
+    if so_far.text_sha256 not in ("", digest):
+        parted = parted or "alone or in another round the first sequence selects other tokens"
+    return so_far.model_copy(update={"text_sha256": digest, "parted": parted})
+
+
+def _parted(tokens: list[list[int]]) -> str:
+    """The first sequence that leaves the first one's text; "" where none does."""
+    for step, selected in enumerate(tokens, 1):
+        for sequence, token in enumerate(selected, 1):
+            if token != selected[0]:
+                part = f"sequence {sequence} of {len(selected)} leaves the first one's text"
+                return f"{part} at token {step}, with its prompt and seed"
+    return ""

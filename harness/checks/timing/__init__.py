@@ -1,0 +1,1 @@
+"""How fast, and how sure: rounds, verdicts, slopes, notices."""

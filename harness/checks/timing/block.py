@@ -1,0 +1,107 @@
+"""Blocks of a suite that time chains. docs/timing.md explains them.
+
+A `[[chain]]` is one chain on one row of logits; a `[[grid]]` is one chain over vocabulary sizes,
+lengths of history and shares of banned tokens, from which slopes are fitted.
+"""
+
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, Field
+
+from sampler_parity.harness.checks.grid import Axes, Subset, fill, points
+from sampler_parity.harness.inputs.logits import Family, Generated, Logits
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.sanitize import limits
+from sampler_parity.harness.strict import STRICT, Size, Tokens
+
+Steady = Literal["n_vocab", "last_n"]
+
+
+class TimedChain(BaseModel):
+    """A chain to time, and what of it the figure is about (`sampler`).
+
+    group: the chain whose cost this is a point of; masked: the share of tokens that are banned;
+    instead: by backend, the same job in the words of another engine.
+    """
+
+    model_config = STRICT
+
+    id: str
+    sampler: str
+    chain: p.ChainSpec
+    logits: Logits
+    history: Tokens = []
+    vocab: str | None = None
+    group: str = ""
+    masked: float = Field(default=0.0, ge=0, lt=1)
+    steady: list[Steady] = []
+    quick: bool = True
+    instead: dict[str, p.ChainSpec] = {}
+
+    @property
+    def result_id(self) -> str:
+        """The id of its result in a bundle."""
+        return f"timing/{self.id}"
+
+    def row(self) -> NDArray[np.float32]:
+        """The logits; the largest is never banned."""
+        row = self.logits.row(0)
+        if self.masked:
+            banned = np.random.default_rng(0).random(len(row)) < self.masked
+            banned[row.argmax()] = False
+            row = np.where(banned, np.float32(-np.inf), row)
+        return row
+
+
+class TimedGrid(BaseModel):
+    """sizes: V, by default those of the suite. last_n: how many tokens were accepted before, also
+    "$last_n" in the chain. masked: shares of -inf. steady: what the cost must not depend on."""
+
+    model_config = STRICT
+
+    id: str
+    sampler: str
+    chain: p.ChainSpec
+    family: Family = "normal"
+    sizes: list[Size] = []
+    last_n: list[Annotated[int, Field(ge=0, le=limits.TOKENS)]] = [0]
+    alphabet: Size | None = None
+    masked: list[float] = [0.0]
+    vary: dict[str, list[Any]] = {}
+    vocab: str | None = None
+    steady: list[Steady] = []
+    instead: dict[str, p.ChainSpec] = {}
+    quick: bool | Subset | list[Subset] = True
+
+    def axes(self, sizes: list[int]) -> Axes:
+        varied: Axes = {"last_n": self.last_n, "masked": self.masked, **self.vary}
+        return {"sizes": self.sizes or sizes} | {f"${name}": v for name, v in varied.items()}
+
+    def chains(self, sizes: list[int], quick: bool) -> Iterator[TimedChain]:
+        """Raises ValueError for what cannot be expanded."""
+        for point in points(self.axes(sizes), self.quick, quick):
+            n, last_n, masked = point["sizes"], point["$last_n"], point["$masked"]
+            varied = {name: point[f"${name}"] for name in self.vary}
+            parts = [f"{name}{value}" for name, value in varied.items()]
+            parts += [f"masked{masked:g}"] if masked else []
+            group = "-".join([self.id, *parts])
+            tail = f"-n{last_n}" if self.last_n != [0] else ""
+            yield TimedChain(
+                id=f"{group}/V{n}{tail}",
+                sampler=self.sampler,
+                chain=fill(self.chain, varied | {"last_n": last_n}, n),
+                logits=Generated(family=self.family, n=n, seed=1),
+                history=self._history(last_n, n),
+                vocab=self.vocab,
+                group=group,
+                masked=masked,
+                steady=self.steady,
+                instead=self.instead,
+            )
+
+    def _history(self, last_n: int, n: int) -> list[int]:
+        """Distinct tokens, or alphabet of them over and over."""
+        return [5 * (i % (self.alphabet or last_n)) % n for i in range(last_n)]

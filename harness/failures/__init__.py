@@ -1,0 +1,1 @@
+"""Failures of a run: grouped, made small, explained."""

@@ -1,0 +1,129 @@
+"""A failing case made small: that which shows the same in the fewest steps, stages and tokens.
+
+First the case is asked again in a fresh process: what does not fail there depends on earlier
+requests or on chance, and no smaller case would show it. What is simpler must fail as the case
+does: with its verdict, at its stage, in the same kind of value.
+"""
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sampler_parity.harness.bundle.artifacts import stage_file
+from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.devices.run import on_rows, rows_of
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.record import BackendResult
+from sampler_parity.harness.failures.differing import Kind, kind_of
+from sampler_parity.harness.failures.groups import Group, stage_of
+from sampler_parity.harness.failures.shrink import SCREEN_TOKENS, shown, shrink
+from sampler_parity.harness.protocol.interface import Backend, BackendFailure
+from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.verdicts import Verdict
+
+# What has two sides that differ. A crash has one, and each trial of it costs a process.
+DIFFERENCES: tuple[Verdict, ...] = ("diverged", "boundary", "close", "tied", "reordered")
+TRIED = 3  # cases of a group, the cheapest first: one may depend on what was asked before
+BY_CHANCE = "not again in a fresh process: it depends on earlier requests or on chance"
+SILENT = "not made small: a fresh process gave no reply in time"
+NO_TIME = "not made small: the time for it went to worse groups"
+
+Releases = dict[str, str]
+Looks = tuple[Verdict, str, Kind]
+
+
+def to_shrink(groups: Sequence[Group], cases: dict[str, Case]) -> list[tuple[Group, list[Case]]]:
+    """The groups that can be made small, the worst first, of each its cheapest cases."""
+    return [
+        (group, sorted((cases[name] for name in group.cases), key=lambda c: c.cost)[:TRIED])
+        for group in groups
+        if group.verdict in DIFFERENCES and group.stage != "relation"
+    ]
+
+
+def looks(result: BackendResult) -> Looks:
+    """What a result has in common with those of its group."""
+    return result.verdict, stage_of(result), kind_of(result)
+
+
+def counterexample(
+    cases: Sequence[Case],
+    backend: Backend,
+    of: Looks,
+    releases: Releases,
+    seconds: float,
+    afresh_s: float = 60.0,
+) -> CounterexampleResult:
+    """The first of the cases that fails in a fresh process as its group does, made small. of: how
+    it does. seconds: of trying what is simpler. afresh_s: how long a fresh process may take, which
+    loads at its first request what it needs."""
+    record = CounterexampleResult(
+        id=f"{cases[0].id} on {backend.name}", case=cases[0].id, backend=backend.name
+    )
+    said = BY_CHANCE
+    for case in cases:
+        afresh = _afresh(case, backend, releases, afresh_s)
+        if afresh == of:
+            return _made_small(record, case, backend, of, releases, seconds)
+        if afresh is not None and afresh[0] == "timeout":
+            said = SILENT
+    return record.model_copy(update={"said": said})
+
+
+def _afresh(case: Case, backend: Backend, releases: Releases, seconds: float) -> Looks | None:
+    """How a case looks in a fresh process, where there are processes."""
+    if not isinstance(backend, BackendProcess):
+        return _looks_on(case, backend, releases)
+    backend.close()  # its next request starts another
+    patience, backend.timeout_s = backend.timeout_s, seconds
+    try:
+        return _looks_on(case, backend, releases)
+    finally:
+        backend.timeout_s = patience
+
+
+def _looks_on(case: Case, backend: Backend, releases: Releases) -> Looks | None:
+    result = execute(case, [backend], None, releases)
+    return None if result.refusal else looks(result.backends[backend.name])
+
+
+def _made_small(
+    record: CounterexampleResult,
+    case: Case,
+    backend: Backend,
+    of: Looks,
+    releases: Releases,
+    seconds: float,
+) -> CounterexampleResult:
+    name = case.id
+    if case.kind == "on_device":
+        try:
+            case = on_rows(case, rows_of(backend, case.computed))
+        except BackendFailure as failure:
+            return record.model_copy(update={"case": name, "said": str(failure)})
+    small = shrink(case, lambda smaller: _looks_on(smaller, backend, releases) == of, seconds)
+    with tempfile.TemporaryDirectory() as folder:
+        result = execute(small, [backend], Path(folder), releases)
+        got, expected = _ids(Path(folder), small.id, backend.name)
+    update: dict[str, Any] = {
+        "id": f"{name} on {backend.name}",
+        "case": name,
+        "smaller": shown(small),
+    }
+    update |= {"result": result.backends[backend.name], "got": got, "expected": expected}
+    return record.model_copy(update=update)
+
+
+def _ids(folder: Path, case: str, backend: str) -> tuple[list[int], list[int]]:
+    """Those that are left where it differs, the backend's and the reference's; none where they are
+    too many to be shown."""
+    path = folder / stage_file(case, backend)
+    if not path.exists():
+        return [], []
+    with np.load(path) as arrays:
+        got, expected = arrays["got_ids"].tolist(), arrays["ids"].tolist()
+    return (got, expected) if max(len(got), len(expected)) <= SCREEN_TOKENS else ([], [])

@@ -1,0 +1,84 @@
+"""What changed between releases, as a run shows it: the cases that need an old meaning, and the
+smallest of them on the newest release that has it."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from sampler_parity.harness.bundle.records.change import ChangeResult
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.record import CaseResult
+from sampler_parity.harness.failures.shrink import shown as as_shown
+from sampler_parity.harness.failures.shrink import shrink
+from sampler_parity.harness.protocol.interface import Backend
+from sampler_parity.reference.chronology import order
+from sampler_parity.reference.releases import CHANGES, Change
+
+Start = Callable[[str], Backend]
+
+
+def change_results(
+    results: Iterable[CaseResult],
+    cases: Mapping[str, Case],
+    releases: Mapping[str, str],
+    start: Start,
+) -> Iterator[ChangeResult]:
+    """One for each change that these releases and samplers could show; of those that no case shows,
+    with no cases. releases: by backend. start: gives the backend of a name."""
+    shown: dict[str, list[tuple[CaseResult, str]]] = defaultdict(list)
+    samplers: set[str] = set()
+    for result in results:
+        samplers |= set(result.samplers)
+        for backend in releases:
+            for name in result.backends[backend].changes or []:
+                shown[name].append((result, backend))
+    for change in CHANGES:
+        in_force = any(change.in_force(release) for release in releases.values())
+        if in_force and samplers & set(change.samplers):
+            yield _change_result(change, shown[change.name], cases, releases, start)
+
+
+def _change_result(
+    change: Change,
+    shown: list[tuple[CaseResult, str]],
+    cases: Mapping[str, Case],
+    releases: Mapping[str, str],
+    start: Start,
+) -> ChangeResult:
+    blank = ChangeResult(
+        id=f"change/{change.name}",
+        samplers=list(change.samplers),
+        last_old=change.last_old,
+        first_new=change.first_new,
+        old=change.old,
+        new=change.new,
+        cases=dict(Counter(backend for _, backend in shown)),
+    )
+    if not shown:
+        return blank
+    newest = max(order(releases[backend]) for _, backend in shown)
+    candidates = [pair for pair in shown if order(releases[pair[1]]) == newest]
+    result, backend = min(candidates, key=lambda pair: _size(pair[0], pair[1], cases))
+    process, alone = start(backend), result.backends[backend].changes
+
+    def fails(smaller: Case) -> bool:
+        again = execute(smaller, [process], None, releases)
+        return not again.refusal and again.backends[backend].changes == alone
+
+    small = shrink(cases[result.id], fails)
+    seen = execute(small, [process]).backends[backend]
+    return blank.model_copy(
+        update={
+            "backend": backend,
+            "suite": result.suite,
+            "case": result.id,
+            "counterexample": as_shown(small),
+            "result": seen,
+        }
+    )
+
+
+def _size(result: CaseResult, backend: str, cases: Mapping[str, Case]) -> tuple[int, int, int, str]:
+    """Few changes first, no mere draws, few values."""
+    case = cases[result.id]
+    return len(result.backends[backend].changes or []), case.draws, case.cost, case.id

@@ -1,0 +1,273 @@
+"""Findings: what of a bundle is not as required, in groups with one cause each, the worst first.
+
+A group is a backend, a verdict, the stage that differs first, and what differs there. Every place
+that tells of failures (terminal, pages, JUnit, `explain`) tells of these groups, in their words.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from sampler_parity.harness.bundle.info import RunInfo
+from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
+from sampler_parity.harness.bundle.replay import replay
+from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult, LiveRow
+from sampler_parity.harness.failures.differing import LACKS, Kind, kind_of, words
+from sampler_parity.harness.strict import Strict
+from sampler_parity.harness.verdicts import Verdict
+
+# What a user can do something about comes before what is a matter of the last digits.
+WORST_FIRST: tuple[Verdict, ...] = (
+    "crashed",
+    "timeout",
+    "rejected",
+    "diverged",
+    "flaky",
+    "explained",
+    "boundary",
+    "close",
+    "tied",
+    "reordered",
+    "unsupported",
+    "identical",
+    "skipped",
+)
+# A line says all there is to say of them, for a backend.
+FOLDED: tuple[Verdict, ...] = ("unsupported", "skipped")
+_ENDED: tuple[Verdict, ...] = ("crashed", "timeout", "rejected", *FOLDED)
+_DO: dict[Verdict, tuple[str, str]] = {  # of one case, of several
+    "crashed": ("case crashes", "cases crash"),
+    "timeout": ("case takes too long", "cases take too long"),
+    "rejected": ("case is rejected", "cases are rejected"),
+    "diverged": ("case diverges", "cases diverge"),
+    "flaky": ("case comes out differently", "cases come out differently"),
+    "explained": ("case differs as explained", "cases differ as explained"),
+    "boundary": ("case falls within rounding", "cases fall within rounding"),
+    "close": ("case differs in last digits", "cases differ in last digits"),
+    "tied": (
+        "case decides between equal ones otherwise",
+        "cases decide between equal ones otherwise",
+    ),
+    "reordered": (
+        "case orders equal candidates otherwise",
+        "cases order equal candidates otherwise",
+    ),
+    "unsupported": ("case is not supported", "cases are not supported"),
+    "identical": ("case is identical", "cases are identical"),
+    "skipped": ("case is skipped", "cases are skipped"),
+}
+_PLACES = {"chain": " in the chain as one object", "token": " in the token", "relation": ""}
+
+
+Smaller = dict[tuple[str, str], CounterexampleResult]  # by case and backend
+
+
+class Small(Strict):
+    """An input made small, where it first differs, and what is there. got, expected: the ids that
+    are left there, if they are few."""
+
+    case: dict[str, Any]
+    samplers: list[str]
+    step: int | None
+    steps: int
+    draws: int
+    stage: str
+    stage_index: int | None
+    what: str
+    values: dict[str, Any]
+    row: LiveRow | None
+    got: list[int]
+    expected: list[int]
+
+
+class Example(Strict):
+    """The smallest case of a group: where it first differs, and what is there. small: an input made
+    small from it; said: in the place of one."""
+
+    case: str
+    suite: str
+    samplers: list[str]
+    step: int | None
+    steps: int
+    draws: int
+    stage: str
+    stage_index: int | None
+    what: str
+    values: dict[str, Any]
+    row: LiveRow | None
+    detail: str
+    why: str
+    required: list[Verdict]
+    small: Small | None
+    said: str
+    replay: str
+
+    @property
+    def shown(self) -> "Small | Example":
+        """Whose values are shown: those of the small input, where they are known."""
+        return self.small if self.small is not None and self.small.what else self
+
+
+class Group(Strict):
+    """text: all of it in one line. anchor: of its place on a page, the same from run to run. known:
+    planted faults that give the same."""
+
+    anchor: str
+    backend: str
+    verdict: Verdict
+    stage: str
+    what: str
+    text: str
+    cases: list[str]
+    example: Example
+    known: list[Known]
+
+
+def groups(
+    info: RunInfo, cases: Iterable[CaseResult], small: Iterable[CounterexampleResult] = ()
+) -> list[Group]:
+    """The groups of what is not as required, the worst first; what was skipped comes last."""
+    members: dict[tuple[str, Verdict, str, Kind], list[CaseResult]] = {}
+    for case in cases:
+        for backend, result in case.backends.items():
+            if not result.among(case.passing(backend)):
+                kind = LACKS if result.verdict in FOLDED else kind_of(result)
+                of = (backend, result.verdict, stage_of(result), kind)
+                members.setdefault(of, []).append(case)
+    smaller = {(record.case, record.backend): record for record in small}
+    made = [
+        _group(info, backend, verdict, stage, kind, of_group, smaller)
+        for (backend, verdict, stage, kind), of_group in members.items()
+    ]
+    return sorted(made, key=rank)
+
+
+def stage_of(result: BackendResult) -> str:
+    """The stage that a case counts for; "" where nothing came back."""
+    return "" if result.verdict in _ENDED else result.stage
+
+
+def counts_for(case: CaseResult, backend: str) -> set[str]:
+    """The samplers that a case says something of: the one at which it first differs; all of its
+    chain where none does, or none can be named."""
+    result = case.backends.get(backend)
+    stage = stage_of(result) if result and result.verdict != "identical" else ""
+    return {stage} if stage in case.samplers else set(case.samplers)
+
+
+def rank(group: Group) -> tuple[int, int, str]:
+    """Sort key: the worst verdict, then the most cases."""
+    return WORST_FIRST.index(group.verdict), -len(group.cases), group.anchor
+
+
+def _group(
+    info: RunInfo,
+    backend: str,
+    verdict: Verdict,
+    stage: str,
+    kind: Kind,
+    cases: list[CaseResult],
+    smaller: Smaller,
+) -> Group:
+    cases = sorted(cases, key=lambda case: _size(case, backend, smaller))
+    record = smaller.get((cases[0].id, backend))
+    place = _PLACES.get(stage, f" at {stage}" if stage else "")
+    text = f"{len(cases):,} {_DO[verdict][len(cases) > 1]}{place}"
+    known = record.known if record else []
+    said = words(kind, stage, [case.backends[backend] for case in cases])
+    return Group(
+        anchor=anchor(backend, verdict, stage, kind),
+        backend=backend,
+        verdict=verdict,
+        stage=stage,
+        what=kind.name,
+        text=f"{text}: {said}{_as_if(known)}",
+        cases=[case.id for case in cases],
+        example=_example(info, backend, cases[0], record),
+        known=known,
+    )
+
+
+def _as_if(known: list[Known]) -> str:
+    """The faults that do the same, in words; nobody reads on to the fourth line."""
+    faults = ", or: ".join(fault.fault for fault in known)
+    return f"; as if: {faults}" if faults else ""
+
+
+def _size(
+    case: CaseResult, backend: str, smaller: Smaller
+) -> tuple[bool, bool, int, int, int, int, str]:
+    """Sort key: what was made small or tried, then short chains, few steps, few tokens."""
+    record = smaller.get((case.id, backend))
+    counts = case.backends[backend].values.get("survivors")
+    expected = counts.get("expected", 0) if isinstance(counts, dict) else 0
+    few = expected if isinstance(expected, int) else 0
+    small = (record is None or record.smaller is None) and _of_before(case, backend) is None
+    size = len(case.samplers), case.steps, case.draws, few
+    return small, record is None, *size, case.id
+
+
+def _example(
+    info: RunInfo, backend: str, case: CaseResult, record: CounterexampleResult | None
+) -> Example:
+    return Example(
+        **first_difference(info, case, backend),
+        why=case.why,
+        small=_small(record.smaller if record else _of_before(case, backend), record),
+        said=record.said if record else "",
+    )
+
+
+def first_difference(info: RunInfo, case: CaseResult, backend: str) -> dict[str, Any]:
+    """What is told of a case wherever it is told of: where it first differs on a backend, what is
+    there, and how it is run again. The fields of an example, and of a difference of the report."""
+    result = case.backends[backend]
+    names = ("step", "stage", "stage_index", "what", "values", "row", "detail")
+    return {name: getattr(result, name) for name in names} | {
+        "case": case.id,
+        "suite": case.suite,
+        "samplers": case.samplers,
+        "steps": case.steps,
+        "draws": case.draws,
+        "required": case.passing(backend),
+        "replay": replay(info, case.suite, case.id, [backend]),
+    }
+
+
+def _of_before(case: CaseResult, backend: str) -> dict[str, Any] | None:
+    """A counterexample of a bundle of before, which has it in the case: of the first backend that
+    differs, and without its result."""
+    shrunk = ("diverged", "close", "tied", "reordered")
+    names = [name for name, result in case.backends.items() if result.verdict in shrunk]
+    return case.counterexample if names[:1] == [backend] else None
+
+
+def _small(data: dict[str, Any] | None, record: CounterexampleResult | None) -> Small | None:
+    if data is None:
+        return None
+    result = (record.result if record else None) or BackendResult(verdict="identical")
+    chain = data.get("chain")
+    stages = chain if isinstance(chain, list) else []
+    steps, draws = data.get("steps", 1), data.get("draws", 0)
+    return Small(
+        case=data,
+        samplers=[name for stage in stages if isinstance(stage, dict) for name in stage],
+        step=result.step,
+        steps=steps if isinstance(steps, int) else 1,
+        draws=draws if isinstance(draws, int) else 0,
+        stage=result.stage,
+        stage_index=result.stage_index,
+        what=result.what,
+        values=result.values,
+        row=result.row,
+        got=record.got if record else [],
+        expected=record.expected if record else [],
+    )
+
+
+def anchor(backend: str, verdict: Verdict, stage: str, kind: Kind) -> str:
+    """Letters, digits, dots and dashes; never the same for two groups."""
+    exact = "\n".join((backend, verdict, stage, kind.name, kind.said))
+    shown = re.sub(r"[^a-z0-9_.]+", "-", f"{backend}-{verdict}-{stage}-{kind.name}".lower())
+    return f"{shown[:80].strip('-')}-{hashlib.sha256(exact.encode()).hexdigest()[:6]}"

@@ -1,0 +1,187 @@
+"""Make a failing case small: fewer steps, stages, tokens and history, simpler numbers.
+
+Greedy: each simpler case that still fails replaces the case. What "fails" means is the caller's.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.failures import shrink_batch
+from sampler_parity.harness.inputs.logits import Decoded, LiteralRows, Together
+from sampler_parity.harness.protocol.messages import plain
+from sampler_parity.harness.suite.validation import Checked
+from sampler_parity.reference import ChainError
+
+SCREEN_TOKENS = 24  # lines of a terminal, by convention
+_MOST_TOKENS = 1 << 16  # beyond, logits are not written out as literals
+
+Fails = Callable[[Case], bool]
+
+
+def shrink(case: Case, fails: Fails, seconds: float = 5.0) -> Case:
+    """The smallest case found within the time that still fails; the case itself if none is."""
+    deadline = time.monotonic() + seconds
+    # Small as they are, and nothing without what is expected; of one token any streams are alike.
+    if case.kind in ("kept", "streams", "unseeded"):
+        return case
+    case = case.model_copy(update={"expect": None, "relation": None})
+    if not _holds(case, fails):
+        return case
+    smaller = True
+    while smaller and time.monotonic() < deadline:
+        smaller = False
+        for simplify in _BATCHED if case.batch else _PLAIN:
+            for candidate in simplify(case):
+                if time.monotonic() > deadline:
+                    return case
+                if _holds(candidate, fails):
+                    case, smaller = candidate, True
+                    break
+    return case
+
+
+def _batch(case: Case) -> Iterator[Case]:
+    assert case.batch is not None
+    for batch in shrink_batch.simpler(case.batch):
+        with suppress(ValueError):  # a script that names a row that is no more
+            yield _with(case, batch=batch)
+    if isinstance(case.logits, LiteralRows):
+        few = shrink_batch.without_unused_logits(case.batch)
+        if few is not None:
+            batch, rows = few
+            of_rows = [case.logits.row(i).tolist() for i in rows]
+            yield _with(case, batch=batch, logits={"rows": of_rows})
+
+
+def shown(case: Case) -> dict[str, Any]:
+    """What is not a default of a case, as JSON data for people to read."""
+    data = plain(case.model_dump(by_alias=True, exclude_defaults=True))
+    return {key: _short(value) for key, value in data.items()}
+
+
+def _short(value: Any) -> Any:
+    """The shortest decimals that mean the same float32."""
+    if isinstance(value, float):
+        return float(str(np.float32(value)))
+    if isinstance(value, dict):
+        return {key: _short(item) for key, item in value.items()}
+    return [_short(item) for item in value] if isinstance(value, list) else value
+
+
+def _holds(case: Case, fails: Fails) -> bool:
+    try:
+        Checked(Path("shrunk")).case(case.id, case)
+        return fails(case)
+    except (ChainError, InputError, ValueError):
+        return False
+
+
+def _with(case: Case, **changes: Any) -> Case:
+    return Case.model_validate(case.model_dump(by_alias=True) | changes)
+
+
+def _steps(case: Case) -> Iterator[Case]:
+    if isinstance(case.logits, Together):
+        yield from _script(case, case.logits)
+        return
+    for steps in (1, case.steps // 2, case.steps - 1):
+        if 0 < steps < case.steps:
+            yield _with(case, steps=steps)
+    if case.draws > 1:
+        for draws in (1, case.draws // 2, case.draws - 1):
+            yield _with(case, draws=draws)
+    if case.script != "plain":
+        yield _with(case, script="plain")
+    if isinstance(case.logits, LiteralRows) and len(case.logits.rows) > 1:
+        for i in range(len(case.logits.rows)):
+            yield _with(case, logits={"rows": [case.logits.rows[i]]})
+
+
+def _script(case: Case, logits: Together) -> Iterator[Case]:
+    """The first steps: each sequence goes its way alike, however long it is followed."""
+    for steps in (1, case.steps // 2, case.steps - 1):
+        if 0 < steps < case.steps:
+            yield _with(
+                case,
+                steps=steps,
+                logits=logits.model_copy(update={"script": logits.script[:steps]}),
+            )
+
+
+def _stages(case: Case) -> Iterator[Case]:
+    decoded = case.kind == "generation"  # whose last stage must select a token
+    for i in range(len(case.chain) - decoded):
+        if len(case.chain) > 1:
+            yield _with(case, chain=case.chain[:i] + case.chain[i + 1 :])
+
+
+def _literal(case: Case) -> Iterator[Case]:
+    many = case.batch.rows if case.batch else case.steps
+    if isinstance(case.logits, LiteralRows | Decoded | Together):
+        return
+    if case.logits.n * many > _MOST_TOKENS:
+        return
+    yield _with_rows(case, [case.logits.row(i) for i in range(many)])
+
+
+def _with_rows(case: Case, rows: list[Any]) -> Case:
+    return _with(case, logits={"rows": [np.asarray(row, np.float32).tolist() for row in rows]})
+
+
+def _tokens(case: Case) -> Iterator[Case]:
+    if not isinstance(case.logits, LiteralRows):
+        return
+    n, rows = case.logits.n, [np.array(row) for row in case.logits.rows]
+    size = n // 2
+    while size > 0:
+        for start in range(0, n, size):
+            if n - size > 0 and size * 16 >= n:
+                yield _with_rows(case, [np.delete(r, slice(start, start + size)) for r in rows])
+        size //= 2
+
+
+def _history(case: Case) -> Iterator[Case]:
+    for name in ("history", "prompt", "output"):
+        tokens: list[int] = getattr(case, name)
+        n = len(tokens)
+        for cut in (n, n // 2, 1):
+            if 0 < cut <= n:
+                yield _with(case, **{name: tokens[cut:]})
+                yield _with(case, **{name: tokens[: n - cut]})
+
+
+def _numbers(case: Case) -> Iterator[Case]:
+    if not isinstance(case.logits, LiteralRows) or case.logits.n > SCREEN_TOKENS:
+        return
+    for digits in (0, 1, 2, 3):
+        rows = [np.round(row, digits) for row in case.logits.rows]
+        if any((a != np.array(b)).any() for a, b in zip(rows, case.logits.rows, strict=True)):
+            yield _with_rows(case, rows)
+
+
+def _parameters(case: Case) -> Iterator[Case]:
+    for i, stage in enumerate(case.chain):
+        ((name, parameters),) = stage.items()
+        for key, value in parameters.items():
+            for simple in _simpler(value):
+                changed = {name: parameters | {key: simple}}
+                yield _with(case, chain=[*case.chain[:i], changed, *case.chain[i + 1 :]])
+
+
+_PLAIN = (_steps, _stages, _literal, _tokens, _history, _numbers, _parameters)
+_BATCHED = (_batch, _literal, _tokens, _numbers)
+
+
+def _simpler(value: Any) -> list[Any]:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return []
+    if isinstance(value, int):
+        return [v for v in (0, 1, 2) if v < value]
+    return [v for v in (1.0, 0.5, round(value, 1), round(value, 2)) if v != value and v != 0]

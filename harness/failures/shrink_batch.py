@@ -1,0 +1,129 @@
+"""Simpler batches: fewer steps, rows, operations, stages and tokens before.
+
+Not every one has a script that can be taken: who builds the case refuses what names a row that is
+not there.
+"""
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from sampler_parity.harness.checks.batch.batched import Batched
+from sampler_parity.harness.protocol.messages import BatchStep, Operation
+
+Data = dict[str, Any]
+
+
+def simpler(batch: Batched) -> Iterator[Data]:
+    """Each as data for the model, those that leave out most first."""
+    for steps in (*_fewer_steps(batch.steps), *_fewer_rows(batch.steps), *_less_done(batch.steps)):
+        yield _with(batch, [step.model_dump() for step in steps])
+    for i, sequence in enumerate(batch.sequences):
+        for change in _simpler_sequences(sequence.model_dump()):
+            changed = [each.model_dump() for each in batch.sequences]
+            changed[i] = change
+            yield batch.model_dump() | {"sequences": changed}
+    if batch.alone is None or batch.alone > 1:
+        yield batch.model_dump() | {"alone": 1}
+
+
+def without_unused_logits(batch: Batched) -> tuple[Data, list[int]] | None:
+    """With the rows of logits numbered anew, and which these are; None where all are in use."""
+    used = sorted({one.row for step in batch.steps for one in step.sample})
+    if used == list(range(batch.rows)):
+        return None
+    steps = [step.model_dump() for step in batch.steps]
+    for step in steps:
+        for one in step["sample"]:
+            one["row"] = used.index(one["row"])
+    return batch.model_dump() | {"steps": steps}, used
+
+
+def _with(batch: Batched, steps: list[Data]) -> Data:
+    """The script, and of the sequences those that join in it."""
+    joins = [op for step in steps for op in step["before"] if op[0] == "join"]
+    used = sorted({op[1] for op in joins})
+    for step in steps:
+        step["before"] = [
+            ("join", used.index(op[1])) if op[0] == "join" else op for op in step["before"]
+        ]
+    sequences = [batch.sequences[i].model_dump() for i in used]
+    return batch.model_dump() | {"steps": steps, "sequences": sequences}
+
+
+def _fewer_steps(steps: list[BatchStep]) -> Iterator[list[BatchStep]]:
+    n = len(steps)
+    for length in dict.fromkeys((1, n // 2, n - 1)):
+        if 0 < length < n:
+            yield steps[:length]
+    for i in range(n - 1):  # what was done before it is done before the next
+        both = BatchStep(
+            before=[*steps[i].before, *steps[i + 1].before], sample=steps[i + 1].sample
+        )
+        yield [*steps[:i], both, *steps[i + 2 :]]
+
+
+def _fewer_rows(steps: list[BatchStep]) -> Iterator[list[BatchStep]]:
+    made = sum(op[0] in ("join", "clone") for step in steps for op in step.before)
+    size = made // 2
+    while size > 0:
+        for start in range(0, made, size):
+            yield without_rows(steps, range(start, start + size))
+        size //= 2
+
+
+def without_rows(steps: list[BatchStep], dropped: Collection[int]) -> list[BatchStep]:
+    """The script of the other rows; numbers are those in which rows join or are cloned. The clones
+    of a row that is left out are, too."""
+    live: list[int] = []  # all rows, by number
+    left: list[int] = []  # those of them that stay, in the order of the new script
+    made, fewer = 0, []
+    for step in steps:
+        before: list[Operation] = []
+        for name, at, *other in step.before:
+            numbers = [at] if name == "join" else [live[i] for i in (at, *other)]
+            stays = name == "join" or set(numbers) <= set(left)
+            if name in ("join", "clone"):
+                live.append(made)
+                stays = stays and made not in dropped
+                made += 1
+            elif name == "leave":
+                del live[at]
+            elif name == "swap":
+                live[at], live[other[0]] = live[other[0]], live[at]
+            if not stays:
+                continue
+            places = [at] if name == "join" else [left.index(number) for number in numbers]
+            before.append((name, *places))  # type: ignore[arg-type]
+            if name in ("join", "clone"):
+                left.append(made - 1)
+            elif name == "leave":
+                left.remove(numbers[0])
+            elif name == "swap":
+                left[places[0]], left[places[1]] = left[places[1]], left[places[0]]
+        sample = [
+            one.model_copy(update={"at": left.index(live[one.at])})
+            for one in step.sample
+            if live[one.at] in left
+        ]
+        fewer.append(BatchStep(before=before, sample=sample))
+    return fewer
+
+
+def _less_done(steps: list[BatchStep]) -> Iterator[list[BatchStep]]:
+    for i, step in enumerate(steps):
+        for name in ("before", "sample"):
+            done = getattr(step, name)
+            for j in range(len(done)):
+                less = step.model_copy(update={name: done[:j] + done[j + 1 :]})
+                yield [*steps[:i], less, *steps[i + 1 :]]
+
+
+def _simpler_sequences(sequence: Data) -> Iterator[Data]:
+    for name in ("prompt", "output"):
+        tokens = sequence[name]
+        for fewer in (tokens[:0], tokens[: len(tokens) // 2], tokens[1:]):
+            if len(fewer) < len(tokens):
+                yield sequence | {name: fewer}
+    chain = sequence["chain"]
+    for i in range(len(chain)):
+        yield sequence | {"chain": chain[:i] + chain[i + 1 :]}

@@ -1,1 +1,0 @@
-"""Builds judged by what their own release meant, and which changes matter."""

@@ -1,0 +1,238 @@
+"""`sampler-parity adapter check`: does a command speak the protocol? One line a check.
+
+The input is small and the expected values are written down here, so that an author sees what is
+asked. It says nothing about whether the samplers are right; `run` does.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from sampler_parity.harness.checks.batch.relations import changed, first_broken
+from sampler_parity.harness.engines.samplers import ALL_ROWS, ALL_SAMPLERS, tells_prompt
+from sampler_parity.harness.failures.format_difference import row_of
+from sampler_parity.harness.inputs.chains import complete
+from sampler_parity.harness.inputs.vocabularies import vocab_path
+from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.ask_batch import Batch, batch
+from sampler_parity.harness.protocol.interface import Backend, BackendFailure
+from sampler_parity.harness.protocol.process import BackendProcess
+
+LOGITS = [0.5, 3.0, -1.0, 2.0]
+ROWS = [np.array(LOGITS, np.float32)] * 2
+STEPS = [p.Step(row=0), p.Step(row=1)]
+_FIRST, _ALL = [{"at": 1, "row": 0}, {"at": 0, "row": 1}], [{"at": i, "row": 0} for i in range(3)]
+BATCH = [
+    p.BatchStep.model_validate(step)
+    for step in (
+        {"before": [("join", 0), ("join", 1)], "sample": _FIRST},
+        {"before": [("clone", 0), ("swap", 0, 1)], "sample": _ALL},
+        {"before": [("leave", 0), ("reset", 1)], "sample": [{"at": 1, "row": 1, "accept": 2}]},
+        {"before": [("join", 1)], "sample": _ALL},
+    )
+]
+TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True)
+class Check:
+    """passed is None where the adapter does not claim the capability."""
+
+    name: str
+    passed: bool | None
+    detail: str = ""
+
+
+def check_adapter(command: list[str]) -> Iterator[Check]:
+    """Start the command and try each part of the protocol."""
+    backend = BackendProcess("adapter", command, TIMEOUT_S)
+    try:
+        yield from check(backend)
+    finally:
+        backend.close()
+
+
+def check(backend: Backend) -> Iterator[Check]:
+    """Try each part of the protocol."""
+    try:
+        hello = backend.hello()
+    except BackendFailure as failure:
+        yield Check("hello", False, str(failure))
+        return
+    yield Check("hello", True, f"{hello.name} {hello.version}, samplers: {len(hello.samplers)}")
+    yield _known_samplers(hello)
+    yield from _run(backend, hello)
+    yield from _prompt(backend, hello)
+    yield _batch(backend, hello)
+    yield from _dtypes(backend, hello)
+    yield _refuses_unknown_sampler(backend)
+    yield _draws(backend, hello)
+    yield _time(backend, hello)
+
+
+def _known_samplers(hello: p.HelloReply) -> Check:
+    unknown = sorted(set(hello.samplers) - set(ALL_SAMPLERS))
+    return Check("sampler names are llama.cpp's", not unknown, ", ".join(unknown))
+
+
+def _setting(sampler: str) -> ask.Setting:
+    """The sampler in its smallest setting, with a vocabulary where it needs one."""
+    row = ALL_ROWS[sampler]
+    vocab = str(vocab_path("bpe")) if row.vocab else None
+    return ask.Setting(complete([{sampler: dict(row.smallest)}], len(LOGITS)), len(LOGITS), vocab)
+
+
+def _usable(hello: p.HelloReply) -> list[str]:
+    return [name for name in hello.samplers if name in ALL_ROWS]
+
+
+def _run(backend: Backend, hello: p.HelloReply) -> Iterator[Check]:
+    if "run" not in hello.capabilities:
+        yield Check("run", False, "the capability `run` is required")
+        return
+    usable = _usable(hello)
+    if not usable:
+        yield Check("run", False, "nothing could be tried: hello names no known sampler")
+        return
+    for sampler in usable:
+        yield _run_one(backend, sampler)
+    reset = p.Step(row=1, before=[("reset", 0)])
+    clone = p.Step(row=1, instance=1, before=[("clone", 0)])
+    yield _answers("run with reset", backend, usable[0], [p.Step(row=0), reset])
+    yield _answers("run with clone", backend, usable[0], [p.Step(row=0), clone])
+    yield _answers("run, tokens only", backend, usable[0], STEPS, detail="token")
+
+
+def _run_one(backend: Backend, sampler: str) -> Check:
+    name = f"run {sampler}"
+    try:
+        ran = ask.run(backend, _setting(sampler), ROWS, STEPS, whole_chain=False)
+    except BackendFailure as failure:
+        return Check(name, False, f"{failure.verdict}: {failure}")
+    for (stage,) in ran.stages:
+        ids = stage.ids.tolist()
+        if len(set(ids)) != len(ids) or not all(0 <= token < len(LOGITS) for token in ids):
+            return Check(name, False, f"ids {ids} are not distinct ids of the vocabulary")
+    return Check(name, True)
+
+
+def _answers(
+    name: str,
+    backend: Backend,
+    sampler: str,
+    steps: list[p.Step],
+    detail: Literal["stages", "token"] = "stages",
+) -> Check:
+    try:
+        ask.run(backend, _setting(sampler), ROWS, steps, detail=detail, whole_chain=False)
+    except BackendFailure as failure:
+        return Check(name, False, f"{failure.verdict}: {failure}")
+    return Check(name, True)
+
+
+def _prompt(backend: Backend, hello: p.HelloReply) -> Iterator[Check]:
+    """A history of which one token is the prompt's, for the first sampler that asks for that."""
+    name = "run with a prompt"
+    telling = [sampler for sampler in _usable(hello) if tells_prompt([[sampler]])]
+    if not telling:
+        return
+    if "origin" not in hello.capabilities:
+        yield Check(name, None, f"{telling[0]} without `origin`: cases with a prompt are skipped")
+        return
+    setting = replace(_setting(telling[0]), history=[1, 2], n_prompt=1)
+    try:
+        ask.run(backend, setting, ROWS, STEPS, whole_chain=False)
+    except BackendFailure as failure:
+        yield Check(name, False, f"{failure.verdict}: {failure}")
+        return
+    yield Check(name, True, telling[0])
+
+
+def _batch(backend: Backend, hello: p.HelloReply) -> Check:
+    """Two sequences through every operation; then what must hold of a batch whatever its samplers
+    do: a row alone, all again, and all in the opposite order give the same tokens."""
+    if "batch" not in hello.capabilities:
+        return Check("batch", None)
+    selects = [name for name in ("dist", "greedy") if name in hello.samplers]
+    sampler = next(iter([*selects, *_usable(hello)]), "greedy")
+    setting = _setting(sampler)
+    sequences = [p.BatchSequence(chain=setting.chain, prompt=[i], output=[3]) for i in (1, 2)]
+    asked = Batch(sequences, BATCH, len(LOGITS), setting.vocab)
+    try:
+        ran = batch(backend, asked, ROWS)
+        broken = changed(ran) or first_broken(asked, ROWS, ran, backend, alone=None)
+    except BackendFailure as failure:
+        return Check("batch", False, f"{failure.verdict}: {failure}")
+    if broken is None:
+        return Check("batch", True, f"tokens {ran.tokens}")
+    where = f"step {(broken.step or 0) + 1}, {row_of(broken.row)}: " if broken.row else ""
+    return Check("batch", False, where + broken.detail)
+
+
+def _dtypes(backend: Backend, hello: p.HelloReply) -> Iterator[Check]:
+    """Rows of 16 bits are sampled as the same values in float32 are. LOGITS are values of each
+    format; three of them, so that a second row begins at an odd multiple of 2 bytes."""
+    rows = [row[:3] for row in (ROWS[0], ROWS[0][::-1].copy())]
+    for dtype in (dtype for dtype in hello.dtypes if dtype != "float32"):
+        name = f"rows of {dtype}"
+        usable = [sampler for sampler in _usable(hello) if not ALL_ROWS[sampler].vocab]
+        if not usable:
+            yield Check(name, None)
+            continue
+        setting = replace(_setting(usable[0]), n_vocab=3)
+        try:
+            wide = _shown(backend, setting, rows)
+            narrow = _shown(backend, replace(setting, dtype=dtype), rows)
+        except BackendFailure as failure:
+            yield Check(name, False, f"{failure.verdict}: {failure}")
+            continue
+        said = "" if wide == narrow else f"{usable[0]} leaves {narrow}, of the same values {wide}"
+        yield Check(name, wide == narrow, said)
+
+
+def _shown(backend: Backend, setting: ask.Setting, rows: list[ask.Row]) -> list[list[float]]:
+    ran = ask.run(backend, setting, rows, STEPS, whole_chain=False)
+    return [stages[-1].logits.tolist() for stages in ran.stages]
+
+
+def _refuses_unknown_sampler(backend: Backend) -> Check:
+    """Asked without the client, which would not send it."""
+    name = "an unknown sampler is answered with kind unsupported or rejected"
+    n = len(LOGITS)
+    request = p.RunRequest(
+        chain=[{"no_such_sampler": {}}],
+        n_vocab=n,
+        rows=p.Rows(at=0, count=2, n=n),
+        steps=STEPS,
+        out=8 * n,
+    )
+    try:
+        backend.ask(request, p.RunReply)
+    except BackendFailure as failure:
+        return Check(name, failure.verdict in ("unsupported", "rejected"), failure.verdict)
+    return Check(name, False, "it answered as if it had it")
+
+
+def _draws(backend: Backend, hello: p.HelloReply) -> Check:
+    if "draws" not in hello.capabilities or "dist" not in hello.samplers:
+        return Check("draws", None)
+    try:
+        tokens = ask.draws(backend, _setting("dist"), ROWS[0], 20).tokens.tolist()
+    except BackendFailure as failure:
+        return Check("draws", False, f"{failure.verdict}: {failure}")
+    inside = all(0 <= token < len(LOGITS) for token in tokens)
+    return Check("draws", inside and len(set(tokens)) > 1, f"tokens {tokens}")
+
+
+def _time(backend: Backend, hello: p.HelloReply) -> Check:
+    if "time" not in hello.capabilities:
+        return Check("time", None)
+    sampler = next(iter(_usable(hello)), "temp")
+    try:
+        reply = ask.time(backend, _setting(sampler), ROWS[0], 5)
+    except BackendFailure as failure:
+        return Check("time", False, f"{failure.verdict}: {failure}")
+    return Check("time", True, f"{reply.ns} ns")

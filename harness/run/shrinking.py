@@ -1,0 +1,227 @@
+"""After the cases of a run: of each group of failures one is made small, within a stated time.
+
+A sampler that is wrong everywhere fails in hundreds of cases and in few groups. The worst groups
+come first, of each its cheapest case; what the time does not reach is said to have had none.
+"""
+
+import math
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from sampler_parity.harness.backends import registry
+from sampler_parity.harness.bundle.info import RunInfo
+from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.progress import Seen
+from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
+from sampler_parity.harness.failures.counterexample import (
+    NO_TIME,
+    Looks,
+    counterexample,
+    looks,
+    to_shrink,
+)
+from sampler_parity.harness.failures.groups import Group, groups
+from sampler_parity.harness.processes.pool import Died, Pool
+from sampler_parity.harness.protocol.messages import numbers
+from sampler_parity.harness.run.cases import backend
+from sampler_parity.harness.run.cluster import Cluster
+from sampler_parity.harness.verdicts import BY_ANY_SORT, Verdict
+from sampler_parity.reference.chronology import NEWEST
+
+if TYPE_CHECKING:
+    from sampler_parity.harness.mutants.diagnosis import Judged
+
+# Seconds for a group and, of all of them together, as a share of what the cases took: a run that is
+# wrong takes at most twice the time of one that is right, of which judging what differs has a part.
+OF_A_GROUP = 3.0
+AT_LEAST = 5.0
+SHARE = 0.3
+LOOKED_AT = 16  # cases of a group, and as many that pass: what a fault is compared on
+WRONG: tuple[Verdict, ...] = ("diverged", "boundary")  # what a fault is looked for behind
+MOSTLY = 0.5  # of what fails at a stage
+AT_MOST = 20_000  # of the cost of a case that faults are tried on: milliseconds each
+
+
+def seconds_for(cases_s: float) -> float:
+    """How long a run may make failures small whose cases took so long."""
+    return max(AT_LEAST, SHARE * cases_s)
+
+
+def small_of(
+    cases: list[Case], name: str, release: str | None, of: Looks, timeout_s: float, seconds: float
+) -> CounterexampleResult:
+    """One of the cases made small; the function that an executor gets. name: of the backend, as it
+    is started."""
+    asked = backend(name, min(timeout_s, OF_A_GROUP))
+    releases = {asked.name: release} if release is not None else {}
+    return counterexample(cases, asked, of, releases, seconds, timeout_s)
+
+
+def make_small(
+    judged: Sequence[CaseResult],
+    cases: Mapping[str, Case],
+    info: RunInfo,
+    names: Mapping[str, str | None],
+    executor: Pool | Cluster,
+    timeout_s: float,
+    seconds: float,
+    seen: Seen,
+    done: Collection[str] = (),
+) -> Iterator[CounterexampleResult]:
+    """A counterexample of each group, or why there is none. names: as of `run_chunk`. done: the ids
+    of those that there are."""
+    deadline = time.monotonic() + seconds
+    full = {registry.command_of(name)[0]: name for name in names}
+    results = {result.id: result for result in judged}
+    left = [
+        (group, of_group)
+        for group, of_group in to_shrink(groups(info, judged), dict(cases))
+        if not any(f"{case} on {group.backend}" in done for case in group.cases)
+    ]
+    total = len(left)
+    while left:
+        seen([], f"making failure {total - len(left) + 1} of {total} small")
+        wave, left = left[: executor.size], left[executor.size :]
+        remaining = min(OF_A_GROUP, deadline - time.monotonic())
+        if remaining <= 0:
+            yield from (_without(group, of_group[0], NO_TIME) for group, of_group in wave)
+            continue
+        calls = []
+        for group, of_group in wave:
+            name = full[group.backend]
+            of = looks(results[group.cases[0]].backends[group.backend])
+            calls.append((of_group, name, names[name], of, timeout_s, remaining))
+        for place, outcome in executor.each(small_of, calls):
+            group, of_group = wave[place]
+            died = isinstance(outcome, Died)
+            yield _without(group, of_group[0], f"its process died: {outcome}") if died else outcome
+
+
+def with_known(
+    small: Sequence[CounterexampleResult],
+    judged: Sequence[CaseResult],
+    cases: Mapping[str, Case],
+    names: Mapping[str, str | None],
+    executor: Pool | Cluster,
+) -> Iterator[CounterexampleResult]:
+    """The same, of what diverges with the planted faults that do the same. Not of what is judged by
+    an old release: the faults are in the newest."""
+    old = {registry.command_of(name)[0] for name, r in names.items() if r not in (None, NEWEST)}
+    asked = [s for s in small if s.result and s.result.verdict in WRONG and s.backend not in old]
+    yield from (record for record in small if record not in asked)
+    if not asked:
+        return
+    from sampler_parity.harness.mutants.diagnosis import diagnose  # loads every fault
+
+    calls = [(case_of(record), record.result, *beside(record, judged, cases)) for record in asked]
+    known_of: dict[str, list[Known]] = {}
+    for place, outcome in executor.each(diagnose, calls):
+        known_of[asked[place].id] = [] if isinstance(outcome, Died) else outcome
+    yield from settled([s.model_copy(update={"known": known_of[s.id]}) for s in asked], judged)
+
+
+def settled(
+    records: Sequence[CounterexampleResult], judged: Sequence[CaseResult]
+) -> Iterator[CounterexampleResult]:
+    """The same, with what the groups of a stage say of each other: of several faults the one is
+    left that explains another group alone, and none is where most cases of the stage fail by
+    another cause, whose fringe looks like many a fault. Another order must explain most of what
+    fails in chains: backwards looks, at temp, like temperature behind everything."""
+    from sampler_parity.harness.mutants import MUTANTS  # every fault
+
+    orders = {mutant.name for mutant in MUTANTS.values() if mutant.of_order}
+    alone = {(record.backend, record.known[0].name) for record in records if len(record.known) == 1}
+    for record in records:
+        known = [fault for fault in record.known if (record.backend, fault.name) in alone]
+        mostly = _explained(records, record, judged) >= MOSTLY
+        left = [
+            fault
+            for fault in ((known or record.known) if mostly else [])
+            if fault.name not in orders
+            or _in_chains(records, record.backend, fault, judged) >= MOSTLY
+        ]
+        yield record.model_copy(update={"known": left})
+
+
+def _in_chains(
+    records: Sequence[CounterexampleResult],
+    name: str,
+    fault: Known,
+    judged: Sequence[CaseResult],
+) -> float:
+    """Of what fails on a backend with several samplers, the share that a fault explains."""
+    results = [
+        case.backends[name]
+        for case in judged
+        if name in case.backends and len(set(case.samplers)) > 1
+    ]
+    explained = {
+        looks(record.result)
+        for record in records
+        if record.backend == name and record.result and fault.name in (k.name for k in record.known)
+    }
+    wrong = [looks(r) for r in results if r.verdict in WRONG]
+    return sum(of in explained for of in wrong) / max(1, len(wrong))
+
+
+def _explained(
+    records: Sequence[CounterexampleResult],
+    record: CounterexampleResult,
+    judged: Sequence[CaseResult],
+) -> float:
+    """Of what fails at the stage of a record, on its backend, the share that a fault explains."""
+    assert record.result is not None
+    name, stage = record.backend, record.result.stage
+    results = [case.backends[name] for case in judged if name in case.backends]
+    wrong = [looks(r) for r in results if r.verdict in WRONG and r.stage == stage]
+    named = {looks(r.result) for r in records if r.backend == name and r.result and r.known}
+    return sum(of in named for of in wrong) / max(1, len(wrong))
+
+
+def case_of(record: CounterexampleResult) -> Case:
+    assert record.smaller is not None
+    told = {"id": record.case, "description": "", "why": ""}
+    chains = {
+        key: numbers(record.smaller[key]) for key in ("chain", "batch") & record.smaller.keys()
+    }
+    return Case.model_validate(told | record.smaller | chains)
+
+
+def beside(
+    record: CounterexampleResult, judged: Sequence[CaseResult], cases: Mapping[str, Case]
+) -> "tuple[Judged, Judged, Judged]":
+    """Cases through its sampler, from small to large: those that fail as it does, those that pass,
+    and those that fail there otherwise."""
+    assert record.result is not None
+    of, stage, name = looks(record.result), record.result.stage, record.backend
+    failing: list[tuple[Case, BackendResult]] = []
+    passing: list[tuple[Case, BackendResult]] = []
+    others: list[tuple[Case, BackendResult]] = []
+    for result in judged:
+        got = result.backends.get(name)
+        if got is None or stage not in result.samplers:
+            continue
+        if got.verdict in BY_ANY_SORT:
+            passing.append((cases[result.id], got))
+        elif looks(got) == of:
+            failing.append((cases[result.id], got))
+        elif got.stage == stage and got.verdict in WRONG:
+            others.append((cases[result.id], got))
+    return _spread(failing), _spread(passing), _spread(others)
+
+
+def _spread(pairs: list[tuple[Case, BackendResult]]) -> "Judged":
+    """As many as are looked at, small ones and large ones: what is alike on few tokens is not on
+    many."""
+    ordered = sorted(pairs, key=lambda pair: pair[0].cost)
+    cheap = [pair for pair in ordered if pair[0].cost <= AT_MOST] or ordered[:1]
+    every = max(1, math.ceil(len(cheap) / LOOKED_AT))
+    return cheap[::every]
+
+
+def _without(group: Group, case: Case, said: str) -> CounterexampleResult:
+    return CounterexampleResult(
+        id=f"{case.id} on {group.backend}", case=case.id, backend=group.backend, said=said
+    )

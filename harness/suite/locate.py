@@ -1,0 +1,20 @@
+"""The case that a record of a bundle is of."""
+
+from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.stages.record import CaseResult
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.suite.file import expand, find_suites, read_suite
+
+
+def case_of(bundle: Bundle, record: CaseResult) -> Case:
+    """As its suite has it. Raises InputError where that has it no more, or is another by now."""
+    info = bundle.info
+    for path in find_suites([info.paths.get(record.suite, record.suite)]):
+        file = read_suite(path)
+        if file.sha256 != info.suites.get(record.suite):
+            raise InputError(path, "is not as it was when the bundle was made", "run it again")
+        for case in expand(file, "quick" if info.profile == "quick" else "full", info.seed):
+            if case.id == record.id:
+                return case
+    raise InputError(record.suite, f"has no case {record.id!r}", "run the suite again")

@@ -1,0 +1,125 @@
+"""What enters by a suite is checked here, once: its chains are built.
+
+So a bad parameter is found before anything runs, and who runs a chain takes it as it is.
+"""
+
+from pathlib import Path
+
+from sampler_parity.harness.checks.case import SELECT, Case
+from sampler_parity.harness.checks.distribution.block import Cell, Speculative
+from sampler_parity.harness.checks.throughput.block import Width
+from sampler_parity.harness.checks.timing.block import TimedChain
+from sampler_parity.harness.engines.samplers import build_chain
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.inputs.logits import Computed, Crowded, Decoded, Logits, Together
+from sampler_parity.harness.inputs.models import model_path, n_vocab_of
+from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
+from sampler_parity.harness.protocol.messages import ChainSpec
+from sampler_parity.reference import ChainError, Vocab
+
+Named = list[tuple[str, ChainSpec]]  # chains by the field that they stand in
+
+
+class Checked:
+    """The chains of a file that were built: each distinct one is built once."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._built: set[str] = set()
+
+    def case(self, place: str, case: Case) -> None:
+        chains: Named = [("chain", case.chain)]
+        if case.relation is not None and case.relation.kind != "permuted":
+            chains.append(("relation.chain", case.relation.chain))
+        chains += [(f"instead.{name}", chain) for name, chain in case.instead.items()]
+        if isinstance(case.logits, Crowded):
+            for text in case.logits.texts:
+                self._prompt(place, text, case.logits.n)
+            return
+        if isinstance(case.logits, Together):
+            self._texts(place, case.logits)
+            return
+        if case.batch is not None:
+            several: dict[str, tuple[str, ChainSpec]] = {}
+            for i, each in enumerate(case.batch.sequences):
+                named = f"batch.sequences.{i}.chain", each.chain
+                several.setdefault(_without_seeds(each.chain), named)
+            chains += several.values()
+        if not case.chain and case.kind in ("stages", "draws", "unseeded"):
+            raise InputError(self._path, f"{place}: chain: has no stage", "name a sampler")
+        self._fits(place, case.logits.n, case.vocab)
+        self._on_logits(place, case.logits, case.vocab, chains)
+
+    def _texts(self, place: str, together: Together) -> None:
+        vocab = read_vocab(model_path(together.together))
+        for name, text in together.texts.items():
+            self._prompt(place, text.prompt + text.forced, together.n)
+            key = str(text.chain)
+            if key not in self._built:
+                self._build(place, [(f"text {name!r}", text.chain)], together.n, vocab)
+                self._built.add(key)
+            if not text.chain or next(iter(text.chain[-1])) not in SELECT:
+                problem = f"{place}: text {name!r}: the last stage selects no token"
+                raise InputError(self._path, problem, "end its chain with one that does")
+
+    def cell(self, place: str, cell: Cell) -> None:
+        self._fits(place, cell.logits.n, cell.vocab)
+        law: Named = [("law", cell.law)] if cell.law else []
+        if isinstance(cell, Speculative):
+            law.append(("draft_chain", cell.draft_chain))
+            if cell.draft.n != cell.logits.n:
+                problem = f"{place}: draft: {cell.draft.n} tokens, the target has {cell.logits.n}"
+                raise InputError(self._path, problem, "give both the same vocabulary")
+        self._on_logits(place, cell.logits, cell.vocab, [("chain", cell.chain), *law])
+
+    def timed(self, place: str, timed: TimedChain) -> None:
+        others: Named = [(f"instead.{name}", chain) for name, chain in timed.instead.items()]
+        self._on_logits(place, timed.logits, timed.vocab, [("chain", timed.chain), *others])
+
+    def width(self, place: str, width: Width) -> None:
+        n = n_vocab_of(width.model)
+        self._prompt(place, width.prompt, n)
+        self._build(place, [("chain", width.chain)], n, read_vocab(model_path(width.model)))
+
+    def _fits(self, place: str, n: int, named: str | None) -> None:
+        """Of what is judged; for a time a small vocabulary will do."""
+        known = len(read_vocab(vocab_path(named))) if named else n
+        if n > known:
+            problem = f"{place}: logits: {n} are more than the {known} tokens of {named!r}"
+            raise InputError(self._path, problem, "use fewer")
+
+    def _on_logits(self, place: str, logits: Logits, named: str | None, chains: Named) -> None:
+        vocab = read_vocab(vocab_path(named)) if named else None
+        if isinstance(logits, Decoded):
+            vocab = read_vocab(model_path(logits.decoded))
+        if isinstance(logits, Decoded | Computed):
+            self._prompt(place, logits.prompt, logits.n)
+        key = str((chains, named))
+        if key not in self._built:
+            self._build(place, chains, logits.n, vocab)
+            self._built.add(key)
+
+    def _prompt(self, place: str, prompt: list[int], n: int) -> None:
+        foreign = [token for token in prompt if token >= n]
+        if foreign:
+            problem = f"{place}: prompt: token {foreign[0]} is not in the model's {n} tokens"
+            mend = "take the prompt from this model's vocabulary"
+            raise InputError(self._path, problem, mend)
+
+    def _build(self, place: str, chains: Named, n: int, vocab: Vocab | None) -> None:
+        for field, chain in chains:
+            try:
+                build_chain(chain, n_vocab=n, vocab=vocab)
+            except ChainError as error:
+                raise InputError(self._path, f"{place}: {field}: {error}") from None
+
+
+def _without_seeds(chain: ChainSpec) -> str:
+    """What many sequences have in common: of chains that differ in their seeds one is built."""
+    return str(
+        [
+            {name: {key: value for key, value in given.items() if key != "seed"}}
+            for stage in chain
+            for name, given in stage.items()
+        ]
+    )

@@ -1,0 +1,69 @@
+"""Blocks of batches: what they expand to, and that every script can be taken."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sampler_parity.harness.checks.batch.block import Batches
+from sampler_parity.harness.checks.batch.scripts import SCRIPTS, Name, Writer
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.protocol.live import check_script, sequences_of
+from sampler_parity.harness.suite.file import expand
+
+BLOCK = {
+    "id": "b",
+    "description": "Rows at once",
+    "why": "To test.",
+    "chains": {"greedy": [{"greedy": {}}], "dist": [{"dist": {"seed": "$seed"}}]},
+    "families": ["normal", "one"],
+    "sizes": [8],
+    "rows": [1, 3],
+    "scripts": ["steady", "serving"],
+    "steps": 2,
+}
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+@pytest.mark.parametrize("size", [1, 2, 5, 16])
+def test_every_script_can_be_taken_and_gives_each_row_of_a_step_other_logits(
+    name: Name, size: int
+) -> None:
+    for seed in range(5):
+        writer = Writer(np.random.default_rng(seed), size, 2 * size, size + 3, 9)
+        steps = [SCRIPTS[name](writer) for _ in range(10)]
+        check_script(steps, 2 * size, size + 3)
+        assert max(len(sampled) for sampled in sequences_of(steps)) <= size
+        for step in steps:
+            assert len({one.row for one in step.sample}) == len(step.sample) > 0
+
+
+def test_a_block_is_a_case_for_each_number_of_rows_and_script() -> None:
+    cases = list(Batches.model_validate(BLOCK).cases(quick=True))
+    assert [case.id for case in cases] == [
+        f"b/V8-x{rows}-{script}-s0" for rows in (1, 3) for script in ("steady", "serving")
+    ]
+    three = cases[2].batch
+    assert three is not None
+    assert [len(step.sample) for step in three.steps] == [3, 3]
+    assert {str(each.chain) for each in three.sequences[:2]} >= {"[{'greedy': {}}]"}
+
+
+def test_the_quick_profile_takes_what_is_named_and_refuses_what_is_not_there() -> None:
+    few = Batches.model_validate(BLOCK | {"quick": {"rows": [3], "scripts": ["steady"]}})
+    assert [case.id for case in few.cases(quick=True)] == ["b/V8-x3-steady-s0"]
+    assert len(list(few.cases(quick=False))) == 4
+    wrong = Batches.model_validate(BLOCK | {"quick": {"rows": [2]}})
+    with pytest.raises(ValueError, match=r"quick\.rows: 2 is not in the block"):
+        list(wrong.cases(quick=False))
+
+
+def test_a_bad_parameter_in_a_sequence_is_told_with_its_block(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        'name = "mine"\n[[batch]]\nid = "b"\ndescription = "d"\nwhy = "w"\nfamilies = ["one"]\n'
+        'sizes = [4]\nrows = [1]\nscripts = ["steady"]\nsteps = 1\n'
+        "chains.wrong = [{ top_k = { q = 1 } }]\n"
+    )
+    with pytest.raises(InputError, match=r"batch 'b': batch\.sequences\.0\.chain: .*unknown"):
+        expand(path, "quick")

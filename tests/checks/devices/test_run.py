@@ -1,0 +1,467 @@
+"""Devices: chosen by name, their logits compared, samplers on their own logits, and the report."""
+
+import math
+import platform
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from sampler_parity.harness.backends import registry
+from sampler_parity.harness.bundle import bundle
+from sampler_parity.harness.bundle.artifacts import row_file
+from sampler_parity.harness.bundle.info import BackendInfo
+from sampler_parity.harness.bundle.records.ends import Footer
+from sampler_parity.harness.bundle.writer import create
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.devices import run as devices
+from sampler_parity.harness.checks.devices.record import DecodeResult, LogitsFigures
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.generation.run import parted
+from sampler_parity.harness.checks.stages.record import Parted
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.failures.counterexample import counterexample, looks
+from sampler_parity.harness.inputs.logits import Computed
+from sampler_parity.harness.llama_cpp import builds, recorded
+from sampler_parity.harness.llama_cpp.build_files import device_files
+from sampler_parity.harness.llama_cpp.chain import NativeChain
+from sampler_parity.harness.llama_cpp.libllama import default_folder
+from sampler_parity.harness.llama_cpp.worker import Worker
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.interface import BackendFailure
+from sampler_parity.harness.suite.file import expand, suites_folder
+from sampler_parity.reports.pages.parity.build import report_of
+from sampler_parity.reports.pages.parity.html import html
+from sampler_parity.reports.pages.parity.markdown import markdown
+from tests.support.command_line import cli
+from tests.support.inside import HELLO
+from tests.support.report_bundles import case as case_result
+from tests.support.report_bundles import got, run_info
+from tests.support.tiny_model import N_VOCAB, compute_logits
+
+linux_only = pytest.mark.skipif(
+    (platform.system(), platform.machine()) != ("Linux", "x86_64"),
+    reason="the made libraries are for Linux on x86-64",
+)
+
+
+@pytest.fixture(autouse=True)
+def nothing_decoded_yet() -> None:
+    devices._decoded.clear()
+
+
+class Other(Worker):
+    """A device whose logits are larger by 0.25 for token 7 in the last row."""
+
+    def decode(self, request: p.DecodeRequest, rows: NDArray[np.float32]) -> None:
+        super().decode(request, rows)
+        rows[-1, 7] += 0.25
+
+
+def computed(model: Path, chain: p.ChainSpec, **other: Any) -> Case:
+    logits = {"computed": str(model), "prompt": HELLO} | other.pop("logits", {})
+    fields = {"id": "x", "description": "x", "why": "To test.", "chain": chain, "logits": logits}
+    return Case.model_validate(fields | other)
+
+
+def folder_with_variant(folder: Path, variant: str, score: int) -> Path:
+    """The installed libraries, and a CPU variant beside them that gives itself this score."""
+    folder.mkdir()
+    for library in default_folder().glob("*.so*"):
+        (folder / library.name).symlink_to(library)
+    code = f"int ggml_backend_score(void) {{ return {score}; }}"
+    target = folder / f"libggml-cpu-{variant}.so"
+    command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(target)]
+    subprocess.run(command, input=code, text=True, check=True)
+    return folder
+
+
+@linux_only
+def test_a_variant_that_this_processor_lacks_is_refused_with_the_reason(tmp_path: Path) -> None:
+    folder = folder_with_variant(tmp_path / "f", "mainframe", 0)
+    assert registry.inspect(f"llama.cpp@{folder}:mainframe").unavailable == (
+        "libggml-cpu-mainframe.so: this processor lacks what it needs - choose another device"
+    )
+
+
+@linux_only
+@pytest.mark.parametrize("device", ["mainfraim", "cuda"])
+def test_a_device_that_the_build_does_not_have_is_refused(tmp_path: Path, device: str) -> None:
+    folder = folder_with_variant(tmp_path / "f", "mainframe", 1)
+    with pytest.raises(InputError, match=f"the build has no device '{device}' - mainframe"):
+        registry.command_of(f"llama.cpp@{folder}:{device}")
+
+
+@linux_only
+def test_a_device_of_a_build_that_links_its_devices_is_refused() -> None:
+    name = f"llama.cpp@{default_folder()}"
+    with pytest.raises(InputError, match="no device 'haswell' - its devices are linked"):
+        registry.command_of(f"{name}:haswell")
+    why = registry.inspect(f"{name}:vulkan").unavailable
+    assert "has no device 'vulkan' to load - it has none: they are linked" in why
+
+
+def test_a_folder_with_a_colon_is_no_folder_with_a_device(tmp_path: Path) -> None:
+    folder = tmp_path / "a:b"
+    folder.mkdir()
+    with pytest.raises(InputError, match="no libllama"):
+        builds.worker_arguments(str(folder))
+
+
+@linux_only
+def test_the_list_says_which_variants_run_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    folder = folder_with_variant(tmp_path / "f", "mainframe", 0)
+    folder_with_variant(tmp_path / "g", "abacus", 3)
+    (tmp_path / "g" / "libggml-cpu-abacus.so").rename(folder / "libggml-cpu-abacus.so")
+    (folder / "libggml-vulkan.so").write_bytes(b"no library")
+    builds.add(f"x={folder}", "v0.5.0")
+    first, second = builds.describe()
+    assert first == "x              v0.5.0           abacus"
+    assert "not here: mainframe (this processor lacks what it needs); vulkan (cannot be" in second
+
+
+@linux_only
+@pytest.mark.parametrize(
+    ("constructor", "says"), [("abort()", "signal SIGABRT"), ("sleep(60)", "no reply within 3 s")]
+)
+@pytest.mark.slow
+def test_a_library_that_aborts_or_hangs_is_listed_and_ends_no_list(
+    constructor: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(builds, "_PROBE_TIMEOUT_S", 3.0)
+    folder = folder_with_variant(tmp_path / "f", "mainframe", 1)
+    code = "#include <stdlib.h>\n#include <unistd.h>\n"
+    code += f"__attribute__((constructor)) static void on_load(void) {{ {constructor}; }}"
+    target = folder / "libggml-cpu-mainframe.so"
+    command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", str(target)]
+    subprocess.run(command, input=code, text=True, check=True)
+    builds.add(f"x={folder}", "v0.5.0")
+    first, second = builds.describe()
+    assert first == "x              v0.5.0           unknown"
+    assert second.strip() == f"not here: mainframe ({says})"
+
+
+def test_every_variant_of_a_build_runs_here_or_says_what_is_missing() -> None:
+    build = recorded.find("v0.5.0")
+    if build is None:
+        pytest.skip("build v0.5.0 is not in the cache: see docs/builds.md")
+    devices_here = builds.probe(Path(build.folder))
+    variants = {device.name: (device.runs, device.about) for device in devices_here}
+    assert {"x64", "sandybridge", "haswell", "skylakex", "cascadelake"} <= set(variants)
+    assert variants.keys() == device_files(Path(build.folder)).keys()
+    assert variants["x64"] == (True, "")
+    assert all(runs or "this processor lacks" in about for runs, about in variants.values())
+    assert not any("what it needs" in about for _, about in variants.values())
+
+
+@pytest.mark.slow
+def test_run_goes_on_without_a_backend_that_does_not_run_here(tiny: Path, tmp_path: Path) -> None:
+    suite = tmp_path / "mine.toml"
+    suite.write_text(f"""name = "mine"
+[[decode]]
+id = "own"
+description = "A model of one's own"
+why = "To test."
+model = "{tiny}"
+prompts = {{ hi = [317, 104, 101] }}
+chains = {{ greedy = [{{ greedy = {{}} }}] }}
+""")
+    both = ["-b", "llama.cpp", "-b", "mine=/no/such/program", "-j", "1"]
+    done = cli("run", suite, *both, "-o", tmp_path / "b")
+    assert done.returncode == 2, done.stderr
+    assert "1 of the backends do not run here: exit status 2" in done.stdout
+    read = bundle.read_finished(tmp_path / "b")
+    assert "cannot start /no/such/program" in read.info.backends["mine"].unavailable
+    assert [(c.id, list(c.backends), c.ok) for c in read.cases] == [
+        ("mine/own/greedy-hi", ["llama.cpp"], True)
+    ]
+    assert [d.id for d in read.decodings] == ["mine/own/logits-hi"]
+    done = cli("run", suite, *both, "-o", tmp_path / "b", "--if-available", "--resume")
+    assert done.returncode == 0, done.stderr
+    assert bundle.read_finished(tmp_path / "b").decodings == read.decodings
+
+
+def test_logits_after_every_token_are_those_of_the_text_so_far(
+    tiny: Path, worker: Worker, inside: Any
+) -> None:
+    """Against a second program: the same network in float64 with numpy."""
+    rows = devices.rows_of(inside(name="first"), Computed(computed=str(tiny), prompt=HELLO))
+    assert rows.shape == (len(HELLO), N_VOCAB)
+    # llama.cpp keeps keys and values in float16
+    assert np.abs(rows - compute_logits(HELLO)).max() < 0.05
+    assert np.abs(rows[1:] - rows[:-1]).max(axis=1).min() > 0.2  # neighbours are far apart
+
+
+def test_each_backend_samples_the_logits_of_its_own_device(
+    tiny: Path, worker: Worker, inside: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[str, list[Any]] = {}
+
+    def keep(case: Case, rows: NDArray[np.float32]) -> Case:
+        seen.setdefault(case.id, []).append(rows[-1, 7])
+        return devices.on_rows(case, rows)
+
+    monkeypatch.setattr("sampler_parity.harness.checks.execute.on_rows", keep)
+    chain: p.ChainSpec = [{"top_k": {"k": 40}}, {"dist": {"seed": 1}}]
+    case = computed(tiny, chain, steps=3, history=HELLO)
+    result = execute(case, [inside(name="first"), inside(Other(), name="other")])
+    assert {name: b.verdict for name, b in result.backends.items()} == {
+        "first": "identical",
+        "other": "identical",
+    }
+    assert (result.steps, result.ok) == (3, True)
+    assert seen["x"][1] - seen["x"][0] == pytest.approx(0.25)
+
+
+class _Slips(NativeChain):
+    """Selects the second candidate."""
+
+    def apply(self, stage: int | None, candidates: Any) -> None:
+        super().apply(stage, candidates)
+        candidates.array.selected = 1
+
+
+@pytest.mark.slow
+def test_a_sampler_that_is_wrong_on_a_device_diverges_and_is_made_small(
+    tiny: Path, worker: Worker, inside: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = computed(tiny, [{"top_k": {"k": 40}}, {"greedy": {}}], steps=2)
+    right, wrong = inside(name="first"), inside(Other(), name="other")
+    assert execute(case, [right, wrong]).ok
+    monkeypatch.setattr("sampler_parity.harness.llama_cpp.worker.NativeChain", _Slips)
+    result = execute(case, [wrong])
+    assert (result.backends["other"].verdict, result.backends["other"].step) == ("diverged", 0)
+    record = counterexample([case], wrong, looks(result.backends["other"]), {}, 5.0)
+    assert record.smaller is not None
+    assert "rows" in record.smaller["logits"]
+
+
+def test_figures_of_a_device_are_against_the_first(
+    tiny: Path, worker: Worker, inside: Any, tmp_path: Path
+) -> None:
+    case = computed(tiny, [], logits={"keep": True})
+    assert isinstance(case.logits, Computed)
+    figures = devices.measure(case, [inside(name="first"), inside(Other(), name="other")], tmp_path)
+    first, other = figures.backends["first"], figures.backends["other"]
+    assert (figures.rows, figures.first) == (len(HELLO), "first")
+    assert (first.difference, first.kl_max, first.top1) == (0.0, 0.0, len(HELLO))
+    assert other.difference == pytest.approx(0.25)
+    assert first.sha256 != other.sha256
+    assert 0 < (other.kl_mean or 0) == pytest.approx((other.kl_max or 0) / len(HELLO))
+    saved = [np.load(tmp_path / row_file("x", name)) for name in ("first", "other")]
+    assert np.flatnonzero(saved[0] != saved[1]).tolist() == [7]
+
+
+def test_a_device_without_logits_is_recorded_with_the_reason(
+    tiny: Path, worker: Worker, inside: Any
+) -> None:
+    class Lazy(Worker):
+        def decode(self, request: p.DecodeRequest, rows: NDArray[np.float32]) -> None:
+            super().decode(request, rows.copy())
+
+    case = computed(tiny, [])
+    assert isinstance(case.logits, Computed)
+    lazy = inside(Lazy(), name="lazy")
+    lazy.scratch.view(0, len(HELLO) * N_VOCAB, np.float32)[:] = 1  # what an older request left
+    reason = "rejected: the logits after token 0 are missing or have a NaN"
+    figures = devices.measure(case, [inside(name="first"), lazy], None)
+    assert figures.backends["lazy"] == LogitsFigures(failed=reason)
+    figures = devices.measure(case, [lazy, inside(name="first")], None)
+    assert figures.backends["first"].difference is None  # there is nothing to compare with
+    result = execute(computed(tiny, [{"greedy": {}}]), [lazy])
+    assert (result.backends["lazy"].verdict, result.ok) == ("rejected", False)
+
+
+def test_another_release_does_not_claim_to_decode(
+    tiny: Path, worker: Worker, inside: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(worker.library, "release", "b4753")
+    with pytest.raises(BackendFailure, match="decodes no model"):
+        devices.rows_of(inside(name="first"), Computed(computed=str(tiny), prompt=HELLO))
+
+
+def test_tokens_of_another_vocabulary_are_rejected(tiny: Path, worker: Worker, inside: Any) -> None:
+    foreign = p.DecodeRequest(model=str(tiny), n_vocab=N_VOCAB, tokens=[1, 4090], out=0)
+    with pytest.raises(BackendFailure, match="has no token 4090, which the prompt holds"):
+        inside(name="first").ask(foreign, p.DecodeReply)
+    other = p.DecodeRequest(model=str(tiny), n_vocab=4096, tokens=[1], out=0)
+    with pytest.raises(BackendFailure, match="a vocabulary of 320 tokens, asked for 4096"):
+        inside(name="first").ask(other, p.DecodeReply)
+
+
+def test_divergence_is_in_nats_from_the_first() -> None:
+    """p = 1/2, 1/2; q = 1/4, 3/4: KL = 1/2 ln(1/2 / 1/4) + 1/2 ln(1/2 / 3/4) = 1/2 ln(4/3)."""
+    even = np.zeros((1, 2), np.float32)
+    uneven = np.array([[0.0, math.log(3)]], np.float32)
+    assert devices.divergence(even, uneven)[0] == pytest.approx(0.5 * math.log(4 / 3), rel=1e-6)
+    assert devices.divergence(uneven, uneven)[0] == 0
+    banned = np.array([[0.0, -np.inf]], np.float32)
+    assert devices.divergence(banned, even)[0] == pytest.approx(math.log(2))
+    assert devices.divergence(even, banned)[0] == math.inf
+
+
+def test_largest_difference_is_absolute_and_zero_between_equal_infinities() -> None:
+    a = np.array([[1.0, -np.inf, 4.0]], np.float32)
+    assert devices.largest_difference(a, np.array([[1.5, -np.inf, 2.0]], np.float32)) == 2.0
+    assert devices.largest_difference(a, np.array([[1.0, 0.0, 4.0]], np.float32)) == math.inf
+
+
+def test_texts_part_at_the_first_token_that_differs() -> None:
+    first = np.array([[1, 0, 0], [2, 1.5, 0], [0, 0, 9]], np.float32)
+    other = first + np.float32(0.5)
+    assert parted([0, 0, 2], first, [0, 1, 1], other) == Parted(
+        step=1, token=1, first_token=0, margin=0.5, difference=0.5
+    )
+    assert parted([0, 0, 2], first, [0, 0, 2], other) is None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ('quick = ["nobody"]', "quick or keep: 'nobody' is not a prompt"),
+        ('keep = ["nobody"]', "quick or keep: 'nobody' is not a prompt"),
+        ("prompts = { hi = [1] }", "give either prompts or per_prompt"),
+        ('model = "other.gguf"', "per_prompt needs model = 'small'"),
+        ("chains = { logits = [{ greedy = {} }] }", "no chain can be named 'logits'"),
+        ("chains = {}", "at least 1 item"),
+        ("chains = { x = [{ top_k = { n = 1 } }] }", "decode 'a': chain:"),
+        ("prompts = { hi = [4096] }\nper_prompt = 0", "token 4096 is not in the model's 4096"),
+    ],
+    ids=["quick", "keep", "two-sources", "model", "name", "no-chain", "parameter", "token"],
+)
+def test_a_block_that_is_wrong_is_refused(tmp_path: Path, change: str, message: str) -> None:
+    lines = {"per_prompt": "per_prompt = 1", "chains": "chains = { x = [{ greedy = {} }] }"}
+    for line in change.splitlines():
+        lines[line.split(" = ")[0]] = line
+    head = 'name = "x"\n[[decode]]\nid = "a"\ndescription = "b"\nwhy = "c"\n'
+    (tmp_path / "x.toml").write_text(head + "\n".join(lines.values()))
+    with pytest.raises(InputError, match=message):
+        expand(tmp_path / "x.toml", "full")
+
+
+def test_a_case_of_computed_logits_takes_no_more_rows_than_tokens(tiny: Path) -> None:
+    with pytest.raises(ValueError, match="steps are more than the prompt has tokens"):
+        computed(tiny, [{"greedy": {}}], steps=len(HELLO) + 1)
+    with pytest.raises(ValueError, match="draws does not go with computed logits"):
+        computed(tiny, [{"greedy": {}}], draws=3)
+
+
+def test_the_suite_has_every_sampler_on_every_golden_prompt() -> None:
+    cases = expand(suites_folder() / "devices" / "logits.toml", "full")
+    prompts = {tuple(c.logits.prompt) for c in cases if isinstance(c.logits, Computed)}
+    assert len(prompts) == 24
+    assert sum(not case.chain for case in cases) == 24
+    samplers = {sampler for case in cases for sampler in case.samplers}
+    grammars = {"grammar", "grammar_lazy_patterns"}  # compare pieces, look at no logit
+    biases = {"ignore_eos"}  # those of logit_bias
+    assert samplers == set(Worker().hello().samplers) - grammars - biases
+
+
+def decoded(folder: Path, name: str, shift: float, **change: Any) -> bundle.Bundle:
+    """A bundle of two backends and two prompts; the second's logits lie apart by shift."""
+    info = run_info("first", "second")
+    absent = BackendInfo(command=["x"], unavailable="no driver")
+    info = info.model_copy(update={"backends": info.backends | {"gpu": absent}})
+    writer = create(folder / name, info)
+    rows = {"first": np.zeros(4, np.float32), "second": np.full(4, shift, np.float32)}
+    rows["second"][0] += np.float32(shift)
+    for prompt in ("a", "b"):
+        figures = {
+            backend: LogitsFigures(
+                sha256=f"{row.tobytes().hex()}",
+                difference=2 * shift if backend == "second" else 0.0,
+                kl_max=0.5,
+                kl_mean=0.25,
+                top1=3,
+            )
+            for backend, row in rows.items()
+        }
+        facts = {
+            "id": f"x/logits-{prompt}",
+            "model_sha256": "m",
+            "prompt_sha256": prompt,
+            "rows": 4,
+            "first": "first",
+            "kept": prompt == "a",
+            "backends": figures,
+        }
+        writer.append(DecodeResult.model_validate(facts | change))
+        for backend, row in rows.items() if prompt == "a" else ():
+            np.save(
+                folder / name / "artifacts" / row_file(f"x/logits-{prompt}", backend),
+                row,
+            )
+    part = Parted(step=4, token=1, first_token=2, margin=0.125, difference=0.25)
+    texts = {"first": got(text_sha256="t"), "second": got(text_sha256="u", parted=part)}
+    writer.append(case_result("text", texts, samplers=["greedy"]))
+    writer.append(Footer(cases=1, steps=1, wall_s=1.0))
+    return bundle.read_finished(folder / name)
+
+
+def test_the_report_has_a_row_for_every_configuration(tmp_path: Path) -> None:
+    report = report_of([decoded(tmp_path, "one", 0.5)])
+    assert report.ok
+    assert report.devices is not None
+    first, second, gpu = report.devices.configurations
+    assert (first.equal, first.compared, first.difference, first.parted) == (2, 2, 0.0, 0)
+    assert (second.equal, second.rows, second.top1) == (0, 8, 6)
+    assert (second.difference, second.kl_max, second.kl_mean) == (1.0, 0.5, 0.25)
+    assert (second.texts, second.parted, second.earliest) == (1, 1, 4)
+    assert (gpu.unavailable, gpu.prompts) == ("no driver", 0)
+    (text,) = report.devices.parted
+    assert (text.case, text.token, text.verdict) == ("text", 1, "identical")
+    assert text.replay.endswith("--case text -b first -b second")
+    assert report.devices.across == []
+    for shown in (html(report), markdown(report)):
+        assert "Hardware configurations" in shown
+        assert "no driver" in shown
+
+
+def test_bundles_of_several_machines_are_compared_by_the_rows_that_they_keep(
+    tmp_path: Path,
+) -> None:
+    report = report_of([decoded(tmp_path, "one", 0.5), decoded(tmp_path, "two", 0.25)])
+    assert report.devices is not None
+    first, second, _ = report.devices.across
+    assert (first.base, first.bundle, first.backend) == ("one first", "two", "first")
+    assert (first.prompts, first.equal, first.kept, first.difference) == (2, 2, 1, 0.0)
+    # the logits of "second" are 0.5, 0.25, 0.25, 0.25; those of "first" all 0
+    assert (second.equal, second.kept, second.top1, second.difference) == (0, 1, 1, 0.5)
+    q = np.exp([0.5, 0.25, 0.25, 0.25])
+    wanted = float((0.25 * np.log(0.25 / (q / q.sum()))).sum())
+    assert second.kl_max == pytest.approx(wanted)
+    assert "Across bundles" in html(report)
+
+
+def test_bundles_of_other_models_have_nothing_in_common(tmp_path: Path) -> None:
+    other = decoded(tmp_path, "two", 0.25, model_sha256="another")
+    report = report_of([decoded(tmp_path, "one", 0.5), other])
+    assert report.devices is not None
+    assert [(a.prompts, a.difference) for a in report.devices.across] == [(0, None)] * 3
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (lambda path: path.unlink(), "missing or malformed"),
+        (lambda path: path.write_bytes(path.read_bytes()[:100]), "missing or malformed"),
+        (lambda path: np.save(path, np.zeros(4)), "is no row of float32 logits"),
+        (lambda path: np.save(path, np.zeros(5, np.float32)), "another number of logits"),
+    ],
+    ids=["missing", "cut", "float64", "longer"],
+)
+def test_a_kept_row_that_is_damaged_is_refused(
+    tmp_path: Path, damage: Callable[[Path], Any], message: str
+) -> None:
+    both = [decoded(tmp_path, "one", 0.5), decoded(tmp_path, "two", 0.25)]
+    damage(tmp_path / "two" / "artifacts" / row_file("x/logits-a", "second"))
+    with pytest.raises(InputError, match=message):
+        report_of(both)

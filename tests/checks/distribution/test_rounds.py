@@ -1,0 +1,233 @@
+"""Rounds of speculative sampling on a backend that is right and on backends that are wrong."""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sampler_parity.harness.backends import reference_speculative
+from sampler_parity.harness.backends.null import Worker as Null
+from sampler_parity.harness.backends.reference import Worker
+from sampler_parity.harness.checks.distribution.block import Speculative
+from sampler_parity.harness.checks.distribution.record import CellOnBackend
+from sampler_parity.harness.checks.distribution.rounds import Outcomes, prepared
+from sampler_parity.harness.checks.distribution.run import execute_cell
+from sampler_parity.harness.checks.distribution.speculative_causes import cause_of
+from sampler_parity.harness.errors import Unsupported
+from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.harness.statistics import look
+from sampler_parity.harness.statistics.plan import Budget, Errors
+from sampler_parity.harness.suite.file import expand_cells, find_suites, read_suite
+from sampler_parity.reference.speculative import one_draft
+from sampler_parity.reference.speculative.chance import Chance, Drawn, Row
+from sampler_parity.reference.speculative.rules import RULES
+
+ERRORS = Budget(tests=10).each
+Tokens = tuple[int, ...]
+CELL: dict[str, Any] = {
+    "id": "c",
+    "description": "d",
+    "why": "w",
+    "rule": "rejection",
+    "drafted": 2,
+    "chain": [{"dist": {"seed": 1}}],
+    "logits": {"rows": [[1.0, 0.5, -0.5], [0.0, 1.5, 1.0], [1.0, 0.0, -1.0]]},
+    "draft_chain": [{"dist": {"seed": 1}}],
+    "draft": {"rows": [[-0.5, 1.0, 0.5], [1.0, 0.0, 0.5]]},
+    "margin": 0.2,
+}
+PENALISED = {
+    "chain": [{"penalties": {"penalty_last_n": 8, "penalty_repeat": 9.0}}, *CELL["chain"]],
+    "logits": {"rows": [[2.0, 1.0, 0.5]]},
+}
+
+
+def cell(**changed: Any) -> Speculative:
+    return Speculative.model_validate({**CELL, **changed})
+
+
+def result_of(asked: Speculative, worker: Any = None) -> CellOnBackend:
+    backend = InPlace("reference", worker or Worker())
+    try:
+        return execute_cell(asked, [backend], ERRORS).backends["reference"]
+    finally:
+        backend.scratch.remove()
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [cell(), cell(rule="matching"), cell(bins=2), cell(rule="matching", bins=2), cell(**PENALISED)],
+    ids=["rejection", "matching", "by rank", "matching by rank", "penalised"],
+)
+def test_the_reference_is_equivalent(asked: Speculative) -> None:
+    result = result_of(asked)
+    assert result.decision == "equivalent"
+    mean, expected = re.findall(r"[\d.]+", result.detail)
+    assert float(mean) == pytest.approx(float(expected), abs=0.2)
+
+
+@pytest.mark.parametrize("rule", ["rejection", "matching"])
+def test_bins_by_rank_and_all_rounds_have_the_mean_length_of_the_rule(rule: str) -> None:
+    """Independent positions: 1 + a_0 + a_0 a_1 tokens, a_i the acceptance of the rows."""
+    every, by_rank = (Outcomes(c, prepared(c)) for c in (cell(rule=rule), cell(rule=rule, bins=1)))
+    models = every.models
+    a = [RULES[rule].acceptance(models.target((0,) * i), models.drafted_from(i)) for i in range(2)]
+    lengths = [1 - a[0], a[0] * (1 - a[1]), a[0] * a[1]]
+    assert by_rank.p == pytest.approx(lengths, rel=1e-6)
+    of_round = np.array([[0, -1, -1], [0, 1, -1], [0, 0, 0]], np.int32)
+    assert (every.places(of_round) >= 0).all()
+    assert by_rank.places(of_round).tolist() == [0, 1, 2]
+    mean = 1 + a[0] + a[0] * a[1]
+    assert [every.length, by_rank.length] == pytest.approx([mean, mean], rel=1e-6)
+    assert every.p.sum() == pytest.approx(1, abs=1e-12)
+
+
+Verify = Callable[[Chance, Sequence[int], Sequence[Row], Sequence[Row]], Tokens]
+
+
+def always(chance: Chance, draft: Any, rows: Any, targets: Any) -> Tokens:
+    return (*draft, one_draft.draw(chance, targets[-1]))
+
+
+def from_target(chance: Chance, draft: Any, rows: Any, targets: Any) -> Tokens:
+    for i, token in enumerate(draft):
+        if not one_draft.accepts(chance, targets[i], rows[i], token):
+            return (*draft[:i], one_draft.draw(chance, targets[i]))
+    return (*draft, one_draft.draw(chance, targets[-1]))
+
+
+def bonus_before(chance: Chance, draft: Any, rows: Any, targets: Any) -> Tokens:
+    return one_draft.verify(chance, draft, rows, [*targets[:-1], targets[-2]])
+
+
+def no_bonus(chance: Chance, draft: Any, rows: Any, targets: Any) -> Tokens:
+    return one_draft.verify(chance, draft, rows, targets)[: len(draft)]
+
+
+def goes_on(chance: Chance, draft: Any, rows: Any, targets: Any) -> Tokens:
+    return (*(one_draft.draw(chance, p) for p in targets),)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "cause"),
+    [
+        (always, "accept 0"),
+        (from_target, "recover 0"),
+        (bonus_before, "bonus"),
+        (no_bonus, "bonus: 0 of"),
+        (goes_on, "shape"),
+    ],
+)
+def test_a_wrong_round_is_different_and_its_stage_is_named(
+    monkeypatch: pytest.MonkeyPatch, wrong: Verify, cause: str
+) -> None:
+    monkeypatch.setattr(
+        reference_speculative, "RULES", {"rejection": replace(RULES["rejection"], verify=wrong)}
+    )
+    result = result_of(cell(margin=0.1))
+    assert result.decision == "different"
+    assert result.detail.startswith(cause)
+
+
+def test_a_history_that_is_not_advanced_shows_at_the_second_position(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    right = reference_speculative._row
+
+    def forgetful(chain: Any, request: Any, logits: Any, past: Tokens) -> Row:
+        return right(chain, request, logits, ())
+
+    monkeypatch.setattr(reference_speculative, "_row", forgetful)
+    result = result_of(cell(**PENALISED, margin=0.1, draft={"rows": [[3.0, 0.0, 0.0]]}))
+    assert result.decision == "different"
+    assert result.detail.startswith("accept 1")
+
+
+@pytest.mark.parametrize("rule", ["rejection", "matching"])
+def test_matching_and_rejection_are_told_apart(rule: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both are lossless; how much of the draft is accepted is not the same."""
+    other = {"rejection": "matching", "matching": "rejection"}[rule]
+    monkeypatch.setattr(reference_speculative, "RULES", {rule: RULES[other]})
+    assert result_of(cell(rule=rule)).decision == "different"
+
+
+def test_right_counts_are_alarms_no_oftener_than_stated() -> None:
+    """200 times 500 right rounds at 1 in 100: 12 alarms or more come once in 10^6 runs."""
+    asked = cell()
+    outcomes, rng = Outcomes(asked, prepared(asked)), np.random.default_rng(7)
+    counts = rng.multinomial(500, outcomes.p, size=200)
+    errors = Errors(alpha=0.01, beta=1e-4)
+    seen = look.frequencies(counts, outcomes.p, errors, last=True)
+    assert int(seen.different(errors).sum()) < 12
+    models, alarms = outcomes.models, 0
+    for _ in range(5):
+        drafts = [
+            tuple(int(rng.choice(3, p=models.drafted_from(i))) for i in range(2))
+            for _ in range(100)
+        ]
+        rounds: dict[tuple[Tokens, Tokens], int] = {}
+        for draft in drafts:
+            chance = Drawn(rng)
+            targets = [models.target(draft[:i]) for i in range(3)]
+            rows = [models.drafted_from(i) for i in range(2)]
+            key = draft, one_draft.verify(chance, draft, rows, targets)
+            rounds[key] = rounds.get(key, 0) + 1
+        alarms += bool(cause_of(rounds, models.of_stage, 0.001))
+    assert alarms < 2
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"chain": [{"xtc": {"p": 0.5, "t": 0.1, "seed": 1}}, *CELL["chain"]]}, "by chance"),
+        ({"draft_chain": PENALISED["chain"]}, "the draft's chain looks at the history"),
+        ({**PENALISED, "bins": 3}, "does not look at the history"),
+    ],
+)
+def test_what_has_no_law_of_rounds_is_refused(changed: dict[str, Any], said: str) -> None:
+    asked = cell(**changed)
+    with pytest.raises(Unsupported, match=said):
+        Outcomes(asked, prepared(asked))
+    assert said in result_of(asked).detail
+
+
+def test_too_many_rounds_ask_for_bins() -> None:
+    wide = {"family": "flat", "n": 40, "seed": 1}
+    asked = cell(logits=wide, draft=wide)
+    with pytest.raises(Unsupported, match="give bins"):
+        Outcomes(asked, prepared(asked))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "said"),
+    [
+        ([-1, -1, -1], "a round without tokens"),
+        ([3, -1, -1], "not in the vocabulary"),
+        ([0, -1, 1], "a token behind its last"),
+    ],
+)
+def test_a_reply_that_is_no_round_breaks_the_protocol(tokens: list[int], said: str) -> None:
+    class Wrong(Worker):
+        def speculate(self, request: Any, rounds: Any) -> Any:
+            return np.tile(np.array(tokens, np.int32), (request.n, 1))
+
+    result = result_of(cell(), Wrong())
+    assert result.decision == "crashed"
+    assert said in result.detail
+
+
+def test_a_backend_that_verifies_no_drafts_is_skipped() -> None:
+    result = result_of(cell(), Null())
+    assert (result.decision, result.detail) == ("skipped", "verifies no drafts")
+
+
+def test_the_suites_hold_both_rules_with_the_same_rounds() -> None:
+    names = {
+        path.stem: [cell.id.partition("/")[2] for cell in expand_cells(read_suite(path), "full")]
+        for path in find_suites(["speculative"])
+    }
+    assert names.keys() == RULES.keys()
+    assert names["rejection"] == names["matching"]

@@ -1,0 +1,56 @@
+"""Chains without a seed: two of them differ, and one before and after its reset."""
+
+import inspect
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.draws.unseeded import wrong
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.blocks.ladder import of_newest
+from sampler_parity.harness.mutants.in_process import InProcess
+from sampler_parity.harness.suite.file import expand, find_suites
+from sampler_parity.reference.registry import ROWS
+
+
+def _cases() -> dict[str, Case]:
+    (path,) = find_suites(["parity/unseeded"])
+    return {case.id.rpartition("-")[2]: case for case in expand(path, "quick")}
+
+
+def test_every_sampler_that_has_a_seed_is_asked_without_one() -> None:
+    def has_seed(name: str) -> bool:
+        make: Any = ROWS[name].make
+        return "seed" in inspect.signature(make).parameters
+
+    assert {name for name in of_newest() if has_seed(name)} == _cases().keys()
+
+
+def test_a_case_whose_chain_has_no_seed_is_of_a_kind_of_its_own() -> None:
+    assert {case.kind for case in _cases().values()} == {"unseeded"}
+
+
+def test_chains_that_are_right_differ() -> None:
+    backend = InProcess("temp/last-parameter")
+    assert all(execute(case, [backend]).ok for case in _cases().values())
+    backend.close()
+
+
+@pytest.mark.parametrize(
+    ("mutant", "said"),
+    [
+        ("dist/largest-seed-taken", "two chains without a seed select the same 64 tokens"),
+        ("adaptive_p/drawn-once", "selects the same 64 tokens after its reset"),
+    ],
+)
+def test_what_is_alike_is_a_divergence(mutant: str, said: str) -> None:
+    backend = InProcess(mutant)
+    result = execute(_cases()[mutant.partition("/")[0]], [backend]).backends[backend.name]
+    backend.close()
+    assert (result.verdict, result.stage) == ("diverged", mutant.partition("/")[0])
+    assert said in result.detail
+
+
+def test_a_chain_that_selects_nothing_is_wrong() -> None:
+    assert wrong([1, None], [2, 3], [3, 4]) == "no token was selected"

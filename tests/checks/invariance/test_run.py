@@ -1,0 +1,124 @@
+"""Invariance of decoding: the figures are by hand, and a batch that changes logits is seen."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.invariance.block import Invariances
+from sampler_parity.harness.checks.invariance.run import figures, measure, request_of
+from sampler_parity.harness.llama_cpp.decode import Further
+from sampler_parity.harness.llama_cpp.sequences import Slots, take_all
+from sampler_parity.harness.mutants.sequences import MadeContext, OutputsInOrderOfSlots, Worker
+from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.harness.protocol.interface import Result
+from sampler_parity.harness.protocol.messages import SequencesReply, SequencesRequest
+from tests.support.inside import Inside
+
+TEXTS = [[1, 2, 3, 4], [5, 6, 7, 8], [2, 2, 2, 2], [9, 8, 7, 6], [3, 1, 3, 1]]
+
+
+def crowded(model: str, widths: list[int]) -> Case:
+    return Case.model_validate(
+        {
+            "id": "tiny/invariance",
+            "description": "Logits in batches",
+            "why": "To test.",
+            "chain": [],
+            "logits": {"crowded": model, "texts": TEXTS, "widths": widths},
+        }
+    )
+
+
+def test_figures_of_two_rows_by_hand() -> None:
+    alone = np.log(np.array([[[0.5, 0.25, 0.25]], [[0.25, 0.5, 0.25]]], np.float32))
+    beside = alone.copy()
+    beside[1, 0] = np.log(np.array([0.5, 0.25, 0.25], np.float32))
+    seen = figures(2, alone, beside)
+    # the second row: 1/4 log(1/2) + 1/2 log 2 = 1/4 log 2, and another top-1
+    assert (seen.width, seen.rows, seen.equal, seen.top1) == (2, 2, 1, 1)
+    assert seen.difference == pytest.approx(np.log(2), rel=1e-6)
+    assert seen.kl_max == pytest.approx(np.log(2) / 4, rel=1e-6)
+    assert seen.kl_mean == pytest.approx(np.log(2) / 8, rel=1e-6)
+
+
+def test_a_batch_has_one_token_of_each_text(tiny: Path) -> None:
+    request = request_of(crowded(str(tiny), [2]), [0, 3])
+    assert [text.prompt + text.forced for text in request.texts] == [
+        [1, 2, 3, 4, 0], [9, 8, 7, 6, 0],
+    ]  # fmt: skip
+    assert [len(step.batch) for step in request.steps] == [2, 2, 2, 2]
+
+
+def test_every_text_is_decoded_at_every_width_and_width_one_is_the_text_itself(
+    tiny: Path, inside: Callable[..., Inside]
+) -> None:
+    result = measure(crowded(str(tiny), [1, 2, 3, 5]), [inside()])
+    widths = result.backends["llama.cpp"].widths
+    assert [(f.width, f.rows) for f in widths] == [(1, 20), (2, 20), (3, 20), (5, 20)]
+    assert (widths[0].equal, widths[0].difference) == (20, 0.0)
+    assert max(f.difference for f in widths) < 0.05  # keys and values are float16
+
+
+class NeighbourSeeps(MadeContext):
+    """From four sequences on a logit of each is larger by a quarter."""
+
+    def decode_together(self, parts: Sequence[Further]) -> int:
+        ns = super().decode_together(parts)
+        for row in self.rows.values() if len(parts) >= 4 else ():
+            row[7] += 0.25
+        return ns
+
+
+class Seeping(Worker):
+    def sequences(
+        self, request: SequencesRequest, rows: NDArray[np.float32]
+    ) -> tuple[SequencesReply, list[Result]]:
+        context: Any = NeighbourSeeps(request.n_vocab)
+        worker: Any = self
+        return take_all(Slots(worker, request, context, None), rows)
+
+
+def test_what_a_neighbour_changes_is_seen_at_its_width(tiny: Path) -> None:
+    backend = InPlace("seeping", Seeping(Slots))
+    result = measure(crowded(str(tiny), [2, 3, 4, 5]), [backend])
+    backend.close()
+    widths = result.backends["seeping"].widths
+    assert [(f.equal, round(f.difference, 6)) for f in widths] == [
+        (20, 0.0), (20, 0.0), (0, 0.25), (0, 0.25),
+    ]  # fmt: skip
+
+
+def test_outputs_taken_in_another_order_are_seen_where_prompts_are_long() -> None:
+    """One token a sequence leaves outputs in the order of the slots: there they are equal."""
+    backend = InPlace("made", Worker(OutputsInOrderOfSlots))
+    result = measure(crowded("small", [3]), [backend])
+    backend.close()
+    assert result.backends["made"].widths[0].equal == 20
+
+
+def test_a_backend_that_decodes_no_sequences_has_no_figures(
+    tiny: Path, inside: Callable[..., Inside]
+) -> None:
+    class Without(Worker):
+        def hello(self) -> Any:
+            return super().hello().model_copy(update={"capabilities": ["run"]})
+
+    backend = InPlace("without", Without(Slots))
+    result = measure(crowded(str(tiny), [2]), [backend])
+    backend.close()
+    failed = result.backends["without"].failed
+    assert failed == "unsupported: decodes no sequences that join and leave"
+
+
+def test_prompts_that_are_too_short_are_refused() -> None:
+    block = Invariances(
+        id="x", description="x", why="x", prompts={"p": [1, 2, 3, 4, 5]}, texts=3, tokens=2,
+        widths=[1],
+    )  # fmt: skip
+    with pytest.raises(ValueError, match="have 2 texts of 2 tokens, 3 are asked for"):
+        list(block.cases(False))

@@ -1,0 +1,343 @@
+"""`run skip_ratio`: suites, what is required, records in the bundle, what cannot be measured."""
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.bundle import bundle
+from sampler_parity.harness.bundle.records.ends import Footer
+from sampler_parity.harness.bundle.writer import BundleWriter, create
+from sampler_parity.harness.checks import late_failures as late
+from sampler_parity.harness.checks.skip_ratio import run as skip_ratio
+from sampler_parity.harness.checks.skip_ratio.block import Short, SkipRatios, Workload
+from sampler_parity.harness.checks.skip_ratio.record import Check, SkipRatioResult
+from sampler_parity.harness.errors import InputError, Unsupported
+from sampler_parity.harness.llama_cpp.token_trie import FlatTrie
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.measured import Law, Modelled, Way
+from sampler_parity.harness.protocol.messages import plain
+from sampler_parity.harness.suite.file import expand_workloads, find_suites, read_suite
+from sampler_parity.harness.trie import bench as trie_bench
+from sampler_parity.harness.trie.bench import Bench, children_of, run
+from sampler_parity.harness.trie.llama_cpp import Worker
+from sampler_parity.harness.trie.model import foretold, modelled, speed_up
+from sampler_parity.harness.trie.session import Tries
+from sampler_parity.reference.trie import Leaf, build_trie
+from tests.support.command_line import cli, refused
+from tests.support.report_bundles import run_info
+from tests.support.skip_ratios import BLOCK, GRAMMAR, TRIE, measured, result, way, workload
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "adapter.py"
+
+
+def test_the_suites_expand_and_their_quick_part_is_on_the_small_model() -> None:
+    (path,) = find_suites(["skip_ratio"])
+    quick, full = (expand_workloads(read_suite(path), p) for p in ("quick", "full"))
+    assert {w.model for w in quick} == {"small"}
+    assert {w.id for w in quick} < {w.id for w in full}
+    large = {w.leaves for w in full if w.model == "random-128256"}
+    assert {"actions", "json", "enum:2", "enum:1000", "enum:10000"} <= large
+
+
+def test_a_block_is_every_leaf_on_every_model_at_every_delay() -> None:
+    block = SkipRatios(**BLOCK, models=["small", "b/m.gguf"], delays_ms=[0.0, 2.5])
+    assert [w.id for w in block.workloads(quick=False)] == [
+        *("x/actions-small", "x/actions-small+2.5ms", "x/enum:2-small", "x/enum:2-small+2.5ms"),
+        *("x/actions-m", "x/actions-m+2.5ms", "x/enum:2-m", "x/enum:2-m+2.5ms"),
+    ]
+
+
+def test_quick_takes_what_it_names() -> None:
+    short = Short(leaves=["enum:2"], prompts=1, rounds=2)
+    (asked,) = SkipRatios(**BLOCK, quick=short).workloads(quick=True)
+    assert (asked.leaves, asked.prompts, asked.rounds) == ("enum:2", 1, 2)
+    assert not list(SkipRatios(**BLOCK, quick=False).workloads(quick=True))
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('leaves = ["enum:1"]', "workload 'enum:1': unknown"),
+        ('leaves = ["json"]\ndelays_ms = [-1.0]', "delays_ms: -1 is negative"),
+        ('leaves = ["json"]\nprompts = 9', "skip_ratio 'x': prompts: Input should be less than"),
+        (
+            'leaves = ["json"]\nquick = { leaves = ["tools"], prompts = 1, rounds = 1 }',
+            "skip_ratio 'x': quick.leaves: 'tools' is not among the leaves",
+        ),
+    ],
+    ids=["leaves", "delay", "prompts", "quick"],
+)
+def test_a_block_that_is_not_right_is_refused(tmp_path: Path, line: str, message: str) -> None:
+    path = tmp_path / "s.toml"
+    path.write_text(f'name = "s"\n[[skip_ratio]]\nid = "x"\ndescription = "d"\nwhy = "w"\n{line}\n')
+    with pytest.raises(InputError, match=message):
+        expand_workloads(read_suite(path), "full")
+
+
+@pytest.mark.parametrize(
+    ("changes", "missed"),
+    [
+        ({}, []),
+        ({"token_accuracy": 0.999}, ["token_accuracy"]),
+        ({"skip_ratio_mean": 0.991}, ["skip_ratio_mean"]),
+        ({"skip_ratio_exact": None}, ["skip_ratio_mean"]),
+        ({"skip_ratio_off": 1}, ["skip_ratio_off"]),
+        ({"text_accuracy": 0.4}, ["text_accuracy"]),
+        (
+            {"tokens_per_second_vs_grammar_ci95": (1.9, 4)},
+            ["tokens_per_second_vs_grammar_ci95.low"],
+        ),
+        (
+            {"own_us_per_step": {"masking": 1.0, "compacting": 11.0, "grammar": 500.0}},
+            ["own_share"],
+        ),
+    ],
+    ids=["right", "token", "skip-ratio", "no-exact", "a-step-off", "text", "speed", "own-cost"],
+)
+def test_what_is_required_is_checked(changes: dict[str, Any], missed: list[str]) -> None:
+    asked = workload(text_accuracy=0.5, speed_up=2.0, own_share=0.02)
+    outcome = measured(**changes)
+    checks = asked.checks(outcome)
+    assert [check.what for check in checks if not check.met] == missed
+    assert result(outcome, checks=checks).ok == (not missed)
+
+
+def test_what_was_not_measured_or_not_checked_is_not_ok() -> None:
+    assert not result(None).ok
+    assert not result(measured(), checks=[]).ok
+
+
+def test_the_model_by_hand() -> None:
+    """1 x (900 + 3100) / (0.5 x (1000 + 100)); with passes of 20 ms 23.1 / (0.5 x 20.1)."""
+    assert speed_up(TRIE, GRAMMAR, (1000.0, 900.0)) == pytest.approx(4000 / 550)
+    speed = modelled(TRIE, GRAMMAR)
+    assert speed.here == pytest.approx(4000 / 550)
+    assert speed.by_decode_ms is not None
+    assert speed.by_decode_ms["20"] == pytest.approx(23.1 / 10.05)
+    longer = measured(ways={"trie": TRIE, "grammar_first": way(1.0, 9999.0, 20_000.0)})
+    assert foretold(measured(), longer) == pytest.approx(23.1 / 10.05)
+
+
+def test_a_trie_of_one_leaf_has_no_model() -> None:
+    none = Way(**{**TRIE.model_dump(), "decode_us_mean": None, "sampler_us_mean": None})
+    assert modelled(none, GRAMMAR) == Modelled(here=None, by_decode_ms=None)
+    assert foretold(measured(modelled=modelled(none, GRAMMAR)), measured()) is None
+
+
+def test_children_along_leaves_are_counted_by_the_references_trie() -> None:
+    root = build_trie((Leaf("a", (1, 2)), Leaf("b", (1, 3)), Leaf("c", (4,))))
+    assert children_of(root, [(1, 2), (4,)]) == [2, 2, 2]
+    assert children_of(root, [(9, 1)]) == [2, 0]
+
+
+def test_a_sampler_that_leaves_other_tokens_has_another_skip_ratio(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The planted fault: llama.cpp is given a trie that lets token 7 through, too."""
+
+    def wrong(payload: Any) -> Tries:
+        leaves = (*payload.descriptors[0].leaves, Leaf("more", (7,)))
+        return Tries(payload, {payload.descriptors[0].path: FlatTrie(leaves)})
+
+    monkeypatch.setattr(trie_bench, "build_tries", wrong)
+    bench = Bench(str(tiny), "enum:40", ("one",))
+    outcome = run(bench, "strict-trie-ffi", rounds=1)
+    bench.close()
+    assert outcome.skip_ratio_off == 1
+    assert {c.what for c in workload().checks(outcome) if not c.met} == {
+        *("skip_ratio_mean", "skip_ratio_off")
+    }
+
+
+def test_a_bench_makes_every_pass_longer_while_it_measures(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slept: list[float] = []
+    monkeypatch.setattr("sampler_parity.harness.llama_cpp.decode.time.sleep", slept.append)
+    bench = Bench(str(tiny), "enum:2", ("one",), delay_ms=3.0)
+    run(bench, "strict-trie-ffi", rounds=1)
+    bench.close()
+    assert set(slept) == {0.003}
+    assert len(slept) >= 2 * 4  # a round to warm up and one more, four ways
+
+
+def writer_in(folder: Path) -> BundleWriter:
+    return create(folder / "b", run_info("llama.cpp"))
+
+
+def records(writer: BundleWriter) -> list[SkipRatioResult]:
+    return bundle.read(writer.folder).skip_ratios
+
+
+def small(tiny: Path, **changes: Any) -> Workload:
+    fields = {"models": [str(tiny)], "leaves": ["enum:2"], "prompts": 1, "rounds": 1}
+    return workload(**{**fields, **changes})
+
+
+def test_backends_without_a_native_chain_are_unsupported_with_the_reason(
+    tmp_path: Path, tiny: Path
+) -> None:
+    writer = writer_in(tmp_path)
+    names = ["reference", f"a={sys.executable} {EXAMPLE}"]
+    skip_ratio.run_workloads([("s", small(tiny))], names, writer)
+    lines = records(writer)
+    assert [r.verdict for r in lines] == ["unsupported"] * 2
+    assert [r.id for r in lines] == ["x/enum:2-tiny@reference", "x/enum:2-tiny@a"]
+    assert "has no native chain to put a trie into: use llama.cpp" in lines[0].detail
+
+
+def test_a_build_that_cannot_generate_is_unsupported_with_its_release(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sampler_parity.harness.llama_cpp.worker.Worker._decodes", lambda _: [])
+    request = p.SkipRatioRequest(
+        model=str(tiny), leaves=["A", "B"], prompts=["one"], rounds=1, seed=0
+    )
+    with pytest.raises(Unsupported, match=r"llama\.cpp v0\.5\.0 decodes no model here"):
+        Worker().skip_ratio(request)
+
+
+# An adapter of another author's: it says what it measured, but for what its third argument does to
+# the first request; with `late`, after its reply.
+ADAPTER = """
+import json, os, sys, time
+for line in sys.stdin:
+    late = "pass"
+    asked = json.loads(line)
+    if asked["do"] == "hello":
+        reply = {"ok": True, "name": "mine", "version": "1", "samplers": []}
+        reply["capabilities"] = ["skip_ratio"]
+    elif asked["do"] == "bye":
+        break
+    else:
+        if not os.path.exists(sys.argv[2]):
+            open(sys.argv[2], "w").close()
+            exec(sys.argv[3])
+        measured = json.load(open(sys.argv[1]))
+        measured["pairs"] = asked["rounds"] * len(asked["prompts"])
+        measured["leaves"] = len(asked["leaves"])
+        reply = {"ok": True, "measured": measured}
+    print(json.dumps(reply), flush=True)
+    exec(late)
+"""
+
+
+def adapter(folder: Path, act: str = "pass") -> str:
+    """Its name for -b; act: what it does when it is asked first."""
+    (folder / "adapter.py").write_text(ADAPTER)
+    text = json.dumps(plain(measured(model="theirs").model_dump()))
+    (folder / "measured.json").write_text(text)
+    files = [str(folder / name) for name in ("adapter.py", "measured.json", "asked")]
+    return f"mine={shlex.join([sys.executable, *files, act])}"
+
+
+def test_an_adapter_of_another_author_has_its_skip_ratio_measured(
+    tmp_path: Path, tiny: Path
+) -> None:
+    writer = writer_in(tmp_path)
+    skip_ratio.run_workloads([("s", small(tiny))], [adapter(tmp_path)], writer)
+    (record,) = records(writer)
+    assert (record.id, record.verdict, record.ok) == ("x/enum:2-tiny@mine", "measured", True)
+    assert record.measured == measured(model=str(tiny), pairs=1, leaves=2)
+
+
+@pytest.mark.parametrize(
+    ("act", "verdict", "detail"),
+    [
+        ("os.abort()", "crashed", "the process that measured died: signal SIGABRT"),
+        ("time.sleep(600)", "timeout", "not measured within 3 s"),
+        ("asked['rounds'] += 1", "crashed", "1 spans among 2 leaves were asked for"),
+        ("asked['leaves'] = ['A']", "crashed", "1 spans among 2 leaves were asked for"),
+        ("late = 'os._exit(4)'", "crashed", "ended after its reply: exit status 4"),
+        ("late = 'print(1, flush=True)'", "crashed", "more than one line for one request"),
+    ],
+    ids=["dies", "hangs", "other-rounds", "other-leaves", "dies-late", "says-more"],
+)
+@pytest.mark.slow
+def test_a_measurement_that_takes_its_process_down_costs_one_result(
+    tmp_path: Path,
+    tiny: Path,
+    act: str,
+    verdict: str,
+    detail: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if "late" in act:  # what comes ends the waiting
+        monkeypatch.setattr(late, "SILENCE_S", 1.0)
+    writer = writer_in(tmp_path)
+    workloads = [("s", small(tiny)), ("s", small(tiny, id="y"))]
+    ended: list[Any] = []
+    skip_ratio.run_workloads(
+        workloads,
+        [adapter(tmp_path, act)],
+        writer,
+        0,
+        0.2,
+        lambda results, note="": ended.extend(results),
+    )
+    first, second = records(writer)
+    assert [result.id for result in ended] == [first.id, second.id]
+    assert (first.verdict, second.verdict) == (verdict, "measured")
+    assert detail in first.detail
+
+
+@pytest.mark.slow
+def test_run_writes_a_record_and_fails_for_what_is_missed(tmp_path: Path, tiny: Path) -> None:
+    suite = tmp_path / "s.toml"
+    text = (
+        'name = "s"\n[[skip_ratio]]\nid = "x"\ndescription = "d"\nwhy = "w"\n'
+        f'models = ["{tiny}"]\nleaves = ["enum:2"]\nprompts = 1\nrounds = 1\n'
+    )
+    suite.write_text(text)
+    done = cli("run", suite, "-o", tmp_path / "b")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "skip     1/1 as required" in done.stdout
+    (record,) = bundle.read_finished(tmp_path / "b").skip_ratios
+    assert (record.id, record.ok) == ("s/x/enum:2-tiny@llama.cpp", True)
+    suite.write_text(text + "speed_up = 1e9\n")
+    done = cli("run", suite, "-o", tmp_path / "missed")
+    assert done.returncode == 1
+    assert "FAILED s/x/enum:2-tiny on llama.cpp" in done.stdout
+    assert "tokens_per_second_vs_grammar_ci95.low is" in done.stdout
+    assert "--case s/x/enum:2-tiny -b llama.cpp" in done.stdout
+
+
+def test_a_bundle_with_fewer_records_than_its_footer_says_is_refused(tmp_path: Path) -> None:
+    writer = writer_in(tmp_path)
+    writer.append(result(measured()), Footer(cases=0, steps=0, wall_s=1.0, skip_ratios=2))
+    with pytest.raises(InputError, match="holds 1 skip ratios, its footer says 2"):
+        bundle.read_finished(tmp_path / "b")
+
+
+def test_a_record_reads_back_as_it_was(tmp_path: Path) -> None:
+    writer = writer_in(tmp_path)
+    wrong = measured(law=Law(kl_trie=float("inf"), kl_grammar=None, spellings=9, beyond_trie=0.5))
+    writer.append(result(wrong))
+    assert records(writer) == [result(wrong)]
+    line = (writer.folder / "results.jsonl").read_text().splitlines()[1]
+    assert json.loads(line)["measured"]["skip_ratio_mean"] == 0.99
+
+
+def test_a_resumed_run_measures_only_what_is_missing(tmp_path: Path, tiny: Path) -> None:
+    writer = writer_in(tmp_path)
+    asked = small(tiny)
+    writer.done.add(f"{asked.id}@reference")
+    skip_ratio.run_workloads([("s", asked)], ["reference"], writer)
+    assert records(writer) == []
+
+
+@pytest.mark.slow
+def test_trie_bench_of_a_build_that_is_not_there_says_so(tmp_path: Path) -> None:
+    line = refused(cli("trie-bench", "--mode", "strict-guided", "--build", "b0:x64"))
+    assert "b0 is neither a registered build nor a folder" in line
+
+
+def test_a_check_is_met_on_its_side_of_the_limit() -> None:
+    for relation, met in (("=", [False, True, False]), (">=", [False, True, True])):
+        outcomes = [Check(what="x", found=v, relation=relation, limit=1).met for v in (0.5, 1, 2)]  # type: ignore[arg-type]
+        assert outcomes == met
+    assert [Check(what="x", found=v, relation="<=", limit=1).met for v in (1, 2)] == [True, False]

@@ -1,0 +1,172 @@
+"""Whether a case repeats on another platform, and which operation parts it."""
+
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.stages import meanings
+from sampler_parity.harness.checks.stages import predict as predicting
+from sampler_parity.harness.checks.stages.meanings import Wanted, wanted_of
+from sampler_parity.harness.checks.stages.predict import Prediction, predict
+from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
+from sampler_parity.reference import platforms
+from sampler_parity.reference.platforms import PLATFORMS
+
+
+def of(chain: list[dict[str, Any]], *rows: list[float], **fields: Any) -> Case:
+    told = {"id": "a", "description": "a", "why": "a", "chain": chain}
+    return Case.model_validate(told | {"logits": {"rows": list(rows)}} | fields)
+
+
+def on(platform: str, case: Case) -> Prediction:
+    (answer,) = predict(case, [platform])
+    return answer
+
+
+TIES = [1.0, 2.0, 2.0, 2.0, 1.0]
+
+
+def test_a_chain_without_ties_repeats_to_the_bit() -> None:
+    chain = [{"top_k": {"k": 3}}, {"dist": {"seed": 1}}]
+    answer = on("wasm", of(chain, [1.0, 5.0, 2.0, 4.0, 3.0]))
+    assert (answer.bits, answer.tokens, answer.first, answer.unknown) == (True, True, None, ())
+
+
+def test_ties_are_parted_by_the_sort_and_stay_together() -> None:
+    answer = on("wasm", of([{"top_k": {"k": 3}}], TIES))
+    assert (answer.bits, answer.order, answer.survivors, answer.tokens) == (
+        False, False, True, None,
+    )  # fmt: skip
+    assert answer.first is not None
+    assert (answer.first.place, answer.first.sampler, answer.first.what) == (
+        (0, 0),
+        "top_k",
+        "order",
+    )
+    assert answer.first.operations == ("the order that libc++ leaves of equals",)
+    assert not answer.repeats
+
+
+def test_which_of_equals_survives_is_said_with_both() -> None:
+    answer = on("wasm", of([{"top_k": {"k": 1}}], [2.0] * 40))
+    assert answer.survivors == (answer.first is None)
+    answer = on("linux-x64-libc++19", of([{"typical_p": {"p": 0.5}}], [2.0] * 20 + [1.0] * 20))
+    assert not answer.survivors
+    assert answer.first is not None
+    assert answer.first.what == "survivors"
+
+
+@pytest.mark.parametrize(
+    ("platform", "operations"),
+    [
+        ("linux-arm64-clang", ("a * b + c rounded once, by clang",)),
+        ("macos-arm64", ("a * b + c rounded once, by clang",)),
+    ],
+)
+def test_a_contracted_penalty_shows_both_logits(platform: str, operations: tuple[str]) -> None:
+    penalties = {"penalty_last_n": 8, "penalty_freq": 0.7, "penalty_present": 0.3}
+    answer = on(platform, of([{"penalties": penalties}], [0.0, 0.0, 0.0], history=[1, 1, 1]))
+    assert answer.first is not None
+    assert answer.first.what == "logits"
+    assert answer.first.here.endswith("of token 1")
+    assert answer.first.here != answer.first.there
+    assert answer.first.operations == operations
+    assert answer.unknown == ()  # no logarithm, no sort
+
+
+def test_gcc_fuses_the_other_product_of_a_penalty_which_is_exact() -> None:
+    penalties = {"penalty_last_n": 8, "penalty_freq": 0.7, "penalty_present": 0.3}
+    case = of([{"penalties": penalties}], [0.0, 0.0, 0.0], history=[1, 1, 1])
+    assert on("linux-arm64-gcc", case).bits
+
+
+def test_a_single_candidate_parts_the_stream_one_step_later() -> None:
+    chain = [{"top_k": {"k": 1}}, {"mirostat_v2": {"seed": 3}}]
+    alone = of(chain, TIES)
+    assert on("windows-x64", alone).tokens
+    rows = [[9.0] + [-99.0] * 5, *[[1.0, 1.1, 1.2, 1.3, 1.4, 1.5]] * 6]
+    answer = on("windows-x64", of([{"mirostat_v2": {"seed": 3, "tau": 3.0}}], *rows, steps=7))
+    assert answer.tokens is False
+    assert answer.first is not None
+    assert answer.first.step > 0
+    assert answer.first.operations == ("the draws of msvc",)
+
+
+def test_what_nobody_knows_of_a_platform_is_said_where_the_case_depends_on_it() -> None:
+    drawn = on("macos-arm64", of([{"dist": {"seed": 1}}], TIES))
+    many = [float(i * i % 3) for i in range(200)]
+    sorted_ = on("macos-arm64", of([{"top_k": {"k": 150}}], many))
+    alike = on("macos-arm64", of([{"top_k": {"k": 1}}], TIES))
+    neither = on("macos-arm64", of([{"greedy": {}}], TIES))
+    assert [what[:8] for what in drawn.unknown] == ["the last"]
+    assert [what[:8] for what in sorted_.unknown] == ["whether "]
+    assert neither.unknown == ()
+    assert alike.unknown == ()  # older sorts of libc++ leave the same
+
+
+def test_draws_are_predicted_one_by_one() -> None:
+    case = of([{"dist": {"seed": 1}}], TIES, draws=50)
+    assert on("wasm", case).tokens
+    sorts = on("wasm", of([{"top_k": {"k": 4}}, {"dist": {"seed": 1}}], TIES, draws=50))
+    assert sorts.tokens is False
+    assert sorts.first is not None
+    assert sorts.first.what == "token"
+
+
+def test_a_case_whose_tokens_alone_are_judged_is_parted_at_its_sampler() -> None:
+    """Not at the first of its chain, whatever that is; and the first token that differs is said."""
+    stages: list[dict[str, Any]] = [
+        {"temp": {"temp": 1.0}},
+        {"top_k": {"k": 4}},
+        {"dist": {"seed": 1}},
+    ]
+    answer = on("wasm", of(stages, TIES, *[[0.0, 9.0, 1.0, 2.0, 3.0]] * 2, steps=3, detail="token"))
+    assert answer.first is not None
+    assert (answer.first.place, answer.first.sampler) == ((0, 1), "top_k")
+    assert answer.tokens is (answer.token is None)
+    turned = on("wasm", of([{"mirostat_v2": {"seed": 1}}], *[TIES] * 8, steps=8, detail="token"))
+    assert turned.token is not None
+
+
+FAMILIES: dict[str, list[dict[str, Any]]] = {
+    "no sort": [{"temp": {"temp": 0.5}}, {"dist": {"seed": 1}}],
+    "a sort": [{"top_k": {"k": 3}}],
+    "a product": [{"top_n_sigma": {"n": 1.0}}],
+    "most": [{"temp_ext": {"temp": 0.7, "delta": 0.3}}, {"dist": {"seed": 1}}],
+    "a state": [{"top_k": {"k": 4}}, {"mirostat_v2": {"seed": 3, "tau": 3.0}}],
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_is_known_of_a_platform_is_what_it_computes_alone(family: str) -> None:
+    ready = prepare(of(FAMILIES[family], *[TIES] * 3, steps=3))
+    answers = predicting._Answers(ready)
+    for name in PLATFORMS:
+        known = answers.on(PLATFORMS[name])
+        with platforms.on(name):
+            assert meanings._same(wanted_of(ready), known), name
+
+
+@pytest.mark.parametrize(
+    ("family", "times"),
+    [
+        ("no sort", 2),  # expf of glibc and of musl
+        ("a sort", 5),  # of libstdc++, libc++ 14 and 19, msvc, portable
+        ("a product", 3),  # as it stands, contracted by gcc and by clang
+        ("most", 11),  # 12 rows, Apple's with both sorts: its expf is unknown, so taken for glibc's
+    ],
+)
+def test_platforms_that_are_the_same_in_what_a_case_asks_are_computed_once(
+    family: str, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def counted(ready: Prepared) -> Wanted:
+        asked.append(vars(platforms.current())["_platform"])
+        return wanted_of(ready)
+
+    monkeypatch.setattr(predicting, "wanted_of", counted)
+    answers = [*predict(of(FAMILIES[family], [1.0, 5.0, 2.0, 4.0, 3.0]), [*PLATFORMS])]
+    assert len(answers) == 12
+    assert (len(asked), len(set(asked))) == (times, times)

@@ -1,0 +1,115 @@
+"""A backend that shows the end of a chain alone: the stage that is wrong is named all the same."""
+
+import functools
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.mutants.in_process import InProcess
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.interface import R
+from sampler_parity.harness.suite.file import expand, find_suites
+
+pytestmark = pytest.mark.slow  # all of them together
+
+CASE = "chains/llama-cpp/normal-V129-s0-all_on"
+
+
+class EndAlone(InProcess):
+    """Of each step only the last stage is written."""
+
+    def hello(self) -> p.HelloReply:
+        can: Any = ["run", "no_stages"]
+        return super().hello().model_copy(update={"capabilities": can})
+
+    def ask(self, request: BaseModel, reply: type[R], timeout_s: float | None = None) -> R:
+        answered = super().ask(request, reply, timeout_s)
+        if isinstance(answered, p.RunReply):
+            last = [stages[-1:] for stages in answered.stages]
+            return answered.model_copy(update={"stages": last})
+        return answered
+
+
+@functools.cache
+def _cases(suite: str) -> dict[str, Case]:
+    (path,) = find_suites([f"parity/{suite}"])
+    return {case.id: case for case in expand(path, "quick")}
+
+
+def _case(wanted: str = CASE) -> Case:
+    return _cases(wanted.partition("/")[0])[wanted]
+
+
+def _placed(backend: InProcess, case: Case) -> tuple[str, int | None, int | None, str]:
+    result = execute(case, [backend]).backends[backend.name]
+    backend.close()
+    return result.stage, result.stage_index, result.step, result.verdict
+
+
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        "penalties/present-per-occurrence",
+        "typical_p/crossing-token-dropped",
+        "xtc/coin-inverted",
+        "temp_ext/delta-ignored",
+        "dist/uniform-from-the-top",
+    ],
+)
+def test_the_stage_and_step_are_those_that_stages_would_show(mutant: str) -> None:
+    case = _case()
+    by_stages = _placed(InProcess(mutant), case)
+    assert by_stages[0] == mutant.partition("/")[0]
+    assert by_stages[3] == "diverged"
+    assert _placed(EndAlone(mutant), case) == by_stages
+
+
+@pytest.mark.parametrize(
+    ("mutant", "case"),
+    [
+        ("dist/cloned-once", "state/alive-at-once/dist"),
+        ("dry/tokens-of-16-bits", "capacities/candidates/dry/V65537"),
+    ],
+    ids=["of a second clone", "of a history"],
+)
+def test_a_stage_whose_state_is_wrong_is_named_as_stages_would(mutant: str, case: str) -> None:
+    by_stages = _placed(InProcess(mutant), _case(case))
+    assert by_stages[0] == mutant.partition("/")[0]
+    assert _placed(EndAlone(mutant), _case(case)) == by_stages
+
+
+def test_a_stage_that_is_wrong_for_those_behind_it_is_placed_at_the_first_of_these() -> None:
+    """A pool of eight generators: two chains of five have ten, and the first stage another's."""
+    case = _case("state/many-alive/xtc")
+    assert _placed(InProcess("xtc/eight-generators"), case)[:3] == ("xtc", 0, 0)
+    assert _placed(EndAlone("xtc/eight-generators"), case)[:3] == ("xtc", 4, 1)
+
+
+def test_a_right_backend_without_stages_is_identical() -> None:
+    right = EndAlone("greedy/scans-signed-16")  # and greedy is not in this chain
+    assert execute(_case(), [right]).ok
+    right.close()
+
+
+def test_a_chain_whose_prefixes_are_all_right_says_so() -> None:
+    class SecondTimeWrong(EndAlone):
+        asked = 0
+
+        def ask(self, request: BaseModel, reply: type[R], timeout_s: float | None = None) -> R:
+            answered = super().ask(request, reply, timeout_s)
+            self.asked += 1
+            if self.asked == 1 and isinstance(answered, p.RunReply):
+                stages = [
+                    [stage.model_copy(update={"selected": 0})] for (stage,) in answered.stages
+                ]
+                return answered.model_copy(update={"stages": stages})
+            return answered
+
+    backend = SecondTimeWrong("greedy/scans-signed-16")
+    result = execute(_case(), [backend]).backends[backend.name]
+    backend.close()
+    assert result.stage == "chain"
+    assert result.detail == "no prefix of it differs when asked by itself"

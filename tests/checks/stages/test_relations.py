@@ -1,0 +1,48 @@
+"""Relations: what is asked of another run on the same backend."""
+
+import contextlib
+
+import numpy as np
+import pytest
+
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.relations import sums_to_one
+from sampler_parity.harness.mutants.dist import TakesPAsItIs
+from sampler_parity.reference.samplers.dist import Dist
+from tests.support.inside import Inside
+from tests.support.other_sort import OtherSort
+
+
+@pytest.mark.parametrize(
+    ("p", "holds"),
+    [
+        ([0.5, 0.25, 0.25], True),
+        ([0.1] * 10, True),  # float32 of a tenth is 1.5e-9 too much
+        ([0.5, 0.25], False),
+        ([0.5, 0.5, 1.2e-7], True),  # a float32 sum of three
+        ([0.5, 0.5, 2.4e-7], False),
+        ([np.nan, 1.0], False),
+    ],
+    ids=["exact", "rounded", "a part", "summed in float32", "more", "nan"],
+)
+def test_p_adds_up_to_one_but_for_its_rounding(p: list[float], holds: bool) -> None:
+    assert sums_to_one(np.array(p, np.float32)) is holds
+
+
+@pytest.mark.parametrize(("of_class", "verdict"), [(Dist, "identical"), (TakesPAsItIs, "diverged")])
+def test_a_draw_that_is_right_alone_is_asked_behind_a_filter_too(
+    of_class: type[Dist], verdict: str
+) -> None:
+    of = Case.model_validate(
+        {
+            "id": "a", "description": "A case", "why": "To test.", "chain": [{"dist": {"seed": 1}}],
+            "logits": {"probs": [0.5, 0.25, 0.125, 0.125]},
+            "relation": {
+                "kind": "sums_to_one", "chain": [{"top_p": {"p": 0.6}}, {"dist": {"seed": 1}}]
+            },
+        }
+    )  # fmt: skip
+    with contextlib.closing(Inside(OtherSort({"dist": of_class}), name="mine")) as mine:
+        got = execute(of, [mine]).backends["mine"]
+    assert (got.verdict, got.stage) == (verdict, "" if verdict == "identical" else "relation")

@@ -1,0 +1,128 @@
+"""Judging a backend by the platform that its build is for."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.backends import registry
+from sampler_parity.harness.bundle.info import BackendInfo
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.suite.file import expand, find_suites
+from sampler_parity.reference import ChainError
+from sampler_parity.reference.meaning import joined, parted
+from sampler_parity.reference.platforms import DEFAULT, on
+
+WASM = "reference@wasm"
+
+
+@pytest.fixture(scope="module")
+def wasm() -> Iterator[BackendProcess]:
+    process = registry.start(WASM)
+    yield process
+    process.close()
+
+
+def of(chain: list[dict[str, Any]], logits: list[float], **fields: Any) -> Case:
+    told = {"id": "a", "description": "a", "why": "a", "chain": chain}
+    return Case.model_validate(told | {"logits": {"rows": [logits]}} | fields)
+
+
+TIES = of([{"top_k": {"k": 3}}], [1.0, 2.0, 2.0, 2.0, 1.0])
+
+
+@pytest.mark.slow
+def test_a_build_is_identical_to_its_platform_and_reordered_beside_the_default(
+    wasm: BackendProcess,
+) -> None:
+    assert execute(TIES, [wasm], None, {WASM: "v0.5.0/wasm"}).backends[WASM].verdict == "identical"
+    assert execute(TIES, [wasm]).backends[WASM].verdict == "reordered"
+
+
+@pytest.mark.slow
+def test_a_published_result_is_x86s_wherever_the_build_is_for() -> None:
+    """Of a logit too large for an int top_k loses the largest there, and not on arm64."""
+    (path,) = find_suites(["parity/findings"])
+    by_id = {case.id: case for case in expand(path, "quick")}
+    case = by_id["findings/top_k-150-loses-the-largest-logit"]
+    assert case.expect is not None
+    for platform in ("linux-arm64-gcc", DEFAULT):
+        with on(platform):
+            assert execute(case, []).unmet == ""
+    on_arm64 = case.model_copy(update={"expect": case.expect.model_copy(update={"first": 7})})
+    with on("linux-arm64-gcc"):
+        assert "first: expected 7" in execute(on_arm64, []).unmet
+
+
+@pytest.mark.slow
+def test_each_backend_is_judged_by_a_platform_of_its_own(wasm: BackendProcess) -> None:
+    gcc = registry.start("reference")
+    try:
+        result = execute(TIES, [wasm, gcc], None, {WASM: "v0.5.0/wasm", "reference": "v0.5.0"})
+    finally:
+        gcc.close()
+    assert {name: b.verdict for name, b in result.backends.items()} == {
+        WASM: "identical",
+        "reference": "identical",
+    }
+
+
+@pytest.mark.slow
+def test_an_old_release_has_a_platform_too(wasm: BackendProcess) -> None:
+    both = "b6301/wasm"
+    case = of([{"top_p": {"p": 0.99}}], [1.0, 2.0, 2.0, 2.0, 1.0])
+    process = registry.start(f"reference@{both}")
+    try:
+        name = process.name
+        assert execute(case, [process], None, {name: both}).backends[name].verdict == "identical"
+    finally:
+        process.close()
+
+
+@pytest.mark.parametrize(
+    ("word", "release", "platform"),
+    [
+        ("b4753", "b4753", "linux-x64-gcc"),
+        ("wasm", "v0.5.0", "wasm"),
+        ("b4753/linux-x64-libc++14", "b4753", "linux-x64-libc++14"),
+        ("v0.5.0/linux-x64-gcc", "v0.5.0", "linux-x64-gcc"),
+    ],
+)
+def test_a_meaning_names_release_and_platform(word: str, release: str, platform: str) -> None:
+    assert parted(word) == (release, platform)
+    assert parted(joined(release, platform)) == (release, platform)
+
+
+@pytest.mark.parametrize("word", ["amiga", "b4753/amiga", "wasm/b4753", "", "/"])
+def test_what_names_neither_is_refused_in_one_line(word: str) -> None:
+    with pytest.raises(ChainError) as refused:
+        parted(word)
+    assert "\n" not in str(refused.value)
+
+
+def test_an_unknown_platform_is_refused_with_the_names_before_anything_runs() -> None:
+    with pytest.raises(InputError, match=r"--reference amiga: .*name a platform: linux-x64-gcc,"):
+        registry.references(["llama.cpp"], "amiga")
+
+
+def test_an_adapter_that_says_its_platform_is_judged_by_it() -> None:
+    infos = {"mine": BackendInfo(command=["a"], platform="linux-arm64-gcc")}
+    meanings = registry.references(["mine=a"], "own")
+    assert meanings == {"mine=a": None}
+    assert registry.references_as_said(meanings, infos) == {"mine=a": "v0.5.0/linux-arm64-gcc"}
+
+
+def test_an_adapter_that_says_an_unknown_platform_is_refused_with_the_names() -> None:
+    infos = {"mine": BackendInfo(command=["a"], platform="amiga")}
+    with pytest.raises(InputError, match=r"backend mine=a: .*name a platform: linux-x64-gcc,"):
+        registry.references_as_said({"mine=a": None}, infos)
+
+
+def test_a_reference_of_a_platform_is_its_own() -> None:
+    assert registry.references([WASM, "reference"], "own") == {
+        WASM: "v0.5.0/wasm",
+        "reference": "v0.5.0",
+    }

@@ -1,0 +1,181 @@
+"""What a backend does not claim is skipped whole: neither met nor failed."""
+
+import contextlib
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.backends import reference
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.record import CaseResult
+from sampler_parity.harness.protocol.interface import BackendFailure
+from sampler_parity.harness.protocol.messages import HelloReply
+from sampler_parity.harness.verdicts import passing
+from tests.support.inside import Inside
+
+
+class OnlyTopP(reference.Worker):
+    """The reference, which claims top_p alone, and no draws."""
+
+    def hello(self) -> HelloReply:
+        update = {"samplers": ["top_p"], "capabilities": ["run"]}
+        return super().hello().model_copy(update=update)
+
+
+class NoOrigin(reference.Worker):
+    """The reference, which does not tell the prompt from the output."""
+
+    def hello(self) -> HelloReply:
+        return super().hello().model_copy(update={"capabilities": ["run"]})
+
+
+def case(*samplers: str, **fields: Any) -> Case:
+    settings = {"top_p": {"p": 0.9}, "dist": {"seed": 1}, "temp": {"temp": 0.5}}
+    block = {
+        "id": "a", "description": "A case", "why": "To test.",
+        "logits": {"rows": [[3.0, 2.0, 1.0]]},
+        "chain": [{name: settings[name]} for name in samplers],
+    }  # fmt: skip
+    return Case.model_validate(block | fields)
+
+
+def result(of: Case, worker: Any = None) -> CaseResult:
+    with contextlib.closing(Inside(worker or OnlyTopP(), name="mine")) as mine:
+        return execute(of, [mine])
+
+
+def test_a_case_of_a_claimed_sampler_is_judged() -> None:
+    got = result(case("top_p"))
+    assert (got.backends["mine"].verdict, got.judged, got.ok) == ("identical", True, True)
+
+
+@pytest.mark.parametrize(
+    ("of", "why"),
+    [
+        (case("temp", "top_p"), "no sampler temp"),
+        (case("top_p", "temp", "dist"), "no sampler dist, temp"),
+        (case("top_p", draws=8), "no draws"),
+        (
+            case("top_p", relation={"kind": "same_as", "chain": [{"temp": {"temp": 1.0}}]}),
+            "no sampler temp",
+        ),
+    ],
+    ids=["one sampler", "two", "draws", "of the relation"],
+)
+def test_a_case_with_something_unclaimed_is_skipped_whole(of: Case, why: str) -> None:
+    got = result(of)
+    assert (got.backends["mine"].verdict, got.backends["mine"].detail) == ("skipped", why)
+    assert not got.judged
+    assert not got.met("mine")
+    assert not got.failed("mine")
+    assert got.steps == 0  # nor is the reference asked
+
+
+OPENAI = [{"openai_penalties": {"presence_penalty": 1.0}}]
+
+
+@pytest.mark.parametrize(
+    ("fields", "verdict"),
+    [
+        ({"chain": OPENAI, "prompt": [0], "output": [1]}, "skipped"),
+        ({"chain": OPENAI, "output": [1]}, "identical"),
+        ({"chain": [{"temp": {"temp": 0.5}}], "prompt": [0]}, "identical"),
+        ({"prompt": [0], "relation": {"kind": "differs_from", "chain": OPENAI}}, "skipped"),
+    ],
+    ids=["prompt", "output alone", "a sampler that does not tell", "of the relation"],
+)
+def test_a_prompt_is_for_who_tells_it_from_the_output_where_a_sampler_does(
+    fields: dict[str, Any], verdict: str
+) -> None:
+    of = case("temp", **fields)
+    got = result(of, NoOrigin()).backends["mine"]
+    assert (got.verdict, got.detail) == (
+        verdict,
+        "does not tell the prompt from the output" if verdict == "skipped" else "",
+    )
+    if fields.get("chain") == OPENAI:
+        assert result(of, reference.Worker()).ok
+
+
+def test_a_backend_that_claims_the_case_is_judged_beside_one_that_does_not() -> None:
+    with (
+        contextlib.closing(Inside(OnlyTopP(), name="mine")) as mine,
+        contextlib.closing(Inside(reference.Worker(), name="whole")) as whole,
+    ):
+        got = execute(case("temp"), [mine, whole])
+    assert [(name, r.verdict) for name, r in got.backends.items()] == [
+        ("mine", "skipped"),
+        ("whole", "identical"),
+    ]
+    assert (got.judged, got.ok, got.steps) == (True, True, 1)
+
+
+def test_where_a_suite_requires_unsupported_an_absence_is_met() -> None:
+    got = result(case("temp", requires={"mine": ["unsupported"]}))
+    assert (got.backends["mine"].verdict, got.met("mine")) == ("unsupported", True)
+
+
+class Foreign(OnlyTopP):
+    def hello(self) -> HelloReply:
+        return super().hello().model_copy(update={"name": "my own"})
+
+
+@pytest.mark.parametrize(
+    ("worker", "verdict"),
+    [(Foreign(), "skipped"), (OnlyTopP(), "unsupported")],
+    ids=["any", "of a release"],
+)
+def test_what_a_release_had_and_a_build_of_it_lacks_is_a_finding_on_that_build_alone(
+    worker: Any, verdict: str
+) -> None:
+    with contextlib.closing(Inside(worker, name="mine")) as mine:
+        got = execute(case("temp"), [mine], releases={"mine": "b4753"})
+    assert got.backends["mine"].verdict == verdict
+
+
+class Uncallable(reference.Worker):
+    """Has temp, and nobody knows how it is called."""
+
+    def hello(self) -> HelloReply:
+        update = {"samplers": ["top_p"], "uncallable": {"temp": "how it is called is not known"}}
+        return super().hello().model_copy(update=update)
+
+
+def test_a_sampler_that_is_there_and_cannot_be_asked_for_is_a_failure() -> None:
+    got = result(case("temp"), Uncallable())
+    assert (got.backends["mine"].verdict, got.ok) == ("unsupported", False)
+
+
+class Dies(Inside):
+    """Its greeting fails, every time."""
+
+    greeted = 0
+
+    def hello(self) -> HelloReply:
+        self.greeted += 1
+        raise BackendFailure("crashed", "no greeting")
+
+
+def test_a_backend_that_does_not_greet_has_crashed_and_is_greeted_once_a_case() -> None:
+    with contextlib.closing(Dies(OnlyTopP(), name="mine")) as backend:
+        got = execute(case("top_p"), [backend])
+    assert (got.backends["mine"].verdict, got.ok, backend.greeted) == ("crashed", False, 1)
+
+
+def test_what_is_accepted_adds_to_what_a_case_requires_and_takes_nothing_away() -> None:
+    assert passing(["identical"], "identical") == ["identical"]
+    assert passing(["identical"], "tied") == ["identical", "reordered", "tied"]
+    assert passing(["identical"], "close") == ["identical", "reordered", "tied", "close"]
+    assert passing(["identical", "boundary"], "tied") == [
+        "identical", "reordered", "tied", "boundary",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("alone", [["diverged"], ["unsupported"], ["boundary"], ["crashed"]])
+def test_a_requirement_to_differ_is_not_lifted(alone: list[Any]) -> None:
+    assert passing(alone, "close") == alone
+
+
+def test_without_accepting_anything_a_requirement_stays_as_it_is_written() -> None:
+    assert passing(["close"], "identical") == ["close"]

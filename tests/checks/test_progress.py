@@ -1,0 +1,111 @@
+"""Who watches a run is told of every result of every kind, and that it goes on meanwhile."""
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.bundle.bundle import Result
+from sampler_parity.harness.bundle.writer import create
+from sampler_parity.harness.checks import progress as seen
+from sampler_parity.harness.checks.distribution.record import CellOnBackend
+from sampler_parity.harness.checks.progress import beating
+from sampler_parity.harness.checks.throughput.record import ThroughputResult
+from sampler_parity.harness.processes.pool import Pool
+from sampler_parity.harness.run import timing
+from sampler_parity.harness.run.distribution import run_cells
+from sampler_parity.harness.run.pace import Pace, Work
+from sampler_parity.harness.run.plan import Asked, plan_of
+from sampler_parity.harness.run.run import run
+from sampler_parity.harness.statistics.plan import Budget
+from tests.support.gate_bundles import cell
+from tests.support.report_bundles import run_info
+
+SUITE = """
+name = "a timed chain"
+[[chain]]
+id = "c"
+sampler = "greedy"
+chain = [{ greedy = {} }]
+logits = { family = "normal", n = 8 }
+"""
+
+
+class Watcher:
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.works: list[Work] = []
+        self.ended: list[Result] = []
+        self.notes: list[str] = []
+
+    def __call__(self, results: Sequence[Result], note: str = "") -> None:
+        self.ended += results
+        self.notes += [note] if note else []
+
+    @contextmanager
+    def watch(self, works: list[Work]) -> Iterator["Watcher"]:
+        self.works = works
+        yield self
+
+
+@pytest.mark.slow
+def test_a_run_is_watched_to_its_end(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(SUITE)
+    watcher = Watcher()
+    plan = plan_of(Asked([str(tmp_path / "s.toml")], ["null"], rounds=8, jobs=1))
+    run(plan, tmp_path / "b", False, watcher.watch, print)
+    assert [result.id for result in watcher.ended] == ["timing/c"]
+    assert watcher.notes == [f"round {n} of 8" for n in range(9)]  # the first warms up
+    pace = Pace(watcher.works, 0.0)
+    assert (pace.done, pace.total) == (0, 1)
+    pace.ended(watcher.ended, 1.0)
+    assert pace.under_way is None
+
+
+def test_distribution_tests_are_seen_as_they_end(tmp_path: Path) -> None:
+    ended = [cell(name, CellOnBackend(decision="equivalent")) for name in ("s/a", "s/b")]
+    executor: Any = SimpleNamespace(each=lambda function, calls: enumerate(ended[: len(calls)]))
+    watcher, writer = Watcher(), create(tmp_path / "b", run_info("null"))
+    cells: Any = [("s", SimpleNamespace(id=one.id)) for one in ended]
+    run_cells(cells, ["null"], Budget(tests=2), executor, writer, seen=watcher)
+    assert [result.id for result in watcher.ended] == ["s/a", "s/b"]
+
+
+def test_widths_are_seen_with_their_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def measure(width: Any, backends: Any, n: int, seed: int, again: Any, begins: Any) -> Any:
+        begins(n, n)
+        sizes = {"n_vocab": 2, "stages": 1, "sequences": 1, "n_prompt": 1, "n_tokens": 1}
+        fields: dict[str, Any] = {"id": width.id, "model": "m", "chain": "c", "baseline": "null"}
+        fields["backends"] = {"null": {}}
+        return ThroughputResult.model_validate(fields | sizes)
+
+    monkeypatch.setattr("sampler_parity.harness.checks.throughput.run.measure", measure)
+    watcher, writer = Watcher(), create(tmp_path / "b", run_info("null"))
+    width: Any = SimpleNamespace(id="w")
+    timing.decode_widths([("s", width)], ["null"], 6, writer, 0, 60.0, watcher)
+    assert ([result.id for result in watcher.ended], watcher.notes) == (["w"], ["round 6 of 6"])
+
+
+def test_who_watches_is_told_each_beat_that_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(seen, "BEAT_S", 0.001)
+    told: list[int] = []
+    with beating(lambda results, note="": told.append(len(results))):
+        while len(told) < 3:
+            time.sleep(0.001)
+    before = len(told)
+    time.sleep(0.01)
+    assert told == [0] * before
+
+
+def test_a_pool_tells_that_it_waits_where_nothing_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sampler_parity.harness.processes.pool._LOOK_S", 0.01)
+    told: list[float] = []
+    with Pool(1, 1) as pool:
+        pool.waiting = lambda: told.append(time.monotonic())
+        pool.call(time.sleep, 0.1)
+    assert told

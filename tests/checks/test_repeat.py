@@ -1,0 +1,77 @@
+"""A case asked several times: `flaky`, the rate and its interval."""
+
+import pytest
+
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.repeat import interval, repeated, said
+from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
+from sampler_parity.harness.mutants.in_process import InProcess
+from sampler_parity.harness.verdicts import Verdict
+from tests.support.draws import DRAWS
+
+
+def _result(verdict: Verdict, detail: str = "") -> CaseResult:
+    return CaseResult(
+        id="a",
+        samplers=["dist"],
+        steps=1,
+        backends={"mine": BackendResult(verdict=verdict, detail=detail)},
+        required={"mine": ["identical", "close"]},
+    )
+
+
+def _asked(*verdicts: Verdict) -> CaseResult:
+    first, *others = [_result(verdict) for verdict in verdicts]
+    again = iter(others)
+    return repeated(lambda: next(again), len(verdicts), first)
+
+
+def test_one_wrong_draw_in_a_thousand_is_flaky_with_its_rate() -> None:
+    backend = InProcess("dist/every-thousandth-draw")
+    first = execute(DRAWS, [backend])
+    got = repeated(lambda: execute(DRAWS, [backend]), 20, first)
+    backend.close()
+    result = got.backends[backend.name]
+    assert result.verdict == "flaky"
+    assert result.asked == {"identical": 14, "diverged": 6}  # 20 * 300 draws, six thousands
+    assert "0.3 [0.12, 0.54] not as required" in result.detail
+    assert not got.ok
+
+
+def test_a_rate_that_is_zero_has_a_bound() -> None:
+    low, high = interval(0, 100)
+    assert low == 0
+    assert high == pytest.approx(1 - 0.025 ** (1 / 100))  # (1 - high)^100 = 2.5%
+
+
+def test_one_in_five_thousand_has_a_lower_and_an_upper_bound() -> None:
+    low, high = interval(1, 5000)
+    assert low == pytest.approx(1 - 0.975 ** (1 / 5000))  # the first one in 2.5% of such runs
+    none, one = (1 - high) ** 5000, 5000 * high * (1 - high) ** 4999
+    assert none + one == pytest.approx(0.025)
+
+
+def test_what_fails_every_time_keeps_its_verdict() -> None:
+    got = _asked("diverged", "crashed", "diverged").backends["mine"]
+    assert got.verdict == "diverged"
+    assert got.asked == {"diverged": 2, "crashed": 1}
+
+
+def test_what_is_as_required_every_time_is_not_flaky() -> None:
+    assert _asked("identical", "close", "identical").backends["mine"].verdict == "identical"
+
+
+def test_the_first_failure_is_shown_where_the_first_answer_was_right() -> None:
+    results = iter([_result("crashed", "exit status 3"), _result("identical")])
+    got = repeated(lambda: next(results), 3, _result("identical"))
+    assert got.backends["mine"].verdict == "flaky"
+    assert got.backends["mine"].detail.endswith("; exit status 3")
+
+
+def test_a_run_says_how_often_each_backend_was_asked() -> None:
+    assert said([_result("identical")]) == []
+    (line,) = said([_asked("identical", "identical"), _asked("identical", "diverged")])
+    assert line == (
+        "repeat   mine   4 requests, 1 not as required: a rate of 0.25 [0.0063, 0.81],"
+        " exact for 95%"
+    )

@@ -1,0 +1,158 @@
+"""harness/checks/timing/run.py: interleaved rounds on real processes, and planted faults."""
+
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from sampler_parity.harness.backends import registry
+from sampler_parity.harness.checks.timing import conditions
+from sampler_parity.harness.checks.timing.block import TimedChain
+from sampler_parity.harness.checks.timing.run import (
+    REPETITIONS,
+    time_chain,
+)
+from sampler_parity.harness.checks.timing.slopes import slopes
+from sampler_parity.harness.checks.timing.verdict import compare_backends
+from sampler_parity.harness.inputs.logits import Generated
+from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.suite.timings import read_timings, rule_chains
+from sampler_parity.reference import SAMPLERS
+
+# two are gone, and masking by a vocabulary is timed by trie-bench on one of that size
+NOT_TIMED = {"softmax", "tail_free", "grammar", "grammar_lazy_patterns"}
+
+# time_chain of the worker with the clock around making the candidates, too
+SETUP_INCLUDED = """
+import sys, time
+from sampler_parity.harness.backends import worker
+from sampler_parity.harness.protocol import handlers, messages
+
+def time_all(backend, scratch, request):
+    row = scratch.view(request.rows.at, request.rows.n, "<f4")
+    instance = backend.build(request.chain, request.n_vocab, request.vocab)
+    ns = []
+    for _ in range(request.repetitions):
+        start = time.perf_counter_ns()
+        instance.apply(None, backend.candidates(row))
+        ns.append(time.perf_counter_ns() - start)
+    return messages.TimeReply(ns=ns)
+
+handlers.time_chain = time_all
+sys.argv[1:] = ["llama.cpp"]
+worker.main()
+"""
+
+
+def chain_of(sampler: str, n: int, **parameters: object) -> TimedChain:
+    return TimedChain(
+        id=f"{sampler}/V{n}",
+        sampler=sampler,
+        chain=[{sampler: parameters}],
+        logits=Generated(family="normal", n=n, seed=1),
+        group=sampler,
+        steady=["n_vocab"],
+    )
+
+
+@pytest.fixture
+def started() -> Iterator[list[BackendProcess]]:
+    """What a test appends is closed behind it."""
+    processes: list[BackendProcess] = []
+    yield processes
+    for process in processes:
+        process.close()
+
+
+def worker(started: list[BackendProcess], name: str) -> BackendProcess:
+    started.append(registry.start(name))
+    return started[-1]
+
+
+def test_timing_suite_covers_every_sampler_at_131072() -> None:
+    timed = {t.sampler for t in read_timings() if t.logits.n == 131072}
+    assert timed == set(SAMPLERS) - NOT_TIMED
+
+
+def test_rule_on_the_reference_is_measured_on_every_sampler() -> None:
+    assert {t.sampler for t in rule_chains()} == set(SAMPLERS) - NOT_TIMED
+
+
+@pytest.mark.slow
+def test_timing_keeps_every_sample_but_the_warm_up(started: list[BackendProcess]) -> None:
+    backends = [worker(started, name) for name in ("reference", "null")]
+    again = worker(started, "reference")
+    result = time_chain(chain_of("top_k", 5000, k=5), backends, rounds=4, seed=1, again=again)
+    taken = 4 * REPETITIONS
+    assert {name: len(ns) for name, ns in result.ns.items()} == {"reference": taken, "null": taken}
+    assert {name: len(ns) for name, ns in result.setup_ns.items()} == dict.fromkeys(
+        ["reference", "null"], taken
+    )
+    assert (result.baseline, len(result.again)) == ("reference", taken)
+    assert min(result.ns["reference"]) > 0
+
+
+@pytest.mark.slow
+def test_slow_down_of_a_half_is_called_slower_and_nothing_is_not(
+    started: list[BackendProcess],
+) -> None:
+    """The planted fault slow/50; an effect of 20% leaves room for a busy machine."""
+    backends = [worker(started, name) for name in ("llama.cpp", "slow/50", "slow/0")]
+    again = worker(started, "llama.cpp")
+    timed = chain_of("dist", 8192, seed=1)
+    result = time_chain(timed, backends, rounds=60, seed=1, again=again)
+    assert compare_backends(result, "slow/50", 0.2).verdict == "slower"
+    assert compare_backends(result, "slow/0", 0.2).verdict != "slower"
+
+
+@pytest.mark.slow
+def test_set_up_in_the_figure_shows_as_a_cost_of_the_vocabulary(
+    tmp_path: Path, started: list[BackendProcess]
+) -> None:
+    """The planted fault: an adapter that times the making of candidates. top_k 0 does nothing."""
+    script = tmp_path / "adapter.py"
+    script.write_text(SETUP_INCLUDED)
+    started.append(BackendProcess("faulty", [sys.executable, str(script)]))
+    backends = [started[0], worker(started, "llama.cpp")]
+    sizes = (4096, 65_536, 262_144)
+    results = [time_chain(chain_of("top_k", n, k=0), backends, rounds=10, seed=1) for n in sizes]
+    assert {s.backend: s.finding for s in slopes(results)} == {"faulty": True, "llama.cpp": False}
+
+
+@pytest.mark.slow
+def test_backend_that_lacks_a_sampler_fails_alone(started: list[BackendProcess]) -> None:
+    backends = [worker(started, name) for name in ("null", "akunu/cpu")]
+    result = time_chain(chain_of("dry", 100, dry_multiplier=0.8), backends, rounds=2, seed=1)
+    assert result.failed == {"akunu/cpu": "unsupported: no sampler dry"}
+    assert list(result.ns) == ["null"]
+
+
+@pytest.mark.slow
+def test_engine_is_asked_in_its_own_words(started: list[BackendProcess]) -> None:
+    timed = chain_of("dist", 100, seed=1).model_copy(
+        update={"instead": {"akunu/cpu": [{"akunu": {"seed": 1, "temperature": 1.0}}]}}
+    )
+    backends = [worker(started, name) for name in ("llama.cpp", "akunu/cpu")]
+    result = time_chain(timed, backends, rounds=2, seed=1)
+    assert (set(result.ns), result.failed) == ({"llama.cpp", "akunu/cpu"}, {})
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no such call here")
+@pytest.mark.slow
+def test_backends_are_pinned_to_one_processor(started: list[BackendProcess]) -> None:
+    backends = [worker(started, "null"), worker(started, "null")]
+    under = conditions.pin(backends)
+    assert under.unpinned == ""
+    assert [os.sched_getaffinity(b.pid) for b in backends] == [{under.cpu}] * 2
+    result = time_chain(chain_of("temp", 10, temp=1.0), backends, rounds=3, seed=1, under=under)
+    assert result.conditions.cpu == under.cpu
+    assert len(result.conditions.mhz) in (0, 3)
+
+
+def test_backend_that_cannot_start_leaves_all_unpinned(started: list[BackendProcess]) -> None:
+    started.append(BackendProcess("none", ["/no/such/program"]))
+    under = conditions.pin(started)
+    assert under.cpu is None
+    assert "not pinned: cannot start" in under.unpinned

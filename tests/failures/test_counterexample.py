@@ -1,0 +1,130 @@
+"""Which failing cases are made small, and into what."""
+
+from pathlib import Path
+
+import pytest
+
+from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.arrays import MOST_ARRAYS
+from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
+from sampler_parity.harness.failures import counterexample as module
+from sampler_parity.harness.failures.counterexample import (
+    BY_CHANCE,
+    SILENT,
+    TRIED,
+    Looks,
+    counterexample,
+    looks,
+    to_shrink,
+)
+from sampler_parity.harness.failures.differing import Kind
+from sampler_parity.harness.failures.groups import groups
+from sampler_parity.harness.inputs.logits import Generated
+from sampler_parity.harness.mutants.in_process import InProcess
+from sampler_parity.harness.protocol.process import BackendProcess
+from tests.support.draws import DRAWS
+from tests.support.report_bundles import case, diverged, got, run_info
+
+NAME = "mutant/top_k/keeps-one-more"
+
+
+def wrong(n: int, k: int = 4) -> Case:
+    return Case(
+        id=f"wrong-{n}",
+        description="one more of some",
+        why="one more",
+        chain=[{"temp": {"temp": 0.5}}, {"top_k": {"k": k}}, {"greedy": {}}],
+        logits=Generated(family="normal", n=n),
+        steps=2,
+    )
+
+
+def small_of(*cases: Case) -> CounterexampleResult:
+    backend = InProcess("top_k/keeps-one-more")
+    try:
+        of = looks(execute(cases[-1], [backend]).backends[NAME])
+        return counterexample(cases, backend, of, {}, 5.0)
+    finally:
+        backend.close()
+
+
+def test_a_small_case_fails_as_its_group_does_and_has_its_own_values() -> None:
+    record = small_of(wrong(10))
+    assert (record.id, record.case, record.backend) == (f"wrong-10 on {NAME}", "wrong-10", NAME)
+    assert record.smaller is not None
+    assert record.result is not None
+    assert record.smaller["chain"] == [{"top_k": {"k": 1}}]
+    (row,) = record.smaller["logits"]["rows"]
+    assert len(row) == 2
+    assert (record.result.verdict, record.result.stage) == ("diverged", "top_k")
+    assert record.result.values == {"survivors": {"got": 2, "expected": 1}}
+    assert len(record.got) == 2
+    assert record.got[:1] == record.expected
+
+
+def test_a_case_that_does_not_fail_afresh_leaves_its_place_to_the_next() -> None:
+    all_stay = wrong(4, k=4)
+    assert small_of(all_stay, wrong(10)).case == "wrong-10"
+
+
+def test_what_does_not_fail_afresh_is_said_to_depend_on_chance() -> None:
+    backend = InProcess("top_k/keeps-one-more")
+    of = looks(execute(wrong(10), [backend]).backends[NAME])
+    record = counterexample([wrong(4, k=4)], backend, of, {}, 5.0)
+    backend.close()
+    assert (record.smaller, record.said) == (None, BY_CHANCE)
+
+
+def test_a_fresh_process_that_loads_at_its_first_request_has_the_time_of_a_run(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    backend = BackendProcess("mine", ["no-such-program"], timeout_s=3.0)
+    limits: list[float] = []
+
+    def slow(case: Case, asked: BackendProcess, releases: dict[str, str]) -> Looks:
+        limits.append(asked.timeout_s)
+        return of if asked.timeout_s > 10 else ("timeout", "", Kind("said", "no reply within N s"))
+
+    of: Looks = ("diverged", "top_k", Kind("more"))
+    monkeypatch.setattr(module, "_looks_on", slow)
+    monkeypatch.setattr(module, "_made_small", lambda record, *rest: record)
+    assert counterexample([wrong(10)], backend, of, {}, 1.0, 60.0).said == ""
+    assert counterexample([wrong(10)], backend, of, {}, 1.0, 5.0).said == SILENT
+    assert (limits, backend.timeout_s) == ([60.0, 5.0], 3.0)
+
+
+def test_one_case_of_each_group_is_made_small_and_its_cheapest_are_tried_first() -> None:
+    sizes = [500, 20, 300, 10, 400]
+    cases = {f"wrong-{n}": wrong(n) for n in sizes} | {"c": wrong(5), "r": wrong(6)}
+    results = [case(f"wrong-{n}", {"mine": diverged()}) for n in sizes]
+    results += [case("c", {"mine": got("crashed")}), case("r", {"mine": got("close", what="p")})]
+    chosen = to_shrink(groups(run_info("mine"), results), cases)
+    assert [[c.id for c in of_group] for _, of_group in chosen] == [
+        ["wrong-10", "wrong-20", "wrong-300"],
+        ["wrong-6"],
+    ]
+    assert all(len(of_group) <= TRIED for _, of_group in chosen)
+
+
+@pytest.mark.slow
+def test_what_a_fresh_process_does_not_repeat_is_said_to_depend_on_chance() -> None:
+    command = [*WORKER_COMMAND, "mutant", "dist/every-thousandth-draw"]
+    backend = BackendProcess("mine", command)
+    try:
+        results = [execute(DRAWS, [backend]) for _ in range(4)]
+        assert [r.backends["mine"].verdict for r in results] == ["identical"] * 3 + ["diverged"]
+        record = counterexample([DRAWS], backend, looks(results[-1].backends["mine"]), {}, 5.0)
+    finally:
+        backend.close()
+    assert record.smaller is None
+    assert record.said == BY_CHANCE
+
+
+def test_the_arrays_of_so_many_cases_of_a_stage_are_kept_and_no_more(tmp_path: Path) -> None:
+    backend = InProcess("top_k/keeps-one-more")
+    for n in range(10, 10 + MOST_ARRAYS + 5):
+        assert execute(wrong(n), [backend], tmp_path).backends[NAME].verdict == "diverged"
+    backend.close()
+    assert len(list(tmp_path.iterdir())) == MOST_ARRAYS

@@ -1,0 +1,75 @@
+import numpy as np
+
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.failures.shrink import SCREEN_TOKENS, shown, shrink
+from sampler_parity.harness.inputs.logits import LiteralRows
+
+
+def big() -> Case:
+    return Case(
+        id="x",
+        description="d",
+        why="w",
+        chain=[{"temp": {"temp": 0.7312}}, {"top_k": {"k": 17}}, {"dist": {"seed": 5}}],
+        logits={"family": "normal", "n": 2000, "seed": 1},  # type: ignore[arg-type]
+        history=list(range(40)),
+        steps=6,
+    )
+
+
+def test_shrink_keeps_only_what_the_failure_needs() -> None:
+    def fails(case: Case) -> bool:
+        return "top_k" in case.samplers and case.logits.n >= 3
+
+    small = shrink(big(), fails)
+    assert small.samplers == ["top_k"]
+    assert small.logits.n == 3
+    assert (small.steps, small.history) == (1, [])
+    assert isinstance(small.logits, LiteralRows)
+    assert len(small.logits.rows[0]) <= SCREEN_TOKENS
+
+
+def test_shrink_keeps_the_values_that_matter() -> None:
+    def fails(case: Case) -> bool:
+        return bool((np.asarray(case.logits.row(0)) > 9).any())
+
+    small = shrink(big(), fails)
+    assert small.logits.n == 1
+    assert small.logits.row(0)[0] > 9
+
+
+def test_shrink_keeps_what_is_needed_of_prompt_and_output() -> None:
+    told = Case.model_validate(
+        big().model_dump() | {"history": [], "prompt": [1, 2, 3, 4, 3], "output": [5, 6, 3, 7]}
+    )
+    small = shrink(told, lambda case: 3 in case.prompt and 6 in case.output)
+    assert (small.prompt, small.output) == ([3], [6])
+
+
+def test_shrink_leaves_a_case_alone_that_does_not_fail_again() -> None:
+    assert shrink(big(), lambda _: False) == big()
+
+
+def test_a_case_is_shown_without_defaults_and_with_the_fewest_digits_of_float32() -> None:
+    logits = LiteralRows(rows=[[float(np.float32(0.1)), -0.0]])
+    data = shown(big().model_copy(update={"logits": logits, "history": []}))
+    assert data["logits"] == {"rows": [[0.1, -0.0]]}
+    assert data["chain"][0] == {"temp": {"temp": 0.7312}}
+    assert "history" not in data
+
+
+def test_streams_without_a_seed_are_not_made_small_until_they_must_be_alike() -> None:
+    case = big().model_copy(update={"chain": [{"dist": {"seed": 0xFFFFFFFF}}]})
+    assert shrink(case, lambda _: True) == case
+
+
+def test_shrink_stops_when_its_time_is_over() -> None:
+    calls = 0
+
+    def fails(_: Case) -> bool:
+        nonlocal calls
+        calls += 1
+        return True
+
+    shrink(big(), fails, seconds=0.0)
+    assert calls <= 2

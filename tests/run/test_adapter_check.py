@@ -1,0 +1,173 @@
+"""adapter check: which part of the protocol an adapter does not speak."""
+
+import sys
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.backends.reference import Worker
+from sampler_parity.harness.errors import Unsupported
+from sampler_parity.harness.mutants.batch import OneGenerator
+from sampler_parity.harness.protocol import dtypes, sampling
+from sampler_parity.harness.protocol.dtypes import Dtype
+from sampler_parity.harness.protocol.handlers import in_version
+from sampler_parity.harness.protocol.messages import HelloReply, StageResult
+from sampler_parity.harness.protocol.schema import protocol_schema
+from sampler_parity.harness.run.adapter_check import Check, check, check_adapter
+from tests.support.inside import Inside
+
+COMMAND = [sys.executable, "-m", "sampler_parity.harness.backends.worker"]
+
+
+@pytest.mark.parametrize("name", ["reference", "llama.cpp"])
+@pytest.mark.slow
+def test_our_own_backends_pass_every_check(name: str) -> None:
+    checks = list(check_adapter([*COMMAND, name]))
+    assert [c.name for c in checks if c.passed is False] == []
+    assert len(checks) > 15
+
+
+@pytest.mark.parametrize(("dtype", "read_as"), [("bfloat16", "float16"), ("float16", "bfloat16")])
+def test_rows_read_as_the_other_format_are_found(
+    dtype: Dtype, read_as: Dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def misread(bits: Any, of: Dtype) -> Any:
+        return dtypes.widened(bits, read_as if of == dtype else of)
+
+    monkeypatch.setattr(sampling, "widened", misread)
+    checks = checks_of(Claims(["greedy"]))
+    assert checks[f"rows of {read_as}"].passed
+    assert checks[f"rows of {dtype}"].passed is False
+    assert "of the same values [[0.5, 3.0, -1.0]" in checks[f"rows of {dtype}"].detail
+
+
+def test_an_adapter_that_is_no_program_fails_hello() -> None:
+    (check,) = check_adapter(["/no/such/program"])
+    assert (check.name, check.passed) == ("hello", False)
+    assert "cannot start" in check.detail
+
+
+def test_an_adapter_that_talks_garbage_fails_hello() -> None:
+    (check,) = check_adapter([sys.executable, "-c", "print('hi')"])
+    assert check.passed is False
+    assert "not a reply: 'hi'" in check.detail
+
+
+class Claims(Worker):
+    """The reference, that claims these samplers alone; its ids are moved so far."""
+
+    def __init__(self, samplers: list[str], moved: int = 0) -> None:
+        super().__init__()
+        self.claimed, self.moved = samplers, moved
+
+    def hello(self) -> HelloReply:
+        return super().hello().model_copy(update={"samplers": self.claimed})
+
+    def result(self, cand: Any) -> Any:
+        ids, *others = super().result(cand)
+        return ids + self.moved, *others
+
+
+def checks_of(worker: Worker, version: int = 2) -> dict[str, Check]:
+    backend = Inside(worker)
+    backend.hello = lambda: in_version(worker.hello(), version)  # type: ignore[method-assign]
+    try:
+        return {made.name: made for made in check(backend)}
+    finally:
+        backend.close()
+
+
+@pytest.mark.parametrize("sampler", ["grammar", "grammar_lazy_patterns", "infill", "akunu"])
+def test_an_adapter_of_one_sampler_is_asked_to_run_it(sampler: str) -> None:
+    assert checks_of(Claims([sampler]))[f"run {sampler}"].passed
+    wrong = checks_of(Claims([sampler], moved=1000))[f"run {sampler}"]
+    assert wrong.passed is False
+    assert "not distinct ids of the vocabulary" in wrong.detail
+
+
+class RefusesPrompts(Claims):
+    """Claims `origin`, and has no prompt."""
+
+    def build(self, *arguments: Any) -> Any:
+        instance = super().build(*arguments)
+
+        def refuse(token: int) -> None:
+            raise Unsupported(f"no prompt, {token} neither")
+
+        instance.accept_prompt = refuse  # type: ignore[method-assign]
+        return instance
+
+
+class NoOrigin(Claims):
+    def hello(self) -> HelloReply:
+        return super().hello().model_copy(update={"capabilities": ["run"]})
+
+
+@pytest.mark.parametrize(
+    ("worker", "check"),
+    [
+        (Claims(["top_k", "openai_penalties"]), (True, "openai_penalties")),
+        (RefusesPrompts(["vllm_penalties"]), (False, "unsupported: no prompt, 1 neither")),
+        (
+            NoOrigin(["vllm_penalties"]),
+            (None, "vllm_penalties without `origin`: cases with a prompt are skipped"),
+        ),
+    ],
+    ids=["told", "refuses", "does not claim it"],
+)
+def test_a_prompt_is_told_to_an_adapter_that_claims_to_know_one(
+    worker: Worker, check: tuple[bool | None, str]
+) -> None:
+    made = checks_of(worker)["run with a prompt"]
+    assert (made.passed, made.detail) == check
+    assert "run with a prompt" not in checks_of(Claims(["top_k"]))
+
+
+def test_an_adapter_that_nothing_could_be_tried_on_fails() -> None:
+    checks = checks_of(Claims(["grammer"]))
+    assert checks["run"].passed is False
+    assert "nothing could be tried" in checks["run"].detail
+
+
+@pytest.mark.parametrize(
+    ("edit", "says"),
+    [
+        ({"at": 0}, "a stage lies at byte 0, before out, 32"),
+        ({"n": 5}, "a stage has 5 candidates, the vocabulary 4 tokens"),
+    ],
+)
+def test_an_adapter_that_places_a_stage_where_none_may_lie_is_told(
+    edit: dict[str, int], says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = sampling.write
+
+    def misplaced(*arguments: Any) -> tuple[StageResult, int]:
+        stage, end = write(*arguments)
+        return stage.model_copy(update=edit), end
+
+    monkeypatch.setattr(sampling, "write", misplaced)
+    made = checks_of(Claims(["top_k"]))["run top_k"]
+    assert made == Check("run top_k", False, f"crashed: {says}")
+
+
+class OneForAll(Worker):
+    """Draws for all rows of a batch from one generator."""
+
+    serving = OneGenerator
+
+
+def test_an_adapter_whose_rows_change_each_other_is_told_of_step_and_row() -> None:
+    assert checks_of(Worker())["batch"].passed
+    wrong = checks_of(OneForAll())["batch"]
+    assert wrong.passed is False
+    assert wrong.detail.startswith("step 2, row 1 of 3: in the other order this row selects token")
+
+
+def test_an_adapter_of_version_1_is_not_asked_for_a_batch() -> None:
+    assert checks_of(Worker(), version=1)["batch"] == Check("batch", None)
+
+
+def test_schema_names_every_message() -> None:
+    text = protocol_schema()
+    for name in ("HelloRequest", "HelloReply", "RunRequest", "RunReply", "ErrorReply"):
+        assert f'"{name}"' in text

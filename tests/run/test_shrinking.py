@@ -1,0 +1,192 @@
+"""How many failures of a run are made small, and within what."""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
+from sampler_parity.harness.bundle.writer import create
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.progress import unseen
+from sampler_parity.harness.checks.stages.record import BackendResult
+from sampler_parity.harness.failures.counterexample import NO_TIME
+from sampler_parity.harness.inputs.logits import Literals
+from sampler_parity.harness.processes.pool import Died, Pool
+from sampler_parity.harness.run import shrinking as smaller
+from sampler_parity.harness.run.cases import run_cases
+from sampler_parity.harness.run.shrinking import (
+    AT_LEAST,
+    OF_A_GROUP,
+    case_of,
+    make_small,
+    seconds_for,
+    settled,
+)
+from tests.support.report_bundles import case, diverged, got, run_info
+
+STAGES = ["top_k", "top_p", "temp"]
+WRONG = [f"{stage}-{i}" for stage in STAGES for i in range(200)]
+
+
+def suite_case(name: str) -> Case:
+    return Case(
+        id=name,
+        description="A case",
+        why="To fail.",
+        chain=[{"greedy": {}}],
+        logits=Literals(values=[0.0, 1.0]),
+    )
+
+
+class Counting:
+    """An executor of two processes that answers without them, and counts what it was asked."""
+
+    size = 2
+
+    def __init__(self) -> None:
+        self.waves: list[list[tuple[Any, ...]]] = []
+
+    def each(
+        self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
+    ) -> Iterator[tuple[int, Any]]:
+        self.waves.append(list(calls))
+        for place, ((first, *_), name, *_rest) in enumerate(calls):
+            made = CounterexampleResult(id=f"{first.id} on {name}", case=first.id, backend=name)
+            yield place, Died("signal SIGBUS") if first.id.startswith("temp") else made
+
+
+def made(seconds: float, done: Sequence[str] = ()) -> tuple[Counting, list[CounterexampleResult]]:
+    """Of 600 cases that all fail, at one of three stages."""
+    executor = Counting()
+    results = [
+        case(name, {"null": diverged(stage=name.partition("-")[0])}, samplers=STAGES)
+        for name in WRONG
+    ]
+    records = make_small(
+        results,
+        {name: suite_case(name) for name in WRONG},
+        run_info("null"),
+        {"null": None},
+        cast(Pool, executor),
+        60.0,
+        seconds,
+        unseen,
+        done,
+    )
+    return executor, list(records)
+
+
+def test_of_hundreds_of_failures_one_of_each_group_is_made_small() -> None:
+    executor, records = made(60.0)
+    assert [len(wave) for wave in executor.waves] == [2, 1]
+    assert len(records) == len({record.case.partition("-")[0] for record in records}) == 3
+    assert all(call[-1] <= OF_A_GROUP for wave in executor.waves for call in wave)
+
+
+def test_where_there_is_no_time_nothing_is_asked_and_it_is_said() -> None:
+    executor, records = made(0.0)
+    assert executor.waves == []
+    assert [record.said for record in records] == [NO_TIME] * 3
+
+
+def test_what_a_bundle_has_is_not_made_small_again() -> None:
+    _, records = made(60.0, ["top_k-7 on null", "temp-0 on null"])
+    assert [record.case.partition("-")[0] for record in records] == ["top_p"]
+
+
+def test_a_process_that_dies_of_it_is_said() -> None:
+    _, records = made(60.0)
+    (dead,) = (record for record in records if record.case.startswith("temp"))
+    assert (dead.smaller, dead.said) == (None, "its process died: signal SIGBUS")
+
+
+def known_in(name: str, result: BackendResult, *faults: str) -> CounterexampleResult:
+    known = [Known(name=fault, fault=fault, explains=1, tried=1) for fault in faults]
+    return CounterexampleResult(
+        id=f"{name} on null", case=name, backend="null", known=known, result=result
+    )
+
+
+ONE, MANY, ORDER = (
+    diverged(what=what, values={"survivors": {"got": got, "expected": 2}, "others": 0})
+    for what, got in (("survivors", 3), ("survivors", 1), ("ids", 2))
+)
+
+
+def names_of(counts: dict[str, int], *records: CounterexampleResult) -> list[list[str]]:
+    """What is left of the faults where so many cases fail as in each record."""
+    judged = [
+        case(f"{record.case}-{i}", {"null": record.result})
+        for record in records
+        if record.result is not None
+        for i in range(counts[record.case])
+    ]
+    return [[known.name for known in record.known] for record in settled(records, judged)]
+
+
+def test_of_faults_that_a_small_group_cannot_tell_apart_the_one_of_a_larger_is_named() -> None:
+    records = [known_in("x", ONE, "half"), known_in("y", MANY, "double", "half")]
+    assert names_of({"x": 9, "y": 1}, *records) == [["half"], ["half"]]
+    assert names_of({"x": 9, "y": 1}, known_in("x", ONE, "a"), records[1])[1] == ["double", "half"]
+
+
+@pytest.mark.parametrize(("more", "names"), [(5, ["half"]), (6, [])])
+def test_nothing_is_named_where_most_cases_of_the_stage_fail_otherwise(
+    more: int, names: list[str]
+) -> None:
+    records = [known_in("x", ONE, "half"), known_in("y", MANY)]
+    assert names_of({"x": 5, "y": more}, *records)[0] == names
+
+
+def test_a_small_case_with_a_ban_can_be_asked_again() -> None:
+    smaller = {
+        "chain": [{"logit_bias": {"logit_bias": [[0, "-inf"]]}}],
+        "logits": {"rows": [["-inf", 1.0]]},
+    }
+    record = CounterexampleResult(id="a on b", case="a", backend="b", smaller=smaller)
+    (stage,) = case_of(record).chain
+    assert stage["logit_bias"]["logit_bias"] == [[0, float("-inf")]]
+
+
+def test_a_batch_that_was_made_small_is_a_case_again() -> None:
+    chain = [{"logit_bias": {"logit_bias": [[0, "-inf"]]}}]
+    steps = [{"before": [["join", 0]], "sample": [{"at": 0, "row": 0}]}]
+    small = {
+        "batch": {"sequences": [{"chain": chain}], "steps": steps},
+        "logits": {"families": ["normal"], "n": 2, "seed": 0},
+    }
+    record = CounterexampleResult(id="a on b", case="a", backend="b", smaller=small)
+    batch = case_of(record).batch
+    assert batch is not None
+    assert batch.sequences[0].chain[0]["logit_bias"]["logit_bias"] == [[0, float("-inf")]]
+
+
+def test_the_time_is_a_share_of_what_the_cases_took_and_never_less_than_some() -> None:
+    assert seconds_for(0.1) == AT_LEAST
+    assert seconds_for(1000.0) == smaller.SHARE * 1000.0
+    assert smaller.SHARE < 1  # with the cases themselves, less than twice their time
+
+
+@pytest.mark.parametrize(("fail_fast", "ran"), [(0, 600), (1, 100), (100, 100), (101, 200)])
+def test_a_run_stops_at_so_many_failures_and_says_what_it_left(
+    tmp_path: Path, fail_fast: int, ran: int
+) -> None:
+    class Failing(Counting):
+        def each(
+            self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
+        ) -> Iterator[tuple[int, Any]]:
+            for place, (portion, *_) in enumerate(calls):
+                yield place, [case(c.id, {"null": got("crashed")}) for _, c in portion]
+
+        def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+            raise NotImplementedError
+
+    writer = create(tmp_path / "b", run_info("null"))
+    cases = [("s", suite_case(name)) for name in itertools.islice(WRONG, 600)]
+    done = run_cases(
+        cases, {"null": None}, Failing(), writer, unseen, fail_fast=fail_fast, at_once=2
+    )
+    assert len(done) == ran

@@ -1,0 +1,106 @@
+"""Somebody's top_p in JavaScript: right, it passes where ties are accepted; wrong, it does not."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.record import CaseResult
+from sampler_parity.harness.failures.differing import kind_of
+from sampler_parity.harness.protocol.process import BackendProcess
+from tests.support.command_line import cli
+from tests.support.top_p import ADAPTER, CASES, SHOW
+
+pytestmark = pytest.mark.skipif(shutil.which("node") is None, reason="needs Node.js")
+
+
+@contextmanager
+def top_p(fault: str = "") -> Iterator[BackendProcess]:
+    backend = BackendProcess("mine", ["node", str(ADAPTER), *filter(None, [fault])])
+    try:
+        yield backend
+    finally:
+        backend.close()
+
+
+def accepting_ties(of: Case, backend: BackendProcess) -> CaseResult:
+    return execute(of, [backend]).model_copy(update={"accept": "tied"})
+
+
+def of_small_rows() -> list[Case]:
+    return [case for case in CASES.values() if case.logits.n <= 256]
+
+
+@pytest.mark.slow
+def test_a_right_top_p_that_sorts_otherwise_passes_where_ties_are_accepted() -> None:
+    with top_p() as backend:
+        results = [accepting_ties(case, backend) for case in of_small_rows()]
+    verdicts = [result.backends["mine"].verdict for result in results]
+    assert {*verdicts} == {"identical", "reordered", "tied", "skipped"}
+    assert verdicts.count("tied") >= 50  # or the suite would not show what is asked here
+    assert verdicts.count("skipped") == 2  # with top_k in their chains
+    assert all(result.ok for result in results)
+
+
+@pytest.mark.nightly
+def test_the_whole_suite_passes_by_the_command_line_and_not_without_the_option(
+    tmp_path: Path,
+) -> None:
+    command = ["run", "parity/top_p", "-b", f"mine=node {ADAPTER}", "-j", "1"]
+    done = cli(*command, "--accept", "tied", "-o", tmp_path / "tied")
+    assert done.returncode == 0, done.stdout
+    assert "cases    361/361 as required   2 skipped" in done.stdout
+    assert "0 diverged" in done.stdout
+    strict = cli(*command, "--case", "top_p/boundary/four-*", "-o", tmp_path / "strict")
+    assert strict.returncode == 1
+    assert "0 diverged" in strict.stdout
+
+
+# What is wrong, and what is said of it: the number kept, the numbers themselves, or which.
+WRONG = {
+    "drops-the-crossing-token": {"fewer"},
+    "exceeds-instead-of-reaches": {"more"},  # a boundary, whichever of equal ones stay
+    "keeps-one-more": {"more"},
+    "ignores-min-keep": {"fewer"},
+    "sums-in-bfloat16": {"more"},
+    "one-is-not-off": {"order"},
+    "normalizes-the-rest": {"p"},
+}
+WRONG_AT_TIES = {
+    "keeps-all-that-equal-the-last": {"more"},
+    "drops-equals-that-do-not-all-fit": {"fewer"},
+    "takes-the-next-id-of-equals": {"tokens"},
+}
+
+
+def failing(fault: str) -> list[CaseResult]:
+    with top_p(fault) as backend:
+        results = [accepting_ties(CASES[name], backend) for name in SHOW]
+    return [result for result in results if not result.ok]
+
+
+@pytest.mark.parametrize("fault", [*WRONG, *WRONG_AT_TIES])
+@pytest.mark.slow
+def test_a_wrong_top_p_fails_with_its_fault_although_ties_are_accepted(fault: str) -> None:
+    wrong = [result.backends["mine"] for result in failing(fault)]
+    exactly_at_p = fault == "exceeds-instead-of-reaches"
+    worst = [r for r in wrong if r.verdict == ("boundary" if exactly_at_p else "diverged")]
+    assert worst
+    assert {result.stage for result in wrong} == {"top_p"}
+    assert {kind_of(result).name for result in worst} == (WRONG | WRONG_AT_TIES)[fault]
+
+
+@pytest.mark.parametrize("fault", WRONG_AT_TIES)
+@pytest.mark.slow
+def test_what_is_wrong_only_at_ties_is_right_elsewhere(fault: str) -> None:
+    block = {
+        "id": "a", "description": "No ties", "why": "To test.", "chain": [{"top_p": {"p": 0.8}}],
+        "logits": {"rows": [[3.0, 2.5, 2.0, 1.5, 1.0, 0.5]]},
+    }  # fmt: skip
+    with top_p(fault) as backend:
+        got = execute(Case.model_validate(block), [backend]).backends["mine"]
+    assert got.verdict == "identical"
