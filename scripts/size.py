@@ -142,7 +142,9 @@ def _sum(sizes: Sizes, paths: Iterable[str]) -> int:
 def _git(root: Path, *arguments: str) -> str | None:
     """Return what git prints; None where it fails, or is not installed."""
     try:
-        done = subprocess.run(["git", "-C", str(root), *arguments], capture_output=True, text=True)
+        done = subprocess.run(
+            ["git", "-C", str(root), *arguments], capture_output=True, encoding="utf-8"
+        )
     except OSError:
         return None
     return done.stdout if done.returncode == 0 else None

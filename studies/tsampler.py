@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.engines.tsampler.model import filters, sample, v8_math
+from sampler_parity.engines.shared import v8_math
+from sampler_parity.engines.tsampler.model import filters, sample
 from sampler_parity.engines.tsampler.model.history import TokenHistoryTracker
 from sampler_parity.engines.tsampler.model.sample import SamplingParams
 from sampler_parity.harness.backends import registry

@@ -83,6 +83,8 @@ def modules(root: Path) -> dict[str, Path]:
     paths = {}
     for folder in ("reference", "harness", "reports", "engines"):
         for path in sources(root, folder):
+            if path.name.startswith("test_"):  # of an engine, next to what it tests
+                continue
             parts = path.relative_to(root).with_suffix("").parts
             paths[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
     return paths

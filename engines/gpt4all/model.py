@@ -30,7 +30,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from sampler_parity.engines.ik_llama.model.history import RepetitionPenalties
+from sampler_parity.engines.shared.repetition_penalties import RepetitionPenalties
 from sampler_parity.reference import floats
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError, UndefinedInputError

@@ -34,8 +34,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.engines.shared import v8_math
 from sampler_parity.engines.shared.past import OfPast, Past, size_of_vocabulary
-from sampler_parity.engines.tsampler.model import v8_math
 from sampler_parity.reference import floats
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError, UndefinedInputError

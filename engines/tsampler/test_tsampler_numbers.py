@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sampler_parity.engines.tsampler.model import v8_math
+from sampler_parity.engines.shared import v8_math
 from sampler_parity.engines.tsampler.model.xoroshiro import Xoroshiro128Plus, split_mix_64
 from sampler_parity.reference import floats
 from tests.support.tsampler_node import run_js

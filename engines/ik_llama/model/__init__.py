@@ -12,7 +12,8 @@ from typing import Any
 
 from sampler_parity.engines.ik_llama.model import draws, filters, temperature
 from sampler_parity.engines.ik_llama.model.adaptive_p import IkAdaptiveP
-from sampler_parity.engines.ik_llama.model.history import IkDry, RepetitionPenalties
+from sampler_parity.engines.ik_llama.model.history import IkDry
+from sampler_parity.engines.shared.repetition_penalties import RepetitionPenalties
 
 STAGES: dict[str, Callable[..., Any]] = {
     "ik_llama_adaptive_p": IkAdaptiveP,

@@ -14,26 +14,9 @@ Suite: engines/ik_llama/suites/ik_llama/ik_functions.toml
 
 from typing import Any
 
-from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import UndefinedInputError
 from sampler_parity.reference.older.dry_b9842 import DryB9842
-from sampler_parity.reference.samplers.penalties import Penalties
 from sampler_parity.reference.vocab import Vocab
-
-
-class RepetitionPenalties(Penalties):
-    name = "ik_llama_repetition_penalties"
-
-    def apply(self, cand: Candidates) -> None:
-        if len(self.history.counts()[0]):  # with no token C returns before it unsets sorted
-            super().apply(cand)
-
-    def clone(self) -> "RepetitionPenalties":
-        twin = RepetitionPenalties(
-            self.penalty_last_n, self.penalty_repeat, self.penalty_freq, self.penalty_present
-        )
-        twin.history = self.history.copy()
-        return twin
 
 
 class IkDry(DryB9842):

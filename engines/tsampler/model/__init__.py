@@ -7,7 +7,7 @@ them: where it equals llama.cpp and where it does not.
     history    TokenHistoryTracker, penalties        filters    the filters and the draw
     sample     sampleWithStrategy, greedy            metrics    surprisal, entropy, perplexity
     workspace  how buffers grow                      xoroshiro  the random numbers
-    v8_math    exp and log as V8 computes them       stages     all of it as stages of a chain
+    stages     all of it as stages of a chain; exp and log are V8's (engines/shared/v8_math.py)
 Suite: engines/tsampler/suites/tsampler/
 """
 

@@ -23,7 +23,7 @@ Readings, where the documentation leaves them open:
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.engines.tsampler.model import v8_math
+from sampler_parity.engines.shared import v8_math
 from sampler_parity.reference import floats
 from sampler_parity.reference.candidates import Candidates
 

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.engines.tsampler.model import v8_math
+from sampler_parity.engines.shared import v8_math
 from sampler_parity.engines.tsampler.model.history import Row
 from sampler_parity.reference import floats
 

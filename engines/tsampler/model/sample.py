@@ -19,7 +19,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.engines.tsampler.model import filters, v8_math
+from sampler_parity.engines.shared import v8_math
+from sampler_parity.engines.tsampler.model import filters
 from sampler_parity.engines.tsampler.model.history import (
     PenaltyParams,
     Row,

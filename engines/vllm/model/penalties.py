@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.engines.openai.model import penalty_in_range
+from sampler_parity.engines.shared.openai_range import penalty_in_range
 from sampler_parity.engines.shared.past import OfPast, Past, size_of_vocabulary
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.errors import ChainError, UndefinedInputError
