@@ -11,6 +11,7 @@ from typing import Any
 from sampler_parity.harness.bundle import disk
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
 from sampler_parity.harness.errors import InputError, cannot_write, need
+from sampler_parity.reports.page import Made, Page
 from sampler_parity.reports.pages.calibration.page import CALIBRATION
 from sampler_parity.reports.pages.compare.page import COMPARE
 from sampler_parity.reports.pages.distribution.page import DISTRIBUTION
@@ -23,8 +24,7 @@ from sampler_parity.reports.pages.platforms.page import PLATFORMS
 from sampler_parity.reports.pages.servers.page import SERVERS
 from sampler_parity.reports.pages.skip_ratio.page import SKIP_RATIO
 from sampler_parity.reports.pages.throughput.page import THROUGHPUT
-from sampler_parity.reports.render.frame import Made, Page
-from sampler_parity.reports.render.html import linked
+from sampler_parity.reports.writers.html import linked
 
 FORMATS = ("json", "md", "html", "junit")
 PAGES: tuple[Page[list[Bundle], Any], ...] = (

@@ -39,7 +39,7 @@ def _plot(folder: Path, case: str | None, file: Path) -> None:
     if case is None:
         raise InputError("--plot", "draws a case", "name one: explain BUNDLE CASE --plot FILE.svg")
     need("report", "--plot")
-    from sampler_parity.reports.render.case_plot import case_plot
+    from sampler_parity.reports.pictures.case_plot import case_plot
     from sampler_parity.reports.write import write_texts
 
     for path in write_texts(file.parent, {file.name: case_plot(folder, case)}):

@@ -21,7 +21,7 @@ from sampler_parity.harness.comparison.nights import (
 )
 from sampler_parity.harness.errors import InputError, cannot_write
 from sampler_parity.harness.sanitize.markup import code, safe
-from sampler_parity.reports.render.markdown import table
+from sampler_parity.reports.writers.markdown import table
 
 TITLES: dict[Kind, str] = {
     "gone": "No longer there",

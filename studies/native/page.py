@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sampler_parity.reports.render.html import template
-from sampler_parity.reports.render.markdown import table
+from sampler_parity.reports.writers.html import template
+from sampler_parity.reports.writers.markdown import table
 from studies.native import counts
 from studies.native.reasons import Entry, Judged, judge
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from sampler_parity.reports.render.chart import picture
+from sampler_parity.reports.pictures.picture import picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,15 +11,15 @@ from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.errors import InputError
+from sampler_parity.reports.page import Made
 from sampler_parity.reports.pages.compare.build import report_of
 from sampler_parity.reports.pages.compare.html import SHOWN, html
 from sampler_parity.reports.pages.compare.markdown import markdown
 from sampler_parity.reports.pages.compare.model import Comparison
 from sampler_parity.reports.pages.compare.page import COMPARE
 from sampler_parity.reports.pages.compare.terminal import terminal_lines
-from sampler_parity.reports.render.frame import Made
-from sampler_parity.reports.render.markdown import MOST_CHARACTERS
 from sampler_parity.reports.write import write_report
+from sampler_parity.reports.writers.markdown import MOST_CHARACTERS
 from tests.support.html_page import Page
 from tests.support.report_bundles import HOSTILE, case, got, run_info
 from tests.support.several_bundles import (

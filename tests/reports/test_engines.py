@@ -9,9 +9,7 @@ from sampler_parity.harness.checks.distribution.record import CellOnBackend, Dis
 from sampler_parity.harness.failures.explanations import Key
 from sampler_parity.reports.pages.matrix.build import matrix_of
 from sampler_parity.reports.pages.matrix.html import html
-from sampler_parity.reports.pages.matrix.markdown import markdown
-from sampler_parity.reports.pages.matrix.model import Cell, Engine, Law, Matrix
-from sampler_parity.reports.pages.matrix.words import (
+from sampler_parity.reports.pages.matrix.labels import (
     differing,
     differs,
     headlines,
@@ -19,6 +17,8 @@ from sampler_parity.reports.pages.matrix.words import (
     others,
     shade,
 )
+from sampler_parity.reports.pages.matrix.markdown import markdown
+from sampler_parity.reports.pages.matrix.model import Cell, Engine, Law, Matrix
 from tests.support.chromium import See
 from tests.support.engines import KEEPS_ALL, of_ties, properties_in
 from tests.support.report_bundles import HOSTILE, bundle_of, case, got, read_back, run_info

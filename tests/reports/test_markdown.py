@@ -8,7 +8,7 @@ from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.sanitize.markup import safe
 from sampler_parity.reports.pages.parity.build import report_of
 from sampler_parity.reports.pages.parity.markdown import SHOWN, markdown
-from sampler_parity.reports.render.markdown import MOST_CHARACTERS
+from sampler_parity.reports.writers.markdown import MOST_CHARACTERS
 from tests.support.report_bundles import bundle_of, case, diverged, got, hostile_bundle, run_info
 
 

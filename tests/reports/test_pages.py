@@ -10,11 +10,11 @@ from sampler_parity.harness.bundle.bundle import Bundle, digest, read_finished
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.reports.pages.compare.build import report_of
 from sampler_parity.reports.pages.compare.html import html
+from sampler_parity.reports.pages.index.labels import heat, heat_class
 from sampler_parity.reports.pages.index.model import Index
-from sampler_parity.reports.pages.index.words import heat, heat_class
-from sampler_parity.reports.render.html import MARK
-from sampler_parity.reports.render.markdown import MOST_CHARACTERS
 from sampler_parity.reports.write import write_report
+from sampler_parity.reports.writers.html import MARK
+from sampler_parity.reports.writers.markdown import MOST_CHARACTERS
 from tests.support.chromium import See, Seen
 from tests.support.every_page import PAGES, history_page, report_pages
 from tests.support.html_page import Page, lost_links, problems

@@ -3,7 +3,7 @@
 from html import unescape
 from pathlib import Path
 
-from sampler_parity.reports.pages.platforms import words
+from sampler_parity.reports.pages.platforms import labels as words
 from sampler_parity.reports.pages.platforms.build import findings, headlines, report_of
 from sampler_parity.reports.pages.platforms.html import html
 from sampler_parity.reports.pages.platforms.markdown import markdown

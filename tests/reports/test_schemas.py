@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.strict import schema_text
+from sampler_parity.reports.page import Page
 from sampler_parity.reports.pages.history.page import HISTORY
 from sampler_parity.reports.pages.index.page import INDEX
-from sampler_parity.reports.render.frame import Page
 from sampler_parity.reports.write import PAGES
 
 ALL: tuple[Page[Any, Any], ...] = (*PAGES, INDEX, HISTORY)

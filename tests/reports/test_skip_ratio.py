@@ -9,10 +9,10 @@ from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
 from sampler_parity.harness.protocol.measured import Law
 from sampler_parity.reports.pages.skip_ratio.build import headlines, report_of
 from sampler_parity.reports.pages.skip_ratio.html import html
+from sampler_parity.reports.pages.skip_ratio.labels import percent, us
 from sampler_parity.reports.pages.skip_ratio.markdown import markdown
 from sampler_parity.reports.pages.skip_ratio.model import SkipRatioReport
 from sampler_parity.reports.pages.skip_ratio.terminal import terminal_lines
-from sampler_parity.reports.pages.skip_ratio.words import percent, us
 from sampler_parity.reports.write import summary_lines, write_report
 from tests.support.html_page import Page
 from tests.support.report_bundles import HOSTILE

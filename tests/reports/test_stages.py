@@ -17,7 +17,7 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.suite.file import find_suites, read_suite
 from sampler_parity.reports.pages.parity.build import report_of
 from sampler_parity.reports.pages.parity.html import html
-from sampler_parity.reports.render.stages import (
+from sampler_parity.reports.pictures.stages import (
     Left,
     changes,
     drawn,

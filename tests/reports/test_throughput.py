@@ -19,8 +19,8 @@ from sampler_parity.reports.pages.throughput.html import html
 from sampler_parity.reports.pages.throughput.markdown import markdown
 from sampler_parity.reports.pages.throughput.model import OfOne, ThroughputReport
 from sampler_parity.reports.pages.throughput.widths import width_rows
-from sampler_parity.reports.render.markdown import MOST_CHARACTERS
 from sampler_parity.reports.write import pages_of, summary_lines
+from sampler_parity.reports.writers.markdown import MOST_CHARACTERS
 from tests.support.chromium import See, Seen
 from tests.support.report_bundles import HOSTILE, bundle_of, case, got, read_back, run_info
 

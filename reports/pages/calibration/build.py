@@ -5,7 +5,7 @@ from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.calibration import CalibrationResult
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.reports.pages.calibration.model import CalibrationReport, CalibrationSection
-from sampler_parity.reports.render.overview import Finding
+from sampler_parity.reports.summary import Finding
 
 
 def report_of(bundles: list[Bundle]) -> CalibrationReport | None:

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
 from sampler_parity.harness.bundle.records.calibration import Curve
 from sampler_parity.harness.sanitize.printable import one_line
-from sampler_parity.reports.render.chart import COLOURS, INK, WIDTH, legend, picture, plain
+from sampler_parity.reports.pictures.picture import COLOURS, INK, WIDTH, legend, picture, plain
 
 PANELS = 8  # of a picture; a calibration has 5
 

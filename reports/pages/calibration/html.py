@@ -1,9 +1,9 @@
 """The calibration page as HTML."""
 
+from sampler_parity.reports.labels import short
 from sampler_parity.reports.pages.calibration.chart import power
 from sampler_parity.reports.pages.calibration.model import CalibrationReport
-from sampler_parity.reports.render.html import Markup, template
-from sampler_parity.reports.render.words import short
+from sampler_parity.reports.writers.html import Markup, template
 
 
 def html(report: CalibrationReport) -> str:

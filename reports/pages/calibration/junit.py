@@ -1,7 +1,7 @@
 """The calibration as JUnit XML: a test for every claim."""
 
 from sampler_parity.reports.pages.calibration.model import CalibrationReport
-from sampler_parity.reports.render.junit import Document, outcome
+from sampler_parity.reports.writers.junit import Document, outcome
 
 
 def junit(report: CalibrationReport) -> str:

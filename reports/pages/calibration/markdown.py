@@ -2,9 +2,9 @@
 
 from sampler_parity.harness.bundle.records.calibration import CalibrationResult
 from sampler_parity.harness.sanitize.markup import code, safe
+from sampler_parity.reports.labels import short
 from sampler_parity.reports.pages.calibration.model import CalibrationReport
-from sampler_parity.reports.render.markdown import fitting, table
-from sampler_parity.reports.render.words import short
+from sampler_parity.reports.writers.markdown import fitting, table
 
 
 def markdown(report: CalibrationReport) -> str:

@@ -1,13 +1,13 @@
 """The calibration page: what do the distribution tests get wrong, and what do they catch?"""
 
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.reports.page import Page
 from sampler_parity.reports.pages.calibration.build import findings, headlines, report_of
 from sampler_parity.reports.pages.calibration.html import html
 from sampler_parity.reports.pages.calibration.junit import junit
 from sampler_parity.reports.pages.calibration.markdown import markdown
 from sampler_parity.reports.pages.calibration.model import CalibrationReport
 from sampler_parity.reports.pages.calibration.terminal import last_line, terminal_lines
-from sampler_parity.reports.render.frame import Page
 
 CALIBRATION = Page[list[Bundle], CalibrationReport](
     stem="calibration",

@@ -1,7 +1,6 @@
 """The comparison as HTML."""
 
-from sampler_parity.reports.pages.compare.model import Comparison
-from sampler_parity.reports.pages.compare.words import (
+from sampler_parity.reports.pages.compare.labels import (
     apart_class,
     cell,
     change_class,
@@ -16,7 +15,8 @@ from sampler_parity.reports.pages.compare.words import (
     state_class,
     value,
 )
-from sampler_parity.reports.render.html import template
+from sampler_parity.reports.pages.compare.model import Comparison
+from sampler_parity.reports.writers.html import template
 
 SHOWN = 100  # rows of a table
 

@@ -1,8 +1,8 @@
 """The comparison as Markdown."""
 
 from sampler_parity.harness.sanitize.markup import code
-from sampler_parity.reports.pages.compare.model import Comparison
-from sampler_parity.reports.pages.compare.words import (
+from sampler_parity.reports.labels import figure
+from sampler_parity.reports.pages.compare.labels import (
     cell,
     command,
     headline,
@@ -11,8 +11,8 @@ from sampler_parity.reports.pages.compare.words import (
     ratio,
     value,
 )
-from sampler_parity.reports.render.markdown import fitting, table
-from sampler_parity.reports.render.words import figure
+from sampler_parity.reports.pages.compare.model import Comparison
+from sampler_parity.reports.writers.markdown import fitting, table
 
 
 def markdown(report: Comparison) -> str:

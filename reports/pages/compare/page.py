@@ -1,13 +1,13 @@
 """The comparison: how do bundles differ, and what may explain it? It judges nothing."""
 
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.reports.page import Page
 from sampler_parity.reports.pages.compare.build import report_of
 from sampler_parity.reports.pages.compare.html import html
+from sampler_parity.reports.pages.compare.labels import headline
 from sampler_parity.reports.pages.compare.markdown import markdown
 from sampler_parity.reports.pages.compare.model import Comparison
 from sampler_parity.reports.pages.compare.terminal import terminal_lines
-from sampler_parity.reports.pages.compare.words import headline
-from sampler_parity.reports.render.frame import Page
 
 COMPARE = Page[list[Bundle], Comparison](
     stem="compare",

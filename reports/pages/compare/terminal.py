@@ -1,8 +1,7 @@
 """What `sampler-parity compare` prints."""
 
 from sampler_parity.harness.sanitize.printable import one_line
-from sampler_parity.reports.pages.compare.model import Comparison
-from sampler_parity.reports.pages.compare.words import (
+from sampler_parity.reports.pages.compare.labels import (
     cell,
     command,
     headline,
@@ -11,6 +10,7 @@ from sampler_parity.reports.pages.compare.words import (
     ratio,
     ratio_class,
 )
+from sampler_parity.reports.pages.compare.model import Comparison
 
 NAMED = 5  # of a kind
 

@@ -12,7 +12,7 @@ from sampler_parity.reports.pages.distribution.model import (
     DistributionReport,
     DistributionSection,
 )
-from sampler_parity.reports.render.overview import Finding, anchor
+from sampler_parity.reports.summary import Finding, anchor
 
 
 def report_of(bundles: list[Bundle]) -> DistributionReport | None:

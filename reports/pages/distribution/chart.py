@@ -1,8 +1,8 @@
 """The estimates of distribution tests beside their margins, as inline SVG."""
 
 from sampler_parity.reports.pages.distribution.model import CellRow
-from sampler_parity.reports.render.chart import BAD, DOT
-from sampler_parity.reports.render.forest import Line, forest
+from sampler_parity.reports.pictures.forest import Line, forest
+from sampler_parity.reports.pictures.picture import BAD, DOT
 
 ROWS = 30  # of a picture: what fails stands first
 

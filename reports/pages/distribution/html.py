@@ -1,11 +1,11 @@
 """The distribution page as HTML."""
 
+from sampler_parity.reports.labels import short
 from sampler_parity.reports.pages.distribution.chart import margins
+from sampler_parity.reports.pages.distribution.labels import interval, over
 from sampler_parity.reports.pages.distribution.model import DistributionReport
-from sampler_parity.reports.pages.distribution.words import interval, over
-from sampler_parity.reports.render.html import Markup, template
-from sampler_parity.reports.render.overview import anchor
-from sampler_parity.reports.render.words import short
+from sampler_parity.reports.summary import anchor
+from sampler_parity.reports.writers.html import Markup, template
 
 CARDS = 8  # failures shown in full; the others are folded
 

@@ -1,7 +1,7 @@
 """The distribution tests as JUnit XML: a test for every cell on a backend."""
 
 from sampler_parity.reports.pages.distribution.model import DistributionReport
-from sampler_parity.reports.render.junit import Document, outcome
+from sampler_parity.reports.writers.junit import Document, outcome
 
 
 def junit(report: DistributionReport) -> str:

@@ -1,10 +1,10 @@
 """The distribution page as Markdown."""
 
 from sampler_parity.harness.sanitize.markup import code
+from sampler_parity.reports.labels import short
+from sampler_parity.reports.pages.distribution.labels import interval
 from sampler_parity.reports.pages.distribution.model import DistributionReport, DistributionSection
-from sampler_parity.reports.pages.distribution.words import interval
-from sampler_parity.reports.render.markdown import fitting, table
-from sampler_parity.reports.render.words import short
+from sampler_parity.reports.writers.markdown import fitting, table
 
 
 def markdown(report: DistributionReport) -> str:

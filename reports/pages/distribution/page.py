@@ -1,13 +1,13 @@
 """The distribution page: do draws follow the exact law?"""
 
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.reports.page import Page
 from sampler_parity.reports.pages.distribution.build import findings, headlines, report_of
 from sampler_parity.reports.pages.distribution.html import html
 from sampler_parity.reports.pages.distribution.junit import junit
 from sampler_parity.reports.pages.distribution.markdown import markdown
 from sampler_parity.reports.pages.distribution.model import DistributionReport
 from sampler_parity.reports.pages.distribution.terminal import last_line, terminal_lines
-from sampler_parity.reports.render.frame import Page
 
 DISTRIBUTION = Page[list[Bundle], DistributionReport](
     stem="distribution",

@@ -1,9 +1,9 @@
 """What a run of distribution tests prints at its end."""
 
 from sampler_parity.harness.sanitize.printable import one_line
+from sampler_parity.reports.labels import short
+from sampler_parity.reports.pages.distribution.labels import interval, over
 from sampler_parity.reports.pages.distribution.model import CellRow, DistributionReport
-from sampler_parity.reports.pages.distribution.words import interval, over
-from sampler_parity.reports.render.words import short
 
 SHOWN = 5
 

@@ -6,7 +6,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 from sampler_parity.harness.sanitize.printable import one_line
-from sampler_parity.reports.render.chart import COLOURS, INK, MARKS, WIDTH, legend, picture, plain
+from sampler_parity.reports.pictures.picture import (
+    COLOURS,
+    INK,
+    MARKS,
+    WIDTH,
+    legend,
+    picture,
+    plain,
+)
 
 
 class Line(NamedTuple):

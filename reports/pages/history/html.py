@@ -2,9 +2,9 @@
 
 from sampler_parity.reports.pages.history.build import identical_lines, ratio_lines
 from sampler_parity.reports.pages.history.chart import trend
+from sampler_parity.reports.pages.history.labels import counts, of, value
 from sampler_parity.reports.pages.history.model import History
-from sampler_parity.reports.pages.history.words import counts, of, value
-from sampler_parity.reports.render.html import Markup, template
+from sampler_parity.reports.writers.html import Markup, template
 
 RECENT = 12  # runs that are columns of the tables; JSON has all
 

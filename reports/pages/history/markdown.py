@@ -1,9 +1,9 @@
 """The history page as Markdown."""
 
 from sampler_parity.harness.sanitize.markup import code, safe
+from sampler_parity.reports.pages.history.labels import counts, of, value
 from sampler_parity.reports.pages.history.model import History
-from sampler_parity.reports.pages.history.words import counts, of, value
-from sampler_parity.reports.render.markdown import fitting, table
+from sampler_parity.reports.writers.markdown import fitting, table
 
 
 def markdown(report: History) -> str:

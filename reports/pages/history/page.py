@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
+from sampler_parity.reports.page import Page
 from sampler_parity.reports.pages.history.build import report_of
 from sampler_parity.reports.pages.history.html import html
 from sampler_parity.reports.pages.history.markdown import markdown
 from sampler_parity.reports.pages.history.model import History
 from sampler_parity.reports.pages.history.terminal import terminal_lines
-from sampler_parity.reports.render.frame import Page
 
 HISTORY = Page[Path, History](
     stem="history",

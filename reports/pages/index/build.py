@@ -7,9 +7,9 @@ from typing import Any
 from sampler_parity.harness.bundle.bundle import Bundle, digest
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.verdicts import ORDER
+from sampler_parity.reports.page import Made
 from sampler_parity.reports.pages.index.model import Checked, Index, PageLine, Told
 from sampler_parity.reports.pages.index.model import Made as MadeBundle
-from sampler_parity.reports.render.frame import Made
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,7 @@
 """index.html."""
 
 from sampler_parity.harness.sanitize.printable import one_line
-from sampler_parity.reports.pages.index.model import Index
-from sampler_parity.reports.pages.index.words import (
+from sampler_parity.reports.pages.index.labels import (
     counted,
     heat,
     heat_class,
@@ -10,7 +9,8 @@ from sampler_parity.reports.pages.index.words import (
     required,
     total,
 )
-from sampler_parity.reports.render.html import template
+from sampler_parity.reports.pages.index.model import Index
+from sampler_parity.reports.writers.html import template
 
 FINDINGS = 12  # shown at once; the others are folded
 ROWS = 12  # of the table of backends that are shown at once

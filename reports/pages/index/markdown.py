@@ -3,9 +3,9 @@
 import shlex
 
 from sampler_parity.harness.sanitize.markup import code, safe
+from sampler_parity.reports.pages.index.labels import counted, held, required
 from sampler_parity.reports.pages.index.model import Index
-from sampler_parity.reports.pages.index.words import counted, held, required
-from sampler_parity.reports.render.markdown import fitting, table
+from sampler_parity.reports.writers.markdown import fitting, table
 
 FINDINGS = 8
 

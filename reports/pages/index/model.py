@@ -4,7 +4,7 @@ from typing import Literal
 
 from sampler_parity.harness.bundle.info import Machine
 from sampler_parity.harness.strict import Strict
-from sampler_parity.reports.render.overview import HeatMap
+from sampler_parity.reports.summary import HeatMap
 
 
 class PageLine(Strict):

@@ -1,10 +1,10 @@
 """index.html: what was checked, on what, what came of it, and links to the pages that say more."""
 
+from sampler_parity.reports.page import Page
 from sampler_parity.reports.pages.index.build import Overview, index_of
 from sampler_parity.reports.pages.index.html import html
 from sampler_parity.reports.pages.index.markdown import markdown
 from sampler_parity.reports.pages.index.model import Index
-from sampler_parity.reports.render.frame import Page
 
 INDEX = Page[Overview, Index](
     stem="index",

@@ -7,7 +7,15 @@ if TYPE_CHECKING:
 
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports.pages.invariance.model import InvarianceReport, Row
-from sampler_parity.reports.render.chart import COLOURS, INK, MARKS, WIDTH, legend, picture, plain
+from sampler_parity.reports.pictures.picture import (
+    COLOURS,
+    INK,
+    MARKS,
+    WIDTH,
+    legend,
+    picture,
+    plain,
+)
 
 Line = tuple[str, list[tuple[int, float]]]
 PANELS = {"difference": "largest difference of two logits", "kl_mean": "mean KL, nats"}

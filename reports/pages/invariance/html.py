@@ -1,9 +1,9 @@
 """The invariance page as HTML."""
 
+from sampler_parity.reports.labels import figure
 from sampler_parity.reports.pages.invariance.chart import by_width
 from sampler_parity.reports.pages.invariance.model import InvarianceReport
-from sampler_parity.reports.render.html import Markup, template
-from sampler_parity.reports.render.words import figure
+from sampler_parity.reports.writers.html import Markup, template
 
 
 def html(report: InvarianceReport) -> str:

@@ -1,9 +1,9 @@
 """The invariance page as Markdown: a row for each backend and width, those that differ first."""
 
 from sampler_parity.harness.sanitize.markup import code
+from sampler_parity.reports.labels import figure
 from sampler_parity.reports.pages.invariance.model import InvarianceReport, Row
-from sampler_parity.reports.render.markdown import fitting, table
-from sampler_parity.reports.render.words import figure
+from sampler_parity.reports.writers.markdown import fitting, table
 
 HEAD = ["backend", "width", "equal rows", "largest difference", "largest KL", "mean KL"]
 HEAD += ["same top-1"]

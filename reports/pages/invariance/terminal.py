@@ -1,8 +1,8 @@
 """What a run that measured invariance prints at its end."""
 
 from sampler_parity.harness.sanitize.printable import one_line
+from sampler_parity.reports.labels import figure
 from sampler_parity.reports.pages.invariance.model import InvarianceReport, Row
-from sampler_parity.reports.render.words import figure
 
 
 def terminal_lines(report: InvarianceReport) -> list[str]:

@@ -21,12 +21,12 @@ from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.verdicts import ORDER
 from sampler_parity.reference.chronology import NEWEST
 from sampler_parity.reference.registry import ROWS
-from sampler_parity.reports.pages.matrix.asked import FOLDER, asked_of
+from sampler_parity.reports.engine_order import of_llama_cpp, place
 from sampler_parity.reports.pages.matrix.cells import Result, cell_of
 from sampler_parity.reports.pages.matrix.laws import laws_of
 from sampler_parity.reports.pages.matrix.model import Absent, Asked, Engine, Matrix
-from sampler_parity.reports.render.engines import of_llama_cpp, place
-from sampler_parity.reports.render.overview import anchor
+from sampler_parity.reports.pages.matrix.properties import FOLDER, asked_of
+from sampler_parity.reports.summary import anchor
 
 OWN = "own words"  # samplers that are not llama.cpp's, against their pipeline of the reference
 Results = dict[str, list[Result]]  # by engine

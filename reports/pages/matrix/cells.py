@@ -11,10 +11,10 @@ from sampler_parity.harness.checks.stages.record import BackendResult, CaseResul
 from sampler_parity.harness.failures.explanations import Key
 from sampler_parity.harness.sanitize.printable import one_line, visible
 from sampler_parity.harness.verdicts import ORDER, worst
-from sampler_parity.reports.pages.matrix.asked import FOLDER
+from sampler_parity.reports.engine_order import reason
 from sampler_parity.reports.pages.matrix.model import Asked, Cell, Difference
-from sampler_parity.reports.render.engines import reason
-from sampler_parity.reports.render.overview import anchor
+from sampler_parity.reports.pages.matrix.properties import FOLDER
+from sampler_parity.reports.summary import anchor
 
 OTHERS = 12  # ids of cases beside the first
 LONGEST = 160  # characters of what an engine said

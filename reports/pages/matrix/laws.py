@@ -7,7 +7,7 @@ from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.checks.distribution.decisions import decisions
 from sampler_parity.harness.checks.distribution.record import CellOnBackend, Decision
 from sampler_parity.reports.pages.matrix.model import Law
-from sampler_parity.reports.render.overview import anchor
+from sampler_parity.reports.summary import anchor
 
 # Whether it is as required, whether it is equivalent, what is decided, the test, its place.
 Row = tuple[bool, bool, Decision, CellOnBackend, str]

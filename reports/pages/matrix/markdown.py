@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from sampler_parity.harness.sanitize.markup import code, safe
-from sampler_parity.reports.pages.matrix import words
+from sampler_parity.reports.pages.matrix import labels as words
 from sampler_parity.reports.pages.matrix.model import Cell, Difference, Engine, Matrix
-from sampler_parity.reports.render.markdown import fitting, table
+from sampler_parity.reports.writers.markdown import fitting, table
 
 
 def markdown(matrix: Matrix) -> str:

@@ -1,12 +1,12 @@
 """The matrix page: what does each engine do, property by property and sampler by sampler?"""
 
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.reports.page import Page
 from sampler_parity.reports.pages.matrix.build import matrix_of
 from sampler_parity.reports.pages.matrix.html import html
+from sampler_parity.reports.pages.matrix.labels import headlines
 from sampler_parity.reports.pages.matrix.markdown import markdown
 from sampler_parity.reports.pages.matrix.model import Matrix
-from sampler_parity.reports.pages.matrix.words import headlines
-from sampler_parity.reports.render.frame import Page
 
 MATRIX = Page[list[Bundle], Matrix](
     stem="matrix",

@@ -11,11 +11,11 @@ from sampler_parity.harness.failures.format_difference import (
 )
 from sampler_parity.harness.failures.groups import Group, Small
 from sampler_parity.harness.verdicts import ORDER
+from sampler_parity.reports.labels import lines_of
 from sampler_parity.reports.pages.parity.model import Difference, Report, Section, Tally
 from sampler_parity.reports.pages.parity.speed_chart import ratios
-from sampler_parity.reports.render.html import Markup, template
-from sampler_parity.reports.render.stages import Left, of_counterexample
-from sampler_parity.reports.render.words import lines_of
+from sampler_parity.reports.pictures.stages import Left, of_counterexample
+from sampler_parity.reports.writers.html import Markup, template
 
 CARDS = 5  # groups shown in full: with more, what else is on the page lies screens away
 

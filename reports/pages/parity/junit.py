@@ -14,7 +14,7 @@ from sampler_parity.harness.failures.format_difference import lines, place, side
 from sampler_parity.harness.failures.groups import Group
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.reports.pages.parity.model import Difference, Problem, Report, Section
-from sampler_parity.reports.render.junit import Document, outcome
+from sampler_parity.reports.writers.junit import Document, outcome
 
 
 def junit(report: Report, bundles: list[Bundle]) -> str:

@@ -7,6 +7,7 @@ from sampler_parity.harness.failures.format_difference import (
 )
 from sampler_parity.harness.failures.groups import FOLDED, Group
 from sampler_parity.harness.sanitize.markup import code, safe
+from sampler_parity.reports.labels import duration, figure
 from sampler_parity.reports.pages.parity.html import counts
 from sampler_parity.reports.pages.parity.matrix_model import MatrixCell, ParityMatrix
 from sampler_parity.reports.pages.parity.model import (
@@ -20,8 +21,7 @@ from sampler_parity.reports.pages.parity.model import (
     Section,
     Timing,
 )
-from sampler_parity.reports.render.markdown import fitting, table
-from sampler_parity.reports.render.words import duration, figure
+from sampler_parity.reports.writers.markdown import fitting, table
 
 SHOWN = 20
 

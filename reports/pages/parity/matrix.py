@@ -21,13 +21,13 @@ from sampler_parity.harness.failures.groups import counts_for
 from sampler_parity.harness.sanitize.printable import one_line, visible
 from sampler_parity.harness.verdicts import ORDER, Verdict, worst
 from sampler_parity.reference.chronology import NEWEST
+from sampler_parity.reports.engine_order import of_llama_cpp, place, reason
 from sampler_parity.reports.pages.parity.matrix_model import (
     MatrixCell,
     MatrixDifference,
     MatrixRow,
     ParityMatrix,
 )
-from sampler_parity.reports.render.engines import of_llama_cpp, place, reason
 
 Results = dict[str, list[tuple[CaseResult, BackendResult]]]
 

@@ -6,7 +6,7 @@ from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.failures.groups import Group, rank
 from sampler_parity.reports.pages.parity.html import card
 from sampler_parity.reports.pages.parity.model import Report, Section, Tally
-from sampler_parity.reports.render.overview import Finding, HeatCell, HeatMap, HeatRow
+from sampler_parity.reports.summary import Finding, HeatCell, HeatMap, HeatRow
 
 _ORDER = list(ALL_SAMPLERS)
 

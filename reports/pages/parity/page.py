@@ -1,6 +1,7 @@
 """The parity page: is every sampler of every backend the reference's?"""
 
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.reports.page import Page
 from sampler_parity.reports.pages.parity.build import headlines, report_of
 from sampler_parity.reports.pages.parity.html import html
 from sampler_parity.reports.pages.parity.junit import junit
@@ -8,7 +9,6 @@ from sampler_parity.reports.pages.parity.markdown import markdown
 from sampler_parity.reports.pages.parity.model import Report
 from sampler_parity.reports.pages.parity.overview import findings, heat_map
 from sampler_parity.reports.pages.parity.terminal import last_line, terminal_lines
-from sampler_parity.reports.render.frame import Page
 
 
 def tested(bundles: list[Bundle]) -> list[Bundle]:

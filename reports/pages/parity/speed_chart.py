@@ -1,8 +1,8 @@
 """The speed of the parity page as inline SVG: how much slower than llama.cpp the reference is."""
 
 from sampler_parity.reports.pages.parity.model import Timing
-from sampler_parity.reports.render.chart import DOT
-from sampler_parity.reports.render.forest import Line, forest
+from sampler_parity.reports.pictures.forest import Line, forest
+from sampler_parity.reports.pictures.picture import DOT
 
 
 def marks(timings: list[Timing]) -> list[Line]:

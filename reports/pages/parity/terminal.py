@@ -3,6 +3,7 @@
 from sampler_parity.harness.failures.format_difference import lines
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.harness.verdicts import Verdict
+from sampler_parity.reports.labels import duration
 from sampler_parity.reports.pages.parity.model import (
     BackendSummary,
     Configuration,
@@ -10,7 +11,6 @@ from sampler_parity.reports.pages.parity.model import (
     Section,
     Timing,
 )
-from sampler_parity.reports.render.words import duration
 
 SHOWN = 5
 BRIEF = 20

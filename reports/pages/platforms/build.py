@@ -28,7 +28,7 @@ from sampler_parity.reports.pages.platforms.model import (
     Operation,
     PlatformsReport,
 )
-from sampler_parity.reports.render.overview import Finding, anchor
+from sampler_parity.reports.summary import Finding, anchor
 
 TEXTS = "texts"  # of suites/
 LONGEST = 600  # characters of a small case

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 
 from sampler_parity.harness.sanitize.markup import code, safe
-from sampler_parity.reports.pages.platforms import words
+from sampler_parity.reports.pages.platforms import labels as words
 from sampler_parity.reports.pages.platforms.build import headlines
 from sampler_parity.reports.pages.platforms.model import Column, PlatformsReport
-from sampler_parity.reports.render.markdown import fitting, table
+from sampler_parity.reports.writers.markdown import fitting, table
 
 
 def markdown(report: PlatformsReport) -> str:

@@ -1,12 +1,12 @@
 """The platforms page: does a seed repeat on another platform, and what parts it?"""
 
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.reports.page import Page
 from sampler_parity.reports.pages.platforms.build import findings, headlines, report_of
 from sampler_parity.reports.pages.platforms.html import html
 from sampler_parity.reports.pages.platforms.markdown import markdown
 from sampler_parity.reports.pages.platforms.model import PlatformsReport
 from sampler_parity.reports.pages.platforms.terminal import terminal_lines
-from sampler_parity.reports.render.frame import Page
 
 PLATFORMS = Page[list[Bundle], PlatformsReport](
     stem="platforms",

@@ -4,7 +4,7 @@ from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.reports.pages.servers.model import Cell, Server, ServersReport
-from sampler_parity.reports.render.overview import Finding, anchor
+from sampler_parity.reports.summary import Finding, anchor
 
 
 def report_of(bundles: list[Bundle]) -> ServersReport | None:

@@ -1,9 +1,9 @@
 """The servers as JUnit XML: a test for every parameter and fact of each."""
 
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.reports.pages.servers.labels import evidence
 from sampler_parity.reports.pages.servers.model import ServersReport
-from sampler_parity.reports.pages.servers.words import evidence
-from sampler_parity.reports.render.junit import Document, outcome
+from sampler_parity.reports.writers.junit import Document, outcome
 
 
 def junit(_: list[Bundle], report: ServersReport) -> str:

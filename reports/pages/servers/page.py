@@ -1,13 +1,13 @@
 """The servers page: what does each server do with each parameter?"""
 
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.reports.page import Page
 from sampler_parity.reports.pages.servers.build import findings, headlines, report_of
 from sampler_parity.reports.pages.servers.html import html
 from sampler_parity.reports.pages.servers.junit import junit
 from sampler_parity.reports.pages.servers.markdown import markdown
 from sampler_parity.reports.pages.servers.model import ServersReport
 from sampler_parity.reports.pages.servers.terminal import terminal_lines
-from sampler_parity.reports.render.frame import Page
 
 SERVERS = Page[list[Bundle], ServersReport](
     stem="servers",

@@ -7,10 +7,10 @@ from sampler_parity.harness.checks.skip_ratio.record import Check, SkipRatioResu
 from sampler_parity.harness.protocol.measured import Measured
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.trie.model import foretold
+from sampler_parity.reports.labels import figure
+from sampler_parity.reports.pages.skip_ratio.labels import with_interval
 from sampler_parity.reports.pages.skip_ratio.model import Bundle, Row, SkipRatioReport
-from sampler_parity.reports.pages.skip_ratio.words import with_interval
-from sampler_parity.reports.render.overview import Finding
-from sampler_parity.reports.render.words import figure
+from sampler_parity.reports.summary import Finding
 
 
 def report_of(bundles: list[ReadBundle]) -> SkipRatioReport | None:

@@ -8,7 +8,15 @@ if TYPE_CHECKING:
 
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports.pages.skip_ratio.model import Row
-from sampler_parity.reports.render.chart import COLOURS, INK, MARKS, WIDTH, legend, picture, plain
+from sampler_parity.reports.pictures.picture import (
+    COLOURS,
+    INK,
+    MARKS,
+    WIDTH,
+    legend,
+    picture,
+    plain,
+)
 
 LINES = 6  # of the picture over decode times
 

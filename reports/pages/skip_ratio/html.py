@@ -2,15 +2,15 @@
 
 from sampler_parity.harness.protocol.measured import DECODE_MS
 from sampler_parity.reports.pages.skip_ratio.chart import by_decode, by_leaves
-from sampler_parity.reports.pages.skip_ratio.model import SkipRatioReport
-from sampler_parity.reports.pages.skip_ratio.words import (
+from sampler_parity.reports.pages.skip_ratio.labels import (
     leaves_of,
     model_words,
     percent,
     us,
     with_interval,
 )
-from sampler_parity.reports.render.html import Markup, template
+from sampler_parity.reports.pages.skip_ratio.model import SkipRatioReport
+from sampler_parity.reports.writers.html import Markup, template
 
 
 def html(report: SkipRatioReport) -> str:

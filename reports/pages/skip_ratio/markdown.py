@@ -1,10 +1,10 @@
 """The skip-ratio page as Markdown."""
 
 from sampler_parity.harness.sanitize.markup import code
+from sampler_parity.reports.labels import figure
+from sampler_parity.reports.pages.skip_ratio.labels import model_words, percent, with_interval
 from sampler_parity.reports.pages.skip_ratio.model import Row, SkipRatioReport
-from sampler_parity.reports.pages.skip_ratio.words import model_words, percent, with_interval
-from sampler_parity.reports.render.markdown import table
-from sampler_parity.reports.render.words import figure
+from sampler_parity.reports.writers.markdown import table
 
 SHOWN = 60  # rows of the table
 

@@ -1,12 +1,12 @@
 """The skip-ratio page: what does a token trie save against a grammar?"""
 
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.reports.page import Page
 from sampler_parity.reports.pages.skip_ratio.build import findings, headlines, report_of
 from sampler_parity.reports.pages.skip_ratio.html import html
 from sampler_parity.reports.pages.skip_ratio.markdown import markdown
 from sampler_parity.reports.pages.skip_ratio.model import SkipRatioReport
 from sampler_parity.reports.pages.skip_ratio.terminal import terminal_lines
-from sampler_parity.reports.render.frame import Page
 
 SKIP_RATIO = Page[list[Bundle], SkipRatioReport](
     stem="skip-ratio",

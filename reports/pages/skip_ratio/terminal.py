@@ -1,13 +1,13 @@
 """What a run of skip ratios prints at its end."""
 
 from sampler_parity.harness.sanitize.printable import one_line
-from sampler_parity.reports.pages.skip_ratio.model import Row, SkipRatioReport
-from sampler_parity.reports.pages.skip_ratio.words import (
+from sampler_parity.reports.pages.skip_ratio.labels import (
     leaves_of,
     model_words,
     percent,
     with_interval,
 )
+from sampler_parity.reports.pages.skip_ratio.model import Row, SkipRatioReport
 
 SHOWN = 12  # failures, and measurements
 

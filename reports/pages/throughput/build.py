@@ -23,7 +23,7 @@ from sampler_parity.reports.pages.throughput.model import (
     compared,
 )
 from sampler_parity.reports.pages.throughput.widths import width_rows
-from sampler_parity.reports.render.overview import Finding
+from sampler_parity.reports.summary import Finding
 
 EFFECT = 0.05
 FLOOR = "null"  # what it takes to do nothing: no rival

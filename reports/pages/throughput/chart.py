@@ -10,7 +10,15 @@ if TYPE_CHECKING:
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports.pages.throughput.model import TimedRow, WidthRow
-from sampler_parity.reports.render.chart import COLOURS, INK, MARKS, WIDTH, legend, picture, plain
+from sampler_parity.reports.pictures.picture import (
+    COLOURS,
+    INK,
+    MARKS,
+    WIDTH,
+    legend,
+    picture,
+    plain,
+)
 
 Line = tuple[str, list[tuple[float, float]]]
 

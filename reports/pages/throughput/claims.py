@@ -4,8 +4,8 @@ tsampler's page says: 3 to 5 ms a token, native 0.1 to 0.3 ms, 6 to 11% of the t
 which it puts at 40 ms for small models. Its vocabulary there has 65,536 tokens.
 """
 
+from sampler_parity.reports.labels import duration
 from sampler_parity.reports.pages.throughput.model import Claim, TimedRow, WidthRow
-from sampler_parity.reports.render.words import duration
 
 TSAMPLER = "tsampler"
 _CELL = "timing/usual/V65536-n64"

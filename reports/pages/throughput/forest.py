@@ -4,8 +4,8 @@ import math
 
 from sampler_parity.harness.checks.timing.verdict import TimingVerdict
 from sampler_parity.reports.pages.throughput.model import ThroughputSection
-from sampler_parity.reports.render.chart import BAD, COLOURS, DOT, GOOD
-from sampler_parity.reports.render.forest import Line, forest
+from sampler_parity.reports.pictures.forest import Line, forest
+from sampler_parity.reports.pictures.picture import BAD, COLOURS, DOT, GOOD
 
 ROWS = 24  # of a picture: the largest ratios, either way; the tables have all
 _COLOUR: dict[TimingVerdict, str] = {

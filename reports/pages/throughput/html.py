@@ -5,12 +5,7 @@ from typing import Any, NamedTuple
 
 from sampler_parity.reports.pages.throughput.chart import by_sequences, by_vocabulary, detection
 from sampler_parity.reports.pages.throughput.forest import ROWS, compared, ratios
-from sampler_parity.reports.pages.throughput.model import (
-    ThroughputReport,
-    ThroughputSection,
-    TimedRow,
-)
-from sampler_parity.reports.pages.throughput.words import (
+from sampler_parity.reports.pages.throughput.labels import (
     more,
     rate,
     ratio,
@@ -18,7 +13,12 @@ from sampler_parity.reports.pages.throughput.words import (
     verdict,
     verdict_class,
 )
-from sampler_parity.reports.render.html import Markup, template
+from sampler_parity.reports.pages.throughput.model import (
+    ThroughputReport,
+    ThroughputSection,
+    TimedRow,
+)
+from sampler_parity.reports.writers.html import Markup, template
 
 UNFOLDED = 30  # rows of a table that are a screen
 

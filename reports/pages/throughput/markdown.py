@@ -1,13 +1,8 @@
 """The throughput page as Markdown."""
 
 from sampler_parity.harness.sanitize.markup import code, safe
-from sampler_parity.reports.pages.throughput.model import (
-    ThroughputReport,
-    ThroughputSection,
-    TimedRow,
-    WidthRow,
-)
-from sampler_parity.reports.pages.throughput.words import (
+from sampler_parity.reports.labels import duration, tail
+from sampler_parity.reports.pages.throughput.labels import (
     more,
     rate,
     ratio,
@@ -15,8 +10,13 @@ from sampler_parity.reports.pages.throughput.words import (
     slope_words,
     verdict,
 )
-from sampler_parity.reports.render.markdown import fitting, table
-from sampler_parity.reports.render.words import duration, tail
+from sampler_parity.reports.pages.throughput.model import (
+    ThroughputReport,
+    ThroughputSection,
+    TimedRow,
+    WidthRow,
+)
+from sampler_parity.reports.writers.markdown import fitting, table
 
 SHOWN = 40  # rows of a table
 

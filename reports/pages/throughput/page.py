@@ -1,12 +1,12 @@
 """The throughput page: what does sampling cost, alone and while a model is decoded?"""
 
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.reports.page import Page
 from sampler_parity.reports.pages.throughput.build import checked, findings, headlines, report_of
 from sampler_parity.reports.pages.throughput.html import html
 from sampler_parity.reports.pages.throughput.markdown import markdown
 from sampler_parity.reports.pages.throughput.model import ThroughputReport
 from sampler_parity.reports.pages.throughput.terminal import terminal_lines
-from sampler_parity.reports.render.frame import Page
 
 THROUGHPUT = Page[list[Bundle], ThroughputReport](
     stem="throughput",

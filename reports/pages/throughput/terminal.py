@@ -4,12 +4,12 @@ from collections import Counter
 
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
 from sampler_parity.harness.sanitize.printable import one_line
+from sampler_parity.reports.pages.throughput.labels import rate, ratio, share, slope_words
 from sampler_parity.reports.pages.throughput.model import (
     ThroughputReport,
     ThroughputSection,
     WidthRow,
 )
-from sampler_parity.reports.pages.throughput.words import rate, ratio, share, slope_words
 
 
 def terminal_lines(report: ThroughputReport) -> list[str]:

@@ -12,9 +12,9 @@ from sampler_parity.harness.failures.explain import explanation
 from sampler_parity.harness.gate.gate import gate
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.gate.words import markdown, terminal_lines
+from sampler_parity.reports.page import Made
 from sampler_parity.reports.pages.compare.page import COMPARE
 from sampler_parity.reports.pages.history.page import HISTORY
-from sampler_parity.reports.render.frame import Made
 from sampler_parity.reports.write import FORMATS, summary_lines, write_report
 from tests.attack.fuzzing.files import POLICY
 from tests.attack.fuzzing.table import Fuzzed

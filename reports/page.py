@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
-from sampler_parity.reports.render.overview import Finding, HeatMap
+from sampler_parity.reports.summary import Finding, HeatMap
 
 Source = TypeVar("Source")  # what a page is made from: bundles, a history, or the other pages
 Model = TypeVar("Model", bound=BaseModel)

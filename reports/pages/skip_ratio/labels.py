@@ -1,8 +1,8 @@
 """What the skip-ratio page measured, in words."""
 
 from sampler_parity.harness.sanitize.printable import one_line
+from sampler_parity.reports.labels import duration
 from sampler_parity.reports.pages.skip_ratio.model import Row, SkipRatioReport
-from sampler_parity.reports.render.words import duration
 
 
 def leaves_of(row: Row) -> str:

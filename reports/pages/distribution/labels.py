@@ -1,7 +1,7 @@
 """A distribution test in words."""
 
+from sampler_parity.reports.labels import short
 from sampler_parity.reports.pages.distribution.model import CellRow
-from sampler_parity.reports.render.words import short
 
 
 def interval(row: CellRow) -> str:

@@ -1,5 +1,6 @@
 """What the throughput page measured, in words."""
 
+from sampler_parity.reports.labels import duration
 from sampler_parity.reports.pages.throughput.build import FLOOR
 from sampler_parity.reports.pages.throughput.model import (
     Compared,
@@ -10,7 +11,6 @@ from sampler_parity.reports.pages.throughput.model import (
     TimedRow,
     WidthRow,
 )
-from sampler_parity.reports.render.words import duration
 
 
 def verdict(row: TimedRow) -> str:

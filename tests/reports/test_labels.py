@@ -11,8 +11,8 @@ from sampler_parity.harness.failures.format_difference import (
     side_by_side,
 )
 from sampler_parity.harness.sanitize.printable import one_line, visible
+from sampler_parity.reports.labels import duration, lines_of, tail
 from sampler_parity.reports.pages.parity.model import Difference
-from sampler_parity.reports.render.words import duration, lines_of, tail
 
 
 def difference(**fields: object) -> Difference:

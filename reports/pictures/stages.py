@@ -23,7 +23,7 @@ from sampler_parity.harness.inputs.logits import LiteralRows, Literals
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.harness.suite.validation import Checked
 from sampler_parity.reference import UndefinedInputError
-from sampler_parity.reports.render.chart import BAD, DOT, INK, WIDTH, legend, picture, plain
+from sampler_parity.reports.pictures.picture import BAD, DOT, INK, WIDTH, legend, picture, plain
 
 TOKENS = 32  # of a panel: the likeliest before the first stage
 PANELS = 8  # of a picture

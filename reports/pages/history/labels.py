@@ -1,7 +1,7 @@
 """Verdicts and figures of a run of the history, in words."""
 
 from sampler_parity.harness.comparison.history import Counted, Measured
-from sampler_parity.reports.render.words import duration, figure
+from sampler_parity.reports.labels import duration, figure
 
 
 def value(measured: Measured | None) -> str:

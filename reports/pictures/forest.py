@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 from sampler_parity.harness.sanitize.printable import one_line
-from sampler_parity.reports.render.chart import BAD, INK, WIDTH, legend, picture, plain
+from sampler_parity.reports.pictures.picture import BAD, INK, WIDTH, legend, picture, plain
 
 
 class Line(NamedTuple):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 from sampler_parity.harness.failures.format_difference import number
-from sampler_parity.reports.render.words import duration, figure, tail
+from sampler_parity.reports.labels import duration, figure, tail
 
 
 class Markup(str):

@@ -2,7 +2,7 @@
 
 from sampler_parity.harness.verdicts import ORDER
 from sampler_parity.reports.pages.index.model import Checked, Index, Made
-from sampler_parity.reports.render.overview import HeatCell
+from sampler_parity.reports.summary import HeatCell
 
 
 def counted(backend: Checked) -> str:

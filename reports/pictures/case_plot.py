@@ -10,7 +10,7 @@ from sampler_parity.harness.failures.explain import arrays_of, record_of
 from sampler_parity.harness.inputs.logits import Computed, Crowded, Decoded, Together
 from sampler_parity.harness.suite.locate import case_of
 from sampler_parity.reference import UndefinedInputError
-from sampler_parity.reports.render.stages import Change, changes, drawn, probabilities
+from sampler_parity.reports.pictures.stages import Change, changes, drawn, probabilities
 
 
 def case_plot(folder: Path, name: str) -> str:

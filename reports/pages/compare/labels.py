@@ -7,8 +7,8 @@ from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.comparison.records import Cell, Column, Ratio, Speed, Verdicts
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.harness.verdicts import ORDER
+from sampler_parity.reports.labels import duration, figure
 from sampler_parity.reports.pages.compare.model import Comparison
-from sampler_parity.reports.render.words import duration, figure
 
 
 def name(report: Comparison, i: int) -> str:

@@ -1,0 +1,1 @@
+"""Writers: each turns any document into the text of one format."""
