@@ -6,6 +6,28 @@ from typing import Any
 from sampler_parity.harness.sanitize.printable import one_line
 
 
+def state_of(ok: bool) -> str:
+    """Return the verdict in a word."""
+    return "ok" if ok else "FAILED"
+
+
+def several(n: int, what: str) -> str:
+    """Return a number of things: "1 case", "1,200 cases"."""
+    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
+
+
+def share_of(n: int, total: int, none: str = "none") -> str:
+    """Return "n/N", or what stands there where there is nothing to count."""
+    return f"{n:,}/{total:,}" if total else none
+
+
+def interval(value: float | None, low: float | None, high: float | None) -> str:
+    """Return "1.23 [1.2, 1.26]"; without bounds the value alone, "" without one."""
+    if low is None or high is None:
+        return short(value)
+    return f"{short(value)} [{low:.3g}, {high:.3g}]"
+
+
 def figure(value: float | None) -> str:
     """A measured value, in three digits."""
     return "none" if value is None else f"{value:.3g}"

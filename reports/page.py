@@ -1,32 +1,46 @@
 """What a page of the report is, and a page with something to say.
 
-Every page is one `Page` in its own folder (reports/pages/NAME/page.py): from what it is made, the
-model that is its JSON, and functions of that model for each other format.
+Every page is one `Page` in its own folder (reports/pages/NAME/page.py): how the model, which is its
+JSON, is built, and functions of that model. The writers make every other format of them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
 
-from sampler_parity.reports.summary import Finding, HeatMap
+from sampler_parity.reports.document import Document, JunitTest
+from sampler_parity.reports.summary import PageSummary
+from sampler_parity.reports.writers.html import html
+from sampler_parity.reports.writers.junit import junit
+from sampler_parity.reports.writers.markdown import markdown
+from sampler_parity.reports.writers.terminal import terminal_lines
 
 Source = TypeVar("Source")  # what a page is made from: bundles, a history, or the other pages
 Model = TypeVar("Model", bound=BaseModel)
 _ENDING = {"junit": "junit.xml"}
 
 
-def _nothing(model: Any) -> list[str]:
-    return []
+@dataclass(frozen=True)
+class OldForms:
+    """The formats of a page that has no document yet."""
 
+    html: Callable[[Any], str]
+    markdown: Callable[[Any], str]
+    terminal_lines: Callable[[Any], list[str]] = lambda _: []
+    last_line: Callable[[Any], str] | None = None
+    junit: Callable[[Any, Any], str] | None = None
+    headlines: Callable[[Any], list[str]] = lambda _: []
+    findings: Callable[[Any], Any] = lambda _: []
+    heat_map: Callable[[Any], Any] = lambda _: None
+    ok: Callable[[Any], bool | None] = lambda _: None
 
-def _no_finding(model: Any) -> list[Finding]:
-    return []
-
-
-def _measures(model: Any) -> None:
-    return None
+    def summary(self, model: Any) -> PageSummary:
+        one = len(getattr(model, "sections", [0])) == 1
+        last = self.last_line(model) if self.last_line and one else ""
+        parts = (self.headlines(model), self.terminal_lines(model) if one else [], last)
+        return PageSummary(self.ok(model), *parts, self.findings(model), self.heat_map(model))
 
 
 @dataclass(frozen=True)
@@ -34,10 +48,8 @@ class Page(Generic[Source, Model]):
     """A page, before anything is read.
 
     stem: of its files. answers: the question that it is there for. build: None where there is
-    nothing to say. ok: None where it only measures. headlines: what it comes to, a line each, for
-    index.html; findings and heat_map: what stands above them there. terminal_lines: what a run
-    prints of it; last_line: at the very end. missed: whether index.html says that there is no such
-    page.
+    nothing to say. summary: what it comes to, for index.html and the terminal. checks: what JUnit
+    has of it; None: no such file. missed: whether index.html says that there is no such page.
     """
 
     stem: str
@@ -45,25 +57,20 @@ class Page(Generic[Source, Model]):
     answers: str
     model: type[Model]
     build: Callable[[Source], Model | None]
-    html: Callable[[Model], str]
-    markdown: Callable[[Model], str]
-    terminal_lines: Callable[[Model], list[str]] = _nothing
-    last_line: Callable[[Model], str] | None = None
-    junit: Callable[[Source, Model], str] | None = None
-    headlines: Callable[[Model], list[str]] = _nothing
-    findings: Callable[[Model], list[Finding]] = _no_finding
-    heat_map: Callable[[Model], HeatMap | None] = _measures
-    ok: Callable[[Model], bool | None] = _measures
+    document: Callable[[Model], Document] | None = None
+    summary: Callable[[Model], PageSummary] | None = None
+    checks: Callable[[Source, Model], Iterable[JunitTest]] | None = None
     missed: bool = True
+    old: OldForms | None = None
 
-    def made(self, source: Source) -> "Made[Source, Model] | None":
-        """None where it has nothing to say. Raises InputError for what cannot be read."""
+    def made(self, source: Source) -> "ReadyPage[Source, Model] | None":
+        """Return None where it has nothing to say. Raises InputError for what cannot be read."""
         model = self.build(source)
-        return None if model is None else Made(self, source, model)
+        return None if model is None else ReadyPage(self, source, model)
 
 
 @dataclass(frozen=True)
-class Made(Generic[Source, Model]):
+class ReadyPage(Generic[Source, Model]):
     """A page with something to say."""
 
     page: Page[Source, Model]
@@ -71,39 +78,31 @@ class Made(Generic[Source, Model]):
     model: Model
 
     @property
-    def ok(self) -> bool | None:
-        return self.page.ok(self.model)
-
-    @property
-    def headlines(self) -> list[str]:
-        return self.page.headlines(self.model)
-
-    @property
-    def findings(self) -> list[Finding]:
-        return self.page.findings(self.model)
-
-    @property
-    def heat_map(self) -> HeatMap | None:
-        return self.page.heat_map(self.model)
+    def summary(self) -> PageSummary:
+        of = self.page.old.summary if self.page.old else self.page.summary
+        assert of is not None
+        return of(self.model)
 
     @property
     def terminal_lines(self) -> list[str]:
-        """Each on one line, whatever a backend said."""
-        return [
-            line.replace("\n", " ").replace("\t", " ")
-            for line in self.page.terminal_lines(self.model)
-        ]
+        return terminal_lines(self.summary)
 
     def file(self, name: str) -> str:
-        """The name of its file in a format."""
+        """Return the name of its file in a format."""
         return f"{self.page.stem}.{_ENDING.get(name, name)}"
 
     def text(self, name: str) -> str | None:
-        """Its text in a format; None where the page has no such format."""
+        """Return its text in a format; None where the page has no such format."""
         if name == "json":
             return self.model.model_dump_json(indent=1) + "\n"
-        if name == "md":
-            return self.page.markdown(self.model)
-        if name == "html":
-            return self.page.html(self.model)
-        return self.page.junit(self.source, self.model) if self.page.junit else None
+        if name == "junit":
+            if self.page.old:
+                old = self.page.old.junit
+                return old(self.source, self.model) if old else None
+            checks = self.page.checks
+            return junit(checks(self.source, self.model)) if checks else None
+        if self.page.old:
+            return (self.page.old.markdown if name == "md" else self.page.old.html)(self.model)
+        assert self.page.document is not None
+        document = self.page.document(self.model)
+        return markdown(document) if name == "md" else html(document)

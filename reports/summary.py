@@ -1,13 +1,17 @@
-"""What a page gives to index.html: its findings, and the picture of samplers by backend."""
+"""What a page comes to: for index.html its findings and the map of samplers by backend, for the
+terminal its lines.
+"""
 
 import hashlib
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import Verdict
 
 
-class Finding(Strict):
+class PageFinding(Strict):
     """anchor: the id of its place on its page, the same from run to run. fails: it fails the page;
     else it is something to know."""
 
@@ -41,6 +45,20 @@ class HeatMap(Strict):
     stem: str
     backends: list[str]
     rows: list[HeatRow]
+
+
+@dataclass(frozen=True)
+class PageSummary:
+    """ok: None where the page only measures. headlines: what it comes to, a line each. lines: what
+    a run prints of it, last: at the very end. findings, heat_map: what stands above the rest in
+    index.html."""
+
+    ok: bool | None
+    headlines: Sequence[str]
+    lines: Sequence[str] = ()
+    last: str = ""
+    findings: Sequence[PageFinding] = ()
+    heat_map: HeatMap | None = None
 
 
 def anchor(*names: str, of: int = 0, among: int = 1) -> str:

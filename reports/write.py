@@ -11,7 +11,7 @@ from typing import Any
 from sampler_parity.harness.bundle import disk
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
 from sampler_parity.harness.errors import InputError, cannot_write, need
-from sampler_parity.reports.page import Made, Page
+from sampler_parity.reports.page import Page, ReadyPage
 from sampler_parity.reports.pages.calibration.page import CALIBRATION
 from sampler_parity.reports.pages.compare.page import COMPARE
 from sampler_parity.reports.pages.distribution.page import DISTRIBUTION
@@ -54,7 +54,7 @@ def write_report(bundles: list[Path], folder: Path, formats: list[str]) -> list[
     assert overview is not None
     last = sorted(set(formats), key=lambda name: (name == "html", name))
     texts = _texts(pages, formats) | _texts([overview], last)
-    everything: list[Made[Any, Any]] = [overview, *pages]
+    everything: list[ReadyPage[Any, Any]] = [overview, *pages]
     stems = [(made.page.stem, made.page.title) for made in everything]
     for made in everything:
         if (name := made.file("html")) in texts:
@@ -62,7 +62,7 @@ def write_report(bundles: list[Path], folder: Path, formats: list[str]) -> list[
     return write_texts(folder, texts)
 
 
-def pages_of(bundles: list[Bundle]) -> list[Made[list[Bundle], Any]]:
+def pages_of(bundles: list[Bundle]) -> list[ReadyPage[list[Bundle], Any]]:
     """The pages that these bundles have something for."""
     return [made for page in PAGES if (made := page.made(bundles)) is not None]
 
@@ -70,11 +70,11 @@ def pages_of(bundles: list[Bundle]) -> list[Made[list[Bundle], Any]]:
 def summary_lines(bundle: Bundle) -> list[str]:
     """Plain text, no markup. Raises InputError for a bundle whose parts do not fit together."""
     pages = pages_of([bundle])
-    last = [made.page.last_line(made.model) for made in pages if made.page.last_line]
+    last = [last for made in pages if (last := made.summary.last)]
     return [*(line for made in pages for line in made.terminal_lines), *last]
 
 
-def write_page(page: Made[Any, Any], folder: Path) -> list[Path]:
+def write_page(page: ReadyPage[Any, Any], folder: Path) -> list[Path]:
     """One page alone, in every format that it has, as the commands of several bundles write it.
 
     Raises InputError where what writes HTML is not installed.
@@ -83,7 +83,7 @@ def write_page(page: Made[Any, Any], folder: Path) -> list[Path]:
     return write_texts(folder, _texts([page], ("json", "md", "html")))
 
 
-def _texts(pages: Sequence[Made[Any, Any]], formats: Sequence[str]) -> dict[str, str]:
+def _texts(pages: Sequence[ReadyPage[Any, Any]], formats: Sequence[str]) -> dict[str, str]:
     """By file."""
     return {
         made.file(name): text

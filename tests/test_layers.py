@@ -51,6 +51,8 @@ PACKAGES = (
     "reports.summary",
     "reports.engine_order",
     "reports.pictures",
+    "reports.document",
+    "reports.parts",
     "reports.writers",
     "reports.page",
     "reports.pages",

@@ -13,7 +13,7 @@ from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports.pictures.picture import BAD, INK, WIDTH, legend, picture, plain
 
 
-class Line(NamedTuple):
+class ForestLine(NamedTuple):
     """kind: in the legend, where there are several. limit: an upright mark of this line alone."""
 
     label: str
@@ -26,7 +26,7 @@ class Line(NamedTuple):
 
 
 def forest(
-    lines: list[Line], x: str, salt: str, band: tuple[float, float] = (1, 1), log: bool = True
+    lines: list[ForestLine], x: str, salt: str, band: tuple[float, float] = (1, 1), log: bool = True
 ) -> str:
     """An <svg> element, or "" without a line. band: what is within is no difference. salt keeps its
     ids apart from others'."""
@@ -49,7 +49,7 @@ def forest(
     return picture(draw, (WIDTH, 0.9 + 0.28 * len(lines)), salt)
 
 
-def _lines(axes: "Axes", lines: list[Line]) -> None:
+def _lines(axes: "Axes", lines: list[ForestLine]) -> None:
     for at, line in enumerate(lines):
         axes.plot([line.low, line.high], [at, at], color=line.colour, linewidth=1.8)
         if line.value is not None:

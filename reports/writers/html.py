@@ -1,6 +1,6 @@
-"""HTML of reports: self-contained files, nothing from elsewhere, and no script but one of our own.
+"""Writes a document as HTML: a self-contained file, and no script in it but one of our own.
 
-That one (templates/tables.js) sorts and filters tables of pages that say `scripted`. Their policy
+That one (templates/tables.js) sorts and filters tables of documents that are scripted. Their policy
 names its digest: nothing else runs. Without it the tables read as they are written.
 """
 
@@ -8,6 +8,9 @@ import base64
 import functools
 import hashlib
 import shlex
+from collections.abc import Sequence
+from html import escape
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +18,34 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
 from sampler_parity.harness.failures.format_difference import number
+from sampler_parity.harness.sanitize.printable import visible
+from sampler_parity.reports.document import (
+    Block,
+    Card,
+    Code,
+    Document,
+    Facts,
+    Fold,
+    Heading,
+    InHtml,
+    Inline,
+    InMarkdown,
+    Item,
+    Items,
+    Lines,
+    Link,
+    Links,
+    Paragraph,
+    Picture,
+    Pre,
+    Region,
+    Strong,
+    Table,
+    TableCell,
+    TableRow,
+    Toned,
+    Untrusted,
+)
 from sampler_parity.reports.labels import duration, figure, tail
 
 
@@ -30,6 +61,170 @@ class Markup(str):
 
 TEMPLATES = Path(__file__).parents[1] / "templates"
 MARK = "<!-- pages -->"  # where a page links to the others; text from elsewhere is escaped
+
+
+def html(document: Document) -> str:
+    """Return the page; `linked` puts the links to other pages into it."""
+    writer = _Writer()
+    heading = f"<h1>{_inline(document.heading)}</h1>"
+    return template("document.html.j2").render(
+        title=document.title,
+        head=Markup(f"{heading}\n{writer.blocks(document.intro)}"),
+        main=Markup(writer.blocks(document.blocks)),
+        **({"scripted": True} if document.scripted else {}),
+    )
+
+
+class _Writer:
+    """Numbers tables and pictures, so that each has an id of its own."""
+
+    def __init__(self) -> None:
+        self.tables = count(1)
+        self.pictures = count(1)
+
+    def blocks(self, blocks: Sequence[Block]) -> str:
+        return "\n".join(text for block in blocks if (text := self.block(block)))
+
+    def block(self, block: Block) -> str:
+        match block:
+            case Heading(level, content, place):
+                return f"<h{level}{_id(place)}>{_inline(content)}</h{level}>"
+            case Paragraph(content, tone, style):
+                return f"<p{_class(style, tone)}>{_inline(content)}</p>"
+            case Items(items, style):
+                return f"<ul{_class(style)}>\n{''.join(map(_item, items))}</ul>"
+            case Table():
+                return self.table(block)
+            case Picture():
+                return self.figure(block)
+            case Fold(summary, inner, is_open, place):
+                start = f"<details{_id(place)}{' open' if is_open else ''}>"
+                start += f"<summary>{_inline(summary)}</summary>"
+                return f"{start}\n{self.blocks(inner)}\n</details>"
+            case Card(title, place, inner, level, note):
+                head = f"<h{level}{_id(place)}>{_inline(title)}</h{level}>"
+                start = f'<article{_class("note" * note)} aria-labelledby="{escape(place)}">'
+                return f"{start}\n{head}\n{self.blocks(inner)}\n</article>"
+            case Pre(text):
+                return f"<pre>{_text(text)}</pre>"
+            case Facts(facts):
+                return f"<dl>\n{''.join(self.fact(*fact) for fact in facts)}</dl>"
+            case Links(label, links):
+                entries = "\n".join(f"<li>{_inline(Link(*link))}</li>" for link in links)
+                return f'<nav aria-label="{_text(label)}"><ul>\n{entries}\n</ul></nav>'
+            case Region(place, inner):
+                start = f'<section aria-labelledby="{escape(place)}">'
+                return f"{start}\n{self.blocks(inner)}\n</section>"
+            case InHtml(inner):
+                return self.blocks(inner)
+            case InMarkdown():
+                return ""
+
+    def fact(self, term: Inline, said: Inline | Sequence[Block]) -> str:
+        text = self.blocks(said) if isinstance(said, list) else _inline(said)
+        return f"<dt>{_inline(term)}</dt><dd>{text}</dd>\n"
+
+    def figure(self, figure: Picture) -> str:
+        svg = figure.draw(f"picture {next(self.pictures)}")  # escaped by Matplotlib
+        if not svg:
+            return ""
+        start = f'<figure class="scroll chart" tabindex="0" aria-label="{_text(figure.label)}">'
+        caption = f'<figcaption class="quiet">{_text(figure.caption)}</figcaption>'
+        return f"{start}\n{svg}\n{caption}\n</figure>"
+
+    def table(self, table: Table) -> str:
+        """A group is no landmark: two may have the same name."""
+        name = f"t{next(self.tables)}"
+        heads = [_inline(head) for head in heads_of(table)]
+        rows = [row if isinstance(row, TableRow) else TableRow(row) for row in table.rows]
+        first = next(
+            (row for row in rows if len(row.cells) == len(heads)), TableRow([""] * len(heads))
+        )
+        kinds = [_cell(cell).kind for cell in first.cells]
+        columns = "".join(
+            f'<th scope="col"{_class("n" * (kind == "n"))}>{head}</th>'
+            for head, kind in zip(heads, kinds, strict=True)
+        )
+        labels = heads if "stacked" in table.style.split() else [""] * len(heads)
+        body = "\n".join(_row(row, labels) for row in rows)
+        return (
+            f'<div class="scroll" role="group" tabindex="0" aria-labelledby="{name}">'
+            f"<table{_class(table.style)}>\n"
+            f'<caption id="{name}"><span>{_inline(table.caption)}</span></caption>\n'
+            f"<thead><tr>{columns}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>"
+        )
+
+
+def heads_of(table: Table) -> list[Inline]:
+    """Return the heads of the columns."""
+    return table.head.split(" | ") if isinstance(table.head, str) else [*table.head]
+
+
+def _row(row: TableRow, labels: list[str]) -> str:
+    head, *cells = map(_cell, row.cells)
+    parts = [f'<th scope="row"{_class(head.kind, head.tone)}>{_inline(head.content)}</th>']
+    for cell, label in zip(cells, labels[1:], strict=False):
+        attributes = _class(cell.kind, cell.tone)
+        attributes += f' colspan="{cell.span}"' if cell.span > 1 else ""
+        attributes += f' data-label="{label}"' if label and "<" not in label else ""
+        attributes += f' data-n="{cell.key:.6g}"' if cell.key is not None else ""
+        parts.append(f"<td{attributes}>{_inline(cell.content)}</td>")
+    return f"<tr{_id(row.id)}>{''.join(parts)}</tr>"
+
+
+def _cell(cell: TableCell | Inline) -> TableCell:
+    """A command is wide."""
+    return (
+        cell
+        if isinstance(cell, TableCell)
+        else TableCell(cell, kind="wide" if _is_code(cell) else "")
+    )
+
+
+def _is_code(content: Inline) -> bool:
+    return isinstance(content, Code)
+
+
+def _item(item: Item | Inline) -> str:
+    item = item if isinstance(item, Item) else Item(item)
+    inner = "".join(f"<li>{_inline(entry)}</li>" for entry in item.inner)
+    text = _inline(item.content) + (f"<ul>{inner}</ul>" if inner else "")
+    return f"<li{_class(item.tone)}>{text}</li>\n"
+
+
+def _inline(content: Inline) -> str:
+    match content:
+        case str():
+            return _text(content)
+        case tuple():
+            return "".join(map(_inline, content))
+        case Code(text):
+            return f"<code>{_text(text)}</code>"
+        case Untrusted(text):
+            return _text(text)
+        case Strong(inner):
+            return f"<strong>{_inline(inner)}</strong>"
+        case Toned(inner, tone, small):
+            tag = "small" if small else "span"
+            return f"<{tag}{_class(tone)}>{_inline(inner)}</{tag}>"
+        case Link(inner, target):
+            return f'<a href="{_text(target)}">{_inline(inner)}</a>'
+        case Lines(parts, whole):
+            texts = [_inline(part) for part in parts]
+            return "".join(f"<div>{t}</div>" for t in texts) if whole else "<br>".join(texts)
+
+
+def _text(text: str) -> str:
+    return escape(visible(text))
+
+
+def _id(name: str) -> str:
+    return f' id="{escape(name)}"' if name else ""
+
+
+def _class(*names: str) -> str:
+    used = " ".join(filter(None, names))
+    return f' class="{used}"' if used else ""
 
 
 def template(name: str, *folders: Path, **words: Any) -> "Template":

@@ -1,51 +1,64 @@
-"""JUnit XML of reports: what the pages that test something share."""
+"""Writes checks as JUnit XML: test suites by name, in the order in which they come."""
 
+from collections.abc import Iterable
+from typing import Any
 from xml.etree import ElementTree
 
 from sampler_parity.harness.sanitize.printable import one_line
+from sampler_parity.reports.document import JunitTest
 
-_OUTCOMES = ("failure", "error", "skipped")
-_ATTRIBUTES = ("failures", "errors", "skipped")
-
-
-class Document:
-    """Test suites by name, in the order in which they come."""
-
-    def __init__(self) -> None:
-        self.root = ElementTree.Element("testsuites", name="sampler-parity")
-        self.suites: dict[str, ElementTree.Element] = {}
-
-    def test(
-        self, suite: str, started: str, name: str, classname: str, time_s: float
-    ) -> ElementTree.Element:
-        """A new test of a suite. started: when the run of the suite did."""
-        if suite not in self.suites:
-            self.suites[suite] = ElementTree.SubElement(self.root, "testsuite", name=suite)
-            self.suites[suite].set("timestamp", started)
-        test = ElementTree.SubElement(self.suites[suite], "testcase", name=name)
-        test.set("classname", classname)
-        test.set("time", f"{time_s:.6f}")
-        return test
-
-    def text(self) -> str:
-        for node in (*self.root, self.root):
-            _count(node)
-        ElementTree.indent(self.root)
-        xml = ElementTree.tostring(self.root, "unicode")
-        return f'<?xml version="1.0" encoding="utf-8"?>\n{xml}\n'
+_OUTCOMES = {"failure": "failures", "error": "errors", "skipped": "skipped"}  # their attributes
 
 
-def outcome(test: ElementTree.Element, name: str, kind: str, message: str, body: str = "") -> None:
-    """name: failure, error or skipped. kind: the verdict."""
-    node = ElementTree.SubElement(test, name, message=one_line(message))
-    if name != "skipped":
-        node.set("type", kind)
-    node.text = body or None
+def junit(checks: Iterable[JunitTest]) -> str:
+    """Return the text of the file."""
+    root = ElementTree.Element("testsuites", name="sampler-parity")
+    suites: dict[str, ElementTree.Element] = {}
+    for check in checks:
+        if check.suite not in suites:
+            suites[check.suite] = ElementTree.SubElement(root, "testsuite", name=check.suite)
+            suites[check.suite].set("timestamp", check.started)
+        _add(suites[check.suite], check)
+    for node in (*root, root):
+        _count(node)
+    ElementTree.indent(root)
+    xml = ElementTree.tostring(root, "unicode")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{xml}\n'
+
+
+def _add(suite: ElementTree.Element, check: JunitTest) -> None:
+    attributes = {"classname": check.classname, "time": f"{check.time_s:.6f}"}
+    test = ElementTree.SubElement(suite, "testcase", {"name": check.name, **attributes})
+    if check.outcome:
+        node = ElementTree.SubElement(test, check.outcome, message=one_line(check.message))
+        if check.outcome != "skipped":
+            node.set("type", check.kind)
+        node.text = check.body or None
 
 
 def _count(node: ElementTree.Element) -> None:
     tests = list(node.iter("testcase"))
     node.set("tests", str(len(tests)))
-    for name, attribute in zip(_OUTCOMES, _ATTRIBUTES, strict=True):
+    for name, attribute in _OUTCOMES.items():
         node.set(attribute, str(sum(test.find(name) is not None for test in tests)))
     node.set("time", f"{sum(float(test.get('time', '0')) for test in tests):.6f}")
+
+
+class JunitDocument:
+    """The form of pages that make no checks yet."""
+
+    def __init__(self) -> None:
+        self.checks: list[dict[str, Any]] = []
+
+    def test(self, suite: str, started: str, name: str, classname: str, time_s: float) -> Any:
+        fields = ("suite", "started", "name", "classname", "time_s")
+        values = (suite, started, name, classname, time_s)
+        self.checks.append(dict(zip(fields, values, strict=True)))
+        return self.checks[-1]
+
+    def text(self) -> str:
+        return junit(JunitTest(**check) for check in self.checks)
+
+
+def outcome(test: Any, name: str, kind: str, message: str, body: str = "") -> None:
+    test |= {"outcome": name, "kind": kind, "message": message, "body": body}

@@ -1,8 +1,120 @@
-"""Markdown of reports: tables, and how long it may be for a pull request."""
+"""Writes a document as Markdown, short enough for a comment on a pull request."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+
+from sampler_parity.harness.sanitize.markup import code, safe
+from sampler_parity.harness.sanitize.printable import visible
+from sampler_parity.reports.document import (
+    Block,
+    Code,
+    Document,
+    Fold,
+    Heading,
+    Inline,
+    InMarkdown,
+    Item,
+    Items,
+    Lines,
+    Link,
+    Name,
+    Paragraph,
+    Region,
+    Strong,
+    Table,
+    TableCell,
+    TableRow,
+    Toned,
+    Untrusted,
+)
 
 MOST_CHARACTERS = 60_000  # GitHub takes 65,536
+_SHARES = (1.0, 1 / 3, 1 / 12, 0.0)  # of the rows of each table, until it fits
+_OURS = {ord("<"): "&lt;", ord(">"): "&gt;", ord("|"): "&#124;", ord("\n"): " "}
+
+
+def markdown(document: Document) -> str:
+    """Return the text; where it is too long, with fewer rows and how many are left out."""
+    return fitting(_whole(document, share) for share in _SHARES)
+
+
+def _whole(document: Document, share: float) -> str:
+    lines = [f"# {_inline(document.title)}", "", *_blocks(document.blocks, share)]
+    last = document.blocks[-1] if document.blocks else None
+    return "\n".join(lines if isinstance(last, Region) else lines[:-1]) + "\n"
+
+
+def _blocks(blocks: Sequence[Block], share: float) -> Iterator[str]:
+    """The lines of each block, and an empty one behind it."""
+    for block in blocks:
+        match block:
+            case InMarkdown(inner) | Region(_, inner):
+                yield from _blocks(inner, share)
+            case Fold(_, inner) if block.markdown:
+                yield from _blocks(inner, share)
+            case Heading(level, content):
+                shown = content if block.markdown is None else block.markdown
+                yield from (f"{'#' * level} {_inline(shown)}", "")
+            case Paragraph(content, style="" | "state"):
+                yield from (_inline(content), "")
+            case Items():
+                yield from (*_items(block, int(block.most * share)), "")
+            case Table() if block.markdown != "":
+                yield from (*_table(block, int(block.most * share)), "")
+            case _:
+                pass
+
+
+def _items(block: Items, most: int) -> Iterator[str]:
+    for item in block.items[:most]:
+        item = item if isinstance(item, Item) else Item(item)
+        inner = f": {'; '.join(map(_inline, item.inner))}" if item.inner else ""
+        yield f"- {_inline(item.content)}{inner}"
+    if (left_out := len(block.items) - most) > 0:
+        yield f"- and {left_out:,} {block.what}"
+
+
+def _table(block: Table, most: int) -> Iterator[str]:
+    heads = block.head.split(" | ") if isinstance(block.head, str) else [*block.head]
+    shown = [_lower(head) if isinstance(head, str) else _inline(head) for head in heads]
+    wanted = shown if block.markdown is None else block.markdown.split(" | ")
+    at = [shown.index(head) for head in wanted]
+    rows = [_cells(row, len(heads)) for row in block.rows[:most]]
+    if rows:
+        yield from table(wanted, [[row[i] for i in at] for row in rows])
+    if (left_out := len(block.rows) - most) > 0:
+        yield from (*([""] if rows else []), f"{left_out:,} more {block.what}.")
+
+
+def _lower(head: str) -> str:
+    """Of a head in HTML, as Markdown has it: "p (Holm)", "SHA-256" stay."""
+    return head[:1].lower() + head[1:] if head[1:2].islower() else head
+
+
+def _cells(row: TableRow | Sequence[TableCell | Inline], columns: int) -> list[str]:
+    cells = []
+    for cell in row.cells if isinstance(row, TableRow) else row:
+        cell = cell if isinstance(cell, TableCell) else TableCell(cell)
+        text = _inline(cell.content)
+        cells += [f"**{text}**" if cell.bold and text else text, *[""] * (cell.span - 1)]
+    return [*cells, *[""] * (columns - len(cells))]
+
+
+def _inline(content: Inline) -> str:
+    match content:
+        case str():
+            return str(visible(content)).translate(_OURS)
+        case tuple():
+            return "".join(map(_inline, content))
+        case Name(text, limit) | Code(text, limit):
+            return code(text, limit)
+        case Untrusted(text, limit):
+            return safe(text, limit)
+        case Strong(inner):
+            return f"**{_inline(inner)}**"
+        case Toned(inner) | Link(inner):
+            return _inline(inner)
+        case Lines(parts):
+            return ", ".join(map(_inline, parts))
 
 
 def table(head: list[str], rows: list[list[str]]) -> list[str]:

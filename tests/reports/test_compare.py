@@ -11,7 +11,7 @@ from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.errors import InputError
-from sampler_parity.reports.page import Made
+from sampler_parity.reports.page import ReadyPage
 from sampler_parity.reports.pages.compare.build import report_of
 from sampler_parity.reports.pages.compare.html import SHOWN, html
 from sampler_parity.reports.pages.compare.markdown import markdown
@@ -131,7 +131,7 @@ def ten(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
 @pytest.mark.parametrize("name", ["html", "json"])
 @pytest.mark.nightly
 def test_ten_bundles_make_a_report_of_less_than_5_mb(ten: Comparison, name: str) -> None:
-    text = Made(COMPARE, [], ten).text(name)
+    text = ReadyPage(COMPARE, [], ten).text(name)
     assert text is not None
     assert len(text.encode()) < MOST_BYTES
     assert "machine-9" in text
@@ -155,7 +155,7 @@ def test_hostile_texts_are_no_markup_and_no_control_characters(tmp_path: Path) -
     assert not Page(text).all("script")
     assert "\u202e" not in text + markdown(report)
     assert "<script" not in text + markdown(report)
-    assert all(line.isprintable() for line in Made(COMPARE, [one, two], report).terminal_lines)
+    assert all(line.isprintable() for line in ReadyPage(COMPARE, [one, two], report).terminal_lines)
 
 
 def test_command_exits_with_1_where_a_verdict_differs_and_with_0_where_none_does(

@@ -5,11 +5,13 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle.bundle import read
-from sampler_parity.reports.pages.invariance.build import headlines, report_of
-from sampler_parity.reports.pages.invariance.html import html
-from sampler_parity.reports.pages.invariance.markdown import markdown
+from sampler_parity.reports.pages.invariance.build import report_of
+from sampler_parity.reports.pages.invariance.document import document
 from sampler_parity.reports.pages.invariance.model import InvarianceReport
-from sampler_parity.reports.pages.invariance.terminal import terminal_lines
+from sampler_parity.reports.pages.invariance.summary import summary
+from sampler_parity.reports.writers.html import html
+from sampler_parity.reports.writers.markdown import markdown
+from sampler_parity.reports.writers.terminal import terminal_lines
 from tests.support.html_page import problems
 from tests.support.several_bundles import invariance_in
 
@@ -23,7 +25,7 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> InvarianceReport:
 
 
 def test_the_terminal_says_at_which_widths_logits_differ(report: InvarianceReport) -> None:
-    assert terminal_lines(report) == [
+    assert terminal_lines(summary(report)) == [
         "width    x   24/24 rows as alone to the bit",
         "width    y   9/16 rows as alone to the bit, not at 4; logits differ by up to 0.25",
         "width    z   crashed: no more",
@@ -31,14 +33,14 @@ def test_the_terminal_says_at_which_widths_logits_differ(report: InvarianceRepor
 
 
 def test_headlines_count_the_configurations_that_are_invariant(report: InvarianceReport) -> None:
-    assert headlines(report) == [
+    assert summary(report).headlines == [
         "1/2 configurations decode a batch as each text alone, to the bit",
         "largest difference of two logits 0.25",
     ]
 
 
 def test_markdown_has_a_row_for_each_width(report: InvarianceReport) -> None:
-    rows = [line for line in markdown(report).splitlines() if line.startswith("| <code>")]
+    rows = [line for line in markdown(document(report)).splitlines() if line.startswith("| <code>")]
     assert len(rows) == 3 + 2 + 1
     assert (
         rows[4] == "| <code>y</code> of <code>here</code> | 4 | 1/8 | 0.25 | 0.0002 | 1e-05 | 7/8 |"
@@ -46,11 +48,11 @@ def test_markdown_has_a_row_for_each_width(report: InvarianceReport) -> None:
 
 
 def test_the_chart_is_drawn_where_logits_differ(report: InvarianceReport) -> None:
-    text = html(report)
+    text = html(document(report))
     assert "<svg" in text
     assert problems(text) == []
     same = InvarianceReport(rows=[row for row in report.rows if row.backend == "x"])
-    assert "<svg" not in html(same)
+    assert "<svg" not in html(document(same))
 
 
 def test_a_bundle_without_such_a_measurement_has_no_page(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.calibration import CalibrationResult
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.reports.pages.calibration.model import CalibrationReport, CalibrationSection
-from sampler_parity.reports.summary import Finding
+from sampler_parity.reports.summary import PageFinding
 
 
 def report_of(bundles: list[Bundle]) -> CalibrationReport | None:
@@ -32,9 +32,9 @@ def headlines(report: CalibrationReport) -> list[str]:
     return [f"{met:,}/{total:,} claims of the tests hold"]
 
 
-def findings(report: CalibrationReport) -> list[Finding]:
+def findings(report: CalibrationReport) -> list[PageFinding]:
     return [
-        Finding(text=f"not met: {claim.text} ({claim.seen})", anchor=f"b{i}")
+        PageFinding(text=f"not met: {claim.text} ({claim.seen})", anchor=f"b{i}")
         for i, section in enumerate(report.sections, 1)
         for claim in section.result.claims
         if not claim.met

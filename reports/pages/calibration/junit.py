@@ -1,11 +1,11 @@
 """The calibration as JUnit XML: a test for every claim."""
 
 from sampler_parity.reports.pages.calibration.model import CalibrationReport
-from sampler_parity.reports.writers.junit import Document, outcome
+from sampler_parity.reports.writers.junit import JunitDocument, outcome
 
 
 def junit(report: CalibrationReport) -> str:
-    document = Document()
+    document = JunitDocument()
     for section in report.sections:
         label, started = f"{section.bundle}: calibration", section.run.started
         for claim in section.result.claims:

@@ -1,7 +1,7 @@
 """The calibration page: what do the distribution tests get wrong, and what do they catch?"""
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.reports.page import Page
+from sampler_parity.reports.page import OldForms, Page
 from sampler_parity.reports.pages.calibration.build import findings, headlines, report_of
 from sampler_parity.reports.pages.calibration.html import html
 from sampler_parity.reports.pages.calibration.junit import junit
@@ -15,13 +15,15 @@ CALIBRATION = Page[list[Bundle], CalibrationReport](
     answers="How often do the distribution tests err, and which faults do they catch?",
     model=CalibrationReport,
     build=report_of,
-    html=html,
-    markdown=markdown,
-    junit=lambda bundles, report: junit(report),
-    terminal_lines=terminal_lines,
-    last_line=last_line,
-    headlines=headlines,
-    findings=findings,
-    ok=lambda report: report.ok,
     missed=False,
+    old=OldForms(
+        html=html,
+        markdown=markdown,
+        junit=lambda bundles, report: junit(report),
+        terminal_lines=terminal_lines,
+        last_line=last_line,
+        headlines=headlines,
+        findings=findings,
+        ok=lambda report: report.ok,
+    ),
 )

@@ -1,7 +1,7 @@
 """The comparison: how do bundles differ, and what may explain it? It judges nothing."""
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.reports.page import Page
+from sampler_parity.reports.page import OldForms, Page
 from sampler_parity.reports.pages.compare.build import report_of
 from sampler_parity.reports.pages.compare.html import html
 from sampler_parity.reports.pages.compare.labels import headline
@@ -15,9 +15,11 @@ COMPARE = Page[list[Bundle], Comparison](
     answers="How do bundles differ, and which facts of their machines may explain it?",
     model=Comparison,
     build=report_of,
-    html=html,
-    markdown=markdown,
-    terminal_lines=terminal_lines,
-    headlines=lambda report: [headline(report)],
     missed=False,
+    old=OldForms(
+        html=html,
+        markdown=markdown,
+        terminal_lines=terminal_lines,
+        headlines=lambda report: [headline(report)],
+    ),
 )

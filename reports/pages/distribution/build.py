@@ -12,7 +12,7 @@ from sampler_parity.reports.pages.distribution.model import (
     DistributionReport,
     DistributionSection,
 )
-from sampler_parity.reports.summary import Finding, anchor
+from sampler_parity.reports.summary import PageFinding, anchor
 
 
 def report_of(bundles: list[Bundle]) -> DistributionReport | None:
@@ -78,9 +78,9 @@ def headlines(report: DistributionReport) -> list[str]:
     return [f"{met:,}/{pairs:,} distribution tests as required"]
 
 
-def findings(report: DistributionReport) -> list[Finding]:
+def findings(report: DistributionReport) -> list[PageFinding]:
     return [
-        Finding(
+        PageFinding(
             text=f"{row.cell} is {row.decision}, on {row.backend}",
             anchor=anchor(row.cell, row.backend, of=i, among=len(report.sections)),
         )

@@ -1,7 +1,7 @@
 """The estimates of distribution tests beside their margins, as inline SVG."""
 
 from sampler_parity.reports.pages.distribution.model import CellRow
-from sampler_parity.reports.pictures.forest import Line, forest
+from sampler_parity.reports.pictures.forest import ForestLine, forest
 from sampler_parity.reports.pictures.picture import BAD, DOT
 
 ROWS = 30  # of a picture: what fails stands first
@@ -11,7 +11,7 @@ def margins(rows: list[CellRow], salt: str) -> str:
     """An <svg> element, or "" where nothing is bounded. salt keeps its ids apart from others'."""
     several = len({row.backend for row in rows}) > 1
     lines = [
-        Line(
+        ForestLine(
             f"{row.cell} {row.backend}" if several else row.cell,
             row.low / row.margin,
             None if row.estimate is None else row.estimate / row.margin,

@@ -1,11 +1,11 @@
 """The distribution tests as JUnit XML: a test for every cell on a backend."""
 
 from sampler_parity.reports.pages.distribution.model import DistributionReport
-from sampler_parity.reports.writers.junit import Document, outcome
+from sampler_parity.reports.writers.junit import JunitDocument, outcome
 
 
 def junit(report: DistributionReport) -> str:
-    document = Document()
+    document = JunitDocument()
     for section in report.sections:
         for row in section.rows:
             suite = f"{row.suite} on {row.backend}"

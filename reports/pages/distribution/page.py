@@ -1,7 +1,7 @@
 """The distribution page: do draws follow the exact law?"""
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.reports.page import Page
+from sampler_parity.reports.page import OldForms, Page
 from sampler_parity.reports.pages.distribution.build import findings, headlines, report_of
 from sampler_parity.reports.pages.distribution.html import html
 from sampler_parity.reports.pages.distribution.junit import junit
@@ -15,12 +15,14 @@ DISTRIBUTION = Page[list[Bundle], DistributionReport](
     answers="Do the draws of every backend follow the exact law of its chain?",
     model=DistributionReport,
     build=report_of,
-    html=html,
-    markdown=markdown,
-    junit=lambda bundles, report: junit(report),
-    terminal_lines=terminal_lines,
-    last_line=last_line,
-    headlines=headlines,
-    findings=findings,
-    ok=lambda report: report.ok,
+    old=OldForms(
+        html=html,
+        markdown=markdown,
+        junit=lambda bundles, report: junit(report),
+        terminal_lines=terminal_lines,
+        last_line=last_line,
+        headlines=headlines,
+        findings=findings,
+        ok=lambda report: report.ok,
+    ),
 )

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from sampler_parity.reports.page import Page
+from sampler_parity.reports.page import OldForms, Page
 from sampler_parity.reports.pages.history.build import report_of
 from sampler_parity.reports.pages.history.html import html
 from sampler_parity.reports.pages.history.markdown import markdown
@@ -15,7 +15,9 @@ HISTORY = Page[Path, History](
     answers="How did verdicts and figures change from run to run?",
     model=History,
     build=report_of,
-    html=html,
-    markdown=markdown,
-    terminal_lines=terminal_lines,
+    old=OldForms(
+        html=html,
+        markdown=markdown,
+        terminal_lines=terminal_lines,
+    ),
 )

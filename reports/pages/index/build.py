@@ -7,7 +7,7 @@ from typing import Any
 from sampler_parity.harness.bundle.bundle import Bundle, digest
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.verdicts import ORDER
-from sampler_parity.reports.page import Made
+from sampler_parity.reports.page import ReadyPage
 from sampler_parity.reports.pages.index.model import Checked, Index, PageLine, Told
 from sampler_parity.reports.pages.index.model import Made as MadeBundle
 
@@ -17,18 +17,23 @@ class Overview:
     """The bundles, the pages made of them, and the titles of those that have nothing to say."""
 
     bundles: list[Bundle]
-    pages: list[Made[list[Bundle], Any]]
+    pages: list[ReadyPage[list[Bundle], Any]]
     missing: list[str]
 
 
 def index_of(overview: Overview) -> Index:
     pages, bundles = overview.pages, overview.bundles
     index = Index(
-        ok=bool(pages) and all(made.ok is not False for made in pages),
+        ok=bool(pages) and all(made.summary.ok is not False for made in pages),
         findings=sorted(_told(pages), key=lambda told: not told.fails),
-        heat_map=next((made.heat_map for made in pages if made.heat_map), None),
+        heat_map=next((made.summary.heat_map for made in pages if made.summary.heat_map), None),
         pages=[
-            PageLine(stem=made.page.stem, title=made.page.title, ok=made.ok, figures=made.headlines)
+            PageLine(
+                stem=made.page.stem,
+                title=made.page.title,
+                ok=made.summary.ok,
+                figures=[*made.summary.headlines],
+            )
             for made in pages
         ],
         missing=overview.missing,
@@ -38,11 +43,11 @@ def index_of(overview: Overview) -> Index:
     return Index.model_validate(visible(index.model_dump()))
 
 
-def _told(pages: list[Made[list[Bundle], Any]]) -> list[Told]:
+def _told(pages: list[ReadyPage[list[Bundle], Any]]) -> list[Told]:
     return [
         Told(stem=made.page.stem, title=made.page.title, **finding.model_dump())
         for made in pages
-        for finding in made.findings
+        for finding in made.summary.findings
     ]
 
 

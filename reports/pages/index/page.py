@@ -1,6 +1,6 @@
 """index.html: what was checked, on what, what came of it, and links to the pages that say more."""
 
-from sampler_parity.reports.page import Page
+from sampler_parity.reports.page import OldForms, Page
 from sampler_parity.reports.pages.index.build import Overview, index_of
 from sampler_parity.reports.pages.index.html import html
 from sampler_parity.reports.pages.index.markdown import markdown
@@ -12,7 +12,9 @@ INDEX = Page[Overview, Index](
     answers="What was checked, on what, and what came of it?",
     model=Index,
     build=index_of,
-    html=html,
-    markdown=markdown,
-    ok=lambda index: index.ok,
+    old=OldForms(
+        html=html,
+        markdown=markdown,
+        ok=lambda index: index.ok,
+    ),
 )

@@ -31,13 +31,3 @@ def _rows(bundle: Bundle) -> Iterator[Row]:
                 widths=measured.widths if measured else [],
                 replay=visible(replay(bundle.info, result.suite, result.id, [backend])),
             )
-
-
-def headlines(report: InvarianceReport) -> list[str]:
-    measured = [row for row in report.rows if row.widths]
-    same = sum(row.equal == row.rows for row in measured)
-    largest = max((row.largest for row in measured), default=0.0)
-    return [
-        f"{same:,}/{len(measured):,} configurations decode a batch as each text alone, to the bit",
-        f"largest difference of two logits {largest:.3g}",
-    ]

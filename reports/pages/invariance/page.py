@@ -1,12 +1,11 @@
-"""The invariance page: what do the texts beside it change in the logits of a text?"""
+"""The invariance page: what do the texts next to it change in the logits of a text?"""
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.reports.page import Page
-from sampler_parity.reports.pages.invariance.build import headlines, report_of
-from sampler_parity.reports.pages.invariance.html import html
-from sampler_parity.reports.pages.invariance.markdown import markdown
+from sampler_parity.reports.pages.invariance.build import report_of
+from sampler_parity.reports.pages.invariance.document import document
 from sampler_parity.reports.pages.invariance.model import InvarianceReport
-from sampler_parity.reports.pages.invariance.terminal import terminal_lines
+from sampler_parity.reports.pages.invariance.summary import summary
 
 INVARIANCE = Page[list[Bundle], InvarianceReport](
     stem="invariance",
@@ -14,9 +13,7 @@ INVARIANCE = Page[list[Bundle], InvarianceReport](
     answers="What do the other texts of a batch change in the logits of a text?",
     model=InvarianceReport,
     build=report_of,
-    html=html,
-    markdown=markdown,
-    terminal_lines=terminal_lines,
-    headlines=headlines,
+    document=document,
+    summary=summary,
     missed=False,
 )

@@ -1,7 +1,7 @@
 """The matrix page: what does each engine do, property by property and sampler by sampler?"""
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.reports.page import Page
+from sampler_parity.reports.page import OldForms, Page
 from sampler_parity.reports.pages.matrix.build import matrix_of
 from sampler_parity.reports.pages.matrix.html import html
 from sampler_parity.reports.pages.matrix.labels import headlines
@@ -14,9 +14,11 @@ MATRIX = Page[list[Bundle], Matrix](
     answers="What does each engine do, property by property and sampler by sampler?",
     model=Matrix,
     build=matrix_of,
-    html=html,
-    markdown=markdown,
-    headlines=headlines,
-    ok=lambda matrix: matrix.ok,
     missed=False,
+    old=OldForms(
+        html=html,
+        markdown=markdown,
+        headlines=headlines,
+        ok=lambda matrix: matrix.ok,
+    ),
 )

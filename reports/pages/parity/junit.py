@@ -14,18 +14,18 @@ from sampler_parity.harness.failures.format_difference import lines, place, side
 from sampler_parity.harness.failures.groups import Group
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.reports.pages.parity.model import Difference, Problem, Report, Section
-from sampler_parity.reports.writers.junit import Document, outcome
+from sampler_parity.reports.writers.junit import JunitDocument, outcome
 
 
 def junit(report: Report, bundles: list[Bundle]) -> str:
     """bundles: those that the report was made of, in the same order."""
-    document = Document()
+    document = JunitDocument()
     for section, bundle in zip(report.sections, bundles, strict=True):
         _add_section(document, section, bundle)
     return document.text()
 
 
-def _add_section(document: Document, section: Section, bundle: Bundle) -> None:
+def _add_section(document: JunitDocument, section: Section, bundle: Bundle) -> None:
     differences = {(d.case, d.backend): d for d in section.differences}
     findings = {(case, g.backend): g for g in section.findings for case in g.cases}
     problems = {p.case: p for p in section.problems if p.kind != "not run"}

@@ -6,17 +6,17 @@ from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.failures.groups import Group, rank
 from sampler_parity.reports.pages.parity.html import card
 from sampler_parity.reports.pages.parity.model import Report, Section, Tally
-from sampler_parity.reports.summary import Finding, HeatCell, HeatMap, HeatRow
+from sampler_parity.reports.summary import HeatCell, HeatMap, HeatRow, PageFinding
 
 _ORDER = list(ALL_SAMPLERS)
 
 
-def findings(report: Report) -> list[Finding]:
+def findings(report: Report) -> list[PageFinding]:
     """The groups of failures, the worst first, then cases without a result."""
     several = len(report.sections) > 1
     of_all = [(part, group) for part in report.sections for group in _failing(part)]
     lines = [
-        Finding(
+        PageFinding(
             text=f"{f'{part.bundle}: ' if several else ''}{group.text}, on {group.backend}",
             anchor=card(report, part, group),
         )
@@ -26,10 +26,10 @@ def findings(report: Report) -> list[Finding]:
         where = f"{part.bundle}: " if several else ""
         if part.problems:
             text = f"{where}{len(part.problems):,} cases without a result"
-            lines.append(Finding(text=text, anchor=f"b{number}-failures"))
+            lines.append(PageFinding(text=text, anchor=f"b{number}-failures"))
     if report.matrix and report.matrix.unexplained:
         text = f"{report.matrix.unexplained:,} results are not explained"
-        lines.append(Finding(text=text, anchor="matrix"))
+        lines.append(PageFinding(text=text, anchor="matrix"))
     return lines
 
 

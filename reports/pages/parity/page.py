@@ -1,7 +1,7 @@
 """The parity page: is every sampler of every backend the reference's?"""
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.reports.page import Page
+from sampler_parity.reports.page import OldForms, Page
 from sampler_parity.reports.pages.parity.build import headlines, report_of
 from sampler_parity.reports.pages.parity.html import html
 from sampler_parity.reports.pages.parity.junit import junit
@@ -22,13 +22,15 @@ PARITY = Page[list[Bundle], Report](
     answers="Is every sampler on every backend the reference's, stage by stage and to the bit?",
     model=Report,
     build=lambda bundles: report_of(tested(bundles)) if tested(bundles) else None,
-    html=html,
-    markdown=markdown,
-    junit=lambda bundles, report: junit(report, tested(bundles)),
-    terminal_lines=terminal_lines,
-    last_line=last_line,
-    headlines=headlines,
-    findings=findings,
-    heat_map=heat_map,
-    ok=lambda report: report.ok,
+    old=OldForms(
+        html=html,
+        markdown=markdown,
+        junit=lambda bundles, report: junit(report, tested(bundles)),
+        terminal_lines=terminal_lines,
+        last_line=last_line,
+        headlines=headlines,
+        findings=findings,
+        heat_map=heat_map,
+        ok=lambda report: report.ok,
+    ),
 )

@@ -1,11 +1,11 @@
 """The speed of the parity page as inline SVG: how much slower than llama.cpp the reference is."""
 
 from sampler_parity.reports.pages.parity.model import Timing
-from sampler_parity.reports.pictures.forest import Line, forest
+from sampler_parity.reports.pictures.forest import ForestLine, forest
 from sampler_parity.reports.pictures.picture import DOT
 
 
-def marks(timings: list[Timing]) -> list[Line]:
+def marks(timings: list[Timing]) -> list[ForestLine]:
     """The reference's ratio to llama.cpp and the ratio that the rule allows, where both exist."""
     marked = []
     for row in timings:
@@ -17,7 +17,7 @@ def marks(timings: list[Timing]) -> list[Line]:
                 low = r.value if r.low is None else r.low
                 high = r.value if r.high is None else r.high
                 label = f"{row.sampler} V={row.n_vocab:,}"
-                marked.append(Line(label, low, r.value, high, DOT, limit=limit))
+                marked.append(ForestLine(label, low, r.value, high, DOT, limit=limit))
     return marked
 
 

@@ -28,7 +28,7 @@ from sampler_parity.reports.pages.platforms.model import (
     Operation,
     PlatformsReport,
 )
-from sampler_parity.reports.summary import Finding, anchor
+from sampler_parity.reports.summary import PageFinding, anchor
 
 TEXTS = "texts"  # of suites/
 LONGEST = 600  # characters of a small case
@@ -214,10 +214,10 @@ def headlines(report: PlatformsReport) -> list[str]:
     return lines
 
 
-def findings(report: PlatformsReport) -> list[Finding]:
+def findings(report: PlatformsReport) -> list[PageFinding]:
     """The builds that are not as predicted."""
     return [
-        Finding(
+        PageFinding(
             text=f"{build.name}: {build.judged - build.met:,} of {build.judged:,} cases are not as"
             f" the reference of {platform.name} predicts",
             anchor=anchor(platform.name),

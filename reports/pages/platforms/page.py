@@ -1,7 +1,7 @@
 """The platforms page: does a seed repeat on another platform, and what parts it?"""
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.reports.page import Page
+from sampler_parity.reports.page import OldForms, Page
 from sampler_parity.reports.pages.platforms.build import findings, headlines, report_of
 from sampler_parity.reports.pages.platforms.html import html
 from sampler_parity.reports.pages.platforms.markdown import markdown
@@ -14,11 +14,13 @@ PLATFORMS = Page[list[Bundle], PlatformsReport](
     answers="Does a seed repeat on another platform, and what parts it?",
     model=PlatformsReport,
     build=report_of,
-    html=html,
-    markdown=markdown,
-    terminal_lines=terminal_lines,
-    headlines=headlines,
-    findings=findings,
-    ok=lambda report: report.ok,
     missed=False,
+    old=OldForms(
+        html=html,
+        markdown=markdown,
+        terminal_lines=terminal_lines,
+        headlines=headlines,
+        findings=findings,
+        ok=lambda report: report.ok,
+    ),
 )

@@ -4,7 +4,7 @@ from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.reports.pages.servers.model import Cell, Server, ServersReport
-from sampler_parity.reports.summary import Finding, anchor
+from sampler_parity.reports.summary import PageFinding, anchor
 
 
 def report_of(bundles: list[Bundle]) -> ServersReport | None:
@@ -51,9 +51,9 @@ def headlines(report: ServersReport) -> list[str]:
     ]
 
 
-def findings(report: ServersReport) -> list[Finding]:
+def findings(report: ServersReport) -> list[PageFinding]:
     return [
-        Finding(
+        PageFinding(
             text=f"{server.name}: {cell.name}: {cell.verdict}: {cell.evidence}",
             anchor=anchor(server.name, server.bundle, cell.group, cell.name),
             fails=not cell.met,

@@ -3,11 +3,11 @@
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.reports.pages.servers.labels import evidence
 from sampler_parity.reports.pages.servers.model import ServersReport
-from sampler_parity.reports.writers.junit import Document, outcome
+from sampler_parity.reports.writers.junit import JunitDocument, outcome
 
 
 def junit(_: list[Bundle], report: ServersReport) -> str:
-    document = Document()
+    document = JunitDocument()
     for server in report.servers:
         label = f"{server.bundle}: {server.name}"
         for cell in server.cells:

@@ -1,7 +1,7 @@
 """The servers page: what does each server do with each parameter?"""
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.reports.page import Page
+from sampler_parity.reports.page import OldForms, Page
 from sampler_parity.reports.pages.servers.build import findings, headlines, report_of
 from sampler_parity.reports.pages.servers.html import html
 from sampler_parity.reports.pages.servers.junit import junit
@@ -15,12 +15,14 @@ SERVERS = Page[list[Bundle], ServersReport](
     answers="What does each server do with each parameter?",
     model=ServersReport,
     build=report_of,
-    html=html,
-    markdown=markdown,
-    terminal_lines=terminal_lines,
-    junit=junit,
-    headlines=headlines,
-    findings=findings,
-    ok=lambda report: report.ok,
     missed=False,
+    old=OldForms(
+        html=html,
+        markdown=markdown,
+        terminal_lines=terminal_lines,
+        junit=junit,
+        headlines=headlines,
+        findings=findings,
+        ok=lambda report: report.ok,
+    ),
 )

@@ -10,7 +10,7 @@ from sampler_parity.harness.trie.model import foretold
 from sampler_parity.reports.labels import figure
 from sampler_parity.reports.pages.skip_ratio.labels import with_interval
 from sampler_parity.reports.pages.skip_ratio.model import Bundle, Row, SkipRatioReport
-from sampler_parity.reports.summary import Finding
+from sampler_parity.reports.summary import PageFinding
 
 
 def report_of(bundles: list[ReadBundle]) -> SkipRatioReport | None:
@@ -101,10 +101,10 @@ def headlines(report: SkipRatioReport) -> list[str]:
     return lines
 
 
-def findings(report: SkipRatioReport) -> list[Finding]:
+def findings(report: SkipRatioReport) -> list[PageFinding]:
     """The first failure of each measurement; they stand together at the top of the page."""
     return [
-        Finding(text=f"{row.workload}: {row.failed[0]}, on {row.backend}", anchor="failures")
+        PageFinding(text=f"{row.workload}: {row.failed[0]}, on {row.backend}", anchor="failures")
         for row in report.rows
         if not row.ok and row.failed
     ]

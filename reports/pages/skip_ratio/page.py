@@ -1,7 +1,7 @@
 """The skip-ratio page: what does a token trie save against a grammar?"""
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.reports.page import Page
+from sampler_parity.reports.page import OldForms, Page
 from sampler_parity.reports.pages.skip_ratio.build import findings, headlines, report_of
 from sampler_parity.reports.pages.skip_ratio.html import html
 from sampler_parity.reports.pages.skip_ratio.markdown import markdown
@@ -14,10 +14,12 @@ SKIP_RATIO = Page[list[Bundle], SkipRatioReport](
     answers="What does a token trie save against a grammar, and from which decode time on?",
     model=SkipRatioReport,
     build=report_of,
-    html=html,
-    markdown=markdown,
-    terminal_lines=terminal_lines,
-    headlines=headlines,
-    findings=findings,
-    ok=lambda report: report.ok,
+    old=OldForms(
+        html=html,
+        markdown=markdown,
+        terminal_lines=terminal_lines,
+        headlines=headlines,
+        findings=findings,
+        ok=lambda report: report.ok,
+    ),
 )

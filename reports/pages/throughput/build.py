@@ -23,7 +23,7 @@ from sampler_parity.reports.pages.throughput.model import (
     compared,
 )
 from sampler_parity.reports.pages.throughput.widths import width_rows
-from sampler_parity.reports.summary import Finding
+from sampler_parity.reports.summary import PageFinding
 
 EFFECT = 0.05
 FLOOR = "null"  # what it takes to do nothing: no rival
@@ -150,16 +150,16 @@ def headlines(report: ThroughputReport) -> list[str]:
     return lines
 
 
-def findings(report: ThroughputReport) -> list[Finding]:
+def findings(report: ThroughputReport) -> list[PageFinding]:
     """A self-check that fails, and what grows and must not."""
     lines = []
     for i, section in enumerate(report.sections, 1):
         if section.check and not section.check.met:
             text = "the self-check of the timings has more false alarms than are stated"
-            lines.append(Finding(text=text, anchor=f"b{i}-check"))
+            lines.append(PageFinding(text=text, anchor=f"b{i}-check"))
         for slope in section.slopes:
             if slope.finding:
                 grows = {"n_vocab": "vocabulary", "last_n": "history"}[slope.over]
                 text = f"{slope.group} grows with the {grows} and must not, on {slope.backend}"
-                lines.append(Finding(text=text, anchor=f"b{i}-slopes", fails=False))
+                lines.append(PageFinding(text=text, anchor=f"b{i}-slopes", fails=False))
     return lines

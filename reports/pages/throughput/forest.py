@@ -4,7 +4,7 @@ import math
 
 from sampler_parity.harness.checks.timing.verdict import TimingVerdict
 from sampler_parity.reports.pages.throughput.model import ThroughputSection
-from sampler_parity.reports.pictures.forest import Line, forest
+from sampler_parity.reports.pictures.forest import ForestLine, forest
 from sampler_parity.reports.pictures.picture import BAD, COLOURS, DOT, GOOD
 
 ROWS = 24  # of a picture: the largest ratios, either way; the tables have all
@@ -16,11 +16,11 @@ _COLOUR: dict[TimingVerdict, str] = {
 }
 
 
-def compared(section: ThroughputSection) -> list[Line]:
+def compared(section: ThroughputSection) -> list[ForestLine]:
     """What has a ratio and its interval: what is decided first, and of that the largest ratio."""
     several = len({row.backend for row in section.timings if row.compared}) > 1
     lines = [
-        Line(
+        ForestLine(
             f"{row.id.removeprefix('timing/')}{f' {row.backend}' if several else ''}",
             c.low,
             c.ratio,

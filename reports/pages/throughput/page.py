@@ -1,7 +1,7 @@
 """The throughput page: what does sampling cost, alone and while a model is decoded?"""
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.reports.page import Page
+from sampler_parity.reports.page import OldForms, Page
 from sampler_parity.reports.pages.throughput.build import checked, findings, headlines, report_of
 from sampler_parity.reports.pages.throughput.html import html
 from sampler_parity.reports.pages.throughput.markdown import markdown
@@ -14,10 +14,12 @@ THROUGHPUT = Page[list[Bundle], ThroughputReport](
     answers="What does sampling cost, alone and while a model is decoded, beside llama.cpp?",
     model=ThroughputReport,
     build=report_of,
-    html=html,
-    markdown=markdown,
-    terminal_lines=terminal_lines,
-    headlines=headlines,
-    findings=findings,
-    ok=checked,
+    old=OldForms(
+        html=html,
+        markdown=markdown,
+        terminal_lines=terminal_lines,
+        headlines=headlines,
+        findings=findings,
+        ok=checked,
+    ),
 )

@@ -12,7 +12,7 @@ from sampler_parity.harness.failures.explain import explanation
 from sampler_parity.harness.gate.gate import gate
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.gate.words import markdown, terminal_lines
-from sampler_parity.reports.page import Made
+from sampler_parity.reports.page import ReadyPage
 from sampler_parity.reports.pages.compare.page import COMPARE
 from sampler_parity.reports.pages.history.page import HISTORY
 from sampler_parity.reports.write import FORMATS, summary_lines, write_report
@@ -91,7 +91,7 @@ def _history(bundle: Path) -> None:
     _texts(HISTORY.made(database))
 
 
-def _texts(made: Made | None) -> None:  # type: ignore[type-arg]
+def _texts(made: ReadyPage | None) -> None:  # type: ignore[type-arg]
     if made is not None:
         for name in ("json", "md", "html"):
             made.text(name)

@@ -1,0 +1,273 @@
+"""The document model: what a page shows, before a format is chosen. The writers render it.
+
+A plain string is ours: words and numbers. Whatever a bundle, an adapter or a file says of itself
+stands in `Untrusted`, `Name` or `Code`, which each writer escapes as its format needs.
+
+Markdown is short, for a comment on a pull request: it leaves out what is folded, cards, pictures,
+lists of links and facts, and everything in `InHtml`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, Union
+
+Tone = Literal["", "good", "fair", "bad", "quiet", "hot1", "hot2", "hot3"]
+
+
+@dataclass(frozen=True)
+class Untrusted:
+    """Untrusted from elsewhere. limit: its characters in Markdown."""
+
+    text: str
+    limit: int = 200
+
+
+@dataclass(frozen=True)
+class Name(Untrusted):
+    """A name from elsewhere; code in Markdown, where it could be markup."""
+
+
+@dataclass(frozen=True)
+class Code(Untrusted):
+    """Code, mostly a command."""
+
+    limit: int = 400
+
+
+@dataclass(frozen=True)
+class Strong:
+    content: "Inline"
+
+
+@dataclass(frozen=True)
+class Toned:
+    """Content with a colour, which says again what the words say. small: in small letters."""
+
+    content: "Inline"
+    tone: Tone
+    small: bool = False
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link to a place of this page ("#id") or of another; Markdown has no places."""
+
+    content: "Inline"
+    target: str
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Parts below each other, with commas between them in Markdown. whole: none of them breaks."""
+
+    parts: Sequence["Inline"]
+    whole: bool = False
+
+
+Inline: TypeAlias = Union[str, Untrusted, Strong, Toned, Link, Lines, tuple["Inline", ...]]  # noqa: UP007
+
+
+@dataclass(frozen=True)
+class TableCell:
+    """A cell of a table. kind: its class of CSS; "n" for a number. key: what a script sorts it by.
+    span: columns. bold: in Markdown, which has no colours."""
+
+    content: Inline
+    tone: Tone = ""
+    kind: Literal["", "n", "text", "wide", "keep"] = ""
+    key: float | None = None
+    span: int = 1
+    bold: bool = False
+
+
+def num(content: Inline, tone: Tone = "", key: float | None = None) -> TableCell:
+    """Return the cell of a number."""
+    return TableCell(content, tone, "n", key)
+
+
+def judged(content: Inline, tone: Tone, kind: Literal["", "n", "text", "wide"] = "") -> TableCell:
+    """Return the cell of a verdict: what is bad is bold where there is no colour."""
+    return TableCell(content, tone, kind, bold=tone == "bad")
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """The cells of a row, of which the first is its head. id: its place on the page."""
+
+    cells: Sequence[TableCell | Inline]
+    id: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table. head: with "|" between, or a cell each. style: classes of CSS; "stacked": a card a
+    row on a phone; "sortable", "facets": a script sorts and filters it. markdown: the heads of the
+    columns that Markdown has; None: all. most: rows in Markdown, what: how the others are called.
+    """
+
+    caption: Inline
+    head: str | Sequence[Inline]
+    rows: Sequence[TableRow | Sequence[TableCell | Inline]]
+    style: str = ""
+    markdown: str | None = None
+    most: int = 60
+    what: str = "rows"
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading; markdown: what it is there, if something else."""
+
+    level: int
+    content: Inline
+    id: str = ""
+    markdown: Inline | None = None
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """A paragraph. style: "state" for a verdict, "legend" for what colours mean."""
+
+    content: Inline
+    tone: Tone = ""
+    style: Literal["", "state", "legend"] = ""
+
+
+@dataclass(frozen=True)
+class Item:
+    """An entry of a list. inner: entries below it; behind it in Markdown."""
+
+    content: Inline
+    tone: Tone = ""
+    inner: Sequence[Inline] = ()
+
+
+@dataclass(frozen=True)
+class Items:
+    """A list. style: a class of CSS."""
+
+    items: Sequence[Item | Inline]
+    style: str = ""
+    most: int = 60
+    what: str = "more"
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture. draw: from a salt, which keeps its ids apart from those of others, its SVG
+    element; "" where there is nothing to draw, and then there is no figure."""
+
+    label: str
+    caption: str
+    draw: Callable[[str], str]
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Details that are shown when they are asked for. markdown: whether they stand there."""
+
+    summary: Inline
+    blocks: Sequence["Block"]
+    open: bool = False
+    id: str = ""
+    markdown: bool = False
+
+
+@dataclass(frozen=True)
+class Card:
+    """Something that a reader looks at by itself. level: of its heading. note: nothing is wrong."""
+
+    title: Inline
+    id: str
+    blocks: Sequence["Block"]
+    level: int = 4
+    note: bool = False
+
+
+@dataclass(frozen=True)
+class Pre:
+    """Lines as they are: a command that replays, a case."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Terms, each with what is said of it."""
+
+    facts: Sequence[tuple[Inline, "Inline | Sequence[Block]"]]
+
+
+@dataclass(frozen=True)
+class Links:
+    """Links to the parts of a page: content and target."""
+
+    label: str
+    links: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class Region:
+    """A part of a page that begins with the heading of this id."""
+
+    id: str
+    blocks: Sequence["Block"]
+
+
+@dataclass(frozen=True)
+class InHtml:
+    """What Markdown leaves out."""
+
+    blocks: Sequence["Block"]
+
+
+@dataclass(frozen=True)
+class InMarkdown:
+    """What stands in Markdown alone, mostly in place of something that is folded."""
+
+    blocks: Sequence["Block"]
+
+
+Block: TypeAlias = Union[  # noqa: UP007
+    Heading,
+    Paragraph,
+    Items,
+    Table,
+    Picture,
+    Fold,
+    Card,
+    Pre,
+    Facts,
+    Links,
+    Region,
+    InHtml,
+    InMarkdown,
+]
+
+
+@dataclass(frozen=True)
+class Document:
+    """A page. title: with its verdict, of the window. heading, intro: at its top. scripted: tables
+    are sorted and filtered by a script."""
+
+    title: str
+    heading: str
+    intro: Sequence[Block]
+    blocks: Sequence[Block]
+    scripted: bool = False
+
+
+@dataclass(frozen=True)
+class JunitTest:
+    """Something that was tested, for what reads JUnit. started: when its run was. kind: of a
+    failure, the verdict."""
+
+    suite: str
+    started: str
+    name: str
+    classname: str
+    time_s: float = 0.0
+    outcome: Literal["", "failure", "error", "skipped"] = ""
+    kind: str = ""
+    message: str = ""
+    body: str = ""

@@ -1,0 +1,79 @@
+"""The invariance page: a row for each backend and width, and what computed it."""
+
+from collections.abc import Iterator
+from functools import partial
+
+from sampler_parity.reports.document import (
+    Code,
+    Document,
+    Heading,
+    InHtml,
+    Name,
+    Paragraph,
+    Picture,
+    Region,
+    Table,
+    TableCell,
+    TableRow,
+    num,
+)
+from sampler_parity.reports.labels import figure, share_of
+from sampler_parity.reports.pages.invariance.chart import by_width
+from sampler_parity.reports.pages.invariance.model import InvarianceReport, Row
+
+TITLE = "Invariance of decoding"
+
+
+def document(report: InvarianceReport) -> Document:
+    """Return the page of a report."""
+    intro = (
+        "The logits of texts in a batch, compared with those of the same texts alone on the same "
+        "backend. What differs here is decoding, and no sampler."
+    )
+    return Document(TITLE, TITLE, [Paragraph(intro)], [_widths(report), _configurations(report)])
+
+
+def _widths(report: InvarianceReport) -> Region:
+    chart = Picture(
+        "Chart of the differences by width",
+        "A line a backend. Widths whose rows are all equal to the bit stand at the bottom. The "
+        "table below has the figures.",
+        partial(by_width, report),
+    )
+    same = Paragraph("On every backend that was measured all rows are equal to the bit.")
+    table = Table(
+        "Equal: rows of logits that are equal to the bit. KL: divergence from the text alone, in "
+        "nats, of a position. Width 1 is the same text alone once more.",
+        "Backend | Width | Equal rows | Largest difference | Largest KL | Mean KL | Same top-1",
+        [row for part in report.rows for row in _rows(part)],
+        style="sticky",
+    )
+    shown = chart if any(row.largest for row in report.rows) else same
+    return Region("widths", [Heading(2, "By width of the batch", "widths"), shown, table])
+
+
+def _rows(part: Row) -> Iterator[TableRow]:
+    name = (Name(part.backend), " of ", Name(part.bundle))
+    if part.failed:
+        yield TableRow([name, TableCell(Name(part.failed), span=6)])
+    for f in part.widths:
+        shares = share_of(f.equal, f.rows), share_of(f.top1, f.rows)
+        figures = [num(figure(value)) for value in (f.difference, f.kl_max, f.kl_mean)]
+        yield TableRow([name, num(str(f.width)), num(shares[0]), *figures, num(shares[1])])
+
+
+def _configurations(report: InvarianceReport) -> InHtml:
+    rows = [
+        [
+            (Name(row.backend), " of ", Name(row.bundle)),
+            row.device,
+            row.machine,
+            f"{row.texts} of {row.tokens} tokens",
+            Code(row.replay),
+        ]
+        for row in report.rows
+    ]
+    caption = "What computed, and how to measure it again."
+    table = Table(caption, "Backend | Device | Machine | Texts | Again", rows)
+    heading = Heading(2, "Configurations", "configurations")
+    return InHtml([Region("configurations", [heading, table])])
