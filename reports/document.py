@@ -8,9 +8,10 @@ lists of links and facts, and everything in `InHtml`.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, Union
 
+Outcome = Literal["", "failure", "error", "skipped"]
 Tone = Literal["", "good", "fair", "bad", "quiet", "hot1", "hot2", "hot3"]
 
 
@@ -267,7 +268,11 @@ class JunitTest:
     name: str
     classname: str
     time_s: float = 0.0
-    outcome: Literal["", "failure", "error", "skipped"] = ""
+    outcome: Outcome = ""
     kind: str = ""
     message: str = ""
     body: str = ""
+
+    def ended(self, outcome: Outcome, kind: str, message: str, body: str = "") -> "JunitTest":
+        """Return the same test with what came of it."""
+        return replace(self, outcome=outcome, kind=kind, message=message, body=body)

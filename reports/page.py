@@ -48,8 +48,8 @@ class Page(Generic[Source, Model]):
     """A page, before anything is read.
 
     stem: of its files. answers: the question that it is there for. build: None where there is
-    nothing to say. summary: what it comes to, for index.html and the terminal. checks: what JUnit
-    has of it; None: no such file. missed: whether index.html says that there is no such page.
+    nothing to say. summary: what it comes to, for index.html and the terminal. junit_tests: None:
+    it has no such file. missed: whether index.html says that there is no such page.
     """
 
     stem: str
@@ -59,7 +59,7 @@ class Page(Generic[Source, Model]):
     build: Callable[[Source], Model | None]
     document: Callable[[Model], Document] | None = None
     summary: Callable[[Model], PageSummary] | None = None
-    checks: Callable[[Source, Model], Iterable[JunitTest]] | None = None
+    junit_tests: Callable[[Source, Model], Iterable[JunitTest]] | None = None
     missed: bool = True
     old: OldForms | None = None
 
@@ -99,8 +99,8 @@ class ReadyPage(Generic[Source, Model]):
             if self.page.old:
                 old = self.page.old.junit
                 return old(self.source, self.model) if old else None
-            checks = self.page.checks
-            return junit(checks(self.source, self.model)) if checks else None
+            tests = self.page.junit_tests
+            return junit(tests(self.source, self.model)) if tests else None
         if self.page.old:
             return (self.page.old.markdown if name == "md" else self.page.old.html)(self.model)
         assert self.page.document is not None

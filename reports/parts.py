@@ -1,15 +1,35 @@
 """Parts that several pages have: the verdict at the top, and the machine at the end."""
 
 import shlex
+from collections.abc import Sequence
 
 from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.reports.document import Block, Code, Facts, Fold, Paragraph, Untrusted
-from sampler_parity.reports.labels import state_of
+from sampler_parity.reports.document import (
+    Block,
+    Code,
+    Facts,
+    Fold,
+    Heading,
+    Name,
+    Paragraph,
+    Untrusted,
+)
+from sampler_parity.reports.labels import several, state_of
 
 
 def state(ok: bool, text: str) -> Paragraph:
     """Return the verdict of a page or of a part of it."""
     return Paragraph(f"{state_of(ok)}: {text}", "good" if ok else "bad", "state")
+
+
+def bundle_heading(name: str, place: str, markdown: str = "") -> Heading:
+    """Return the heading of a bundle; markdown: what stands behind its name there."""
+    return Heading(2, ("Bundle ", Name(name)), place, (Name(name), markdown))
+
+
+def folded(n: int, what: str, few: int, blocks: Sequence[Block], markdown: bool = True) -> Fold:
+    """Return so many things, folded where there are more than a few."""
+    return Fold(several(n, what), blocks, n <= few, markdown=markdown)
 
 
 def machine(run: RunInfo) -> list[Block]:

@@ -1,4 +1,4 @@
-"""Writes checks as JUnit XML: test suites by name, in the order in which they come."""
+"""Writes tests as JUnit XML: test suites by name, in the order in which they come."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,15 +10,15 @@ from sampler_parity.reports.document import JunitTest
 _OUTCOMES = {"failure": "failures", "error": "errors", "skipped": "skipped"}  # their attributes
 
 
-def junit(checks: Iterable[JunitTest]) -> str:
+def junit(tests: Iterable[JunitTest]) -> str:
     """Return the text of the file."""
     root = ElementTree.Element("testsuites", name="sampler-parity")
     suites: dict[str, ElementTree.Element] = {}
-    for check in checks:
-        if check.suite not in suites:
-            suites[check.suite] = ElementTree.SubElement(root, "testsuite", name=check.suite)
-            suites[check.suite].set("timestamp", check.started)
-        _add(suites[check.suite], check)
+    for test in tests:
+        if test.suite not in suites:
+            suites[test.suite] = ElementTree.SubElement(root, "testsuite", name=test.suite)
+            suites[test.suite].set("timestamp", test.started)
+        _add(suites[test.suite], test)
     for node in (*root, root):
         _count(node)
     ElementTree.indent(root)
@@ -26,14 +26,14 @@ def junit(checks: Iterable[JunitTest]) -> str:
     return f'<?xml version="1.0" encoding="utf-8"?>\n{xml}\n'
 
 
-def _add(suite: ElementTree.Element, check: JunitTest) -> None:
-    attributes = {"classname": check.classname, "time": f"{check.time_s:.6f}"}
-    test = ElementTree.SubElement(suite, "testcase", {"name": check.name, **attributes})
-    if check.outcome:
-        node = ElementTree.SubElement(test, check.outcome, message=one_line(check.message))
-        if check.outcome != "skipped":
-            node.set("type", check.kind)
-        node.text = check.body or None
+def _add(suite: ElementTree.Element, test: JunitTest) -> None:
+    attributes = {"classname": test.classname, "time": f"{test.time_s:.6f}"}
+    case = ElementTree.SubElement(suite, "testcase", {"name": test.name, **attributes})
+    if test.outcome:
+        node = ElementTree.SubElement(case, test.outcome, message=one_line(test.message))
+        if test.outcome != "skipped":
+            node.set("type", test.kind)
+        node.text = test.body or None
 
 
 def _count(node: ElementTree.Element) -> None:
@@ -45,7 +45,7 @@ def _count(node: ElementTree.Element) -> None:
 
 
 class JunitDocument:
-    """The form of pages that make no checks yet."""
+    """The form of pages that yield no tests yet."""
 
     def __init__(self) -> None:
         self.checks: list[dict[str, Any]] = []

@@ -5,7 +5,6 @@ from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.calibration import CalibrationResult
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.reports.pages.calibration.model import CalibrationReport, CalibrationSection
-from sampler_parity.reports.summary import PageFinding
 
 
 def report_of(bundles: list[Bundle]) -> CalibrationReport | None:
@@ -24,18 +23,3 @@ def _section(bundle: Bundle) -> CalibrationSection:
         run=RunInfo.model_validate(visible(bundle.info.model_dump())),
         result=result,
     )
-
-
-def headlines(report: CalibrationReport) -> list[str]:
-    met = sum(section.met for section in report.sections)
-    total = sum(len(section.result.claims) for section in report.sections)
-    return [f"{met:,}/{total:,} claims of the tests hold"]
-
-
-def findings(report: CalibrationReport) -> list[PageFinding]:
-    return [
-        PageFinding(text=f"not met: {claim.text} ({claim.seen})", anchor=f"b{i}")
-        for i, section in enumerate(report.sections, 1)
-        for claim in section.result.claims
-        if not claim.met
-    ]

@@ -12,7 +12,6 @@ from sampler_parity.reports.pages.distribution.model import (
     DistributionReport,
     DistributionSection,
 )
-from sampler_parity.reports.summary import PageFinding, anchor
 
 
 def report_of(bundles: list[Bundle]) -> DistributionReport | None:
@@ -71,20 +70,3 @@ def _row(
             **{key: getattr(result, key) for key in own},
         }
     )
-
-
-def headlines(report: DistributionReport) -> list[str]:
-    met, pairs = sum(s.met for s in report.sections), sum(s.pairs for s in report.sections)
-    return [f"{met:,}/{pairs:,} distribution tests as required"]
-
-
-def findings(report: DistributionReport) -> list[PageFinding]:
-    return [
-        PageFinding(
-            text=f"{row.cell} is {row.decision}, on {row.backend}",
-            anchor=anchor(row.cell, row.backend, of=i, among=len(report.sections)),
-        )
-        for i, section in enumerate(report.sections)
-        for row in section.rows
-        if not row.met
-    ]

@@ -1,4 +1,4 @@
-"""The estimates of distribution tests beside their margins, as inline SVG."""
+"""The estimates of distribution tests against their margins."""
 
 from sampler_parity.reports.pages.distribution.model import CellRow
 from sampler_parity.reports.pictures.forest import ForestLine, forest
@@ -8,7 +8,7 @@ ROWS = 30  # of a picture: what fails stands first
 
 
 def margins(rows: list[CellRow], salt: str) -> str:
-    """An <svg> element, or "" where nothing is bounded. salt keeps its ids apart from others'."""
+    """Return an <svg> element, or "" where nothing is bounded. salt keeps its ids apart."""
     several = len({row.backend for row in rows}) > 1
     lines = [
         ForestLine(
