@@ -4,47 +4,40 @@ import shlex
 from collections.abc import Sequence
 
 from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.reports.document import (
-    Block,
-    Code,
-    Facts,
-    Fold,
-    Heading,
-    Name,
-    Paragraph,
-    Untrusted,
-)
+from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import several, state_of
 
 
-def state(ok: bool, text: str) -> Paragraph:
+def state(ok: bool, text: str) -> doc.Paragraph:
     """Return the verdict of a page or of a part of it."""
-    return Paragraph(f"{state_of(ok)}: {text}", "good" if ok else "bad", "state")
+    return doc.Paragraph(f"{state_of(ok)}: {text}", "good" if ok else "bad", "state")
 
 
-def bundle_heading(name: str, place: str, markdown: str = "") -> Heading:
+def bundle_heading(name: str, place: str, markdown: str = "") -> doc.Heading:
     """Return the heading of a bundle; markdown: what stands behind its name there."""
-    return Heading(2, ("Bundle ", Name(name)), place, (Name(name), markdown))
+    return doc.Heading(2, ("Bundle ", doc.Name(name)), place, (doc.Name(name), markdown))
 
 
-def folded(n: int, what: str, few: int, blocks: Sequence[Block], markdown: bool = True) -> Fold:
+def folded(
+    n: int, what: str, few: int, blocks: Sequence[doc.Block], markdown: bool = True
+) -> doc.Fold:
     """Return so many things, folded where there are more than a few."""
-    return Fold(several(n, what), blocks, n <= few, markdown=markdown)
+    return doc.Fold(several(n, what), blocks, n <= few, markdown=markdown)
 
 
-def machine(run: RunInfo) -> list[Block]:
+def machine(run: RunInfo) -> list[doc.Block]:
     """Return what ran, on which machine."""
     m = run.machine
     packages = ", ".join(f"{name} {version}" for name, version in sorted(m.packages.items()))
     backends = [
-        (name, (Code(shlex.join(info.command)), f"; can {', '.join(info.capabilities)}"))
+        (name, (doc.Code(shlex.join(info.command)), f"; can {', '.join(info.capabilities)}"))
         if info.capabilities
-        else (name, Code(shlex.join(info.command)))
+        else (name, doc.Code(shlex.join(info.command)))
         for name, info in sorted(run.backends.items())
     ]
     facts = [
         ("sampler-parity", run.version),
-        ("Command", Code(shlex.join(run.command))),
+        ("Command", doc.Code(shlex.join(run.command))),
         ("System", f"{m.system}, {m.machine}, {m.libc}"),
         ("Processor", f"{m.cpu}, {m.cores} logical cores"),
         ("Memory", f"{m.memory_bytes / 1073741824:.1f} GiB"),
@@ -53,9 +46,9 @@ def machine(run: RunInfo) -> list[Block]:
         *backends,
     ]
     features = f"Processor features ({len(m.cpu_flags)})"
-    return [Facts(facts), Fold(features, [Paragraph(Code(" ".join(m.cpu_flags)))])]
+    return [doc.Facts(facts), doc.Fold(features, [doc.Paragraph(doc.Code(" ".join(m.cpu_flags)))])]
 
 
-def machine_fold(run: RunInfo) -> Fold:
+def machine_fold(run: RunInfo) -> doc.Fold:
     """Return the machine behind the name of its processor."""
-    return Fold(Untrusted(run.machine.cpu), machine(run))
+    return doc.Fold(doc.Untrusted(run.machine.cpu), machine(run))

@@ -19,33 +19,7 @@ if TYPE_CHECKING:
 
 from sampler_parity.harness.failures.format_difference import number
 from sampler_parity.harness.sanitize.printable import visible
-from sampler_parity.reports.document import (
-    Block,
-    Card,
-    Code,
-    Document,
-    Facts,
-    Fold,
-    Heading,
-    InHtml,
-    Inline,
-    InMarkdown,
-    Item,
-    Items,
-    Lines,
-    Link,
-    Links,
-    Paragraph,
-    Picture,
-    Pre,
-    Region,
-    Strong,
-    Table,
-    TableCell,
-    TableRow,
-    Toned,
-    Untrusted,
-)
+from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import duration, figure, tail
 
 
@@ -63,7 +37,7 @@ TEMPLATES = Path(__file__).parents[1] / "templates"
 MARK = "<!-- pages -->"  # where a page links to the others; text from elsewhere is escaped
 
 
-def html(document: Document) -> str:
+def html(document: doc.Document) -> str:
     """Return the page; `linked` puts the links to other pages into it."""
     writer = _Writer()
     heading = f"<h1>{_inline(document.heading)}</h1>"
@@ -82,49 +56,49 @@ class _Writer:
         self.tables = count(1)
         self.pictures = count(1)
 
-    def blocks(self, blocks: Sequence[Block]) -> str:
+    def blocks(self, blocks: Sequence[doc.Block]) -> str:
         return "\n".join(text for block in blocks if (text := self.block(block)))
 
-    def block(self, block: Block) -> str:
+    def block(self, block: doc.Block) -> str:
         match block:
-            case Heading(level, content, place):
+            case doc.Heading(level, content, place):
                 return f"<h{level}{_id(place)}>{_inline(content)}</h{level}>"
-            case Paragraph(content, tone, style):
+            case doc.Paragraph(content, tone, style):
                 return f"<p{_class(style, tone)}>{_inline(content)}</p>"
-            case Items(items, style):
+            case doc.Items(items, style):
                 return f"<ul{_class(style)}>\n{''.join(map(_item, items))}</ul>"
-            case Table():
+            case doc.Table():
                 return self.table(block)
-            case Picture():
+            case doc.Picture():
                 return self.figure(block)
-            case Fold(summary, inner, is_open, place):
+            case doc.Fold(summary, inner, is_open, place):
                 start = f"<details{_id(place)}{' open' if is_open else ''}>"
                 start += f"<summary>{_inline(summary)}</summary>"
                 return f"{start}\n{self.blocks(inner)}\n</details>"
-            case Card(title, place, inner, level, note):
+            case doc.Card(title, place, inner, level, note):
                 head = f"<h{level}{_id(place)}>{_inline(title)}</h{level}>"
                 start = f'<article{_class("note" * note)} aria-labelledby="{escape(place)}">'
                 return f"{start}\n{head}\n{self.blocks(inner)}\n</article>"
-            case Pre(text):
+            case doc.Pre(text):
                 return f"<pre>{_text(text)}</pre>"
-            case Facts(facts):
+            case doc.Facts(facts):
                 return f"<dl>\n{''.join(self.fact(*fact) for fact in facts)}</dl>"
-            case Links(label, links):
-                entries = "\n".join(f"<li>{_inline(Link(*link))}</li>" for link in links)
+            case doc.Links(label, links):
+                entries = "\n".join(f"<li>{_inline(doc.Link(*link))}</li>" for link in links)
                 return f'<nav aria-label="{_text(label)}"><ul>\n{entries}\n</ul></nav>'
-            case Region(place, inner):
+            case doc.Region(place, inner):
                 start = f'<section aria-labelledby="{escape(place)}">'
                 return f"{start}\n{self.blocks(inner)}\n</section>"
-            case InHtml(inner):
+            case doc.InHtml(inner):
                 return self.blocks(inner)
-            case InMarkdown():
+            case doc.InMarkdown():
                 return ""
 
-    def fact(self, term: Inline, said: Inline | Sequence[Block]) -> str:
+    def fact(self, term: doc.Inline, said: doc.Inline | Sequence[doc.Block]) -> str:
         text = self.blocks(said) if isinstance(said, list) else _inline(said)
         return f"<dt>{_inline(term)}</dt><dd>{text}</dd>\n"
 
-    def figure(self, figure: Picture) -> str:
+    def figure(self, figure: doc.Picture) -> str:
         svg = figure.draw(f"picture {next(self.pictures)}")  # escaped by Matplotlib
         if not svg:
             return ""
@@ -132,13 +106,13 @@ class _Writer:
         caption = f'<figcaption class="quiet">{_text(figure.caption)}</figcaption>'
         return f"{start}\n{svg}\n{caption}\n</figure>"
 
-    def table(self, table: Table) -> str:
+    def table(self, table: doc.Table) -> str:
         """A group is no landmark: two may have the same name."""
         name = f"t{next(self.tables)}"
         heads = [_inline(head) for head in heads_of(table)]
-        rows = [row if isinstance(row, TableRow) else TableRow(row) for row in table.rows]
+        rows = [row if isinstance(row, doc.TableRow) else doc.TableRow(row) for row in table.rows]
         first = next(
-            (row for row in rows if len(row.cells) == len(heads)), TableRow([""] * len(heads))
+            (row for row in rows if len(row.cells) == len(heads)), doc.TableRow([""] * len(heads))
         )
         kinds = [_cell(cell).kind for cell in first.cells]
         columns = "".join(
@@ -155,12 +129,12 @@ class _Writer:
         )
 
 
-def heads_of(table: Table) -> list[Inline]:
+def heads_of(table: doc.Table) -> list[doc.Inline]:
     """Return the heads of the columns."""
     return table.head.split(" | ") if isinstance(table.head, str) else [*table.head]
 
 
-def _row(row: TableRow, labels: list[str]) -> str:
+def _row(row: doc.TableRow, labels: list[str]) -> str:
     head, *cells = map(_cell, row.cells)
     parts = [f'<th scope="row"{_class(head.kind, head.tone)}>{_inline(head.content)}</th>']
     for cell, label in zip(cells, labels[1:], strict=False):
@@ -172,44 +146,44 @@ def _row(row: TableRow, labels: list[str]) -> str:
     return f"<tr{_id(row.id)}>{''.join(parts)}</tr>"
 
 
-def _cell(cell: TableCell | Inline) -> TableCell:
+def _cell(cell: doc.TableCell | doc.Inline) -> doc.TableCell:
     """A command is wide."""
     return (
         cell
-        if isinstance(cell, TableCell)
-        else TableCell(cell, kind="wide" if _is_code(cell) else "")
+        if isinstance(cell, doc.TableCell)
+        else doc.TableCell(cell, kind="wide" if _is_code(cell) else "")
     )
 
 
-def _is_code(content: Inline) -> bool:
-    return isinstance(content, Code)
+def _is_code(content: doc.Inline) -> bool:
+    return isinstance(content, doc.Code)
 
 
-def _item(item: Item | Inline) -> str:
-    item = item if isinstance(item, Item) else Item(item)
+def _item(item: doc.Item | doc.Inline) -> str:
+    item = item if isinstance(item, doc.Item) else doc.Item(item)
     inner = "".join(f"<li>{_inline(entry)}</li>" for entry in item.inner)
     text = _inline(item.content) + (f"<ul>{inner}</ul>" if inner else "")
     return f"<li{_class(item.tone)}>{text}</li>\n"
 
 
-def _inline(content: Inline) -> str:
+def _inline(content: doc.Inline) -> str:
     match content:
         case str():
             return _text(content)
         case tuple():
             return "".join(map(_inline, content))
-        case Code(text):
+        case doc.Code(text):
             return f"<code>{_text(text)}</code>"
-        case Untrusted(text):
+        case doc.Untrusted(text):
             return _text(text)
-        case Strong(inner):
+        case doc.Strong(inner):
             return f"<strong>{_inline(inner)}</strong>"
-        case Toned(inner, tone, small):
+        case doc.Toned(inner, tone, small):
             tag = "small" if small else "span"
             return f"<{tag}{_class(tone)}>{_inline(inner)}</{tag}>"
-        case Link(inner, target):
+        case doc.Link(inner, target):
             return f'<a href="{_text(target)}">{_inline(inner)}</a>'
-        case Lines(parts, whole):
+        case doc.Lines(parts, whole):
             texts = [_inline(part) for part in parts]
             return "".join(f"<div>{t}</div>" for t in texts) if whole else "<br>".join(texts)
 

@@ -4,76 +4,55 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from sampler_parity.harness.sanitize.markup import code, safe
 from sampler_parity.harness.sanitize.printable import visible
-from sampler_parity.reports.document import (
-    Block,
-    Code,
-    Document,
-    Fold,
-    Heading,
-    Inline,
-    InMarkdown,
-    Item,
-    Items,
-    Lines,
-    Link,
-    Name,
-    Paragraph,
-    Region,
-    Strong,
-    Table,
-    TableCell,
-    TableRow,
-    Toned,
-    Untrusted,
-)
+from sampler_parity.reports import document as doc
 
 MOST_CHARACTERS = 60_000  # GitHub takes 65,536
 _SHARES = (1.0, 1 / 3, 1 / 12, 0.0)  # of the rows of each table, until it fits
 _OURS = {ord("<"): "&lt;", ord(">"): "&gt;", ord("|"): "&#124;", ord("\n"): " "}
 
 
-def markdown(document: Document) -> str:
+def markdown(document: doc.Document) -> str:
     """Return the text; where it is too long, with fewer rows and how many are left out."""
     return fitting(_whole(document, share) for share in _SHARES)
 
 
-def _whole(document: Document, share: float) -> str:
+def _whole(document: doc.Document, share: float) -> str:
     lines = [f"# {_inline(document.title)}", "", *_blocks(document.blocks, share)]
     last = document.blocks[-1] if document.blocks else None
-    return "\n".join(lines if isinstance(last, Region) else lines[:-1]) + "\n"
+    return "\n".join(lines if isinstance(last, doc.Region) else lines[:-1]) + "\n"
 
 
-def _blocks(blocks: Sequence[Block], share: float) -> Iterator[str]:
+def _blocks(blocks: Sequence[doc.Block], share: float) -> Iterator[str]:
     """The lines of each block, and an empty one behind it."""
     for block in blocks:
         match block:
-            case InMarkdown(inner) | Region(_, inner):
+            case doc.InMarkdown(inner) | doc.Region(_, inner):
                 yield from _blocks(inner, share)
-            case Fold(_, inner) if block.markdown:
+            case doc.Fold(_, inner) if block.markdown:
                 yield from _blocks(inner, share)
-            case Heading(level, content):
+            case doc.Heading(level, content):
                 shown = content if block.markdown is None else block.markdown
                 yield from (f"{'#' * level} {_inline(shown)}", "")
-            case Paragraph(content, style="" | "state"):
+            case doc.Paragraph(content, style="" | "state"):
                 yield from (_inline(content), "")
-            case Items():
+            case doc.Items():
                 yield from (*_items(block, int(block.most * share)), "")
-            case Table() if block.markdown != "":
+            case doc.Table() if block.markdown != "":
                 yield from (*_table(block, int(block.most * share)), "")
             case _:
                 pass
 
 
-def _items(block: Items, most: int) -> Iterator[str]:
+def _items(block: doc.Items, most: int) -> Iterator[str]:
     for item in block.items[:most]:
-        item = item if isinstance(item, Item) else Item(item)
+        item = item if isinstance(item, doc.Item) else doc.Item(item)
         inner = f": {'; '.join(map(_inline, item.inner))}" if item.inner else ""
         yield f"- {_inline(item.content)}{inner}"
     if (left_out := len(block.items) - most) > 0:
         yield f"- and {left_out:,} {block.what}"
 
 
-def _table(block: Table, most: int) -> Iterator[str]:
+def _table(block: doc.Table, most: int) -> Iterator[str]:
     heads = block.head.split(" | ") if isinstance(block.head, str) else [*block.head]
     shown = [_lower(head) if isinstance(head, str) else _inline(head) for head in heads]
     wanted = shown if block.markdown is None else block.markdown.split(" | ")
@@ -90,30 +69,30 @@ def _lower(head: str) -> str:
     return head[:1].lower() + head[1:] if head[1:2].islower() else head
 
 
-def _cells(row: TableRow | Sequence[TableCell | Inline], columns: int) -> list[str]:
+def _cells(row: doc.TableRow | Sequence[doc.TableCell | doc.Inline], columns: int) -> list[str]:
     cells = []
-    for cell in row.cells if isinstance(row, TableRow) else row:
-        cell = cell if isinstance(cell, TableCell) else TableCell(cell)
+    for cell in row.cells if isinstance(row, doc.TableRow) else row:
+        cell = cell if isinstance(cell, doc.TableCell) else doc.TableCell(cell)
         text = _inline(cell.content)
         cells += [f"**{text}**" if cell.bold and text else text, *[""] * (cell.span - 1)]
     return [*cells, *[""] * (columns - len(cells))]
 
 
-def _inline(content: Inline) -> str:
+def _inline(content: doc.Inline) -> str:
     match content:
         case str():
             return str(visible(content)).translate(_OURS)
         case tuple():
             return "".join(map(_inline, content))
-        case Name(text, limit) | Code(text, limit):
+        case doc.Name(text, limit) | doc.Code(text, limit):
             return code(text, limit)
-        case Untrusted(text, limit):
+        case doc.Untrusted(text, limit):
             return safe(text, limit)
-        case Strong(inner):
+        case doc.Strong(inner):
             return f"**{_inline(inner)}**"
-        case Toned(inner) | Link(inner):
+        case doc.Toned(inner) | doc.Link(inner):
             return _inline(inner)
-        case Lines(parts):
+        case doc.Lines(parts):
             return ", ".join(map(_inline, parts))
 
 

@@ -3,26 +3,7 @@
 from collections.abc import Iterator
 from functools import partial
 
-from sampler_parity.reports.document import (
-    Block,
-    Card,
-    Code,
-    Document,
-    Fold,
-    Heading,
-    InHtml,
-    InMarkdown,
-    Items,
-    Name,
-    Paragraph,
-    Picture,
-    Pre,
-    Region,
-    Table,
-    TableCell,
-    judged,
-    num,
-)
+from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import duration, interval, short, state_of
 from sampler_parity.reports.pages.distribution.chart import margins
 from sampler_parity.reports.pages.distribution.model import (
@@ -37,7 +18,7 @@ CARDS = 8  # failures shown in full; the others are folded
 SHOWN = 60  # rows in Markdown
 
 
-def document(report: DistributionReport) -> Document:
+def document(report: DistributionReport) -> doc.Document:
     """Return the page of a report."""
     title = f"Distribution report: {state_of(report.ok)}"
     intro = (
@@ -45,10 +26,10 @@ def document(report: DistributionReport) -> Document:
         "and whether that is within the margin."
     )
     blocks = [_region(report, i) for i in range(len(report.sections))]
-    return Document(title, "Distribution report", [Paragraph(intro)], blocks)
+    return doc.Document(title, "Distribution report", [doc.Paragraph(intro)], blocks)
 
 
-def _region(report: DistributionReport, i: int) -> Region:
+def _region(report: DistributionReport, i: int) -> doc.Region:
     section, b = report.sections[i], f"b{i + 1}"
     met = f"{section.met:,}/{section.pairs:,}"
     budget = (
@@ -57,32 +38,36 @@ def _region(report: DistributionReport, i: int) -> Region:
         "two ends of its interval. Frequencies bound the distance over the bins named; coupled "
         "draws bound it over all tokens."
     )
-    above = [state(section.ok, f"{met} distribution tests as required."), Paragraph(budget)]
-    chart = Picture(
+    above = [state(section.ok, f"{met} distribution tests as required."), doc.Paragraph(budget)]
+    chart = doc.Picture(
         "Chart of the estimates",
         "Estimate and interval of each test, as a share of its margin; upright line: the margin. "
         "What lies left of it as a whole is equivalent. The table below has the figures.",
         partial(margins, section.rows),
     )
     failed = [row for row in section.rows[:SHOWN] if not row.met]
-    replays = [(Name(r.cell), " on ", Name(r.backend), ": ", Code(r.replay)) for r in failed]
-    blocks: list[Block] = [
-        bundle_heading(section.bundle, b, f": {met} as required"),
-        InHtml([*above, *_cards(report, i), chart]),
-        InMarkdown([Paragraph(f"Error budget of the run: {section.budget:.0e}.")]),
-        folded(len(section.rows), "test", 40, [_table(section)]),
-        *([InMarkdown([Items(replays)])] if replays else []),
-        InHtml([Heading(3, "Machine and versions", f"{b}-machine"), machine_fold(section.run)]),
+    replays = [
+        (doc.Name(r.cell), " on ", doc.Name(r.backend), ": ", doc.Code(r.replay)) for r in failed
     ]
-    return Region(b, blocks)
+    blocks: list[doc.Block] = [
+        bundle_heading(section.bundle, b, f": {met} as required"),
+        doc.InHtml([*above, *_cards(report, i), chart]),
+        doc.InMarkdown([doc.Paragraph(f"Error budget of the run: {section.budget:.0e}.")]),
+        folded(len(section.rows), "test", 40, [_table(section)]),
+        *([doc.InMarkdown([doc.Items(replays)])] if replays else []),
+        doc.InHtml(
+            [doc.Heading(3, "Machine and versions", f"{b}-machine"), machine_fold(section.run)]
+        ),
+    ]
+    return doc.Region(b, blocks)
 
 
-def _cards(report: DistributionReport, i: int) -> Iterator[Block]:
+def _cards(report: DistributionReport, i: int) -> Iterator[doc.Block]:
     cards = [
-        Card(
+        doc.Card(
             f"{row.decision}: {row.cell} on {row.backend}",
             anchor(row.cell, row.backend, of=i, among=len(report.sections)),
-            [Paragraph(row.detail), Paragraph(_required(row)), Pre(row.replay)],
+            [doc.Paragraph(row.detail), doc.Paragraph(_required(row)), doc.Pre(row.replay)],
             level=3,
         )
         for row in report.sections[i].rows
@@ -90,7 +75,7 @@ def _cards(report: DistributionReport, i: int) -> Iterator[Block]:
     ]
     yield from cards[:CARDS]
     if len(cards) > CARDS:
-        yield Fold(f"{len(cards) - CARDS} more", cards[CARDS:])
+        yield doc.Fold(f"{len(cards) - CARDS} more", cards[CARDS:])
 
 
 def _required(row: CellRow) -> str:
@@ -98,8 +83,8 @@ def _required(row: CellRow) -> str:
     return f"Required: {' or '.join(row.required)}. Tests: {tests}."
 
 
-def _table(section: DistributionSection) -> Table:
-    return Table(
+def _table(section: DistributionSection) -> doc.Table:
+    return doc.Table(
         "Distribution tests, the worst first. Interval: of the total variation (frequency), the "
         "rate of disagreements (coupled), the share of the tail (tail), the excess of repeats "
         "(independence).",
@@ -112,19 +97,19 @@ def _table(section: DistributionSection) -> Table:
     )
 
 
-def _row(row: CellRow) -> list[TableCell]:
+def _row(row: CellRow) -> list[doc.TableCell]:
     same = "good" if row.decision == "equivalent" else "fair"
     return [
-        TableCell(Name(row.cell)),
-        TableCell(f"{row.what}, {over(row)}"),
-        TableCell(Name(row.backend), kind="text"),
-        judged(row.decision, same if row.met else "bad"),
-        TableCell(interval(row.estimate, row.low, row.high)),
-        num(short(row.margin)),
-        num(short(row.smallest_caught)),
-        num(f"{row.draws:,}"),
-        num(short(row.holm)),
-        num(duration(row.wall_s * 1e9)),
+        doc.TableCell(doc.Name(row.cell)),
+        doc.TableCell(f"{row.what}, {over(row)}"),
+        doc.TableCell(doc.Name(row.backend), kind="text"),
+        doc.judged(row.decision, same if row.met else "bad"),
+        doc.TableCell(interval(row.estimate, row.low, row.high)),
+        doc.num(short(row.margin)),
+        doc.num(short(row.smallest_caught)),
+        doc.num(f"{row.draws:,}"),
+        doc.num(short(row.holm)),
+        doc.num(duration(row.wall_s * 1e9)),
     ]
 
 
