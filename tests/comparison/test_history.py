@@ -13,9 +13,10 @@ from sampler_parity.harness.comparison import history
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reports.pages.history.build import report_of
-from sampler_parity.reports.pages.history.html import html
-from sampler_parity.reports.pages.history.markdown import markdown
+from sampler_parity.reports.pages.history.document import document
 from sampler_parity.reports.pages.history.model import History
+from sampler_parity.reports.writers.html import html
+from sampler_parity.reports.writers.markdown import markdown
 from tests.support.html_page import Page
 from tests.support.report_bundles import HOSTILE, case, got, run_info
 from tests.support.several_bundles import bundle_on, cell_on, timing_on
@@ -161,7 +162,7 @@ def test_commands_add_and_show_write_the_trend(tmp_path: Path) -> None:
 
 def test_plot_has_a_mark_for_every_run(tmp_path: Path) -> None:
     history.add(tmp_path / "h", three_dates(tmp_path))
-    svg = re.findall(r"<svg.*?</svg>", html(report_of(tmp_path / "h")), re.DOTALL)
+    svg = re.findall(r"<svg.*?</svg>", html(document(report_of(tmp_path / "h"))), re.DOTALL)
     assert svg[0].count("<use") >= 3
     assert "2026-01-02" in svg[0]
 
@@ -176,6 +177,6 @@ def test_hostile_texts_are_no_markup(tmp_path: Path) -> None:
     )
     history.add(tmp_path / "h", [bundle.folder])
     report = report_of(tmp_path / "h")
-    assert not Page(html(report)).all("script")
-    assert "\u202e" not in html(report) + markdown(report)
-    assert "<script" not in markdown(report)
+    assert not Page(html(document(report))).all("script")
+    assert "\u202e" not in html(document(report)) + markdown(document(report))
+    assert "<script" not in markdown(document(report))

@@ -45,4 +45,6 @@ def history_page(folder: Path) -> str:
     history.add(folder / "h.sqlite", [folder / "xeon", folder / "mac"])
     made = HISTORY.made(folder / "h.sqlite")
     assert made is not None
-    return HISTORY.html(made.model)
+    text = made.text("html")
+    assert text is not None
+    return text

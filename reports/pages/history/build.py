@@ -6,8 +6,8 @@ from pathlib import Path
 from sampler_parity.harness.comparison import history
 from sampler_parity.harness.comparison.history import Counted, Measured
 from sampler_parity.harness.sanitize.printable import visible
-from sampler_parity.reports.pages.history.chart import Line
 from sampler_parity.reports.pages.history.model import FigureTrend, History, SamplerTrend
+from sampler_parity.reports.pictures.lines import PlotLine
 
 LINES = 8  # of a plot
 
@@ -35,26 +35,29 @@ def report_of(database: Path) -> History:
     return History.model_validate(visible(report.model_dump()))
 
 
-def identical_lines(report: History) -> list[Line]:
-    """By backend the share of cases by sampler that are identical to the reference."""
+def identical_lines(report: History) -> list[PlotLine]:
+    """Return, by backend, the share of cases by sampler that are identical to the reference."""
     shares: dict[str, list[tuple[int, int]]] = defaultdict(lambda: [(0, 0)] * len(report.runs))
     for row in report.samplers:
-        for i, runs in enumerate(row.runs):
-            if runs is not None:
-                same, all_ = shares[row.backend][i]
-                shares[row.backend][i] = same + runs.identical, all_ + runs.cases
+        for i, counted in enumerate(row.runs):
+            if counted is not None:
+                same, total = shares[row.backend][i]
+                shares[row.backend][i] = same + counted.identical, total + counted.cases
     lines = [
-        Line(name, [same / all_ if all_ else None for same, all_ in runs])
+        PlotLine(name, [(i, same / total) for i, (same, total) in enumerate(runs) if total])
         for name, runs in shares.items()
     ]
-    return sorted(lines, key=lambda line: min(y for y in line.values if y is not None))[:LINES]
+    return sorted(lines, key=lambda line: min(share for _, share in line.points))[:LINES]
 
 
-def ratio_lines(report: History) -> list[Line]:
-    """The ratios to the baseline that changed most at the end."""
+def ratio_lines(report: History) -> list[PlotLine]:
+    """Return the ratios to the baseline that changed most at the end."""
     rows = [row for row in report.figures if any(figure.ratio for figure in row.known)]
     rows.sort(key=lambda row: max(row.change, 1 / row.change), reverse=True)
     return [
-        Line(f"{row.backend} {row.id}", [figure.ratio if figure else None for figure in row.runs])
+        PlotLine(
+            f"{row.backend} {row.id}",
+            [(i, run.ratio) for i, run in enumerate(row.runs) if run and run.ratio is not None],
+        )
         for row in rows[:LINES]
     ]

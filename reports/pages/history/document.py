@@ -1,0 +1,122 @@
+"""The history page: runs, verdicts by sampler, and figures, from run to run."""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+from sampler_parity.harness.comparison.history import Counted, Measured, Run
+from sampler_parity.reports import document as doc
+from sampler_parity.reports.labels import duration, figure, interval, share_of
+from sampler_parity.reports.pages.history.build import identical_lines, ratio_lines
+from sampler_parity.reports.pages.history.model import History
+from sampler_parity.reports.parts import folded
+from sampler_parity.reports.pictures.lines import Panel, PlotLine, panels
+
+RECENT = 12  # runs that are columns of the tables; JSON has all
+
+
+def document(report: History) -> doc.Document:
+    """Return the page of a history."""
+    parts = {"runs": "Runs", "samplers": "Samplers", "figures": "Figures"}
+    links = doc.Links("Parts", [(title, f"#{place}") for place, title in parts.items()])
+    title = f"History: {len(report.runs):,} runs"
+    blocks = [*_runs(report), *_samplers(report), *_figures(report)]
+    return doc.Document(title, "History", [links], blocks)
+
+
+def _runs(report: History) -> Iterator[doc.Block]:
+    head = "Started | Bundle | Cases as required | Tests as required | Profile | Seed | Version"
+    table = doc.Table(
+        "Every bundle once, the newest first. Tests: of distributions, each on each backend.",
+        f"{head} | Processor | SHA-256",
+        [_run(run) for run in reversed(report.runs)],
+        style="sticky",
+    )
+    yield doc.Heading(2, "Runs", "runs")
+    yield folded(len(report.runs), "run", 30, [table])
+
+
+def _run(run: Run) -> list[doc.TableCell | doc.Inline]:
+    name = [doc.Untrusted(run.started), doc.Name(run.name)]
+    met = [_met(run.met, run.cases), _met(run.tests_met, run.tests)]
+    how = [doc.Untrusted(run.profile), doc.num(str(run.seed)), doc.Name(run.version)]
+    return [*name, *met, *how, doc.TableCell(doc.Name(run.cpu), kind="text"), _digest(run)]
+
+
+def _met(met: int, total: int) -> doc.TableCell:
+    tone: doc.Tone = "quiet" if not total else "good" if met == total else "bad"
+    return doc.num(share_of(met, total), tone)
+
+
+def _digest(run: Run) -> doc.TableCell:
+    return doc.TableCell(doc.Code(run.digest[:12]))
+
+
+def _samplers(report: History) -> Iterator[doc.Block]:
+    caption = "Share of cases that are identical to the reference, by backend."
+    yield doc.Heading(2, "Samplers", "samplers")
+    yield _chart(report, "Chart of identical cases", caption, "share identical")
+    rows = [
+        [doc.Name(row.sampler), doc.Name(row.backend), *map(_counted, row.runs[-RECENT:])]
+        for row in report.samplers
+    ]
+    caption = "Cases by backend and sampler. A case counts for every sampler in its chain."
+    table = doc.Table(caption, _head(report, "Sampler"), rows, style="sticky")
+    none = doc.Paragraph("No case in these runs.")
+    yield folded(len(rows), "row", 30, [table]) if rows else none
+
+
+def _figures(report: History) -> Iterator[doc.Block]:
+    caption = "Ratio to the baseline of the same run, of the figures that changed most in the last."
+    yield doc.Heading(2, "Figures", "figures")
+    yield _chart(report, "Chart of ratios", caption, "ratio to the baseline")
+    rows = [
+        [doc.Name(row.id), doc.Name(row.backend), *map(_measured, row.runs[-RECENT:])]
+        for row in report.figures
+    ]
+    caption = (
+        "Medians, and their ratio to the baseline of the same run (its first backend, mostly "
+        "llama.cpp) with its 95% interval."
+    )
+    table = doc.Table(caption, _head(report, "Figure"), rows, style="sticky")
+    none = doc.Paragraph("Nothing was measured in these runs.")
+    yield folded(len(rows), "figure", 30, [table]) if rows else none
+
+
+def _head(report: History, first: str) -> Sequence[doc.Inline]:
+    """Return the heads of a table whose last columns are the last runs."""
+    days = [
+        doc.Lines([doc.Untrusted(run.started[:10]), doc.Toned(doc.Name(run.name), "quiet")])
+        for run in report.runs[-RECENT:]
+    ]
+    return [first, "Backend", *days]
+
+
+def _counted(counted: Counted | None) -> doc.TableCell:
+    if counted is None:
+        return doc.TableCell("none", "quiet")
+    text = f"{counted.identical:,}/{counted.cases:,} identical"
+    if failed := counted.cases - counted.met:
+        return doc.TableCell(f"{text}, {failed:,} failed", "bad")
+    return doc.TableCell(text, "good" if counted.identical == counted.cases else "fair")
+
+
+def _measured(measured: Measured | None) -> doc.TableCell:
+    """With its ratio to the baseline of the same run."""
+    if measured is None:
+        return doc.num("none")
+    text = f"{figure(measured.value)} {measured.unit}"
+    text = duration(measured.value) if measured.unit == "ns" else text
+    if measured.ratio is not None:
+        value, _, bounds = interval(measured.ratio, measured.low, measured.high).partition(" ")
+        text += f", {value} × {bounds}".rstrip()
+    return doc.num(text)
+
+
+def _chart(report: History, label: str, caption: str, what: str) -> doc.Picture:
+    curves = identical_lines(report) if what == "share identical" else ratio_lines(report)
+    draw = partial(_trend, [run.started[:10] for run in report.runs], curves, what)
+    return doc.Picture(label, f"{caption} The table has the figures.", draw)
+
+
+def _trend(days: list[str], curves: list[PlotLine], what: str, salt: str) -> str:
+    return panels([Panel("", curves, y=what, log="", ticks=days)], "", salt)
