@@ -70,18 +70,23 @@ Inline: TypeAlias = Union[str, Untrusted, Strong, Toned, Link, Lines, tuple["Inl
 
 @dataclass(frozen=True)
 class TableCell:
-    """A cell of a table. kind: its class of CSS; "n" for a number. key: what a script sorts it by.
+    """A cell of a table. kind: its class of CSS; "n" for a number. key: see sort_key.
     span: columns. bold: in Markdown, which has no colours."""
 
     content: Inline
     tone: Tone = ""
     kind: Literal["", "n", "text", "wide", "keep"] = ""
-    key: float | None = None
+    key: str | None = None
     span: int = 1
     bold: bool = False
 
 
-def num(content: Inline, tone: Tone = "", key: float | None = None) -> TableCell:
+def sort_key(value: float | None) -> str:
+    """Return what a script sorts a cell by; "" is less than every number."""
+    return "" if value is None else f"{value:.6g}"
+
+
+def num(content: Inline, tone: Tone = "", key: str | None = None) -> TableCell:
     """Return the cell of a number."""
     return TableCell(content, tone, "n", key)
 
@@ -165,7 +170,8 @@ class Picture:
 
 @dataclass(frozen=True)
 class Fold:
-    """Details that are shown when they are asked for. markdown: whether they stand there."""
+    """Details that are shown when they are asked for; nothing where they are empty. markdown:
+    whether they stand there."""
 
     summary: Inline
     blocks: Sequence["Block"]

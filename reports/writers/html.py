@@ -72,9 +72,9 @@ class _Writer:
             case doc.Picture():
                 return self.figure(block)
             case doc.Fold(summary, inner, is_open, place):
+                text = self.blocks(inner)
                 start = f"<details{_id(place)}{' open' if is_open else ''}>"
-                start += f"<summary>{_inline(summary)}</summary>"
-                return f"{start}\n{self.blocks(inner)}\n</details>"
+                return text and f"{start}<summary>{_inline(summary)}</summary>\n{text}\n</details>"
             case doc.Card(title, place, inner, level, note):
                 head = f"<h{level}{_id(place)}>{_inline(title)}</h{level}>"
                 start = f'<article{_class("note" * note)} aria-labelledby="{escape(place)}">'
@@ -141,7 +141,7 @@ def _row(row: doc.TableRow, labels: list[str]) -> str:
         attributes = _class(cell.kind, cell.tone)
         attributes += f' colspan="{cell.span}"' if cell.span > 1 else ""
         attributes += f' data-label="{label}"' if label and "<" not in label else ""
-        attributes += f' data-n="{cell.key:.6g}"' if cell.key is not None else ""
+        attributes += f' data-n="{cell.key}"' if cell.key is not None else ""
         parts.append(f"<td{attributes}>{_inline(cell.content)}</td>")
     return f"<tr{_id(row.id)}>{''.join(parts)}</tr>"
 

@@ -35,7 +35,7 @@ TITLES = {
     "invariance": "Invariance of decoding",
     "distribution": "Distribution report: FAILED",
     "calibration": "Calibration: ok",
-    "throughput": "Throughput report",
+    "throughput": "Throughput",
     "skip-ratio": "Skip-ratio report: ok",
     "platforms": "Platforms: ok",
     "servers": "Servers: FAILED",

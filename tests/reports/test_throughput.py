@@ -13,14 +13,15 @@ from sampler_parity.harness.checks.throughput.record import (
     ThroughputResult,
 )
 from sampler_parity.harness.checks.timing.record import Conditions, TimingResult
-from sampler_parity.reports.pages.throughput.build import checked, report_of
+from sampler_parity.reports.pages.throughput.build import report_of
+from sampler_parity.reports.pages.throughput.document import document
 from sampler_parity.reports.pages.throughput.forest import compared, ratios
-from sampler_parity.reports.pages.throughput.html import html
-from sampler_parity.reports.pages.throughput.markdown import markdown
 from sampler_parity.reports.pages.throughput.model import OfOne, ThroughputReport
+from sampler_parity.reports.pages.throughput.page import summary
 from sampler_parity.reports.pages.throughput.widths import width_rows
 from sampler_parity.reports.write import pages_of, summary_lines
-from sampler_parity.reports.writers.markdown import MOST_CHARACTERS
+from sampler_parity.reports.writers.html import html
+from sampler_parity.reports.writers.markdown import MOST_CHARACTERS, markdown
 from tests.support.chromium import See, Seen
 from tests.support.report_bundles import HOSTILE, bundle_of, case, got, read_back, run_info
 
@@ -121,7 +122,7 @@ def bundle(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
 @pytest.fixture(scope="module")
 def page(bundle: Bundle) -> str:
     """Its pictures take most of the time."""
-    return html(report(bundle))
+    return html(document(report(bundle)))
 
 
 def report(bundle: Bundle) -> ThroughputReport:
@@ -165,13 +166,13 @@ def test_tokens_a_second_and_the_share_of_sampling(bundle: Bundle) -> None:
 
 @pytest.mark.slow
 def test_a_share_below_nothing_is_noise_and_is_said_so(bundle: Bundle, page: str) -> None:
-    for text in ("\n".join(summary_lines(bundle)), page, markdown(report(bundle))):
+    for text in ("\n".join(summary_lines(bundle)), page, markdown(document(report(bundle)))):
         assert "less than the noise" in text
         assert "-12.5%" not in text
 
 
 def test_so_few_samples_have_no_p99_of_their_own(bundle: Bundle, page: str) -> None:
-    for text in (page, markdown(report(bundle))):
+    for text in (page, markdown(document(report(bundle)))):
         assert "slowest of 20: " in text
         assert "p99" not in text
 
@@ -202,9 +203,9 @@ def test_failure_and_disturbance_are_remarks_once(tmp_path: Path) -> None:
 
 def test_page_fails_where_the_self_check_does(tmp_path: Path, bundle: Bundle) -> None:
     bad = read_back(tmp_path / "bad", run_info("llama.cpp"), [], [check(met=False)])
-    assert checked(report(bundle)) is True
-    assert checked(report(bad)) is False
-    assert checked(report(read_back(tmp_path / "c", run_info("a"), [], [timed()]))) is None
+    assert summary(report(bundle)).ok is True
+    assert summary(report(bad)).ok is False
+    assert summary(report(read_back(tmp_path / "c", run_info("a"), [], [timed()]))).ok is None
 
 
 def test_json_reads_back_as_the_same_report(bundle: Bundle) -> None:
@@ -235,16 +236,16 @@ def test_html_escapes_what_others_choose(tmp_path: Path) -> None:
     records = [hostile, hostile.model_copy(update={"id": f"{HOSTILE}2", "n_vocab": 7})]
     named = wide().model_copy(update={"model": HOSTILE, "chain": HOSTILE})
     made = report(read_back(tmp_path / "b", run_info(HOSTILE), [], [*records, named]))
-    assert html(made).count("<script") == 1  # ours
-    assert html(made).count("&lt;script") > 5
-    assert "<script" not in markdown(made)
+    assert html(document(made)).count("<script") == 1  # ours
+    assert html(document(made)).count("&lt;script") > 5
+    assert "<script" not in markdown(document(made))
 
 
 def test_markdown_fits_a_comment(bundle: Bundle) -> None:
     made = report(bundle)
     made.sections[0].timings.extend(200 * made.sections[0].timings)
     assert len(made.sections[0].timings) == 1809
-    assert len(markdown(made)) <= MOST_CHARACTERS
+    assert len(markdown(document(made))) <= MOST_CHARACTERS
 
 
 def test_terminal_says_verdicts_rates_and_alarms(bundle: Bundle) -> None:
@@ -258,7 +259,7 @@ def test_terminal_says_verdicts_rates_and_alarms(bundle: Bundle) -> None:
 def test_html_does_not_overflow_and_its_console_is_silent(page: str, see: See) -> None:
     widths = (390, 1280)
     seen = see(page, *widths)
-    assert seen == [Seen(width, "Throughput report", []) for width in widths]
+    assert seen == [Seen(width, "Throughput", []) for width in widths]
 
 
 _SORT_AND_FILTER = """(page) => {
@@ -296,7 +297,7 @@ def test_tables_sort_and_filter_under_the_policy_of_the_page(page: str, see: See
 def test_another_script_does_not_run(page: str, see: See) -> None:
     planted = page.replace("<main", "<script>document.title = 'ran'</script><main")
     (seen,) = see(planted, 1280)
-    assert seen.title == "Throughput report"
+    assert seen.title == "Throughput"
     assert "script-src" in "".join(seen.console)
 
 

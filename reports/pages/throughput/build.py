@@ -1,6 +1,6 @@
 """From bundles to what the throughput page says."""
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from sampler_parity.reports.pages.throughput.model import (
     compared,
 )
 from sampler_parity.reports.pages.throughput.widths import width_rows
-from sampler_parity.reports.summary import PageFinding
 
 EFFECT = 0.05
 FLOOR = "null"  # what it takes to do nothing: no rival
@@ -122,44 +121,3 @@ def _remarks(timings: list[TimingResult], wide: list[ThroughputResult]) -> list[
     for text, i in remarks:
         places[text].append(i)
     return [Remark(id=ids[0], more=len(ids) - 1, text=text) for text, ids in places.items()]
-
-
-def checked(report: ThroughputReport) -> bool | None:
-    """What the self-check of the timings found, where there is one."""
-    checks = [section.check.met for section in report.sections if section.check]
-    return all(checks) if checks else None
-
-
-def headlines(report: ThroughputReport) -> list[str]:
-    """What the report comes to, a line each."""
-    timed = [row for section in report.sections for row in section.timings]
-    widths = [row for section in report.sections for row in section.widths]
-    lines = []
-    for name, rows in (("timings", timed), ("generations", widths)):
-        counted = Counter(row.compared.verdict for row in rows if row.compared)
-        said = ", ".join(f"{n:,} {verdict}" for verdict, n in counted.most_common())
-        if rows:
-            beside = f": beside the first backend {said}" if said else ""
-            lines.append(
-                f"{len(rows):,} {name} on {len({r.backend for r in rows}):,} backends{beside}"
-            )
-    if widths:
-        best = max(widths, key=lambda row: row.generation.value)
-        rate = f"{best.generation.value:,.0f} tokens/s with {best.sequences} sequences at once"
-        lines.append(f"most: {rate}, {best.backend}, {best.model}")
-    return lines
-
-
-def findings(report: ThroughputReport) -> list[PageFinding]:
-    """A self-check that fails, and what grows and must not."""
-    lines = []
-    for i, section in enumerate(report.sections, 1):
-        if section.check and not section.check.met:
-            text = "the self-check of the timings has more false alarms than are stated"
-            lines.append(PageFinding(text=text, anchor=f"b{i}-check"))
-        for slope in section.slopes:
-            if slope.finding:
-                grows = {"n_vocab": "vocabulary", "last_n": "history"}[slope.over]
-                text = f"{slope.group} grows with the {grows} and must not, on {slope.backend}"
-                lines.append(PageFinding(text=text, anchor=f"b{i}-slopes", fails=False))
-    return lines

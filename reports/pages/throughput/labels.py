@@ -1,6 +1,7 @@
-"""What the throughput page measured, in words."""
+"""Labels of the throughput page."""
 
-from sampler_parity.reports.labels import duration
+from sampler_parity.reports.document import Tone
+from sampler_parity.reports.labels import duration, interval
 from sampler_parity.reports.pages.throughput.build import FLOOR
 from sampler_parity.reports.pages.throughput.model import (
     Compared,
@@ -14,30 +15,32 @@ from sampler_parity.reports.pages.throughput.model import (
 
 
 def verdict(row: TimedRow) -> str:
+    """Return the verdict of a timing; of one that is not compared, what it is there for."""
     if row.compared:
         return row.compared.verdict
     return "floor" if row.backend == FLOOR else "the first"
 
 
-def verdict_class(row: TimedRow | WidthRow) -> str:
-    said = row.compared.verdict if row.compared else ""
-    return {"slower": "bad", "faster": "good", "same-within": "good"}.get(said, "quiet")
+def tone(row: TimedRow | WidthRow) -> Tone:
+    """Return the colour of a verdict."""
+    tones: dict[str, Tone] = {"slower": "bad", "faster": "good", "same-within": "good"}
+    return tones.get(row.compared.verdict, "quiet") if row.compared else "quiet"
 
 
 def more(remark: Remark) -> str:
+    """Return how many others share a remark."""
     return f" and {remark.more:,} more" if remark.more else ""
 
 
 def ratio(compared: Compared | OfOne | None) -> str:
-    """ "1.23 [1.20, 1.26]"; "" on the baseline."""
-    if compared is None or compared.ratio is None:
-        return "" if compared is None else "none"
-    if compared.low is None or compared.high is None:
-        return f"{compared.ratio:.3g}"
-    return f"{compared.ratio:.3g} [{compared.low:.3g}, {compared.high:.3g}]"
+    """Return "1.23 [1.2, 1.26]"; "" on the baseline."""
+    if compared is None:
+        return ""
+    return interval(compared.ratio, compared.low, compared.high) or "none"
 
 
 def rate(tokens_per_s: Rate) -> str:
+    """Return tokens a second with their interval."""
     text = f"{tokens_per_s.value:,.0f}"
     if tokens_per_s.low is None or tokens_per_s.high is None:
         return text
@@ -45,17 +48,17 @@ def rate(tokens_per_s: Rate) -> str:
 
 
 def share(value: float | None) -> str:
-    """Of sampling; in the graph it is a difference, and below 0 it is noise."""
+    """Return the share of sampling; in the graph it is a difference, and below 0 it is noise."""
     if value is None:
         return "not measured"
     return f"{value:.1%}" if value >= 0 else "less than the noise"
 
 
-def slope_words(slope: SlopeRow) -> str:
-    names = {
-        "n_vocab": f"the vocabulary (history {slope.other:,})",
-        "last_n": f"the history (vocabulary {slope.other:,})",
-    }
+def growth(slope: SlopeRow) -> str:
+    """Return what a cost grows with."""
+    over, other = (
+        ("vocabulary", "history") if slope.over == "n_vocab" else ("history", "vocabulary")
+    )
     text = f"{duration(slope.first_ns)} at {slope.first:,}, {duration(slope.last_ns)} at"
-    text += f" {slope.last:,}: grows with {names[slope.over]}, as its power {slope.exponent:.2f}"
-    return text + (", and must not" if slope.finding else "")
+    text += f" {slope.last:,}: grows with the {over} ({other} {slope.other:,}), as its power"
+    return f"{text} {slope.exponent:.2f}" + (", and must not" if slope.finding else "")

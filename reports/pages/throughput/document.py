@@ -1,0 +1,315 @@
+"""The throughput page: a part for each thing that was timed."""
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import partial
+
+from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
+from sampler_parity.harness.processes import words
+from sampler_parity.reports import document as doc
+from sampler_parity.reports.labels import duration, tail
+from sampler_parity.reports.pages.throughput import labels
+from sampler_parity.reports.pages.throughput.chart import by_sequences, by_vocabulary, detection
+from sampler_parity.reports.pages.throughput.forest import ROWS, compared, ratios
+from sampler_parity.reports.pages.throughput.model import (
+    SlopeRow,
+    ThroughputReport,
+    ThroughputSection,
+    TimedRow,
+    WidthRow,
+)
+from sampler_parity.reports.parts import bundle_heading, folded, state
+
+UNFOLDED = 30  # rows of tables that are a screen
+SHOWN = 40  # rows in Markdown
+SORTABLE = "sortable stacked"
+INTRO = (
+    "How fast samplers are, alone and while a model is decoded. Ratios are time on a backend to "
+    "time on the first backend of the run, from rounds that stand next to each other; above 1 is "
+    "slower."
+)
+
+
+def document(report: ThroughputReport) -> doc.Document:
+    """Return the page of a report."""
+    blocks = [_region(section, f"b{i}") for i, section in enumerate(report.sections, 1)]
+    intro = [doc.Paragraph(INTRO)]
+    return doc.Document("Throughput", "Throughput report", intro, blocks, scripted=True)
+
+
+def _region(section: ThroughputSection, b: str) -> doc.Region:
+    run = section.run
+    machine = (doc.Name(run.machine.cpu), f", {run.machine.cores} cores")
+    how = f", {run.machine.system}; started {run.started}; profile {run.profile}, seed {run.seed}; "
+    facts = doc.Paragraph((*machine, how, doc.Code(words.join(run.command))), "quiet")
+    brief = doc.Paragraph(("On ", *machine, "; ", doc.Name(run.started), "."))
+    parts = [
+        *([_timings(section, b)] if section.timings else []),
+        *([_slopes(section, b)] if section.slopes else []),
+        *_widths(section, b),
+        *_claims(section, b),
+        doc.InMarkdown([_every_timing(section)] if section.timings else []),
+        *(_check(section.check, b) if section.check else []),
+        *_remarks(section, b),
+    ]
+    return doc.Region(
+        b,
+        [bundle_heading(section.bundle, b), doc.InHtml([facts]), doc.InMarkdown([brief]), *parts],
+    )
+
+
+def _timings(section: ThroughputSection, b: str) -> doc.InHtml:
+    """By backend: those that are compared, then the first, then the floor."""
+    n, effect = len(compared(section)), f"{section.effect:.0%}"
+    asks = f"A verdict asks for more than {effect} and more than the noise of the first backend."
+    chosen = f"The {ROWS} largest of {n}, what is decided first; the" if n > ROWS else "The"
+    caption = (
+        "Ratio to the time of the first backend and its 95% interval, logarithmic; the band: less "
+        f"than {effect} either way. {chosen} tables below have all."
+    )
+    by_name: dict[str, list[TimedRow]] = {}
+    for row in section.timings:
+        by_name.setdefault(row.backend, []).append(row)
+    first = {row.id: row.median_ns for row in section.timings if labels.verdict(row) == "the first"}
+    few = len(section.timings) <= UNFOLDED
+    folds = [_backend(name, rows, first, few) for name, rows in by_name.items()]
+    sizes = doc.Picture(
+        "Chart of the time by vocabulary size",
+        "Median time of one application by vocabulary size, of the eight dearest chains; both axes "
+        "logarithmic. The tables above have the figures.",
+        partial(by_vocabulary, section.timings),
+    )
+    return doc.InHtml(
+        [
+            doc.Heading(3, "Chains alone", f"{b}-timings"),
+            doc.Paragraph(asks),
+            doc.Picture("Chart of the ratios", caption, partial(ratios, section)),
+            *(fold for is_compared, fold in folds if is_compared),
+            *(fold for is_compared, fold in folds if not is_compared),
+            doc.Fold("Time by vocabulary size", [sizes]),
+        ]
+    )
+
+
+def _backend(
+    name: str, rows: list[TimedRow], first: dict[str, float], few: bool
+) -> tuple[bool, doc.Fold]:
+    """Return whether a backend is compared, and its table."""
+    is_compared = any(row.compared for row in rows)
+    counted = Counter(labels.verdict(row) for row in rows)
+    text = ", ".join(f"{n:,} {verdict}" for verdict, n in counted.most_common())
+    text = text if is_compared else f"{len(rows):,} timings, {labels.verdict(rows[0])}"
+    counts = any(row.instructions is not None for row in rows)
+    caption = f"Of {name}: one application; making the candidates (set-up) is timed apart."
+    if is_compared:
+        caption += " Noise: of the first backend against itself."
+        head = "Chain | Median | First's | Slow end | Time : first [95%] | Noise | Verdict | Set-up"
+        head += " | Instructions" if counts else ""
+        cells = [_compared(row, first, counts) for row in rows]
+    else:
+        head = "Chain | Median | Slow end | Set-up | Tokens/s"
+        cells = [
+            [*_measured(row), _setup(row), _number(f"{row.tokens_per_s:,.0f}", row.tokens_per_s)]
+            for row in rows
+        ]
+    table = doc.Table(caption, head, cells, style=SORTABLE)
+    return is_compared, doc.Fold((doc.Strong(name), f": {text}"), [table], few and is_compared)
+
+
+def _number(text: str, key: float | None) -> doc.TableCell:
+    return doc.num(text, key=doc.sort_key(key))
+
+
+def _measured(row: TimedRow) -> list[doc.TableCell]:
+    return [
+        doc.TableCell(row.id.removeprefix("timing/")),
+        _number(duration(row.median_ns), row.median_ns),
+        doc.TableCell(_tail(row), key=doc.sort_key(row.p999_ns)),
+    ]
+
+
+def _tail(row: TimedRow) -> str:
+    return tail(row.p99_ns, row.p999_ns, row.samples)
+
+
+def _setup(row: TimedRow) -> doc.TableCell:
+    text = "not said" if row.setup_ns is None else duration(row.setup_ns)
+    return _number(text, row.setup_ns)
+
+
+def _compared(row: TimedRow, first: dict[str, float], counts: bool) -> list[doc.TableCell]:
+    chain, median, slow_end = _measured(row)
+    noise = row.compared.noise if row.compared else None
+    instructions = "" if row.instructions is None else f"{row.instructions:,}"
+    return [
+        *(chain, median, doc.num(duration(first[row.id]) if row.id in first else ""), slow_end),
+        _number(labels.ratio(row.compared), row.compared.ratio if row.compared else None),
+        _number("" if noise is None else f"{noise:.1%}", noise),
+        doc.TableCell(labels.verdict(row), labels.tone(row)),
+        _setup(row),
+        *([_number(instructions, row.instructions)] if counts else []),
+    ]
+
+
+def _every_timing(section: ThroughputSection) -> doc.Table:
+    rows = [
+        [
+            doc.Name(row.id.removeprefix("timing/")),
+            doc.Name(row.backend),
+            duration(row.median_ns),
+            _tail(row),
+            _setup(row),
+            labels.ratio(row.compared),
+            labels.verdict(row),
+        ]
+        for row in section.timings
+    ]
+    head = "Chain | Backend | p50 | Slow end | Set-up | Time : baseline [95%] | Verdict"
+    return doc.Table("", head, rows, most=SHOWN)
+
+
+def _slopes(section: ThroughputSection, b: str) -> doc.InHtml:
+    findings = sum(slope.finding for slope in section.slopes)
+    steady = sum(slope.steady for slope in section.slopes)
+    text = f"{findings} of {steady} costs that must not depend on the vocabulary or the history do."
+    table = doc.Table(
+        "Of the fastest samples. Slopes by Theil and Sen with their 95% interval; the exponent is "
+        "that of time as a power of the size. Findings first.",
+        "Chain | Backend | Over | From, to | ns a token more | Exponent | Must not depend on it",
+        [_slope(slope) for slope in section.slopes],
+        style=SORTABLE,
+    )
+    verdict = doc.Paragraph(text, "bad", "state") if findings else doc.Paragraph(text)
+    heading = doc.Heading(3, "What a cost grows with", f"{b}-slopes")
+    return doc.InHtml([heading, verdict, folded(len(section.slopes), "slope", 12, [table])])
+
+
+def _slope(s: SlopeRow) -> list[doc.TableCell | doc.Inline]:
+    over = "vocabulary, history of" if s.over == "n_vocab" else "history, vocabulary of"
+    ends = f"{duration(s.first_ns)} at {s.first:,}, {duration(s.last_ns)} at {s.last:,}"
+    finding = "finding: it does" if s.finding else "holds" if s.steady else ""
+    return [
+        s.group,
+        s.backend,
+        doc.TableCell(f"{over} {s.other:,}", kind="text"),
+        doc.TableCell(ends, key=doc.sort_key(s.first_ns)),
+        _number(f"{s.ns_per:.3g} [{s.low:.3g}, {s.high:.3g}]", s.ns_per),
+        _number(f"{s.exponent:.2f}", s.exponent),
+        doc.TableCell(finding, "bad" if s.finding else "quiet"),
+    ]
+
+
+def _widths(section: ThroughputSection, b: str) -> Iterator[doc.Block]:
+    if not section.widths:
+        return
+    chart = doc.Picture(
+        "Chart of tokens a second by sequences at once",
+        "Tokens a second, all sequences together, by sequences at once; both axes logarithmic. The "
+        "table below has the figures.",
+        partial(by_sequences, section.widths),
+    )
+    head = "Model, chain, sequences | Backend | Prompt tokens/s | Generated tokens/s [95%]"
+    shares = "A sequence : alone | Its sampling : alone | Time : first"
+    wanted = "model, chain, sequences | backend | prompt tokens/s | generated tokens/s [95%]"
+    table = doc.Table(
+        "Sampling: its share of the time of generating. In the graph: what is above the decoding "
+        "alone of the first backend, or less than the noise. A sequence : alone: the time of one "
+        "among so many, in shares of one alone, which takes turns with them.",
+        f"{head} | A step: sampling, decoding | Sampling | {shares} | Verdict",
+        [_width(row) for row in section.widths],
+        style=SORTABLE,
+        markdown=f"{wanted} | sampling | a sequence : alone | its sampling : alone | time : first",
+        most=SHOWN,
+    )
+    heading = doc.Heading(3, "Tokens a second with decoding", f"{b}-widths")
+    yield from (heading, chart, folded(len(section.widths), "figure", 12, [table]))
+
+
+def _width(w: WidthRow) -> list[doc.TableCell]:
+    graph = [f"{w.in_graph}/{w.stages} stages in the graph"] if w.in_graph else []
+    ratios = [
+        doc.TableCell(labels.ratio(of), key=doc.sort_key(of.ratio if of else None))
+        for of in (w.of_one, w.sample_of_one, w.compared)
+    ]
+    verdict = f"{w.compared.verdict}: {w.compared.why}" if w.compared else "the first"
+    steps = f"{duration(w.sample_ns)}, {duration(w.decode_ns)}"
+    return [
+        doc.TableCell((doc.Name(w.model), ", ", doc.Name(w.chain), f", {w.sequences}")),
+        doc.TableCell(doc.Lines([doc.Name(w.backend), *graph]), kind="text"),
+        doc.TableCell(labels.rate(w.prompt), key=doc.sort_key(w.prompt.value)),
+        doc.TableCell(labels.rate(w.generation), key=doc.sort_key(w.generation.value)),
+        doc.TableCell(steps, key=doc.sort_key(w.sample_ns)),
+        doc.TableCell(labels.share(w.share), key=doc.sort_key(w.share)),
+        *ratios,
+        doc.TableCell(verdict, labels.tone(w)),
+    ]
+
+
+def _claims(section: ThroughputSection, b: str) -> Iterator[doc.Block]:
+    if not section.claims:
+        return
+    tones: dict[bool | None, doc.Tone] = {True: "good", False: "bad", None: ""}
+    text = {True: "yes", False: "no", None: "not judged"}
+    rows = [
+        [
+            doc.Untrusted(c.claim),
+            doc.Untrusted(c.seen),
+            doc.judged(text[c.holds], tones[c.holds]),
+        ]
+        for c in section.claims
+    ]
+    yield doc.Heading(3, "What engines say of themselves", f"{b}-claims")
+    yield doc.Table(
+        "Each claim and what this bundle shows.", "Claim | Seen | Holds", rows, "stacked"
+    )
+
+
+def _check(check: TimingCheckResult, b: str) -> Iterator[doc.Block]:
+    alarms = f"at most {check.alarm_rate:.0%} false alarms are stated"
+    verdict = f"{alarms}; {check.curves[0].trials} comparisons of llama.cpp with itself."
+    caption = (
+        f"{check.chain} at V = {check.n_vocab:,}, an effect of {check.effect:.0%}: the verdicts on "
+        "llama.cpp slowed down by so much."
+    )
+    rows = []
+    for c in check.curves:
+        name = f"{c.percent:g}%" if c.percent else "nothing (A/A)"
+        counts = zip(c.slower, c.faster, c.inconclusive, c.off_one, strict=True)
+        for n, seconds, of_trials in zip(c.rounds, c.seconds, counts, strict=True):
+            shares = [f"{count}/{c.trials}" for count in of_trials]
+            rows.append([name, *map(doc.num, [str(n), f"{seconds:.3g}", *shares])])
+    head = "Slowed down by | Rounds | Seconds measured | Slower | Faster | Inconclusive"
+    chart = doc.Picture(
+        "Chart of the slow-downs detected by measuring time",
+        'Share of trials with the verdict "slower" (of A/A: slower or faster) by the time '
+        "measured, samples and their set-up. The table above has the figures.",
+        partial(detection, check),
+    )
+    heading = doc.Heading(3, "Self-check of the timings", f"{b}-check")
+    table = doc.Table(caption, f"{head} | Interval leaves 1 out", rows)
+    yield doc.InHtml([heading, state(check.met, verdict), table, chart])
+
+
+def _remarks(section: ThroughputSection, b: str) -> Iterator[doc.Block]:
+    """Yield what disturbed the timings; in Markdown behind what grows and must not."""
+    growing = [
+        (
+            doc.Strong((doc.Name(slope.group), " on ", doc.Name(slope.backend))),
+            f": {labels.growth(slope)}",
+        )
+        for slope in section.slopes
+        if slope.finding
+    ]
+    remarks = [
+        (doc.Name(r.id), f"{labels.more(r)}: ", doc.Untrusted(r.text)) for r in section.remarks
+    ]
+    if growing or remarks:
+        yield doc.InMarkdown([doc.Items([*growing, *remarks], most=SHOWN)])
+    if remarks:
+        rows = [
+            [f"{r.id}{labels.more(r)}", doc.TableCell(r.text, kind="wide")] for r in section.remarks
+        ]
+        caption = "Drift, outliers, frequency, and backends without a figure."
+        table = doc.Table(caption, "Timing | What", rows)
+        heading = doc.Heading(3, "What disturbed it, and what did not run", f"{b}-remarks")
+        yield doc.InHtml([heading, folded(len(rows), "remark", 0, [table])])
