@@ -7,13 +7,15 @@ import pytest
 
 from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
 from sampler_parity.harness.protocol.measured import Law
-from sampler_parity.reports.pages.skip_ratio.build import headlines, report_of
-from sampler_parity.reports.pages.skip_ratio.html import html
+from sampler_parity.reports.pages.skip_ratio.build import report_of
+from sampler_parity.reports.pages.skip_ratio.document import document
 from sampler_parity.reports.pages.skip_ratio.labels import percent, us
-from sampler_parity.reports.pages.skip_ratio.markdown import markdown
 from sampler_parity.reports.pages.skip_ratio.model import SkipRatioReport
-from sampler_parity.reports.pages.skip_ratio.terminal import terminal_lines
+from sampler_parity.reports.pages.skip_ratio.page import summary
 from sampler_parity.reports.write import summary_lines, write_report
+from sampler_parity.reports.writers.html import html
+from sampler_parity.reports.writers.markdown import markdown
+from sampler_parity.reports.writers.terminal import terminal_lines
 from tests.support.html_page import Page
 from tests.support.report_bundles import HOSTILE
 from tests.support.skip_ratios import GRAMMAR, TRIE, bundle_with, measured, named, way
@@ -57,10 +59,12 @@ def test_what_fails_stands_first_with_its_reason_and_replay(tmp_path: Path) -> N
     assert page_of.rows[0].failed == ["token_accuracy is 0.5, required = 1"]
     assert page_of.rows[1].failed == ["crashed: "]
     assert "--case x/b -b llama.cpp" in page_of.rows[0].replay
-    for text in (html(page_of), markdown(page_of)):
+    for text in (html(document(page_of)), markdown(document(page_of))):
         assert "FAILED" in text
         assert "required = 1" in text.replace("&#61;", "=")
-    assert "FAILED x/b on llama.cpp" in terminal_lines(report(tmp_path / "c", named("x/b", wrong)))
+    assert "FAILED x/b on llama.cpp" in terminal_lines(
+        summary(report(tmp_path / "c", named("x/b", wrong)))
+    )
 
 
 def test_the_model_is_held_against_measurements_and_longer_passes(tmp_path: Path) -> None:
@@ -85,7 +89,7 @@ def test_the_page_is_well_formed_and_every_picture_has_a_name_and_a_table(tmp_pa
         for n in (100, 2)
     ]
     page_of = report(tmp_path / "b", named("x/a", measured()), *enums)
-    page = Page(html(page_of))
+    page = Page(html(document(page_of)))
     assert page.open == []
     assert [f["aria-label"] for f in page.all("figure")] == [
         "Chart over the number of leaves",
@@ -101,7 +105,7 @@ def test_the_page_is_well_formed_and_every_picture_has_a_name_and_a_table(tmp_pa
 def test_the_overview_says_what_it_comes_to(tmp_path: Path) -> None:
     wrong = measured(token_accuracy=0.5, n_vocab=4096)
     page_of = report(tmp_path / "b", named("x/a", measured()), named("x/b", wrong))
-    assert headlines(page_of) == [
+    assert summary(page_of).headlines == [
         "1/2 measurements as required",
         "30 actions at V = 1,000: 3.6 [3, 4] times the tokens/s of grammar first",
         "30 actions at V = 4,096: 3.6 [3, 4] times the tokens/s of grammar first",
@@ -109,7 +113,7 @@ def test_the_overview_says_what_it_comes_to(tmp_path: Path) -> None:
 
 
 def test_measurements_without_enumerations_have_one_picture(tmp_path: Path) -> None:
-    page = Page(html(report(tmp_path / "b", named("x/a", measured()))))
+    page = Page(html(document(report(tmp_path / "b", named("x/a", measured())))))
     assert len(page.all("svg")) == 1
 
 
@@ -122,9 +126,9 @@ def test_texts_of_others_are_no_markup_and_infinity_is_shown(tmp_path: Path) -> 
         named(HOSTILE, bad, **names),
         named("x", None, detail=HOSTILE, verdict="rejected"),
     )
-    text = html(page_of)
+    text = html(document(page_of))
     assert Page(text).open == []
-    for made in (text, markdown(page_of)):
+    for made in (text, markdown(document(page_of))):
         assert "<script>alert" not in made
         assert "\x1b" not in made
         assert "inf" in made

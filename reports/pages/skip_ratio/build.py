@@ -8,9 +8,7 @@ from sampler_parity.harness.protocol.measured import Measured
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.trie.model import foretold
 from sampler_parity.reports.labels import figure
-from sampler_parity.reports.pages.skip_ratio.labels import with_interval
 from sampler_parity.reports.pages.skip_ratio.model import Bundle, Row, SkipRatioReport
-from sampler_parity.reports.summary import PageFinding
 
 
 def report_of(bundles: list[ReadBundle]) -> SkipRatioReport | None:
@@ -81,30 +79,3 @@ def _row(bundle_name: str, info: RunInfo, raw: SkipRatioResult, base: Measured |
 
 def _unmet(check: Check) -> str:
     return f"{check.what} is {figure(check.found)}, required {check.relation} {figure(check.limit)}"
-
-
-def headlines(report: SkipRatioReport) -> list[str]:
-    """What the report comes to: how much is as required, and `actions` at each vocabulary."""
-    met = sum(row.ok for row in report.rows)
-    lines = [f"{met:,}/{len(report.rows):,} measurements as required"]
-    shown: dict[int, Row] = {}
-    for row in report.rows:
-        if row.measured and row.leaves == "actions" and not row.delay_ms:
-            shown.setdefault(row.measured.n_vocab, row)
-    for n, row in sorted(shown.items()):
-        assert row.measured is not None
-        speed = with_interval(
-            row.measured.tokens_per_second_vs_grammar,
-            row.measured.tokens_per_second_vs_grammar_ci95,
-        )
-        lines.append(f"30 actions at V = {n:,}: {speed} times the tokens/s of grammar first")
-    return lines
-
-
-def findings(report: SkipRatioReport) -> list[PageFinding]:
-    """The first failure of each measurement; they stand together at the top of the page."""
-    return [
-        PageFinding(text=f"{row.workload}: {row.failed[0]}, on {row.backend}", anchor="failures")
-        for row in report.rows
-        if not row.ok and row.failed
-    ]

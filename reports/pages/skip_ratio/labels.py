@@ -1,29 +1,38 @@
-"""What the skip-ratio page measured, in words."""
+"""Labels of the skip-ratio page."""
 
+from sampler_parity.harness.protocol.measured import Measured
 from sampler_parity.harness.sanitize.printable import one_line
-from sampler_parity.reports.labels import duration
+from sampler_parity.reports.labels import duration, interval
 from sampler_parity.reports.pages.skip_ratio.model import Row, SkipRatioReport
 
 
 def leaves_of(row: Row) -> str:
-    """With what was added to a forward pass."""
+    """Return the leaves, with what was added to a forward pass."""
     return one_line(row.leaves) + (f" +{row.delay_ms:g} ms" if row.delay_ms else "")
 
 
 def percent(value: float | None) -> str:
-    """With as many digits as a skip ratio near 1 needs."""
+    """Return a share with as many digits as a skip ratio near 1 needs."""
     return "none" if value is None else f"{100 * value:.5g}%"
 
 
 def us(value: float | None) -> str:
+    """Return microseconds with a unit."""
     return "none" if value is None else duration(1000 * value)
 
 
-def with_interval(value: float, interval: tuple[float, float]) -> str:
-    return f"{value:.3g} [{interval[0]:.3g}, {interval[1]:.3g}]"
+def over_grammar(m: Measured) -> str:
+    """Return the speed-up over the grammar first, with its interval."""
+    return interval(m.tokens_per_second_vs_grammar, *m.tokens_per_second_vs_grammar_ci95)
 
 
-def model_words(report: SkipRatioReport) -> str:
+def over_resampling(m: Measured) -> str:
+    """Return the speed-up over the grammar by resampling, with its interval."""
+    return interval(m.tokens_per_second_vs_resampling, *m.tokens_per_second_vs_resampling_ci95)
+
+
+def model_error(report: SkipRatioReport) -> str:
+    """Return how far the modelled speed-up is off the measured one."""
     if report.points_deviation is None:
         return "No measured speed-up to hold the model against."
     parts = [f"{100 * report.points_deviation:.3g}% at {report.points:,} measured points"]

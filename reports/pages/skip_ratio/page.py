@@ -1,12 +1,75 @@
 """The skip-ratio page: what does a token trie save against a grammar?"""
 
+from collections.abc import Iterator
+
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.reports.page import OldForms, Page
-from sampler_parity.reports.pages.skip_ratio.build import findings, headlines, report_of
-from sampler_parity.reports.pages.skip_ratio.html import html
-from sampler_parity.reports.pages.skip_ratio.markdown import markdown
-from sampler_parity.reports.pages.skip_ratio.model import SkipRatioReport
-from sampler_parity.reports.pages.skip_ratio.terminal import terminal_lines
+from sampler_parity.harness.sanitize.printable import one_line
+from sampler_parity.reports.labels import state_of
+from sampler_parity.reports.page import Page
+from sampler_parity.reports.pages.skip_ratio.build import report_of
+from sampler_parity.reports.pages.skip_ratio.document import document
+from sampler_parity.reports.pages.skip_ratio.labels import (
+    leaves_of,
+    model_error,
+    over_grammar,
+    percent,
+)
+from sampler_parity.reports.pages.skip_ratio.model import Row, SkipRatioReport
+from sampler_parity.reports.summary import PageFinding, PageSummary
+
+SHOWN = 12  # failures, and measurements
+
+
+def summary(report: SkipRatioReport) -> PageSummary:
+    """Return failures, a line for each measurement, and how good the model is."""
+    met = sum(row.ok for row in report.rows)
+    return PageSummary(
+        report.ok,
+        [f"{met:,}/{len(report.rows):,} measurements as required", *_headlines(report)],
+        lines=[*_lines(report, met)],
+        findings=[
+            PageFinding(
+                text=f"{row.workload}: {row.failed[0]}, on {row.backend}", anchor="failures"
+            )
+            for row in report.rows
+            if not row.ok and row.failed
+        ],
+    )
+
+
+def _headlines(report: SkipRatioReport) -> Iterator[str]:
+    """Yield `actions` at each vocabulary."""
+    shown = {}
+    for row in report.rows:
+        if row.measured and row.leaves == "actions" and not row.delay_ms:
+            shown.setdefault(row.measured.n_vocab, row.measured)
+    for n, m in sorted(shown.items()):
+        yield f"30 actions at V = {n:,}: {over_grammar(m)} times the tokens/s of grammar first"
+
+
+def _lines(report: SkipRatioReport, met: int) -> Iterator[str]:
+    for row in [row for row in report.rows if not row.ok][:SHOWN]:
+        yield f"FAILED {one_line(row.workload)} on {one_line(row.backend)}"
+        yield from (f"  {one_line(why)}" for why in row.failed)
+        yield f"  replay: {row.replay}"
+    measured = [row for row in report.rows if row.measured is not None]
+    yield from map(_line, measured[:SHOWN])
+    if len(measured) > SHOWN:
+        yield f"  ... and {len(measured) - SHOWN:,} more"
+    parts = [f"skip     {met:,}/{len(report.rows):,} as required", model_error(report)]
+    yield "   ".join([*parts, state_of(report.ok)])
+
+
+def _line(row: Row) -> str:
+    m = row.measured
+    assert m is not None
+    return (
+        f"skip     {leaves_of(row)} {one_line(row.model)} V={m.n_vocab:,}"
+        f"   skip ratio {percent(m.skip_ratio_mean)}"
+        f"   {m.forward_passes_saved:,}/{m.forward_passes_total:,} passes saved"
+        f"   {over_grammar(m)} x grammar first"
+    )
+
 
 SKIP_RATIO = Page[list[Bundle], SkipRatioReport](
     stem="skip-ratio",
@@ -14,12 +77,6 @@ SKIP_RATIO = Page[list[Bundle], SkipRatioReport](
     answers="What does a token trie save against a grammar, and from which decode time on?",
     model=SkipRatioReport,
     build=report_of,
-    old=OldForms(
-        html=html,
-        markdown=markdown,
-        terminal_lines=terminal_lines,
-        headlines=headlines,
-        findings=findings,
-        ok=lambda report: report.ok,
-    ),
+    document=document,
+    summary=summary,
 )
