@@ -108,7 +108,8 @@ class TableRow:
 class Table:
     """A table. head: with "|" between, or a cell each. style: classes of CSS; "stacked": a card a
     row on a phone; "sortable", "facets": a script sorts and filters it. markdown: the heads of the
-    columns that Markdown has; None: all. most: rows in Markdown, what: how the others are called.
+    columns that Markdown has; None: all. most: rows in Markdown, most_html: in HTML;
+    what: how the others are called.
     """
 
     caption: Inline
@@ -118,6 +119,7 @@ class Table:
     markdown: str | None = None
     most: int = 60
     what: str = "rows"
+    most_html: int | None = None
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,12 @@ def interval(value: float | None, low: float | None, high: float | None) -> str:
     return f"{short(value)} [{low:.3g}, {high:.3g}]"
 
 
+def factor(value: float, low: float | None, high: float | None) -> str:
+    """Return "1.23 × [1.2, 1.26]"; without bounds the value alone."""
+    bounds = "" if low is None or high is None else f" [{low:.3g}, {high:.3g}]"
+    return f"{value:.3g} ×{bounds}"
+
+
 def figure(value: float | None) -> str:
     """A measured value, in three digits."""
     return "none" if value is None else f"{value:.3g}"

@@ -120,12 +120,14 @@ class _Writer:
             for head, kind in zip(heads, kinds, strict=True)
         )
         labels = heads if "stacked" in table.style.split() else [""] * len(heads)
-        body = "\n".join(_row(row, labels) for row in rows)
+        body = "\n".join(_row(row, labels) for row in rows[: table.most_html])
+        left_out = len(rows) - len(rows[: table.most_html])
+        more = f"\n<p>{left_out:,} more {table.what} are in the JSON.</p>" if left_out else ""
         return (
             f'<div class="scroll" role="group" tabindex="0" aria-labelledby="{name}">'
             f"<table{_class(table.style)}>\n"
             f'<caption id="{name}"><span>{_inline(table.caption)}</span></caption>\n'
-            f"<thead><tr>{columns}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>"
+            f"<thead><tr>{columns}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>{more}"
         )
 
 

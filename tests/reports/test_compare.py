@@ -13,13 +13,13 @@ from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.errors import InputError
 from sampler_parity.reports.page import ReadyPage
 from sampler_parity.reports.pages.compare.build import report_of
-from sampler_parity.reports.pages.compare.html import SHOWN, html
-from sampler_parity.reports.pages.compare.markdown import markdown
+from sampler_parity.reports.pages.compare.document import SHOWN, document
 from sampler_parity.reports.pages.compare.model import Comparison
-from sampler_parity.reports.pages.compare.page import COMPARE
-from sampler_parity.reports.pages.compare.terminal import terminal_lines
+from sampler_parity.reports.pages.compare.page import COMPARE, summary
 from sampler_parity.reports.write import write_report
-from sampler_parity.reports.writers.markdown import MOST_CHARACTERS
+from sampler_parity.reports.writers.html import html
+from sampler_parity.reports.writers.markdown import MOST_CHARACTERS, markdown
+from sampler_parity.reports.writers.terminal import terminal_lines
 from tests.support.html_page import Page
 from tests.support.report_bundles import HOSTILE, case, got, run_info
 from tests.support.several_bundles import (
@@ -44,7 +44,7 @@ def compare(*arguments: str | Path) -> Result:
 
 
 def test_page_says_what_differs_where_and_how_to_replay_it(tmp_path: Path) -> None:
-    text = Page(html(comparison(*two_that_differ(tmp_path)))).text
+    text = Page(html(document(comparison(*two_that_differ(tmp_path))))).text
     for words in (
         "DIFFERENT: another verdict in 2/3 comparisons of a case.",
         "a parity/top_p identical reordered at top_p",
@@ -59,7 +59,7 @@ def test_page_says_what_differs_where_and_how_to_replay_it(tmp_path: Path) -> No
 
 def colours(report: Comparison) -> list[str]:
     """Of the page: its state, then each cell that has one."""
-    return re.findall(r'class="(?:state |n )?(good|fair|bad)"', html(report))
+    return re.findall(r'class="(?:state |n )?(good|fair|bad)"', html(document(report)))
 
 
 def test_what_is_better_than_its_base_is_green_and_what_is_worse_is_red(tmp_path: Path) -> None:
@@ -68,9 +68,9 @@ def test_what_is_better_than_its_base_is_green_and_what_is_worse_is_red(tmp_path
     improved, worse = comparison(bad, good), comparison(good, bad)
     assert colours(improved) == ["fair", "fair", "good"]
     assert colours(worse) == ["bad", "bad", "bad"]
-    assert "1/2, 1 better" in html(improved)
-    assert "in 1/2 comparisons of a case, none of them worse." in html(improved)
-    assert "none of them worse" not in html(worse)
+    assert "1/2, 1 better" in html(document(improved))
+    assert "in 1/2 comparisons of a case, none of them worse." in html(document(improved))
+    assert "none of them worse" not in html(document(worse))
 
 
 def test_bundles_of_other_things_have_nothing_in_common_and_that_is_not_red(tmp_path: Path) -> None:
@@ -81,8 +81,8 @@ def test_bundles_of_other_things_have_nothing_in_common_and_that_is_not_red(tmp_
     more = bundle_on(tmp_path / "c", {"a": "identical"})
     report = comparison(cases, timed, more)
     assert not report.ok
-    assert "nothing in common" in html(report)
-    assert "0/0" not in html(report)
+    assert "nothing in common" in html(document(report))
+    assert "0/0" not in html(document(report))
     assert "bad" not in colours(report)
 
 
@@ -91,12 +91,12 @@ def test_a_distribution_that_comes_nearer_to_its_law_is_no_red_row(tmp_path: Pat
     near = cell_on("llama.cpp", "equivalent", 0.0, 0.01)
     one = bundle_on(tmp_path / "a", {"a": "identical"}, (far,))
     two = bundle_on(tmp_path / "b", {"a": "identical"}, (near,))
-    assert '<td class="good">apart' in html(comparison(one, two))
-    assert '<td class="bad">apart' in html(comparison(two, one))
+    assert '<td class="good">apart' in html(document(comparison(one, two)))
+    assert '<td class="bad">apart' in html(document(comparison(two, one)))
 
 
 def test_terminal_says_the_same_in_lines(tmp_path: Path) -> None:
-    assert terminal_lines(comparison(*two_that_differ(tmp_path))) == [
+    assert terminal_lines(summary(comparison(*two_that_differ(tmp_path)))) == [
         "compare  llama.cpp of xeon   the first of its kind",
         "compare  llama.cpp of mac   2/3 verdicts differ",
         "  1 cases as a: llama.cpp of xeon identical, llama.cpp of mac reordered at top_p",
@@ -112,7 +112,7 @@ def test_terminal_says_the_same_in_lines(tmp_path: Path) -> None:
 
 
 def test_markdown_has_every_part(tmp_path: Path) -> None:
-    text = markdown(comparison(*two_that_differ(tmp_path)))
+    text = markdown(document(comparison(*two_that_differ(tmp_path))))
     for part in ("Verdicts that differ", "Logits", "Distributions", "Speed", "Facts that differ"):
         assert f"## {part}" in text
 
@@ -143,7 +143,7 @@ def test_ten_bundles_lose_no_difference_to_the_bound(ten: Comparison) -> None:
     assert len(parted) == 1500 // 7 + 1
     assert [column.differing for column in ten.columns] == [0, *[len(parted)] * 9]
     assert len(ten.speeds) == SHOWN == 100
-    assert len(markdown(ten)) <= MOST_CHARACTERS
+    assert len(markdown(document(ten))) <= MOST_CHARACTERS
 
 
 def test_hostile_texts_are_no_markup_and_no_control_characters(tmp_path: Path) -> None:
@@ -151,10 +151,10 @@ def test_hostile_texts_are_no_markup_and_no_control_characters(tmp_path: Path) -
     one = bundle_on(tmp_path / "a", {HOSTILE: "identical"}, backend=HOSTILE, cpu=HOSTILE)
     two = bundle_on(tmp_path / "b", {HOSTILE: worse}, backend=HOSTILE, libc=HOSTILE)
     report = comparison(one, two)
-    text = html(report)
+    text = html(document(report))
     assert not Page(text).all("script")
-    assert "\u202e" not in text + markdown(report)
-    assert "<script" not in text + markdown(report)
+    assert "\u202e" not in text + markdown(document(report))
+    assert "<script" not in text + markdown(document(report))
     assert all(line.isprintable() for line in ReadyPage(COMPARE, [one, two], report).terminal_lines)
 
 

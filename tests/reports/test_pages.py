@@ -9,11 +9,11 @@ import pytest
 from sampler_parity.harness.bundle.bundle import Bundle, digest, read_finished
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.reports.pages.compare.build import report_of
-from sampler_parity.reports.pages.compare.html import html
+from sampler_parity.reports.pages.compare.document import document
 from sampler_parity.reports.pages.index.labels import heat, heat_class
 from sampler_parity.reports.pages.index.model import Index
 from sampler_parity.reports.write import write_report
-from sampler_parity.reports.writers.html import MARK
+from sampler_parity.reports.writers.html import MARK, html
 from sampler_parity.reports.writers.markdown import MOST_CHARACTERS
 from tests.support.chromium import See, Seen
 from tests.support.every_page import PAGES, history_page, report_pages
@@ -264,7 +264,7 @@ class TestInChromium:
     ) -> None:
         ten = report_of(ten_bundles(tmp_path, 300))
         assert ten is not None
-        (seen,) = see(html(ten), 1280)
+        (seen,) = see(html(document(ten)), 1280)
         assert seen == Seen(1280, "Comparison: DIFFERENT", [])
         (two,) = see(pages["compare.html"], 1280)
         assert 0 < seen.opened_ms < 20 * two.opened_ms

@@ -1,4 +1,4 @@
-"""Columns, verdicts and figures of a comparison, in words."""
+"""Labels and colours of a comparison: its columns, verdicts and figures."""
 
 from collections import Counter
 
@@ -7,7 +7,8 @@ from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.comparison.records import Cell, Column, Ratio, Speed, Verdicts
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.harness.verdicts import ORDER
-from sampler_parity.reports.labels import duration, figure
+from sampler_parity.reports.document import Tone
+from sampler_parity.reports.labels import duration, factor, figure
 from sampler_parity.reports.pages.compare.model import Comparison
 
 
@@ -20,7 +21,7 @@ def run_of(report: Comparison, i: int) -> RunInfo:
 
 
 def place(report: Comparison, i: int) -> str:
-    """The processor and, where it is another, the device."""
+    """Return the processor and, where it is another, the device."""
     run = run_of(report, i)
     device = run.backends[report.columns[i].backend].device
     return ", on ".join(filter(None, [one_line(device, 60), run.machine.cpu]))
@@ -30,7 +31,8 @@ _DECISIONS = ("equivalent", "undecided", "different")  # best first, as ORDER
 
 
 def change(row: Verdicts, i: int, base: int | None) -> str:
-    """Of a column's verdict beside its base's: same, better, worse, other, or "" without a pair."""
+    """Return how a column's verdict compares with its base's: same, better, worse, other, or ""
+    without a pair."""
     verdict = row.verdicts[i]
     before = None if base is None else row.verdicts[base]
     if verdict is None or before is None:
@@ -49,7 +51,7 @@ def _badness(verdict: str) -> int:
 
 
 def changed(report: Comparison, i: int) -> Counter[str]:
-    """Cases of a column by how their verdict changed from its base's."""
+    """Count cases of a column by how their verdict changed from its base's."""
     base = report.columns[i].base
     counted: Counter[str] = Counter()
     for row in report.verdicts:
@@ -58,7 +60,7 @@ def changed(report: Comparison, i: int) -> Counter[str]:
 
 
 def differing(report: Comparison, i: int) -> str:
-    """ "2/3, 1 better, 1 worse"."""
+    """Return "2/3, 1 better, 1 worse"."""
     column = report.columns[i]
     if not column.common:
         return "nothing in common"
@@ -67,7 +69,7 @@ def differing(report: Comparison, i: int) -> str:
     return ", ".join([f"{column.differing:,}/{column.common:,}", *kinds])
 
 
-def column_class(report: Comparison, i: int) -> str:
+def column_tone(report: Comparison, i: int) -> Tone:
     """bad: something is worse. fair: something is other, or nothing can be compared."""
     column = report.columns[i]
     if changed(report, i)["worse"]:
@@ -75,14 +77,13 @@ def column_class(report: Comparison, i: int) -> str:
     return "fair" if column.differing or not column.common else "good"
 
 
-def change_class(row: Verdicts, i: int, base: int | None) -> str:
+def change_tone(row: Verdicts, i: int, base: int | None) -> Tone:
     """What is the same needs no colour."""
-    return {"better": "good", "worse": "bad", "other": "fair", "": "quiet"}.get(
-        change(row, i, base), ""
-    )
+    tones: dict[str, Tone] = {"better": "good", "worse": "bad", "other": "fair", "": "quiet"}
+    return tones.get(change(row, i, base), "")
 
 
-def apart_class(report: Comparison, row: Cell) -> str:
+def apart_tone(report: Comparison, row: Cell) -> Tone:
     """good: where intervals are apart, every column lies nearer to the law than its base."""
     farther = [
         mine.estimate > base.estimate
@@ -94,7 +95,7 @@ def apart_class(report: Comparison, row: Cell) -> str:
 
 
 def headline(report: Comparison) -> str:
-    """ok or DIFFERENT, and in how much."""
+    """Return ok or DIFFERENT, and in how much."""
     compared = [c for c in report.columns if c.base is not None]
     differing, common = sum(c.differing for c in compared), sum(c.common for c in compared)
     if report.ok:
@@ -106,15 +107,15 @@ def headline(report: Comparison) -> str:
     return "DIFFERENT: a column has nothing in common with its base."
 
 
-def state_class(report: Comparison) -> str:
+def state_tone(report: Comparison) -> Tone:
     if report.ok:
         return "good"
-    classes = [column_class(report, i) for i, c in enumerate(report.columns) if c.base is not None]
+    classes = [column_tone(report, i) for i, c in enumerate(report.columns) if c.base is not None]
     return "bad" if "bad" in classes else "fair"
 
 
 def not_common(column: Column) -> str:
-    """The cases that could not be compared, or ""."""
+    """Return the cases that could not be compared, or ""."""
     parts = [
         (column.missing, "of the base alone"),
         (column.added, "of this one alone"),
@@ -124,7 +125,7 @@ def not_common(column: Column) -> str:
 
 
 def cell(row: Verdicts, i: int) -> str:
-    """The verdict of a column and the stage that differs from the reference."""
+    """Return the verdict of a column and the stage that differs from the reference."""
     verdict, stage = row.verdicts[i], row.places[i]
     if verdict is None:
         return "not compared"
@@ -132,7 +133,7 @@ def cell(row: Verdicts, i: int) -> str:
 
 
 def command(report: Comparison, row: Verdicts) -> str:
-    """What runs the first case of a row again, on the backends of the first pair that differs."""
+    """Return what runs the first case of a row again, on the first pair that differs."""
     for i, column in enumerate(report.columns):
         if column.base is not None and row.verdicts[i] not in (None, row.verdicts[column.base]):
             info = run_of(report, i)
@@ -148,14 +149,11 @@ def value(row: Speed, i: int) -> str:
 
 
 def ratio(change: Ratio | None) -> str:
-    if change is None:
-        return ""
-    if change.low is None or change.high is None:
-        return f"{change.value:.3g} ×"
-    return f"{change.value:.3g} × [{change.low:.3g}, {change.high:.3g}]"
+    """Return a ratio to the base with its interval; "" without one."""
+    return "" if change is None else factor(change.value, change.low, change.high)
 
 
-def ratio_class(row: Speed, i: int) -> str:
+def ratio_tone(row: Speed, i: int) -> Tone:
     """good: surely better than the base; bad: surely worse; else nothing."""
     change = row.ratios[i]
     if (

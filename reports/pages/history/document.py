@@ -5,7 +5,7 @@ from functools import partial
 
 from sampler_parity.harness.comparison.history import Counted, Measured, Run
 from sampler_parity.reports import document as doc
-from sampler_parity.reports.labels import duration, figure, interval, share_of
+from sampler_parity.reports.labels import duration, factor, figure, share_of
 from sampler_parity.reports.pages.history.build import identical_lines, ratio_lines
 from sampler_parity.reports.pages.history.model import History
 from sampler_parity.reports.parts import folded
@@ -107,8 +107,7 @@ def _measured(measured: Measured | None) -> doc.TableCell:
     text = f"{figure(measured.value)} {measured.unit}"
     text = duration(measured.value) if measured.unit == "ns" else text
     if measured.ratio is not None:
-        value, _, bounds = interval(measured.ratio, measured.low, measured.high).partition(" ")
-        text += f", {value} × {bounds}".rstrip()
+        text += f", {factor(measured.ratio, measured.low, measured.high)}"
     return doc.num(text)
 
 

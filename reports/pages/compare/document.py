@@ -1,0 +1,197 @@
+"""The comparison: configurations, verdicts, logits, distributions, speed, and facts."""
+
+from collections.abc import Iterator, Sequence
+
+from sampler_parity.harness.comparison.records import Cell, Speed, Verdicts
+from sampler_parity.reports import document as doc
+from sampler_parity.reports.labels import figure, interval
+from sampler_parity.reports.pages.compare import labels
+from sampler_parity.reports.pages.compare.model import Comparison
+
+SHOWN = 100  # rows of a table
+PARTS = {
+    "columns": "Configurations",
+    "verdicts": "Verdicts",
+    "logits": "Logits and texts",
+    "distributions": "Distributions",
+    "speed": "Speed",
+    "facts": "Facts",
+}
+
+
+def document(report: Comparison) -> doc.Document:
+    """Return the page of a comparison."""
+    intro = "One column a backend of a bundle, next to the first column of the same implementation."
+    links = doc.Links("Parts", [(title, f"#{place}") for place, title in PARTS.items()])
+    blocks = [
+        doc.Paragraph(labels.headline(report), labels.state_tone(report), "state"),
+        doc.Heading(2, "Configurations", "columns"),
+        _columns(report),
+        *_unavailable(report),
+        *_part(report, "verdicts", "Verdicts that differ", _verdicts(report), "None."),
+        *_part(
+            *(report, "logits", "Logits and texts", _logits(report)),
+            "No prompt and no text is common to two columns.",
+        ),
+        *_part(
+            *(report, "distributions", "Distributions", _cells(report)),
+            "No distribution test is common to two columns.",
+        ),
+        *_part(
+            *(report, "speed", "Speed", _speeds(report)),
+            "Nothing that was timed is common to two columns.",
+        ),
+        *_facts(report),
+    ]
+    title = f"Comparison: {'ok' if report.ok else 'DIFFERENT'}"
+    return doc.Document(title, "Comparison of bundles", [doc.Paragraph(intro), links], blocks)
+
+
+def _part(
+    report: Comparison, place: str, title: str, table: doc.Table, none: str
+) -> Sequence[doc.Block]:
+    """Return a part of the page; in Markdown nothing where nothing differs."""
+    if table.rows:
+        return [doc.Heading(2, title, place), table]
+    return [doc.InHtml([doc.Heading(2, title, place), doc.Paragraph(none)])]
+
+
+def _name(report: Comparison, i: int) -> doc.Inline:
+    column = report.columns[i]
+    return (doc.Name(column.backend), " of ", doc.Toned(doc.Name(column.bundle), "quiet"))
+
+
+def _names(report: Comparison) -> list[doc.Inline]:
+    return [_name(report, i) for i in range(len(report.columns))]
+
+
+def _columns(report: Comparison) -> doc.Table:
+    rows = []
+    for i, c in enumerate(report.columns):
+        alone = [doc.num(f"{n:,}") for n in (c.missing, c.added, c.changed)]
+        differing = doc.num(labels.differing(report, i), labels.column_tone(report, i))
+        first = [doc.TableCell("the first of its kind", "quiet", span=5)]
+        compared = [] if c.base is None else [_name(report, c.base), differing, *alone]
+        place = doc.TableCell(doc.Name(labels.place(report, i)), kind="wide")
+        rows.append([_name(report, i), *(compared or first), place])
+    head = "Configuration | Compared with | Differing | Of the base alone | Of this one alone"
+    return doc.Table(
+        "Differing: verdicts other than in the column that it is compared with, of the cases and "
+        "distribution tests that both have.",
+        f"{head} | Of another suite file | Processor and device",
+        rows,
+        style="sticky",
+    )
+
+
+def _unavailable(report: Comparison) -> Iterator[doc.Block]:
+    for gone in report.unavailable:
+        name = (doc.Name(gone.backend), " of ", doc.Name(gone.bundle))
+        yield doc.Paragraph((*name, " did not run: ", doc.Name(gone.why)))
+
+
+def _verdicts(report: Comparison) -> doc.Table:
+    return doc.Table(
+        "Cases with the same verdicts in every column, and the first stage that differs from the "
+        "reference. The rows with most cases first.",
+        ["Cases", "Suite", *_names(report), "Replay the first"],
+        [_verdict(report, row) for row in report.verdicts],
+        style="sticky",
+        most_html=SHOWN,
+    )
+
+
+def _verdict(report: Comparison, row: Verdicts) -> list[doc.TableCell | doc.Inline]:
+    more = [f"and {len(row.cases) - 1:,} more"] if len(row.cases) > 1 else []
+    cells = [
+        doc.TableCell(doc.Name(labels.cell(row, i)), labels.change_tone(row, i, column.base))
+        for i, column in enumerate(report.columns)
+    ]
+    replay = doc.Code(labels.command(report, row))
+    return [
+        doc.Lines([doc.Name(row.cases[0]), *more]),
+        doc.Name(row.suite or "(none)"),
+        *cells,
+        replay,
+    ]
+
+
+def _logits(report: Comparison) -> doc.Table:
+    rows = []
+    for row in report.logits:
+        counts = [f"{row.equal:,}/{row.prompts:,}", f"{row.kept:,}"]
+        figures = [figure(row.difference), figure(row.kl_max)]
+        same = [f"{row.top1:,}/{row.kept:,}", f"{row.texts_equal:,}/{row.texts:,}"]
+        rows.append([_name(report, row.column), *map(doc.num, [*counts, *figures, *same])])
+    head = "Configuration | Equal prompts | Rows kept | Largest difference | KL, largest"
+    return doc.Table(
+        "Compared with the column of the same implementation. Equal: by digest of all logits of a "
+        "prompt. The other figures are of the rows that both bundles keep.",
+        f"{head} | Same top-1 | Equal texts",
+        rows,
+        style="sticky",
+    )
+
+
+def _cells(report: Comparison) -> doc.Table:
+    return doc.Table(
+        "Decision and estimate of every distribution test that two columns have, with its "
+        "interval. Tests whose intervals do not overlap first.",
+        ["Test", "Intervals", *_names(report)],
+        [_cell(report, row) for row in report.cells],
+        style="sticky",
+        most_html=SHOWN,
+    )
+
+
+def _cell(report: Comparison, row: Cell) -> list[doc.TableCell | doc.Inline]:
+    decided = [
+        doc.Lines([decision or "not in it", *([interval(i.estimate, i.low, i.high)] if i else [])])
+        for decision, i in zip(row.decisions, row.intervals, strict=True)
+    ]
+    apart = doc.TableCell("apart" if row.apart else "overlap", labels.apart_tone(report, row))
+    return [doc.Name(row.id), apart, *decided]
+
+
+def _speeds(report: Comparison) -> doc.Table:
+    columns = range(len(report.columns))
+    rows = [[doc.Name(row.id), *(_speed(row, i) for i in columns)] for row in report.speeds]
+    return doc.Table(
+        "Median, and its ratio to the column that it is compared with, with a bootstrap 95% "
+        "interval. Coloured where the interval leaves out 1. The largest change first. Runs of "
+        "different times and machines: a ratio tells what was measured there, not why.",
+        ["Figure", *_names(report)],
+        rows,
+        style="sticky",
+        most_html=SHOWN,
+    )
+
+
+def _speed(row: Speed, i: int) -> doc.TableCell:
+    ratio = labels.ratio(row.ratios[i])
+    texts = [labels.value(row, i), *([ratio] if ratio else [])]
+    return doc.num(doc.Lines(texts), labels.ratio_tone(row, i))
+
+
+def _facts(report: Comparison) -> Iterator[doc.Block]:
+    """Yield all facts, those that differ first; in Markdown only these."""
+    caption = (
+        "Those that differ first. Processor features: what is more (+) and less (-) than in the "
+        "first column."
+    )
+    rows = [
+        [
+            doc.Lines([fact.name, doc.Toned("differs", "fair")] if fact.differs else [fact.name]),
+            *(doc.TableCell(doc.Name(value or "unknown"), kind="text") for value in fact.values),
+        ]
+        for fact in sorted(report.facts, key=lambda fact: not fact.differs)
+    ]
+    differing = [
+        [doc.Name(fact.name), *map(doc.Name, fact.values)] for fact in report.facts if fact.differs
+    ]
+    head = ["Fact", *_names(report)]
+    heading = doc.Heading(2, "Facts that may explain a difference", "facts")
+    yield doc.InHtml([heading, doc.Table(caption, head, rows, style="sticky")])
+    if differing:
+        brief = [doc.Heading(2, "Facts that differ"), doc.Table("", head, differing)]
+        yield doc.InMarkdown(brief)
