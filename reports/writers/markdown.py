@@ -66,7 +66,7 @@ def _table(block: doc.Table, most: int) -> Iterator[str]:
 
 def _lower(head: str) -> str:
     """Of a head in HTML, as Markdown has it: "p (Holm)", "SHA-256" stay."""
-    return head[:1].lower() + head[1:] if head[1:2].islower() or head[1:2] == " " else head
+    return head[:1].lower() + head[1:] if head[1:2].islower() or head[:2] == "A " else head
 
 
 def _cells(row: doc.TableRow | Sequence[doc.TableCell | doc.Inline], columns: int) -> list[str]:

@@ -3,12 +3,14 @@
 from html import unescape
 from pathlib import Path
 
-from sampler_parity.reports.pages.platforms import labels as words
-from sampler_parity.reports.pages.platforms.build import findings, headlines, report_of
-from sampler_parity.reports.pages.platforms.html import html
-from sampler_parity.reports.pages.platforms.markdown import markdown
+from sampler_parity.reports.pages.platforms import labels
+from sampler_parity.reports.pages.platforms.build import report_of
+from sampler_parity.reports.pages.platforms.document import document
 from sampler_parity.reports.pages.platforms.model import PlatformsReport
+from sampler_parity.reports.pages.platforms.page import summary
 from sampler_parity.reports.write import summary_lines
+from sampler_parity.reports.writers.html import html
+from sampler_parity.reports.writers.markdown import markdown
 from tests.support.predicted import SORTED, apart, of_a_build, predicted_in, prediction
 from tests.support.report_bundles import HOSTILE, read_back, run_info
 
@@ -37,7 +39,7 @@ def test_a_case_counts_for_the_sampler_that_parts_it_or_for_all_of_its_chain(
 def test_what_differs_worst_is_said_of_each_sampler(tmp_path: Path) -> None:
     wasm, arm64 = page_of(predicted_in(tmp_path)).platforms
     said = {
-        (p.name, cell.sampler): (words.level(cell), words.shade(cell))
+        (p.name, cell.sampler): (labels.level(cell), labels.tone(cell))
         for p in (wasm, arm64)
         for cell in p.cells
     }
@@ -55,7 +57,7 @@ def test_an_operation_has_the_small_case_with_its_two_values(tmp_path: Path) -> 
     assert (operation.here, operation.there) == ("1 with token 0", "1 with token 2")
     assert operation.smaller.startswith('{"chain": [{"top_k": {"k": 1}}]')
     assert operation.replay == "sampler-parity predict a/tie --platform wasm"
-    for text in map(unescape, (html(report), markdown(report))):
+    for text in map(unescape, (html(document(report)), markdown(document(report)))):
         assert SORTED in text
         assert "1 with token 2" in text
         assert "from token 18 on" in text
@@ -68,19 +70,19 @@ def test_a_real_build_confirms_what_was_predicted(tmp_path: Path) -> None:
     assert cell is not None
     assert report.ok
     assert (cell.identical, cell.judged) == (2, 2)
-    assert words.run(wasm) == "2/2 cases of real builds are as predicted"
-    assert words.run(arm64) == "predicted; no build of it was asked"
-    assert headlines(report)[1] == "2/2 identical to it on 1 real builds"
+    assert labels.basis(wasm) == "2/2 cases of real builds are as predicted"
+    assert labels.basis(arm64) == "predicted; no build of it was asked"
+    assert summary(report).headlines[1] == "2/2 identical to it on 1 real builds"
 
 
 def test_a_build_that_is_not_as_predicted_fails_the_page_and_is_named(tmp_path: Path) -> None:
     report = page_of(predicted_in(tmp_path / "p"), of_a_build(tmp_path / "b", verdict="diverged"))
-    (finding,) = findings(report)
+    (finding,) = summary(report).findings
     assert report.ok is False
     assert finding.text == (
         "llama.cpp@wasm: 1 of 2 cases are not as the reference of wasm predicts"
     )
-    assert 'class="state bad">FAILED: ' in html(report)
+    assert 'class="state bad">FAILED: ' in html(document(report))
 
 
 def test_a_build_that_another_reference_judged_confirms_nothing(tmp_path: Path) -> None:
@@ -98,8 +100,8 @@ def test_a_platform_that_this_version_does_not_know_is_shown_by_its_name(tmp_pat
         update={"platforms": [HOSTILE], "apart": {HOSTILE: apart(HOSTILE, HOSTILE, here=HOSTILE)}}
     )
     report = page_of(read_back(tmp_path, run_info("reference"), [], [record]))
-    assert "<script>alert" not in html(report)
-    assert "<script>" not in markdown(report)
+    assert "<script>alert" not in html(document(report))
+    assert "<script>" not in markdown(document(report))
     assert report.platforms[0].row == {}
 
 

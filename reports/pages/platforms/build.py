@@ -28,7 +28,6 @@ from sampler_parity.reports.pages.platforms.model import (
     Operation,
     PlatformsReport,
 )
-from sampler_parity.reports.summary import PageFinding, anchor
 
 TEXTS = "texts"  # of suites/
 LONGEST = 600  # characters of a small case
@@ -201,28 +200,3 @@ def _operation(
         there=visible(one_line(apart.there, LONGEST)),
         replay=visible(shell.join(["sampler-parity", "predict", case, "--platform", platform])),
     )
-
-
-def headlines(report: PlatformsReport) -> list[str]:
-    lines = [f"{report.cases:,} cases predicted on {len(report.platforms):,} platforms"]
-    if report.builds:
-        judged = sum(build.judged for build in report.builds)
-        identical = sum(build.identical for build in report.builds)
-        lines.append(
-            f"{identical:,}/{judged:,} identical to it on {len(report.builds):,} real builds"
-        )
-    return lines
-
-
-def findings(report: PlatformsReport) -> list[PageFinding]:
-    """The builds that are not as predicted."""
-    return [
-        PageFinding(
-            text=f"{build.name}: {build.judged - build.met:,} of {build.judged:,} cases are not as"
-            f" the reference of {platform.name} predicts",
-            anchor=anchor(platform.name),
-        )
-        for platform in report.platforms
-        for build in platform.builds
-        if build.met < build.judged
-    ]

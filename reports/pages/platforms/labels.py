@@ -1,36 +1,25 @@
-"""What the platforms page calls things, in HTML and Markdown."""
+"""Labels of the platforms page."""
 
-from sampler_parity.reports.pages.platforms.model import Cell, Column
-
-PARTS = {
-    "contraction": "contraction",
-    "conversion": "float to int",
-    "sorting": "sorting",
-    "random": "random numbers",
-    "libm": "C library",
-}
+from sampler_parity.reports.document import Tone
+from sampler_parity.reports.labels import share_of
+from sampler_parity.reports.pages.platforms.model import Cell, Column, PlatformsReport
 
 
 def level(cell: Cell) -> str:
-    """The worst that differs there, with how many of how many: "text 3/4", "all alike"."""
-    for name, same, of in _facts(cell):
-        if same < of:
-            return f"{name} {same:,}/{of:,}"
-    return "alike"
-
-
-def _facts(cell: Cell) -> list[tuple[str, int, int]]:
-    return [
+    """Return the worst that differs there, with how many are alike: "texts 3/4", "alike"."""
+    facts = [
         ("texts", cell.same_texts, cell.texts),
         ("tokens", cell.tokens, cell.drawing),
         ("survivors", cell.survivors, cell.cases),
         ("order", cell.order, cell.cases),
         ("bits", cell.bits, cell.cases),
     ]
+    worst = (f"{name} {same:,}/{cases:,}" for name, same, cases in facts if same < cases)
+    return next(worst, "alike")
 
 
-def shade(cell: Cell | None) -> str:
-    """Green: to the bit. Amber: other bits, the same tokens. Red: other tokens or survivors."""
+def tone(cell: Cell | None) -> Tone:
+    """Return good: to the bit; fair: the same tokens; bad: other tokens or survivors."""
     if cell is None:
         return "quiet"
     if cell.bits == cell.cases:
@@ -39,20 +28,28 @@ def shade(cell: Cell | None) -> str:
     return "fair" if same else "bad"
 
 
-def of(same: int, cases: int) -> str:
-    return f"{same:,}/{cases:,}" if cases else ""
-
-
 def texts(cell: Cell) -> str:
-    """ "3/4, from token 17 on"."""
+    """Return "3/4, from token 17 on"."""
     turned = f", from token {cell.token + 1} on" if cell.token is not None else ""
-    return of(cell.same_texts, cell.texts) + turned
+    return share_of(cell.same_texts, cell.texts, "") + turned
 
 
-def run(column: Column) -> str:
-    """What the prediction rests on."""
+def basis(column: Column) -> str:
+    """Return what the prediction of a platform rests on."""
     if not column.builds:
         return "predicted; no build of it was asked"
     judged = sum(build.judged for build in column.builds)
     identical = sum(build.identical for build in column.builds)
     return f"{identical:,}/{judged:,} cases of real builds are as predicted"
+
+
+def headlines(report: PlatformsReport) -> list[str]:
+    """Return what the report comes to, a line each."""
+    lines = [f"{report.cases:,} cases predicted on {len(report.platforms):,} platforms"]
+    if report.builds:
+        judged = sum(build.judged for build in report.builds)
+        identical = sum(build.identical for build in report.builds)
+        lines.append(
+            f"{identical:,}/{judged:,} identical to it on {len(report.builds):,} real builds"
+        )
+    return lines

@@ -1,0 +1,148 @@
+"""The platforms page: platform x sampler, then what makes each difference."""
+
+from collections.abc import Iterator
+
+from sampler_parity.reports import document as doc
+from sampler_parity.reports.labels import share_of
+from sampler_parity.reports.pages.platforms.labels import basis, headlines, level, texts, tone
+from sampler_parity.reports.pages.platforms.model import Cell, Column, PlatformsReport
+from sampler_parity.reports.summary import anchor
+
+PARTS = {
+    "contraction": "Contraction",
+    "conversion": "Float to int",
+    "sorting": "Sorting",
+    "random": "Random numbers",
+    "libm": "C library",
+}
+
+
+def document(report: PlatformsReport) -> doc.Document:
+    """Return the page of a report."""
+    state = {True: "ok", False: "FAILED", None: ""}[report.ok]
+    lines = headlines(report)
+    intro = (
+        f"The same source, logits and seed on other platforms, compared with {report.here}: what "
+        "the reference predicts of each, and what real builds did. Each cell leads to the "
+        "operation that makes the difference, with a small case and its two values."
+    )
+    verdict = f"{state}{': ' * bool(state)}{'; '.join(lines)}."
+    legend = (
+        *(doc.Toned("alike: to the bit", "good"), " "),
+        *(doc.Toned("other bits or order, the same tokens", "fair"), " "),
+        doc.Toned("other tokens or survivors", "bad"),
+    )
+    steady = f"To the bit on all of them: {', '.join(report.steady)}."
+    blocks = [
+        doc.InHtml([doc.Paragraph(verdict, "bad" if report.ok is False else "good", "state")]),
+        doc.InMarkdown([doc.Items(lines)]),
+        doc.Heading(2, "Where a seed repeats", "samplers"),
+        doc.Paragraph(legend, style="legend"),
+        _samplers(report),
+        *([doc.InHtml([doc.Paragraph(steady)])] if report.steady else []),
+        doc.Heading(2, "What decides", "decides"),
+        _decides(report),
+        doc.InHtml([doc.Heading(2, "Platform by platform", "each")]),
+        *(block for platform in report.platforms for block in _platform(report, platform)),
+    ]
+    title = f"Platforms{': ' * bool(state)}{state}"
+    return doc.Document(title, "Platforms", [doc.Paragraph(intro)], blocks)
+
+
+def _samplers(report: PlatformsReport) -> doc.Table:
+    rows = []
+    for platform in report.platforms:
+        real = doc.Toned("real" if platform.builds else "predicted", "quiet", small=True)
+        name = doc.Link(doc.Name(platform.name), f"#{anchor(platform.name)}")
+        whole = doc.TableCell(level(platform.whole), tone(platform.whole))
+        cells = [_cell(platform, sampler) for sampler in report.samplers]
+        rows.append([(name, " ", real), whole, *cells])
+    return doc.Table(
+        "The worst that differs at a sampler, and how many are the same: of the texts and cases "
+        "that part there first, or go through it and part nowhere.",
+        ["Platform", "All", *map(doc.Name, report.samplers)],
+        rows,
+        style="compact sticky stacked",
+    )
+
+
+def _cell(platform: Column, sampler: str) -> doc.TableCell:
+    cell = platform.cell(sampler)
+    text = level(cell) if cell else ""
+    parts = cell is not None and cell.bits < cell.cases
+    link = doc.Link(text, f"#{anchor(platform.name, sampler)}")
+    return doc.TableCell(link if parts else text, tone(cell))
+
+
+def _decides(report: PlatformsReport) -> doc.Table:
+    rows = []
+    for platform in report.platforms:
+        builds = [
+            doc.Toned(
+                (doc.Name(b.name), f": {share_of(b.identical, b.judged)}"), "quiet", small=True
+            )
+            for b in platform.builds
+        ]
+        decides = [doc.Untrusted(platform.row.get(part, "")) for part in PARTS]
+        rests = doc.TableCell(doc.Lines([basis(platform), *builds]), kind="text")
+        rows.append([doc.Name(platform.name), *decides, rests])
+    caption = "The parts of each platform, and what a prediction of it rests on."
+    return doc.Table(
+        caption, " | ".join(["Platform", *PARTS.values(), "Rests on"]), rows, "stacked"
+    )
+
+
+def _platform(report: PlatformsReport, platform: Column) -> Iterator[doc.Block]:
+    unknown = f" Not known: {'; '.join(platform.unknown)}." if platform.unknown else ""
+    about = f"{basis(platform)}.{unknown}"
+    brief = doc.InMarkdown([doc.Paragraph(f"{platform.words}. {about}")])
+    rows = [["all", *_figures(platform.whole)]]
+    for cell in platform.parting:
+        link = doc.Link(doc.Name(cell.sampler), f"#{anchor(platform.name, cell.sampler)}")
+        rows.append([link, *_figures(cell)])
+    table = doc.Table(
+        f"How many are the same as on {report.here}.",
+        "Sampler | Bits | Order | Survivors | Tokens | Texts | Real builds",
+        rows,
+        style="stacked",
+    )
+    more = f": {level(platform.whole)}{'; ' * bool(platform.words)}{platform.words}"
+    heading = doc.Heading(3, doc.Name(platform.name), anchor(platform.name))
+    details = [
+        heading,
+        doc.InHtml([doc.Paragraph(about)]),
+        brief,
+        table,
+        doc.InHtml([*_operations(platform)]),
+    ]
+    yield doc.Fold((doc.Strong(platform.name), more), details, markdown=True)
+    if platform.parting:
+        yield doc.InMarkdown([doc.Items([*_brief(platform)])])
+
+
+def _figures(cell: Cell) -> list[doc.Inline]:
+    counts = [cell.bits, cell.order, cell.survivors]
+    shares = [share_of(n, cell.cases, "") for n in counts]
+    tokens, judged = (cell.tokens, cell.drawing), (cell.identical, cell.judged)
+    return [*shares, share_of(*tokens, ""), texts(cell), share_of(*judged, "")]
+
+
+def _operations(platform: Column) -> Iterator[doc.Block]:
+    for cell in platform.parting:
+        place = anchor(platform.name, cell.sampler)
+        yield doc.Heading(4, f"{cell.sampler} on {platform.name}", place)
+        for o in cell.operations:
+            by = doc.Strong(f"{o.cases:,} by {o.words}.")
+            values = (doc.Code(o.here), ", there ", doc.Code(o.there))
+            yield doc.Paragraph((by, f" {o.what}: here ", *values))
+            yield doc.Pre("\n".join(filter(None, [o.smaller, o.replay])))
+
+
+def _brief(platform: Column) -> Iterator[doc.Item]:
+    for cell in platform.parting:
+        for o in cell.operations:
+            what = (doc.Name(cell.sampler), f": {o.cases:,} by ", doc.Untrusted(o.words, 300))
+            values = (doc.Name(o.here), ", there ", doc.Name(o.there))
+            smaller = [doc.Code(o.smaller, 700)] if o.smaller else []
+            inner = [(doc.Untrusted(o.what, 80), ": here ", *values), *smaller, doc.Code(o.replay)]
+            yield doc.Item(what, inner=inner)
