@@ -8,8 +8,7 @@ from sampler_parity.harness.bundle.bundle import Bundle, digest
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.verdicts import ORDER
 from sampler_parity.reports.page import ReadyPage
-from sampler_parity.reports.pages.index.model import Checked, Index, PageLine, Told
-from sampler_parity.reports.pages.index.model import Made as MadeBundle
+from sampler_parity.reports.pages.index.model import Checked, Index, Made, PageLine, Told
 
 
 @dataclass(frozen=True)
@@ -70,9 +69,9 @@ def _checked(bundle: Bundle, name: str) -> Checked:
     )
 
 
-def _made(bundle: Bundle) -> MadeBundle:
+def _made(bundle: Bundle) -> Made:
     info = bundle.info
-    return MadeBundle(
+    return Made(
         name=bundle.folder.resolve().name,
         sha256=digest(bundle.folder),
         version=info.version,

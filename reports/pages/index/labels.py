@@ -1,12 +1,14 @@
-"""What index.html counts, in words."""
+"""Labels of index.html."""
 
 from sampler_parity.harness.verdicts import ORDER
+from sampler_parity.reports.document import Tone
+from sampler_parity.reports.labels import several
 from sampler_parity.reports.pages.index.model import Checked, Index, Made
 from sampler_parity.reports.summary import HeatCell
 
 
 def counted(backend: Checked) -> str:
-    """Its cases by verdict: "351/363 identical, 12 diverged"."""
+    """Return its cases by verdict: "351/363 identical, 12 diverged"."""
     if backend.unavailable:
         return f"did not run: {backend.unavailable}"
     if not backend.cases:
@@ -18,35 +20,36 @@ def counted(backend: Checked) -> str:
 
 
 def required(backend: Checked) -> str:
+    """Return how many of its cases are as required."""
     if backend.unavailable:
         return "not run"
     return f"{backend.met:,}/{backend.cases:,}" if backend.cases else "no case"
 
 
 def held(made: Made) -> str:
-    """What a bundle has: "363 cases in 380 steps, 17 distribution tests"."""
+    """Return what a bundle has: "363 cases in 380 steps, 17 distribution tests"."""
     parts = []
     if made.cases:
-        parts.append(f"{_several(made.cases, 'case')} in {_several(made.steps, 'step')}")
-    parts += [_several(n, what) for what, n in made.others.items()]
+        parts.append(f"{several(made.cases, 'case')} in {several(made.steps, 'step')}")
+    parts += [several(n, what) for what, n in made.others.items()]
     return ", ".join(parts) or "no case"
 
 
 def total(index: Index) -> str:
-    """What all bundles have."""
+    """Return what all bundles have."""
     parts = []
     if index.cases:
-        parts = [_several(index.cases, "case"), _several(index.steps, "step")]
+        parts = [several(index.cases, "case"), several(index.steps, "step")]
     names = dict.fromkeys(what for made in index.bundles for what in made.others)
     sums = {what: sum(made.others.get(what, 0) for made in index.bundles) for what in names}
-    parts += [_several(n, what) for what, n in sums.items()]
+    parts += [several(n, what) for what, n in sums.items()]
     if index.samplers:
-        parts.append(_several(len(index.samplers), "sampler"))
-    return ", ".join([*(parts or ["no case"]), _several(len(index.backends), "backend")])
+        parts.append(several(len(index.samplers), "sampler"))
+    return ", ".join([*(parts or ["no case"]), several(len(index.backends), "backend")])
 
 
 def heat(cell: HeatCell) -> str:
-    """What stands in a cell of the map."""
+    """Return what stands in a cell of the map."""
     if not cell.cases:
         return "skipped" if cell.skipped else ""
     if cell.failing:
@@ -54,14 +57,11 @@ def heat(cell: HeatCell) -> str:
     return f"{cell.cases:,}, {cell.allowed:,} differ" if cell.allowed else f"{cell.cases:,}"
 
 
-def heat_class(cell: HeatCell) -> str:
+def heat_tone(cell: HeatCell) -> Tone:
+    """Return the colour of a cell of the map."""
     if not cell.cases:
         return "quiet"
     if not cell.failing:
         return "fair" if cell.allowed else "good"
     share = cell.failing / cell.cases
     return "hot1" if share < 0.1 else "hot2" if share < 0.5 else "hot3"
-
-
-def _several(n: int, what: str) -> str:
-    return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"

@@ -1,10 +1,10 @@
 """index.html: what was checked, on what, what came of it, and links to the pages that say more."""
 
-from sampler_parity.reports.page import OldForms, Page
+from sampler_parity.reports.page import Page
 from sampler_parity.reports.pages.index.build import Overview, index_of
-from sampler_parity.reports.pages.index.html import html
-from sampler_parity.reports.pages.index.markdown import markdown
+from sampler_parity.reports.pages.index.document import document
 from sampler_parity.reports.pages.index.model import Index
+from sampler_parity.reports.summary import PageSummary
 
 INDEX = Page[Overview, Index](
     stem="index",
@@ -12,9 +12,6 @@ INDEX = Page[Overview, Index](
     answers="What was checked, on what, and what came of it?",
     model=Index,
     build=index_of,
-    old=OldForms(
-        html=html,
-        markdown=markdown,
-        ok=lambda index: index.ok,
-    ),
+    document=document,
+    summary=lambda index: PageSummary(index.ok, []),
 )
