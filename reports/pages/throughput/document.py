@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
-from sampler_parity.harness.processes import words
+from sampler_parity.harness.processes import shell
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import duration, tail
 from sampler_parity.reports.pages.throughput import labels
@@ -41,7 +41,7 @@ def _region(section: ThroughputSection, b: str) -> doc.Region:
     run = section.run
     machine = (doc.Name(run.machine.cpu), f", {run.machine.cores} cores")
     how = f", {run.machine.system}; started {run.started}; profile {run.profile}, seed {run.seed}; "
-    facts = doc.Paragraph((*machine, how, doc.Code(words.join(run.command))), "quiet")
+    facts = doc.Paragraph((*machine, how, doc.Code(shell.join(run.command))), "quiet")
     brief = doc.Paragraph(("On ", *machine, "; ", doc.Name(run.started), "."))
     parts = [
         *([_timings(section, b)] if section.timings else []),
