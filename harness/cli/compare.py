@@ -58,7 +58,7 @@ def compare(
 
 def _servers_alike(bundles: "list[Bundle]") -> bool:
     """Checks of servers have verdicts alone: lines, and no page."""
-    from sampler_parity.harness.comparison.servers import checked, differing, lines
+    from sampler_parity.harness.comparison.server_verdicts import checked, differing, lines
 
     first, *others = checked(bundles)
     if not all(first.results.keys() & other.results.keys() for other in others):

@@ -35,8 +35,8 @@ def gate_command(
     from sampler_parity.harness.bundle.bundle import read_finished
     from sampler_parity.harness.files import write_text
     from sampler_parity.harness.gate.gate import gate
+    from sampler_parity.harness.gate.labels import markdown, terminal_lines
     from sampler_parity.harness.gate.policy import read_policy
-    from sampler_parity.harness.gate.words import markdown, terminal_lines
 
     file = read_policy(policy)
     judged = read_finished(folder)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sampler_parity.harness.bundle import disk
 from sampler_parity.harness.cli.output import error, print_line
-from sampler_parity.harness.comparison.nights import (
+from sampler_parity.harness.comparison.nightly_diff import (
     ORDER,
     WORSE,
     Change,

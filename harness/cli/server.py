@@ -63,8 +63,10 @@ def server_check(
     Exit status: 0 all is as documented; 1 something is not; 2 bad input.
     """
     from sampler_parity.harness.servers.address import address_of
-    from sampler_parity.harness.servers.asking import Client
-    from sampler_parity.harness.servers.check import (
+    from sampler_parity.harness.servers.client import Client
+    from sampler_parity.harness.servers.connection import reached
+    from sampler_parity.harness.servers.oracle.registry import foretold
+    from sampler_parity.harness.servers.run import (
         Check,
         check,
         groups_of,
@@ -72,8 +74,6 @@ def server_check(
         required,
         token_by_token,
     )
-    from sampler_parity.harness.servers.connection import reached
-    from sampler_parity.harness.servers.predicted import foretold
 
     if build and not golden:
         raise InputError("--build", "of a model that is not known", "add --golden")
@@ -119,11 +119,11 @@ def server_fingerprint(
     Exit status: 0 done, whatever could be told; 2 bad input.
     """
     from sampler_parity.harness.servers.address import address_of
-    from sampler_parity.harness.servers.asking import Client
+    from sampler_parity.harness.servers.client import Client
     from sampler_parity.harness.servers.connection import reached
-    from sampler_parity.harness.servers.fingerprint.about import about, asked_as
     from sampler_parity.harness.servers.fingerprint.fingerprint import fingerprint
-    from sampler_parity.harness.servers.fingerprint.words import last_lines, statement_line
+    from sampler_parity.harness.servers.fingerprint.format import last_lines, statement_line
+    from sampler_parity.harness.servers.fingerprint.self_report import about, asked_as
 
     address = address_of(url, key_from, remote)
     named = dialect_of(dialect) if dialect else None
@@ -183,8 +183,8 @@ def server_start(
 def _checked(name: str, folder: Path, each: int, speed: bool) -> bool:
     """Whether a server of ours is as required."""
     from sampler_parity.harness.inputs.models import GOLDEN, model_path
-    from sampler_parity.harness.servers.check import check, met, of_real, required
     from sampler_parity.harness.servers.launch import REAL, started
+    from sampler_parity.harness.servers.run import check, met, of_real, required
 
     start = time.monotonic()
     with started(REAL[name], model_path(GOLDEN)) as address:

@@ -30,8 +30,8 @@ from sampler_parity.harness.gate.rules import (
     judge_not_worse,
     judge_parity,
 )
-from sampler_parity.harness.gate.servers import judge_servers, judge_servers_not_worse
-from sampler_parity.harness.gate.speed import judge_skip_ratios, judge_speed
+from sampler_parity.harness.gate.server_rules import judge_servers, judge_servers_not_worse
+from sampler_parity.harness.gate.speed_rules import judge_skip_ratios, judge_speed
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.suite.shipped import shipped
 

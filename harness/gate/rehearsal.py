@@ -1,5 +1,5 @@
 """Rehearses a release (docs/releasing.md):
-`python -m sampler_parity.harness.gate.rehearsal -o FOLDER`.
+`python -m sampler_parity.harness.gate.dry_run -o FOLDER`.
 
 Three candidates, llama.cpp as it is and with one planted fault each, run the same suites beside
 llama.cpp; each is then judged by the same policy. The clean one must pass; the others must fail,
@@ -24,7 +24,7 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.gate.gate import gate
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.gate.records import GateResult
-from sampler_parity.harness.gate.speed import beside
+from sampler_parity.harness.gate.speed_rules import beside
 from sampler_parity.harness.processes import shell
 
 # Candidate -> the rule that must fail, the only one; None: all must be met.

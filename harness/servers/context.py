@@ -11,12 +11,12 @@ from functools import partial
 
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.protocol.interface import BackendFailure
-from sampler_parity.harness.servers.asking import Client
-from sampler_parity.harness.servers.exact import Predicted, difference
-from sampler_parity.harness.servers.expected import expected
-from sampler_parity.harness.servers.facts import NotComputed, Told, right_if, told
-from sampler_parity.harness.servers.known import Known
-from sampler_parity.harness.servers.logits import Followed, Logits
+from sampler_parity.harness.servers.client import Client
+from sampler_parity.harness.servers.observation import NotComputed, Told, right_if, told
+from sampler_parity.harness.servers.oracle.check import Predicted, difference
+from sampler_parity.harness.servers.oracle.decoder import Followed, Logits
+from sampler_parity.harness.servers.oracle.generate import expected
+from sampler_parity.harness.servers.oracle.model import Known
 
 _LEFT, _WANTED = 12, 64  # tokens that have a place behind the prompt; that are asked for
 _ASKED = {"temperature": 0.0, "repeat_penalty": 1.0, "seed": 1}

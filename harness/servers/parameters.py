@@ -3,7 +3,7 @@
 Every request states all that the dialect documents, without effect, but for what it asks about; so
 a default that nobody documents cannot hide behind it. Texts are compared, so nothing of the model
 need be known. What a verdict says is how the effect looks from outside; that the values are
-right, only the exact check shows (harness/servers/exact.py).
+right, only the exact check shows (harness/servers/oracle/check.py).
 """
 
 import json
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sampler_parity.harness.bundle.records.server import ServerResult, ServerVerdict
-from sampler_parity.harness.servers.asking import Answer, Client
+from sampler_parity.harness.servers.client import Answer, Client
 from sampler_parity.harness.servers.dialects import EOS, UNKNOWN, WORD, Parameter
 from sampler_parity.harness.servers.http import Failure
 

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from sampler_parity.harness.bundle.records.server import ServerResult
-from sampler_parity.harness.servers.asking import Answer, Client
-from sampler_parity.harness.servers.facts import Fact, Told, right_if, told
+from sampler_parity.harness.servers.client import Answer, Client
+from sampler_parity.harness.servers.observation import Fact, Told, right_if, told
 from sampler_parity.harness.servers.parameters import PROMPTS
 
 TOP = 5

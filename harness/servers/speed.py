@@ -22,8 +22,8 @@ import numpy as np
 
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.checks.timing.verdict import least_rounds, nearest_rank, ratio_of_rounds
-from sampler_parity.harness.servers.asking import Answer, Client
-from sampler_parity.harness.servers.facts import Fact, Told, told
+from sampler_parity.harness.servers.client import Answer, Client
+from sampler_parity.harness.servers.observation import Fact, Told, told
 from sampler_parity.harness.servers.parameters import PROMPTS
 from sampler_parity.harness.statistics.bootstrap import CONFIDENCE
 

@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any
 
 from sampler_parity.harness.bundle.records.server import ServerResult
-from sampler_parity.harness.servers.asking import Answer, Client
-from sampler_parity.harness.servers.facts import Fact, Told, right_if, told
+from sampler_parity.harness.servers.client import Answer, Client
 from sampler_parity.harness.servers.http import Failure
+from sampler_parity.harness.servers.observation import Fact, Told, right_if, told
 from sampler_parity.harness.servers.parameters import LENGTH, PROMPTS
 
 CLIENTS, STREAMS = 32, 4  # no more streams than any server listens for

@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.protocol.ask import Row
-from sampler_parity.harness.servers import expected
-from sampler_parity.harness.servers.asking import Alternative, Answer, Client, Place
-from sampler_parity.harness.servers.facts import Fact, Told, right_if, rows_of, told
-from sampler_parity.harness.servers.known import Known
-from sampler_parity.harness.servers.logits import Logits
+from sampler_parity.harness.servers.client import Alternative, Answer, Client, Place
+from sampler_parity.harness.servers.observation import Fact, Told, right_if, rows_of, told
+from sampler_parity.harness.servers.oracle import generate
+from sampler_parity.harness.servers.oracle.decoder import Logits
+from sampler_parity.harness.servers.oracle.model import Known
 from sampler_parity.harness.servers.probabilities import TOP
 
 _LENGTH = 12
@@ -183,7 +183,7 @@ def _drawn_from(known: Known, logits: Logits, client: Client) -> Told:
         if not said:
             return Told("error", f"no probabilities to compare: {answer.refusal}", answer)
         neutral = {**client.dialect.neutral, **changed, "seed": seed}
-        sampling = expected.llama_server(neutral, prompt, known.vocab)
+        sampling = generate.llama_server(neutral, prompt, known.vocab)
         for i, one in enumerate(said):
             sampling.sample(np.array(one.row))
             left = sampling.left()

@@ -7,7 +7,7 @@ import pytest
 from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.cli.nightly_diff import ROWS, main, markdown, summary
-from sampler_parity.harness.comparison.nights import WORSE, Change, changes, read_night
+from sampler_parity.harness.comparison.nightly_diff import WORSE, Change, changes, read_night
 from sampler_parity.harness.verdicts import Verdict
 from tests.support.gate_bundles import finished
 from tests.support.report_bundles import case, got, run_info

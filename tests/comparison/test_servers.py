@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from sampler_parity.harness.bundle.records.server import ServerResult
-from sampler_parity.harness.servers.asking import Client
-from sampler_parity.harness.servers.check import Check, check
+from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.dialects import DIALECTS
 from sampler_parity.harness.servers.parameters import Texts, one
+from sampler_parity.harness.servers.run import Check, check
 from tests.support.command_line import cli
 from tests.support.fake_server import EOS, Answering, answered, fake_server
 from tests.support.server_faults import drops

@@ -8,9 +8,9 @@ import pytest
 from sampler_parity.harness.checks.distribution.record import CellOnBackend
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.gate.gate import gate
+from sampler_parity.harness.gate.labels import terminal_lines
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.gate.records import GateResult
-from sampler_parity.harness.gate.words import terminal_lines
 from sampler_parity.harness.verdicts import Verdict
 from tests.support.gate_bundles import TODAY, both, cell, findings, finished, judged
 from tests.support.report_bundles import case, got

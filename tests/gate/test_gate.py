@@ -17,9 +17,9 @@ from sampler_parity.harness.checks.skip_ratio.record import Check
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import sha256_of
 from sampler_parity.harness.gate.gate import gate
+from sampler_parity.harness.gate.labels import markdown, terminal_lines, verdict_line
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.gate.records import GateResult
-from sampler_parity.harness.gate.words import markdown, terminal_lines, verdict_line
 from sampler_parity.harness.strict import schema_text
 from sampler_parity.harness.suite.shipped import suites_folder
 from tests.support.gate_bundles import (

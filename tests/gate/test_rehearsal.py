@@ -1,11 +1,10 @@
-"""harness/gate/rehearsal.py: what counts as right, and that its suites and policies are valid."""
+"""harness/gate/dry_run.py: what counts as right, and that its suites and policies are valid."""
 
 from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.gate.policy import read_policy
-from sampler_parity.harness.gate.rehearsal import (
+from sampler_parity.harness.gate.dry_run import (
     CONFIDENCE,
     EXPECTED,
     MAX_RATIO,
@@ -14,6 +13,7 @@ from sampler_parity.harness.gate.rehearsal import (
     TIMING,
     judged,
 )
+from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.mutants.candidates import WrongPenalties
 from sampler_parity.harness.suite.file import expand
 from sampler_parity.harness.suite.timings import read_timings

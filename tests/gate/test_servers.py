@@ -1,11 +1,11 @@
-"""harness/gate/servers.py: what a server does is judged by rule, and beside the last release."""
+"""harness/gate/server_rules.py: what a server does is judged by rule, and beside the last release."""
 
 from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.records.server import ServerResult, ServerVerdict
-from sampler_parity.harness.gate.words import markdown
+from sampler_parity.harness.gate.labels import markdown
 from tests.support.gate_bundles import both, findings, finished, judged
 from tests.support.report_bundles import run_info
 

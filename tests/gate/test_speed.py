@@ -1,11 +1,11 @@
-"""harness/gate/speed.py: slower fails, too noisy is not judged, and neither passes."""
+"""harness/gate/speed_rules.py: slower fails, too noisy is not judged, and neither passes."""
 
 from pathlib import Path
 
 import pytest
 
 from sampler_parity.harness.checks.timing.record import TimingResult
-from sampler_parity.harness.gate.speed import Ratio, state_of
+from sampler_parity.harness.gate.speed_rules import Ratio, state_of
 from tests.support.gate_bundles import both, findings, finished, judged, timed
 from tests.support.report_bundles import run_info
 

@@ -5,10 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sampler_parity.harness.engines.samplers import build_chain
-from sampler_parity.harness.servers.chains import CHAINS
-from sampler_parity.harness.servers.expected import llama_server
-from sampler_parity.reference import Candidates
+from sampler_parity.harness.servers.oracle.chains import CHAINS
+from sampler_parity.harness.servers.oracle.generate import llama_server
+from sampler_parity.reference import Candidates, build_chain
 from tests.support.fake_server import TABLE, VOCAB, N
 
 ROOT = Path(__file__).parents[2]

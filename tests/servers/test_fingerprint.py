@@ -11,17 +11,17 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.servers.address import Address
-from sampler_parity.harness.servers.asking import Client
+from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.dialects import DIALECTS, UNKNOWN
-from sampler_parity.harness.servers.fingerprint.about import about
-from sampler_parity.harness.servers.fingerprint.engines import (
+from sampler_parity.harness.servers.fingerprint.fingerprint import STATEMENTS, fingerprint
+from sampler_parity.harness.servers.fingerprint.known_engines import (
     ENGINES,
     alike,
     release,
     resemblances,
 )
-from sampler_parity.harness.servers.fingerprint.fingerprint import STATEMENTS, fingerprint
 from sampler_parity.harness.servers.fingerprint.probe import CANNOT, Probe, Said
+from sampler_parity.harness.servers.fingerprint.self_report import about
 from sampler_parity.reference.pipelines.common_chain import DEFAULT_ORDER
 from tests.support.command_line import cli
 from tests.support.fake_server import Answered, Answering, Sent, answered, fake_server

@@ -12,12 +12,12 @@ import pytest
 
 from sampler_parity.harness.servers import http
 from sampler_parity.harness.servers.address import Address
-from sampler_parity.harness.servers.asking import SILENT, Client
-from sampler_parity.harness.servers.check import EVERYWHERE
+from sampler_parity.harness.servers.client import SILENT, Client
 from sampler_parity.harness.servers.dialects import DIALECTS
-from sampler_parity.harness.servers.fingerprint.about import about
 from sampler_parity.harness.servers.fingerprint.fingerprint import STATEMENTS, fingerprint
+from sampler_parity.harness.servers.fingerprint.self_report import about
 from sampler_parity.harness.servers.http import Event, Failure, Reply
+from sampler_parity.harness.servers.run import EVERYWHERE
 from tests.support.raw_server import raw_server
 from tests.support.sockets import hangs
 

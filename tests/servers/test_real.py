@@ -6,13 +6,13 @@ import pytest
 
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
 from sampler_parity.harness.inputs.models import GOLDEN, model_path
-from sampler_parity.harness.servers.asking import Client
-from sampler_parity.harness.servers.check import EVERYWHERE, check, met, of_real
+from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.dialects import DIALECTS
-from sampler_parity.harness.servers.fingerprint.about import about
-from sampler_parity.harness.servers.fingerprint.engines import ENGINES
 from sampler_parity.harness.servers.fingerprint.fingerprint import fingerprint
+from sampler_parity.harness.servers.fingerprint.known_engines import ENGINES
+from sampler_parity.harness.servers.fingerprint.self_report import about
 from sampler_parity.harness.servers.launch import REAL, missing, started
+from sampler_parity.harness.servers.run import EVERYWHERE, check, met, of_real
 from tests.support.command_line import cli
 
 EACH = 2

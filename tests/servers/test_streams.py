@@ -3,9 +3,9 @@ from threading import Barrier
 import pytest
 
 from sampler_parity.harness.bundle.records.server import ServerResult
-from sampler_parity.harness.servers.asking import Client
+from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.dialects import DIALECTS
-from sampler_parity.harness.servers.facts import told
+from sampler_parity.harness.servers.observation import told
 from sampler_parity.harness.servers.state import STATE, STREAMS
 from tests.support.fake_server import EOS, Answered, Answering, Sent, answered, fake_server
 

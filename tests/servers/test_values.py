@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.bundle.records.server import ServerResult
-from sampler_parity.harness.servers.asking import Client, answer_of
+from sampler_parity.harness.servers.client import Client, answer_of
 from sampler_parity.harness.servers.dialects import DIALECTS
-from sampler_parity.harness.servers.facts import told
-from sampler_parity.harness.servers.known import Known
+from sampler_parity.harness.servers.observation import told
+from sampler_parity.harness.servers.oracle.model import Known
 from sampler_parity.harness.servers.values import bound, facts_of, log_softmax
 from tests.support.fake_server import EOS, Answered, Answering, Sent, answered, fake_server
 from tests.support.server_faults import OF_VALUES

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from sampler_parity.harness.bundle.records.server import ServerResult
-from sampler_parity.harness.servers.asking import Client
-from sampler_parity.harness.servers.check import EVERYWHERE
+from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.dialects import DIALECTS
-from sampler_parity.harness.servers.facts import told
+from sampler_parity.harness.servers.observation import told
 from sampler_parity.harness.servers.parameters import Texts, one
 from sampler_parity.harness.servers.probabilities import PROBABILITIES
+from sampler_parity.harness.servers.run import EVERYWHERE
 from sampler_parity.harness.servers.state import STATE
 from tests.support.fake_server import EOS, Answering, fake_server
 

@@ -8,7 +8,7 @@ token already, the first place says whether the prompt counts.
 from dataclasses import dataclass
 from typing import Any
 
-from sampler_parity.harness.servers.asking import Answer
+from sampler_parity.harness.servers.client import Answer
 from sampler_parity.harness.servers.dialects import TOKEN
 from sampler_parity.harness.servers.fingerprint.meanings import Fact
 from sampler_parity.harness.servers.fingerprint.probe import LENGTH, Probe, Said, cannot

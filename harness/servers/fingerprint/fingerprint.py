@@ -6,18 +6,18 @@ from collections.abc import Callable
 from pydantic import BaseModel
 
 from sampler_parity.harness.sanitize.printable import visible
-from sampler_parity.harness.servers.asking import Client
+from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.fingerprint.counting import COUNTING
-from sampler_parity.harness.servers.fingerprint.engines import (
+from sampler_parity.harness.servers.fingerprint.known_engines import (
     Resemblance,
     alike,
     release,
     resemblances,
 )
 from sampler_parity.harness.servers.fingerprint.meanings import FIRST, MEANINGS, Fact
-from sampler_parity.harness.servers.fingerprint.named import NAMED
-from sampler_parity.harness.servers.fingerprint.order import ORDER
+from sampler_parity.harness.servers.fingerprint.precedence import ORDER
 from sampler_parity.harness.servers.fingerprint.probe import Over, Probe, cannot
+from sampler_parity.harness.servers.fingerprint.sampler_order import NAMED
 from sampler_parity.harness.servers.http import Failure
 from sampler_parity.harness.strict import STRICT
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from sampler_parity.harness.servers.asking import Answer
+from sampler_parity.harness.servers.client import Answer
 from sampler_parity.harness.servers.dialects import TOKEN, UNKNOWN
 from sampler_parity.harness.servers.fingerprint.probe import (
     LENGTH,

@@ -5,7 +5,7 @@ import time
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sampler_parity.harness.servers.asking import Answer, Client
+from sampler_parity.harness.servers.client import Answer, Client
 from sampler_parity.harness.servers.dialects import Parameter
 
 CANNOT = "cannot tell"

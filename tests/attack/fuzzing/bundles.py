@@ -10,8 +10,8 @@ from sampler_parity.harness.comparison import history
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.explain import explanation
 from sampler_parity.harness.gate.gate import gate
+from sampler_parity.harness.gate.labels import markdown, terminal_lines
 from sampler_parity.harness.gate.policy import read_policy
-from sampler_parity.harness.gate.words import markdown, terminal_lines
 from sampler_parity.reports.page import ReadyPage
 from sampler_parity.reports.pages.compare.page import COMPARE
 from sampler_parity.reports.pages.history.page import HISTORY

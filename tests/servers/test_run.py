@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle.records.server import ServerResult, ServerVerdict
-from sampler_parity.harness.servers.asking import Client
-from sampler_parity.harness.servers.check import Check, check, met
+from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.dialects import DIALECTS, Parameter
 from sampler_parity.harness.servers.parameters import Texts, one
+from sampler_parity.harness.servers.run import Check, check, met
 from sampler_parity.harness.servers.speed import check_speed
 from sampler_parity.reports.write import write_report
 from tests.support.command_line import cli

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.bundle.records.server import ServerResult
-from sampler_parity.harness.servers.asking import Client
+from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.dialects import DIALECTS, Dialect
-from sampler_parity.harness.servers.facts import told
-from sampler_parity.harness.servers.law import (
+from sampler_parity.harness.servers.observation import told
+from sampler_parity.harness.servers.token_distribution import (
     ROUNDING,
     SETTINGS,
     chain_of,

@@ -14,12 +14,12 @@ from typing import Any
 
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.protocol.interface import BackendFailure
-from sampler_parity.harness.servers.asking import Answer, Client, Prompt
-from sampler_parity.harness.servers.chains import Request, requests
-from sampler_parity.harness.servers.expected import Expected, Pipeline, expected
+from sampler_parity.harness.servers.client import Answer, Client, Prompt
 from sampler_parity.harness.servers.http import Failure
-from sampler_parity.harness.servers.known import Known
-from sampler_parity.harness.servers.logits import Followed, Logits
+from sampler_parity.harness.servers.oracle.chains import Request, requests
+from sampler_parity.harness.servers.oracle.decoder import Followed, Logits
+from sampler_parity.harness.servers.oracle.generate import Expected, Pipeline, expected
+from sampler_parity.harness.servers.oracle.model import Known
 
 
 @dataclass(frozen=True)

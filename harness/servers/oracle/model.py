@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from sampler_parity.harness.servers.asking import Prompt
-from sampler_parity.harness.servers.logits import Logits
+from sampler_parity.harness.servers.client import Prompt
+from sampler_parity.harness.servers.oracle.decoder import Logits
 from sampler_parity.reference.vocab import Vocab
 
 

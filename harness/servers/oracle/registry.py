@@ -11,20 +11,20 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.models import GOLDEN, golden_prompts, model_path
 from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.llama_cpp import builds, wheels
-from sampler_parity.harness.servers import chains, expected
-from sampler_parity.harness.servers.exact import Predicted
-from sampler_parity.harness.servers.expected import Pipeline
-from sampler_parity.harness.servers.known import Known
-from sampler_parity.harness.servers.law import ROUNDING
-from sampler_parity.harness.servers.logits import logits_of, logits_of_mlx_lm
+from sampler_parity.harness.servers.oracle import chains, generate
+from sampler_parity.harness.servers.oracle.check import Predicted
+from sampler_parity.harness.servers.oracle.decoder import logits_of, logits_of_mlx_lm
+from sampler_parity.harness.servers.oracle.generate import Pipeline
+from sampler_parity.harness.servers.oracle.model import Known
+from sampler_parity.harness.servers.token_distribution import ROUNDING
 
 EACH = 9  # of a chain: 63 chains of llama-server are 567 requests
 
 
 # by dialect: what predicts, which chains, whether texts alone tell of tokens
 _PIPELINES: dict[str, tuple[Pipeline, Mapping[str, Mapping[str, Any]], bool]] = {
-    "llama-server": (expected.llama_server, chains.CHAINS, False),
-    "llama-cpp-python": (expected.llama_cpp_python, chains.OF_LLAMA_CPP_PYTHON, True),
+    "llama-server": (generate.llama_server, chains.CHAINS, False),
+    "llama-cpp-python": (generate.llama_cpp_python, chains.OF_LLAMA_CPP_PYTHON, True),
 }
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.bundle.records.server import ServerResult
-from sampler_parity.harness.servers.asking import Client
-from sampler_parity.harness.servers.at_once import MOVED, check_at_once, walk
+from sampler_parity.harness.servers.client import Client
+from sampler_parity.harness.servers.concurrency import MOVED, check_at_once, walk
 from sampler_parity.harness.servers.dialects import DIALECTS
-from sampler_parity.harness.servers.expected import llama_server
+from sampler_parity.harness.servers.oracle.generate import llama_server
 from tests.support import fake_server
 from tests.support.fake_server import EOS, TABLE, VOCAB, Answered, Answering, N, Sent, answered
 from tests.support.table_model import KNOWN

@@ -14,9 +14,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
-from sampler_parity.harness.servers.logits import Followed
-from sampler_parity.reference import Candidates, Sampler
+from sampler_parity.engines.llama_cpp_python.model import LlamaCppPython
+from sampler_parity.harness.servers.oracle.decoder import Followed
+from sampler_parity.reference import Candidates
 from sampler_parity.reference.pipelines.common_chain import (
     SamplingParams,
     ban_eog,
@@ -127,7 +127,7 @@ def params_of(request: Mapping[str, Any], vocab: Vocab) -> SamplingParams:
 
 @dataclass(frozen=True)
 class _LlamaCppPython:
-    sampler: Sampler
+    sampler: LlamaCppPython
     bias: Mapping[int, float]
 
     def sample(self, row: NDArray[np.float32]) -> int:
@@ -144,4 +144,4 @@ def llama_cpp_python(request: Mapping[str, Any], prompt: Sequence[int], vocab: V
     """Its server's defaults are those of `Llama`, but for max_tokens."""
     fields = {k: v for k, v in request.items() if k not in (*_NOT_SAMPLING, "logit_bias")}
     bias = {int(token): value for token, value in (request.get("logit_bias") or {}).items()}
-    return _LlamaCppPython(ALL_SAMPLERS["llama_cpp_python"](n_vocab=len(vocab), **fields), bias)
+    return _LlamaCppPython(LlamaCppPython(n_vocab=len(vocab), **fields), bias)

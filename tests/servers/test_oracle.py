@@ -10,12 +10,12 @@ import pytest
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.protocol.interface import BackendFailure, R
 from sampler_parity.harness.protocol.process import BackendProcess
-from sampler_parity.harness.servers import expected
-from sampler_parity.harness.servers.asking import Client
+from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.dialects import DIALECTS
-from sampler_parity.harness.servers.exact import Predicted, check_exact
-from sampler_parity.harness.servers.known import Known
-from sampler_parity.harness.servers.logits import Followed, Logits
+from sampler_parity.harness.servers.oracle import generate
+from sampler_parity.harness.servers.oracle.check import Predicted, check_exact
+from sampler_parity.harness.servers.oracle.decoder import Followed, Logits
+from sampler_parity.harness.servers.oracle.model import Known
 from tests.support.fake_server import (
     EOS,
     TABLE,
@@ -37,7 +37,7 @@ CHAINS = {
 
 
 def results(answering: Answering, known: Known = KNOWN, each: int = 2) -> list[ServerResult]:
-    predicted = Predicted(expected.llama_server, known, CHAINS, each)
+    predicted = Predicted(generate.llama_server, known, CHAINS, each)
     with fake_server(answering) as address:
         client = Client(address, DIALECTS["llama-server"], eos=EOS)
         return list(check_exact(client, predicted))

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from sampler_parity.harness.bundle.records.server import Group, ServerResult, ServerVerdict
 from sampler_parity.harness.protocol.ask import Row
 from sampler_parity.harness.protocol.interface import BackendFailure
-from sampler_parity.harness.servers.asking import Answer, Client
+from sampler_parity.harness.servers.client import Answer, Client
 from sampler_parity.harness.servers.http import Failure
-from sampler_parity.harness.servers.logits import Logits
+from sampler_parity.harness.servers.oracle.decoder import Logits
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,10 @@ from sampler_parity.harness.bundle.records.server import ServerResult, ServerVer
 from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.protocol.ask import Row
 from sampler_parity.harness.protocol.messages import ChainSpec
-from sampler_parity.harness.servers.asking import Answer, Client
-from sampler_parity.harness.servers.facts import Fact, Told, rows_of, told
-from sampler_parity.harness.servers.known import Known
-from sampler_parity.harness.servers.logits import Logits
+from sampler_parity.harness.servers.client import Answer, Client
+from sampler_parity.harness.servers.observation import Fact, Told, rows_of, told
+from sampler_parity.harness.servers.oracle.decoder import Logits
+from sampler_parity.harness.servers.oracle.model import Known
 from sampler_parity.harness.statistics.fit import g_p_value
 from sampler_parity.harness.statistics.plan import Budget, smallest_caught
 from sampler_parity.reference import Candidates

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.protocol.ask import Row
-from sampler_parity.harness.servers.asking import Answer, Client
-from sampler_parity.harness.servers.expected import LlamaServer, llama_server
-from sampler_parity.harness.servers.facts import Told, rows_of, told
-from sampler_parity.harness.servers.known import Known
-from sampler_parity.harness.servers.logits import Logits
+from sampler_parity.harness.servers.client import Answer, Client
+from sampler_parity.harness.servers.observation import Told, rows_of, told
+from sampler_parity.harness.servers.oracle.decoder import Logits
+from sampler_parity.harness.servers.oracle.generate import LlamaServer, llama_server
+from sampler_parity.harness.servers.oracle.model import Known
 from sampler_parity.harness.servers.state import CLIENTS
 from sampler_parity.reference.pipelines.common_sampler import CommonSampler
 

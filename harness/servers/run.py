@@ -19,18 +19,18 @@ from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.inputs.models import GOLDEN, model_path
 from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.servers.address import Address
-from sampler_parity.harness.servers.asking import Client
-from sampler_parity.harness.servers.at_once import check_at_once
+from sampler_parity.harness.servers.client import Client
+from sampler_parity.harness.servers.concurrency import check_at_once
 from sampler_parity.harness.servers.context import check_context
 from sampler_parity.harness.servers.dialects import DIALECTS
-from sampler_parity.harness.servers.exact import Predicted, check_exact
 from sampler_parity.harness.servers.launch import CONTEXT, Real
-from sampler_parity.harness.servers.law import check_law
+from sampler_parity.harness.servers.oracle.check import Predicted, check_exact
+from sampler_parity.harness.servers.oracle.registry import in_law, predicted, with_own_logits
 from sampler_parity.harness.servers.parameters import check_parameters
-from sampler_parity.harness.servers.predicted import in_law, predicted, with_own_logits
 from sampler_parity.harness.servers.probabilities import check_probabilities
 from sampler_parity.harness.servers.speed import check_speed
 from sampler_parity.harness.servers.state import check_state
+from sampler_parity.harness.servers.token_distribution import check_law
 from sampler_parity.harness.servers.values import check_values
 
 Group = Callable[[Client], Iterator[ServerResult]]
