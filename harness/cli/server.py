@@ -65,10 +65,8 @@ def server_check(
     from sampler_parity.harness.servers.address import address_of
     from sampler_parity.harness.servers.client import Client
     from sampler_parity.harness.servers.connection import reached
-    from sampler_parity.harness.servers.oracle.registry import foretold
+    from sampler_parity.harness.servers.oracle.registry import oracle_of_dialect
     from sampler_parity.harness.servers.run import (
-        Check,
-        check,
         groups_of,
         met,
         required,
@@ -80,9 +78,9 @@ def server_check(
     spoken = dialect_of(dialect)
     groups = groups_of(speed)
     if golden:
-        by = foretold(dialect, build, each)
-        groups = (*token_by_token(by, dialect), *groups)
-        eos = by.known.vocab.eos if eos is None else eos
+        oracle = oracle_of_dialect(dialect, build, each)
+        groups = (*token_by_token(oracle, dialect), *groups)
+        eos = oracle.model.vocab.eos if eos is None else eos
     address = address_of(url, key_from, remote)
     reached(address, timeout)
     client = Client(address, spoken, model, eos, timeout)
@@ -123,13 +121,13 @@ def server_fingerprint(
     from sampler_parity.harness.servers.connection import reached
     from sampler_parity.harness.servers.fingerprint.fingerprint import fingerprint
     from sampler_parity.harness.servers.fingerprint.format import last_lines, statement_line
-    from sampler_parity.harness.servers.fingerprint.self_report import about, asked_as
+    from sampler_parity.harness.servers.fingerprint.self_report import dialect_name, self_report
 
     address = address_of(url, key_from, remote)
     named = dialect_of(dialect) if dialect else None
     reached(address, timeout)
-    itself = about(address, timeout)
-    spoken = named or dialect_of(asked_as(address, itself))
+    itself = self_report(address, timeout)
+    spoken = named or dialect_of(dialect_name(address, itself))
     client = Client(address, spoken, model or itself.model, seconds=timeout)
     with lines_to(line_target(json, False)):
         done = fingerprint(
@@ -184,7 +182,7 @@ def _checked(name: str, folder: Path, each: int, speed: bool) -> bool:
     """Whether a server of ours is as required."""
     from sampler_parity.harness.inputs.models import GOLDEN, model_path
     from sampler_parity.harness.servers.launch import REAL, started
-    from sampler_parity.harness.servers.run import check, met, of_real, required
+    from sampler_parity.harness.servers.run import met, required
 
     start = time.monotonic()
     with started(REAL[name], model_path(GOLDEN)) as address:

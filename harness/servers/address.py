@@ -1,4 +1,4 @@
-"""The one address that a check talks to, as a person gave it."""
+"""Read the one address that a check talks to, as the user gave it."""
 
 import ipaddress
 import os
@@ -12,7 +12,9 @@ _EXAMPLE = "write one as http://127.0.0.1:8080"
 
 @dataclass(frozen=True)
 class Address:
-    """base: a path in front of every other. key: sent with each request, and never shown."""
+    """Hold an address. base: a path in front of every other. key: sent with each request, never
+    shown.
+    """
 
     scheme: str
     host: str
@@ -27,9 +29,10 @@ class Address:
 
 
 def address_of(url: str, key_variable: str = "", anywhere: bool = False) -> Address:
-    """anywhere: another machine's, too. key_variable: of the environment, with the key.
+    """Read an address. key_variable: of the environment, with the key.
 
-    Raises InputError for what is no address, one with a password in it, and another machine's.
+    anywhere: accept another machine's. Raises InputError for what is no address, for one with a
+    password in it, and for another machine's.
     """
     try:
         parts = urlsplit(url)
@@ -41,18 +44,18 @@ def address_of(url: str, key_variable: str = "", anywhere: bool = False) -> Addr
     if not parts.hostname or parts.query or parts.fragment or not _plain(parts.path):
         raise InputError("the address", "is none of a server", _EXAMPLE)
     if not (anywhere or of_this_machine(parts.hostname)):
-        mend = "use --remote where it may be asked"
-        raise InputError(parts.hostname, "is another machine", mend)
+        fix = "use --remote where it may be asked"
+        raise InputError(parts.hostname, "is another machine", fix)
     return Address(parts.scheme, parts.hostname, port, parts.path.rstrip("/"), _key(key_variable))
 
 
 def _plain(path: str) -> bool:
-    """As a line of HTTP holds it."""
+    """Tell whether a line of HTTP can hold a path."""
     return path.isascii() and path.isprintable() and " " not in path
 
 
 def of_this_machine(host: str) -> bool:
-    """By its name: nothing is resolved."""
+    """Tell whether a host is this machine, by its name: nothing is resolved."""
     if host == "localhost":
         return True
     try:

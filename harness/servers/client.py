@@ -1,4 +1,4 @@
-"""A completion in any dialect: what is sent, and the answer in one form."""
+"""Ask for a completion in any dialect, and read the answer into one form."""
 
 import json
 import math
@@ -15,19 +15,19 @@ from sampler_parity.harness.servers.address import Address
 from sampler_parity.harness.servers.dialects import Dialect
 
 Prompt = str | list[int]
-SILENT = 3  # requests in a row without an answer in time: a server that hangs is asked no more
+SILENT = 3  # requests in a row without an answer in time: then a server is asked no more
 
 
 @dataclass(frozen=True)
-class Alternative:
-    """A token of a list of the most likely ones. id: -1 where the server names text alone."""
+class TokenProbability:
+    """Hold a token with its logprob. id: -1 where the server names text alone."""
 
     id: int
     text: str
     logprob: float
 
     @property
-    def named(self) -> int | str:
+    def name(self) -> int | str:
         return self.id if self.id >= 0 else self.text
 
     @property
@@ -36,79 +36,84 @@ class Alternative:
 
 
 @dataclass(frozen=True)
-class Place:
-    """What is said of one token of the text."""
+class TokenReport:
+    """Hold what a server reports of one token: its logprob, and the most likely ones."""
 
-    token: Alternative
-    top: tuple[Alternative, ...]
+    token: TokenProbability
+    top: tuple[TokenProbability, ...]
 
 
 @dataclass(frozen=True)
 class Answer:
-    """refusal: why the server refused, or "". tokens: None where it names none. times: of a stream,
-    when each event came."""
+    """Hold an answer to a request.
+
+    refusal: why the server refused, or "". tokens: None where it names none. times: of a stream,
+    when each event came (time.monotonic).
+    """
 
     sent: Mapping[str, Any]
     text: str = ""
     tokens: tuple[int, ...] | None = None
-    places: tuple[Place, ...] = ()
+    reports: tuple[TokenReport, ...] = ()
     ended: str = ""
     refusal: str = ""
     times: tuple[float, ...] = ()
 
     @property
     def got(self) -> str:
-        """As evidence, short."""
+        """Return the answer as evidence, short."""
         return f"refused: {self.refusal}" if self.refusal else json.dumps(self.text)[:120]
 
 
 @dataclass
-class Silence:
-    """How many requests in a row had no answer in time, and when the last of them ended. Those that
-    were sent at once count as one."""
+class Traffic:
+    """Count requests.
 
-    count: int = 0
+    silent: how many in a row had no answer in time. Those that were sent at once count as one.
+    until: when the last of them ended (time.monotonic).
+    """
+
+    requests: int = 0
+    silent: int = 0
     until: float = 0.0
 
-    def goes_on(self, begun: float) -> None:
+    def add_silence(self, begun: float) -> None:
         if begun >= self.until:
-            self.count, self.until = self.count + 1, time.monotonic()
+            self.silent, self.until = self.silent + 1, time.monotonic()
 
 
 @dataclass(frozen=True)
 class Client:
-    """A server, and how it is asked. eos: the token that ends a text, where it is known."""
+    """Ask a server. eos: the token that ends a text, where it is known."""
 
     address: Address
     dialect: Dialect
     model: str = ""
     eos: int | None = None
     seconds: float = http.SECONDS
-    asked: list[int] = field(default_factory=lambda: [0])
-    silence: Silence = field(default_factory=Silence)
+    traffic: Traffic = field(default_factory=Traffic)
 
     def body(self, prompt: Prompt, parameters: Mapping[str, Any]) -> dict[str, Any]:
         dialect = self.dialect
-        grouped: dict[str, Any] = (
-            {dialect.group: dict(parameters)} if dialect.group else {**parameters}
-        )
-        named = {"model": self.model} if self.model else {}
-        said: dict[str, Any] = {"prompt": prompt}
+        sent: dict[str, Any] = {"model": self.model} if self.model else {}
         if dialect.chat:
-            said = {"messages": [{"role": "user", "content": prompt}]}
-        return {**named, **said, **dialect.always, **grouped}
+            sent["messages"] = [{"role": "user", "content": prompt}]
+        else:
+            sent["prompt"] = prompt
+        grouped = {dialect.group: dict(parameters)} if dialect.group else parameters
+        return {**sent, **dialect.always, **grouped}
 
     def parameters_of(self, sent: Mapping[str, Any]) -> dict[str, Any]:
-        """What a request says beside its prompt and the model."""
+        """Return what a request states besides its prompt and the model."""
         dialect = self.dialect
         parameters = sent[dialect.group] if dialect.group else sent
         not_own = ("prompt", "messages", "model", *dialect.always)
         return {name: value for name, value in parameters.items() if name not in not_own}
 
     def complete(self, prompt: Prompt, parameters: Mapping[str, Any]) -> Answer:
-        """Raises Failure where no answer comes."""
+        """Return the answer. Raises ServerFailure where none comes."""
         sent = self.body(prompt, parameters)
-        with self._asking(sent):
+        with self._counted(sent):
             reply = http.ask(self.address, self.dialect.path, sent, self.seconds)
             if reply.refused:
                 return Answer(sent, refusal=reply.reason or f"status {reply.status}")
@@ -117,9 +122,12 @@ class Client:
     def streamed(
         self, prompt: Prompt, parameters: Mapping[str, Any], leave_after: int | None = None
     ) -> Answer:
-        """The same in parts, put together. Raises Failure."""
+        """Return the same answer, sent in parts. Raises ServerFailure.
+
+        leave_after: close the connection after so many events.
+        """
         sent = {**self.body(prompt, parameters), "stream": True}
-        with self._asking(sent):
+        with self._counted(sent):
             events = http.stream(
                 self.address, self.dialect.path, sent, self.seconds, leave_after=leave_after
             )
@@ -130,25 +138,26 @@ class Client:
             )
 
     @contextmanager
-    def _asking(self, sent: Mapping[str, Any]) -> Iterator[None]:
-        if self.silence.count >= SILENT:
+    def _counted(self, sent: Mapping[str, Any]) -> Iterator[None]:
+        """Count a request, and refuse it once the server is silent."""
+        if self.traffic.silent >= SILENT:
             line = f"not asked: {SILENT} requests in a row had no answer in time"
-            raise http.Failure("timeout", line)
-        self.asked[0] += 1
+            raise http.ServerFailure("timeout", line)
+        self.traffic.requests += 1
         begun = time.monotonic()
         try:
             yield
-        except http.Failure as failure:
+        except http.ServerFailure as failure:
             failure.sent = sent
             if failure.verdict == "timeout":
-                self.silence.goes_on(begun)
-                raise
-            self.silence.count = 0
+                self.traffic.add_silence(begun)
+            else:
+                self.traffic.silent = 0
             raise
-        self.silence.count = 0
+        self.traffic.silent = 0
 
     def curl(self, sent: Mapping[str, Any]) -> str:
-        """The request as a line for a shell; a key is named, not shown."""
+        """Return the request as a line for a shell; a key is named, not shown."""
         words = ["curl", self.address.url + self.dialect.path]
         words += ["-H", "Content-Type: application/json"]
         line = shlex.join(words)
@@ -158,7 +167,7 @@ class Client:
 
 
 def answer_of(dialect: Dialect, sent: Mapping[str, Any], data: Any) -> Answer:
-    """Raises Failure for JSON that is no completion."""
+    """Read an answer. Raises ServerFailure for JSON that is no completion."""
     try:
         if dialect.text == "llama-server":
             return _of_llama_server(sent, data)
@@ -167,69 +176,69 @@ def answer_of(dialect: Dialect, sent: Mapping[str, Any], data: Any) -> Answer:
         return _of_openai(sent, data)
     except (LookupError, TypeError, ArithmeticError, ValueError, AttributeError):
         line = f"{dialect.path}: the answer is no completion: {json.dumps(data)[:120]}"
-        raise http.Failure("rejected", line) from None
+        raise http.ServerFailure("rejected", line) from None
 
 
 def _of_llama_server(sent: Mapping[str, Any], data: Any) -> Answer:
-    """logprob, or with post_sampling_probs prob; the tops in the same words."""
+    """Read logprob, or with post_sampling_probs prob; the top tokens have the same keys."""
     return Answer(
         sent,
         _text(data["content"]),
         tuple(int(token) for token in data.get("tokens", ())),
         tuple(
-            Place(_alternative(place), tuple(map(_alternative, _tops(place))))
-            for place in data.get("completion_probabilities", ())
+            TokenReport(_probability(one), tuple(map(_probability, _tops(one))))
+            for one in data.get("completion_probabilities", ())
         ),
         str(data.get("stop_type", "")),
     )
 
 
-def _tops(place: Mapping[str, Any]) -> Sequence[Any]:
-    tops: Sequence[Any] = place["top_logprobs"] if "top_logprobs" in place else place["top_probs"]
+def _tops(one: Mapping[str, Any]) -> Sequence[Any]:
+    tops: Sequence[Any] = one["top_logprobs" if "top_logprobs" in one else "top_probs"]
     return tops
 
 
-def _alternative(one: Mapping[str, Any]) -> Alternative:
+def _probability(one: Mapping[str, Any]) -> TokenProbability:
     value = one["logprob"] if "logprob" in one else one["prob"]
     text = one["token"] if "id" not in one else one.get("token", "")  # mlx-lm's have the id alone
-    return Alternative(int(one.get("id", -1)), _text(text), float(value))
+    return TokenProbability(int(one.get("id", -1)), _text(text), float(value))
 
 
 def _of_openai(sent: Mapping[str, Any], data: Any) -> Answer:
-    """/v1/completions: logprobs of four lists, or as chat has them (`content`)."""
+    """Read an answer of OpenAI's: logprobs in four lists, or as chat has them (`content`)."""
     choice = data["choices"][0]
-    said = choice.get("logprobs") or {}
-    if "content" in said:
-        places = tuple(
-            Place(_alternative(one), tuple(map(_alternative, one.get("top_logprobs", ()))))
-            for one in said["content"] or ()
+    logprobs = choice.get("logprobs") or {}
+    if "content" in logprobs:
+        reports = tuple(
+            TokenReport(_probability(one), tuple(map(_probability, one.get("top_logprobs", ()))))
+            for one in logprobs["content"] or ()
         )
     else:
-        places = tuple(
-            Place(
+        reports = tuple(
+            TokenReport(
                 _by_text(_text(text), math.nan if value is None else float(value)),
                 tuple(_by_text(str(word), float(p)) for word, p in (top or {}).items()),
             )
             for text, value, top in zip(
-                said.get("tokens") or (),
-                said.get("token_logprobs") or (),
-                said.get("top_logprobs") or [{}] * len(said.get("tokens") or ()),
+                logprobs.get("tokens") or (),
+                logprobs.get("token_logprobs") or (),
+                logprobs.get("top_logprobs") or [{}] * len(logprobs.get("tokens") or ()),
                 strict=True,
             )
         )
     drawn = choice.get("token_ids")  # vLLM's, where they are asked for
     tokens = None if drawn is None else tuple(int(token) for token in drawn)
-    return Answer(sent, _said(choice), tokens, places, str(choice.get("finish_reason") or ""))
+    return Answer(sent, _content(choice), tokens, reports, str(choice.get("finish_reason") or ""))
 
 
-def _by_text(text: str, logprob: float) -> Alternative:
-    """vLLM writes ids as texts where it is asked to."""
+def _by_text(text: str, logprob: float) -> TokenProbability:
+    """Read a token that is named by its text. vLLM writes ids as texts where it is asked to."""
     named = re.fullmatch(r"token_id:(\d+)", text)
-    return Alternative(int(named[1]) if named else -1, text, logprob)
+    return TokenProbability(int(named[1]) if named else -1, text, logprob)
 
 
-def _said(choice: Mapping[str, Any]) -> str:
-    """Of a text, of a message, or of a part of one: the first and the last may say nothing."""
+def _content(choice: Mapping[str, Any]) -> str:
+    """Return the text of a completion, a message, or a part of one, which may have none."""
     if "text" in choice:
         return _text(choice["text"])
     message = choice["message"] if "message" in choice else choice["delta"]
@@ -249,6 +258,6 @@ def _together(parts: Sequence[tuple[Answer, float]], sent: Mapping[str, Any]) ->
         answers[-1] if answers else Answer(sent),
         text="".join(answer.text for answer in answers),
         tokens=tuple(token for tokens in named for token in tokens) if named else None,
-        places=tuple(place for answer in answers for place in answer.places),
+        reports=tuple(report for answer in answers for report in answer.reports),
         times=tuple(at for _, at in parts),
     )

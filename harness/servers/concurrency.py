@@ -1,14 +1,14 @@
-"""Many clients at once, each token predicted: what of one reaches another, is seen in its text.
+"""Predict each token of many clients at once: a text shows what reaches it from another.
 
 In a batch llama.cpp's logits differ in their last bits (docs/sequences.md), so now and then a token
-is another: one that the reference draws, too, from logits that are moved by no more than that, with
-the state that its sampler then has. Whatever else is drawn comes from elsewhere.
+differs: it must be one that the reference draws, too, from logits that are moved by no more than
+that, with the state that its sampler then has. Any other token comes from elsewhere.
 """
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,54 +16,53 @@ from numpy.typing import NDArray
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.protocol.ask import Row
 from sampler_parity.harness.servers.client import Answer, Client
-from sampler_parity.harness.servers.observation import Told, rows_of, told
-from sampler_parity.harness.servers.oracle.decoder import Logits
-from sampler_parity.harness.servers.oracle.generate import LlamaServer, llama_server
-from sampler_parity.harness.servers.oracle.model import Known
+from sampler_parity.harness.servers.observation import Observation
+from sampler_parity.harness.servers.oracle.model import DecodedModel, KnownModel, observe_with
+from sampler_parity.harness.servers.oracle.samplers import LlamaServerSampler, llama_server
 from sampler_parity.harness.servers.state import CLIENTS
 from sampler_parity.reference.pipelines.common_sampler import CommonSampler
 
 LENGTH = 16
 # Of a logit, by a batch: 0.0072 at most in docs/sequences.md (haswell, float16 weights).
 MOVED = 0.0072
-_ASKED = {"temperature": 0.9, "repeat_penalty": 1.1}  # the rest as documented
+_REQUEST = {"temperature": 0.9, "repeat_penalty": 1.1}  # the rest as documented
 
 
 @dataclass(frozen=True)
-class Walked:
-    """near: tokens that only moved logits explain. other: the first that nothing explains."""
+class Replay:
+    """near: how many tokens only moved logits explain. other: the first that nothing explains."""
 
     near: int
     other: str = ""
 
 
-def check_at_once(client: Client, known: Known, clients: int = CLIENTS) -> Iterator[ServerResult]:
-    """Of a server whose every token is predicted. Raises InputError where nothing decodes."""
-    name = f"{clients} at once, predicted"
-    with closing(known.logits()) as logits:
-        yield from told("state", {name: lambda c: _at_once(c, known, logits, clients)}, client)
+def check_concurrency(
+    client: Client, model: KnownModel, clients: int = CLIENTS
+) -> Iterator[ServerResult]:
+    """Check a server whose every token is predicted. Raises InputError where nothing decodes."""
+    tests = {f"{clients} at once, predicted": partial(_at_once, clients)}
+    yield from observe_with(model, "state", tests, client)
 
 
-def _at_once(client: Client, known: Known, logits: Logits, clients: int) -> Told:
-    prompts = [*known.prompts.values()]
-    asked = [prompts[i * 5 % len(prompts)] for i in range(clients)]
-    sent = [{client.dialect.length: LENGTH, **_ASKED, "seed": 300 + i} for i in range(clients)]
+def _at_once(clients: int, model: DecodedModel, client: Client) -> Observation:
+    several = [*model.known.prompts.values()]
+    prompts = [several[i * 5 % len(several)] for i in range(clients)]
+    sent = [{client.dialect.length: LENGTH, **_REQUEST, "seed": 300 + i} for i in range(clients)]
     with ThreadPoolExecutor(clients) as pool:
-        answers = list(pool.map(client.complete, asked, sent))
+        answers = list(pool.map(client.complete, prompts, sent))
     near = 0
-    for i, (prompt, answer) in enumerate(zip(asked, answers, strict=True)):
+    for i, (prompt, answer) in enumerate(zip(prompts, answers, strict=True)):
         if answer.refusal or not answer.tokens:
-            return Told("error", f"client {i}: {answer.got}", answer)
-        rows = rows_of(logits, prompt, answer.tokens[:-1], answer)
-        sampling = llama_server({**_ASKED, "seed": 300 + i}, prompt, known.vocab)
-        walked = walk(sampling, answer.tokens, rows)
-        if walked.other:
+            return Observation("error", f"client {i}: {answer.got}", answer)
+        rows = model.rows(prompt, answer.tokens[:-1], answer)
+        done = replay(llama_server(sent[i], prompt, model.known.vocab), answer.tokens, rows)
+        if done.other:
             owner = _owner(answer, answers, i)
-            return Told("error", f"client {i}, {walked.other}{owner}", answer)
-        near += walked.near
+            return Observation("error", f"client {i}, {done.other}{owner}", answer)
+        near += done.near
     tokens = sum(len(answer.tokens or ()) for answer in answers)
-    said = f"{tokens - near:,}/{tokens:,} tokens as predicted, {near} at a near tie of the logits"
-    return Told("honoured", said, answers[0], {"near_ties": float(near)})
+    right = f"{tokens - near:,}/{tokens:,} tokens as predicted, {near} at a near tie of the logits"
+    return Observation("honoured", right, answers[0], {"near_ties": float(near)})
 
 
 def _owner(answer: Answer, answers: Sequence[Answer], i: int) -> str:
@@ -71,33 +70,35 @@ def _owner(answer: Answer, answers: Sequence[Answer], i: int) -> str:
     return f"; client {same[0]} got the same text" if same else ""
 
 
-def walk(sampling: LlamaServer, tokens: Sequence[int], rows: Row) -> Walked:
-    """Along the tokens of a server: each is the reference's, or that of logits moved by MOVED."""
+def replay(sampler: LlamaServerSampler, tokens: Sequence[int], rows: Row) -> Replay:
+    """Compare tokens with the reference's, or with those of logits moved by MOVED."""
     near = 0
     for i, (token, row) in enumerate(zip(tokens, rows, strict=True)):
-        before = sampling.sampler.clone()
-        wanted = sampling.sample(np.array(row))
+        before = sampler.sampler.clone()
+        wanted = sampler.sample(np.array(row))
         if wanted == token:
             continue
         after = _moved(before, row, token, wanted)
         if after is None:
-            return Walked(near, f"token {i} is {token}, expected {wanted}: no near tie of logits")
-        sampling, near = after, near + 1
-    return Walked(near)
+            return Replay(near, f"token {i} is {token}, expected {wanted}: no near tie of logits")
+        sampler, near = after, near + 1
+    return Replay(near)
 
 
-def _moved(before: CommonSampler, row: Row, token: int, wanted: int) -> LlamaServer | None:
-    """The sampler that gives this token from moved logits, if there is one."""
+def _moved(before: CommonSampler, row: Row, token: int, wanted: int) -> LlamaServerSampler | None:
+    """Return the sampler that gives this token from moved logits, if there is one."""
     for moved in _ways(row, token, wanted):
-        sampling = LlamaServer(before.clone())
-        if sampling.sample(moved) == token:
-            return sampling
+        sampler = LlamaServerSampler(before.clone())
+        if sampler.sample(moved) == token:
+            return sampler
     return None
 
 
 def _ways(row: Row, token: int, wanted: int) -> Iterator[NDArray[np.float32]]:
-    """Where a draw or a filter could fall otherwise: the two tokens towards each other, and all
-    that are as likely as one of them against the rest."""
+    """Move logits to where a draw or a filter could fall otherwise.
+
+    The two tokens towards each other, and all that are as likely as one of them against the rest.
+    """
     for sign in (1, -1):
         for raised in (row >= row[token], row > row[token], row >= row[wanted], row > row[wanted]):
             yield _move(row, np.where(raised, sign, -sign))

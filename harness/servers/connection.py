@@ -1,7 +1,7 @@
-"""A connection to a server that ends at a time, whatever the server does, and after so many bytes.
+"""Connect to a server until a time, whatever the server does, and for so many bytes.
 
 Every wait has what is left of the time: for each address of a name, for the keys of TLS, and for
-each part of an answer. What comes is counted before anything reads it, headers and frames, too.
+each part of an answer. Bytes are counted before anything reads them, headers and frames, too.
 """
 
 import io
@@ -18,18 +18,18 @@ class TooMuch(Exception):  # noqa: N818 - a verdict on a server, not a defect of
 
 
 def connected(address: Address, until: float) -> socket.socket:
-    """until: of time.monotonic. Raises OSError, and TimeoutError when the time is over."""
+    """Connect. until: of time.monotonic. Raises OSError, and TimeoutError when the time is over."""
     plain = _plain(address, until)
     return _with_keys(plain, address, until) if address.scheme == "https" else plain
 
 
 def reached(address: Address, timeout_s: float) -> None:
-    """Raises InputError where nobody takes a connection: nothing would be a verdict on a server."""
+    """Raises InputError where nothing listens: then no result is a verdict on a server."""
     try:
         _plain(address, time.monotonic() + timeout_s).close()
     except OSError as error:
-        said = error.strerror or str(error) or "no answer"
-        raise InputError(address.url, f"cannot be reached: {said}", "start the server") from None
+        why = error.strerror or str(error) or "no answer"
+        raise InputError(address.url, f"cannot be reached: {why}", "start the server") from None
 
 
 def _plain(address: Address, until: float) -> socket.socket:
@@ -61,7 +61,7 @@ def _with_keys(plain: socket.socket, address: Address, until: float) -> socket.s
 
 
 def left(until: float) -> float:
-    """Seconds. Raises TimeoutError where there are none."""
+    """Return the seconds left. Raises TimeoutError where there are none."""
     seconds = until - time.monotonic()
     if seconds <= 0:
         raise TimeoutError
@@ -69,9 +69,11 @@ def left(until: float) -> float:
 
 
 class Limited(io.RawIOBase):
-    """The bytes of a connection. What http.client needs of a socket: `sendall`, `makefile`, and a
-    `close` that does nothing, for with `Connection: close` it comes before the answer is read.
-    ended: whether the server has closed it."""
+    """Read the bytes of a connection. ended: whether the server has closed it.
+
+    It has what http.client needs of a socket: `sendall`, `makefile`, and a `close` that does
+    nothing, for with `Connection: close` it comes before the answer is read.
+    """
 
     def __init__(self, plain: socket.socket, until: float, most: int) -> None:
         self.plain, self.until, self.most = plain, until, most

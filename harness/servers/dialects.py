@@ -61,6 +61,10 @@ class Parameter:
     alone: bool = False
     documented: bool = True
 
+    def at(self, value: Any) -> dict[str, Any]:
+        """Return the fields of a request with this value; None: the parameter is not sent."""
+        return {self.name: value, **self.also}
+
 
 @dataclass(frozen=True)
 class Dialect:

@@ -1,8 +1,8 @@
-"""One request to one server: nobody else is asked, and no answer takes longer or more than allowed.
+"""Send one request to one server, within a limit of time and of bytes.
 
 A connection goes to the address that was given. Python's http.client follows no redirect and reads
-no proxy from the environment; nothing is sent twice. What a server may do wrong is a `Failure` with
-one line:
+no proxy from the environment; nothing is sent twice. Every fault of a server is a `ServerFailure`
+with one line:
 
     timeout   the answer is not whole when the time is over, however slowly its bytes come
     crashed   no connection, one that is closed in the middle, no HTTP, a status of 500 or more
@@ -28,16 +28,16 @@ LARGEST = 8 << 20  # bytes of an answer; 128 tokens with ten alternatives each t
 SECONDS = 60.0
 _FRAMES = 1 << 20  # bytes of headers, and of an answer in many small parts four times its own
 _KEY = "[key]"  # in the place of one that a server sends back
-_SAID = 300  # characters of what a server said, in a line
+_LINE = 300  # characters of a server's text, in a line
 
 
-class Failure(Exception):  # noqa: N818 - a verdict on a server, not a defect of ours
-    """What stands for an answer that did not come."""
+class ServerFailure(Exception):  # noqa: N818 - a verdict on a server, not a defect of ours
+    """Stand for an answer that did not come. sent: the request, where it is known."""
 
     def __init__(self, verdict: Literal["timeout", "crashed", "rejected"], line: str) -> None:
-        super().__init__(verdict, visible(one_line(line, _SAID)))
+        super().__init__(verdict, visible(one_line(line, _LINE)))
         self.verdict = verdict
-        self.sent: Mapping[str, Any] = {}  # the request, where somebody says it
+        self.sent: Mapping[str, Any] = {}
 
     @property
     def line(self) -> str:
@@ -46,8 +46,10 @@ class Failure(Exception):  # noqa: N818 - a verdict on a server, not a defect of
 
 @dataclass(frozen=True)
 class Reply:
-    """status: 200 to 299, or 400 to 499 of a refusal. data: what its JSON says; of a refusal
-    without JSON its text."""
+    """status: 200 to 299, or 400 to 499 of a refusal.
+
+    data: its JSON; of a refusal without JSON its text.
+    """
 
     status: int
     data: Any
@@ -58,17 +60,17 @@ class Reply:
 
     @property
     def reason(self) -> str:
-        """Why it was refused, in one line."""
-        said = self.data
+        """Return why it was refused, in one line."""
+        data = self.data
         for key in ("error", "message", "detail"):
-            said = said.get(key, said) if isinstance(said, dict) else said
-        text = said if isinstance(said, str) else json.dumps(said)
-        return str(visible(one_line(text, _SAID)))
+            data = data.get(key, data) if isinstance(data, dict) else data
+        text = data if isinstance(data, str) else json.dumps(data)
+        return str(visible(one_line(text, _LINE)))
 
 
 @dataclass(frozen=True)
-class Event:
-    """An event of a stream, and when it came (time.monotonic)."""
+class StreamEvent:
+    """Hold an event of a stream, and when it came (time.monotonic)."""
 
     data: Any
     at: float
@@ -77,7 +79,7 @@ class Event:
 def ask(
     address: Address, path: str, body: Any = None, seconds: float = SECONDS, most: int = LARGEST
 ) -> Reply:
-    """Sends a body as JSON; without one it only gets. Raises Failure."""
+    """Send a body as JSON, or get without one. Raises ServerFailure."""
     with _answer(address, path, body, seconds, most) as (answer, _):
         content = answer.read(most + 1)
         if len(content) > most:
@@ -94,10 +96,12 @@ def stream(
     seconds: float = SECONDS,
     most: int = LARGEST,
     leave_after: int | None = None,
-) -> list[Event] | Reply:
-    """The events of an answer that comes in parts; a Reply where it was refused. leave_after: so
-    many events; then the client goes away. Raises Failure."""
-    events: list[Event] = []
+) -> list[StreamEvent] | Reply:
+    """Return the events of an answer that comes in parts; a Reply where it was refused.
+
+    leave_after: close the connection after so many events. Raises ServerFailure.
+    """
+    events: list[StreamEvent] = []
     with _answer(address, path, body, seconds, most) as (answer, limited):
         if answer.status >= 400:
             content = _keyless(address, answer.read(most))
@@ -108,12 +112,12 @@ def stream(
             if taken > most:
                 raise _too_much(path, most)
             if not line.endswith(b"\n"):
-                raise Failure("crashed", f"{path}: the stream ends in mid-line")
+                raise ServerFailure("crashed", f"{path}: the stream ends in mid-line")
             if line.startswith((b"data:", b"{")):
                 text = _keyless(address, line.removeprefix(b"data:").strip())
                 if text == b"[DONE]":
                     return events
-                events.append(Event(_data(path, text, answer.status), time.monotonic()))
+                events.append(StreamEvent(_data(path, text, answer.status), time.monotonic()))
                 if leave_after is not None and len(events) >= leave_after:
                     return events
         if answer.length or (answer.chunked and limited.ended):
@@ -125,7 +129,7 @@ def stream(
 def _answer(
     address: Address, path: str, body: Any, seconds: float, most: int
 ) -> Iterator[tuple[http.client.HTTPResponse, Limited]]:
-    """The answer of a connection of its own, and that, which ends when the time is over."""
+    """Open a connection for one answer; it ends when the time is over."""
     until = time.monotonic() + seconds
     try:
         with closing(connected(address, until)) as plain:
@@ -137,17 +141,17 @@ def _answer(
             with connection.getresponse() as answer:
                 _check_status(path, answer)
                 yield answer, limited
-    except Failure as failure:
-        said = failure.line.replace(address.key, _KEY) if address.key else failure.line
-        raise Failure(failure.verdict, said) from None
+    except ServerFailure as failure:
+        line = failure.line.replace(address.key, _KEY) if address.key else failure.line
+        raise ServerFailure(failure.verdict, line) from None
     except TimeoutError:
-        raise Failure("timeout", f"{path}: no whole answer in {seconds:g} s") from None
+        raise ServerFailure("timeout", f"{path}: no whole answer in {seconds:g} s") from None
     except TooMuch:
         raise _too_much(path, most) from None
     except (http.client.HTTPException, OSError) as error:
-        raise Failure("crashed", f"{path}: {_why(error)}") from None
+        raise ServerFailure("crashed", f"{path}: {_why(error)}") from None
     except (ValueError, OverflowError) as error:  # of http.client, at the size of a chunk
-        raise Failure("crashed", f"{path}: no HTTP: {error}") from None
+        raise ServerFailure("crashed", f"{path}: no HTTP: {error}") from None
 
 
 def _request(
@@ -165,15 +169,15 @@ def _request(
 def _check_status(path: str, answer: http.client.HTTPResponse) -> None:
     if 300 <= answer.status < 400:
         where = one_line(answer.getheader("Location", "nowhere"), 100)
-        raise Failure("rejected", f"{path}: redirects to {where}; nobody else is asked")
+        raise ServerFailure("rejected", f"{path}: redirects to {where}; nobody else is asked")
     if answer.status >= 500:
-        said = answer.read(4096).decode(errors="replace")
-        raise Failure("crashed", f"{path}: status {answer.status}: {said}")
+        text = answer.read(4096).decode(errors="replace")
+        raise ServerFailure("crashed", f"{path}: status {answer.status}: {text}")
     if not 200 <= answer.status < 500:
-        raise Failure("rejected", f"{path}: status {answer.status}")
+        raise ServerFailure("rejected", f"{path}: status {answer.status}")
     packed = answer.getheader("Content-Encoding", "").strip().lower()
     if packed not in ("", "identity"):  # http.client asks for that alone
-        raise Failure("rejected", f"{path}: the answer is packed as {packed}")
+        raise ServerFailure("rejected", f"{path}: the answer is packed as {packed}")
 
 
 def _keyless(address: Address, content: bytes) -> bytes:
@@ -185,16 +189,16 @@ def _data(path: str, content: bytes, status: int) -> Any:
         return json_of(content, 1 << 64)
     except ValueError as error:
         if status >= 400:
-            return content[:_SAID].decode(errors="replace")
-        raise Failure("rejected", f"{path}: no JSON: {error}") from None
+            return content[:_LINE].decode(errors="replace")
+        raise ServerFailure("rejected", f"{path}: no JSON: {error}") from None
 
 
-def _too_much(path: str, most: int) -> Failure:
-    return Failure("rejected", f"{path}: the answer has more than {most:,} bytes")
+def _too_much(path: str, most: int) -> ServerFailure:
+    return ServerFailure("rejected", f"{path}: the answer has more than {most:,} bytes")
 
 
-def _closed(path: str) -> Failure:
-    return Failure("crashed", f"{path}: the server closed the connection in the answer")
+def _closed(path: str) -> ServerFailure:
+    return ServerFailure("crashed", f"{path}: the server closed the connection in the answer")
 
 
 def _why(error: Exception) -> str:

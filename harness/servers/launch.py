@@ -177,7 +177,7 @@ def _wait(real: Real, address: Address, run: "subprocess.Popen[bytes]") -> None:
         try:
             if not http.ask(address, real.ready, seconds=5).refused:
                 return
-        except http.Failure:
+        except http.ServerFailure:
             pass
         time.sleep(0.1)
     raise TimeoutError

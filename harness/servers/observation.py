@@ -1,20 +1,17 @@
-"""A fact about a server beside its parameters: asked, and told as a result."""
+"""What a check observes of a server, and the record that it becomes."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from sampler_parity.harness.bundle.records.server import Group, ServerResult, ServerVerdict
-from sampler_parity.harness.protocol.ask import Row
-from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.servers.client import Answer, Client
-from sampler_parity.harness.servers.http import Failure
-from sampler_parity.harness.servers.oracle.decoder import Logits
+from sampler_parity.harness.servers.http import ServerFailure
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a fact comes to. answer: the one that shows it."""
+class Observation:
+    """Hold a verdict, what shows it in one line, and the answer that shows it."""
 
     verdict: ServerVerdict
     evidence: str
@@ -22,52 +19,57 @@ class Told:
     figures: dict[str, float] = field(default_factory=dict)
 
 
-Fact = Callable[[Client], Told]
+ServerTest = Callable[[Client], Observation]
 
 
 class NotComputed(Exception):  # noqa: N818 - no defect
-    """Why there are no logits to hold an answer against."""
+    """Say why there are no logits to compare an answer with."""
 
     def __init__(self, why: str, answer: Answer) -> None:
         super().__init__(f"not computed: llama.cpp {why}")
         self.answer = answer
 
 
-def rows_of(logits: Logits, prompt: Sequence[int], tokens: Sequence[int], answer: Answer) -> Row:
-    """The logits that an answer's tokens were drawn from. Raises NotComputed."""
-    try:
-        return logits.rows(prompt, tokens)
-    except BackendFailure as failure:
-        raise NotComputed(str(failure), answer) from None
-
-
-def told(group: Group, facts: dict[str, Fact], client: Client) -> Iterator[ServerResult]:
-    """Each fact in turn; a failure of the server is an error of that fact alone."""
-    for name, fact in facts.items():
-        before = client.asked[0]
+def observe(group: Group, tests: dict[str, ServerTest], client: Client) -> Iterator[ServerResult]:
+    """Run each test in turn. A failure of the server is an error of that test alone."""
+    for name, test in tests.items():
+        before = client.traffic.requests
         try:
-            said = fact(client)
-        except Failure as failure:
-            said = Told("error", failure.line, Answer(failure.sent, refusal=failure.line))
+            observed = test(client)
+        except ServerFailure as failure:
+            observed = failed(failure)
         except NotComputed as why:
-            said = Told("error", str(why), why.answer)
-        answer = said.answer
-        yield ServerResult(
-            id=f"{group}/{name}",
-            server="",
-            group=group,
-            name=name,
-            verdict=said.verdict,
-            evidence=said.evidence[:400],
-            sent=json.dumps(answer.sent, ensure_ascii=False) if answer else "",
-            got=answer.got if answer else "",
-            curl=client.curl(answer.sent) if answer else "",
-            requests=client.asked[0] - before,
-            figures=said.figures,
-        )
+            observed = Observation("error", str(why), why.answer)
+        done = result_of(client, group, name, observed)
+        yield done.model_copy(update={"requests": client.traffic.requests - before})
 
 
-def right_if(holds: bool, right: str, wrong: str, answer: Answer) -> Told:
+def failed(failure: ServerFailure) -> Observation:
+    """Return an error that shows the request without an answer."""
+    return Observation("error", failure.line, Answer(failure.sent, refusal=failure.line))
+
+
+def honoured_if(holds: bool, right: str, wrong: str, answer: Answer) -> Observation:
+    """Return `honoured` or `other meaning`, and an error where the server refused."""
     if answer.refusal:
-        return Told("error", f"refused: {answer.refusal}", answer)
-    return Told("honoured", right, answer) if holds else Told("other meaning", wrong, answer)
+        return Observation("error", f"refused: {answer.refusal}", answer)
+    return Observation("honoured" if holds else "other meaning", right if holds else wrong, answer)
+
+
+def result_of(
+    client: Client, group: Group, name: str, observed: Observation, limit: int | None = 400
+) -> ServerResult:
+    """Return the record of an observation. limit: characters of the evidence."""
+    answer = observed.answer
+    return ServerResult(
+        id=f"{group}/{name}",
+        server="",
+        group=group,
+        name=name,
+        verdict=observed.verdict,
+        evidence=observed.evidence[:limit],
+        sent=json.dumps(answer.sent, ensure_ascii=False) if answer else "",
+        got=answer.got if answer else "",
+        curl=client.curl(answer.sent) if answer else "",
+        figures=observed.figures,
+    )

@@ -1,4 +1,4 @@
-"""A check of a server, from the first request to a bundle."""
+"""Run all checks of one server and write a bundle."""
 
 import datetime
 import time
@@ -16,87 +16,93 @@ from sampler_parity.harness.bundle.lock import locked
 from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.records.server import ServerResult, ServerVerdict
 from sampler_parity.harness.bundle.writer import create
-from sampler_parity.harness.inputs.models import GOLDEN, model_path
-from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.servers.address import Address
 from sampler_parity.harness.servers.client import Client
-from sampler_parity.harness.servers.concurrency import check_at_once
+from sampler_parity.harness.servers.concurrency import check_concurrency
 from sampler_parity.harness.servers.context import check_context
 from sampler_parity.harness.servers.dialects import DIALECTS
 from sampler_parity.harness.servers.launch import CONTEXT, Real
-from sampler_parity.harness.servers.oracle.check import Predicted, check_exact
-from sampler_parity.harness.servers.oracle.registry import in_law, predicted, with_own_logits
+from sampler_parity.harness.servers.oracle import registry
+from sampler_parity.harness.servers.oracle.check import check_tokens
+from sampler_parity.harness.servers.oracle.generate import Oracle
 from sampler_parity.harness.servers.parameters import check_parameters
 from sampler_parity.harness.servers.probabilities import check_probabilities
 from sampler_parity.harness.servers.speed import check_speed
 from sampler_parity.harness.servers.state import check_state
-from sampler_parity.harness.servers.token_distribution import check_law
+from sampler_parity.harness.servers.token_distribution import check_distribution
 from sampler_parity.harness.servers.values import check_values
 
-Group = Callable[[Client], Iterator[ServerResult]]
+CheckGroup = Callable[[Client], Iterator[ServerResult]]
 
 # Nonsense may end a server, so the parameters come last.
-EVERYWHERE: tuple[Group, ...] = (check_probabilities, check_state, check_parameters)
+EVERYWHERE: tuple[CheckGroup, ...] = (check_probabilities, check_state, check_parameters)
 
 
-def groups_of(speed: bool) -> tuple[Group, ...]:
-    """What every server is asked; its speed where that is wanted."""
+def groups_of(speed: bool) -> tuple[CheckGroup, ...]:
+    """Return the groups that suit every server, with its speed where that is wanted."""
     return ((check_speed,) if speed else ()) + EVERYWHERE
 
 
-def token_by_token(by: Predicted, dialect: str) -> list[Group]:
-    """What is asked of a server whose every token is predicted."""
-    groups: list[Group] = [
-        partial(check_exact, predicted=by),
-        partial(check_values, known=by.known),
+def token_by_token(oracle: Oracle, dialect: str) -> list[CheckGroup]:
+    """Return the groups for a server whose every token an oracle predicts."""
+    groups: list[CheckGroup] = [
+        partial(check_tokens, oracle=oracle),
+        partial(check_values, model=oracle.model),
     ]
     if dialect == "llama-server":
-        groups.append(partial(check_at_once, known=by.known))
+        groups.append(partial(check_concurrency, model=oracle.model))
     return groups
 
 
 @dataclass(frozen=True)
-class Check:
-    """name: of the server, in the bundle. known: verdicts that are required in the place of
-    `honoured`, by id of the result."""
+class ServerCheck:
+    """Say what to ask of a server.
+
+    name: of the server, in the bundle. about: its version. known: verdicts that are required in
+    place of `honoured`, by id of the result.
+    """
 
     name: str
     client: Client
-    groups: tuple[Group, ...] = EVERYWHERE
+    groups: tuple[CheckGroup, ...] = EVERYWHERE
     about: str = ""
     known: dict[str, tuple[ServerVerdict, ...]] | None = None
 
 
-def of_real(real: Real, address: Address, each: int, speed: bool = False) -> Check:
-    """Of a server that we started on the golden model. each: requests of a predicted chain."""
-    eos = read_vocab(model_path(GOLDEN)).eos
-    client = Client(address, DIALECTS[real.dialect], eos=eos)
-    groups: list[Group] = []
-    if (by := predicted(real.name, each)) is not None:
-        groups += token_by_token(by, real.dialect)
-        groups.append(partial(check_context, predicted=by, size=CONTEXT))
-    if (model := in_law(real.name)) is not None:
-        groups.append(partial(check_law, known=model))
-        groups.append(partial(check_values, known=with_own_logits(real.name, model)))
+def check_of_started(real: Real, address: Address, each: int, speed: bool = False) -> ServerCheck:
+    """Return the check of a server that we started on the golden model.
+
+    each: requests of a predicted chain.
+    """
+    groups: list[CheckGroup] = []
+    if (oracle := registry.oracle_of_server(real.name, each)) is not None:
+        groups += token_by_token(oracle, real.dialect)
+        groups.append(partial(check_context, oracle=oracle, size=CONTEXT))
+    if (model := registry.model_of_own_generator(real.name)) is not None:
+        groups.append(partial(check_distribution, model=model))
+        groups.append(partial(check_values, model=registry.with_own_logits(real.name, model)))
     groups += groups_of(speed)
+    client = Client(address, DIALECTS[real.dialect], eos=registry.golden_vocab().eos)
     version = environments.folder_of(real.environment).name
-    return Check(real.name, client, tuple(groups), version, real.known)
+    return ServerCheck(real.name, client, tuple(groups), version, real.known)
 
 
-def check(
-    asked: Check, folder: Path, command: list[str], say: Callable[[ServerResult], object]
+def run_checks(
+    check: ServerCheck, folder: Path, command: list[str], report: Callable[[ServerResult], object]
 ) -> Bundle:
-    """Asks all there is to ask, and writes each result as it comes. Raises InputError for a folder
-    that holds a bundle already."""
+    """Ask everything and write each result as it comes.
+
+    Raises InputError for a folder that already holds a bundle.
+    """
     start = time.monotonic()
     with locked(folder):
-        writer = create(folder, _info(asked, command))
+        writer = create(folder, _info(check, command))
         count = 0
-        for group in asked.groups:
-            for result in group(asked.client):
-                named = result.model_copy(update={"server": asked.name} | _let(asked, result))
+        for group in check.groups:
+            for result in group(check.client):
+                named = result.model_copy(update={"server": check.name} | _required(check, result))
                 writer.append(named)
-                say(named)
+                report(named)
                 count += 1
         records = {"server": count} if count else {}
         wall_s = time.monotonic() - start
@@ -105,32 +111,32 @@ def check(
 
 
 def met(done: Bundle) -> bool:
-    """Whether something was asked, and all of it is as required."""
+    """Tell whether something was asked, and all of it is as required."""
     return bool(_judged(done)) and all(_judged(done))
 
 
 def required(done: Bundle) -> str:
-    """ "178/180 as required" """
+    """Format the total, like "178/180 as required"."""
     return f"{sum(_judged(done))}/{len(_judged(done))} as required"
 
 
 def _judged(done: Bundle) -> list[bool]:
-    """Whether each result that is not skipped is as required."""
+    """Tell of each result that is not skipped whether it is as required."""
     return [result.met for result in done.servers if result.verdict != "skipped"]
 
 
-def _let(asked: Check, result: ServerResult) -> dict[str, list[ServerVerdict]]:
-    """Known verdicts are required in the place of the right one: what is mended is seen."""
-    verdicts = (asked.known or {}).get(result.id)
+def _required(check: ServerCheck, result: ServerResult) -> dict[str, list[ServerVerdict]]:
+    """Require a known verdict in place of the right one, so that a fixed server is noticed."""
+    verdicts = (check.known or {}).get(result.id)
     return {"required": [*verdicts]} if verdicts else {}
 
 
-def _info(asked: Check, command: list[str]) -> RunInfo:
-    client = asked.client
+def _info(check: ServerCheck, command: list[str]) -> RunInfo:
+    client = check.client
     about = BackendInfo(
         command=[client.address.url],
         name=client.dialect.name,
-        version=asked.about or client.dialect.name,
+        version=check.about or client.dialect.name,
     )
     return RunInfo(
         version=version_of("sampler-parity"),
@@ -140,6 +146,6 @@ def _info(asked: Check, command: list[str]) -> RunInfo:
         profile="full",
         seed=0,
         options={"dialect": client.dialect.name, "model": client.model},
-        backends={asked.name: about},
+        backends={check.name: about},
         machine=machine.describe(),
     )

@@ -1,9 +1,11 @@
-"""What a sampling chain costs through a server: tokens a second and the time between them.
+"""Measure what a sampling chain costs through a server.
+
+Reported are tokens a second and the time between them, and nothing is required of them.
 
 In each round 1, 8 or 32 clients stream a text at once, greedily and with a chain, in random order,
 so that what slows the machine down slows both down. The ratio is the median over rounds of the time
 a token takes with the chain to that without, its interval from a bootstrap over the rounds
-(harness/checks/timing/verdict.py). Nothing is required of a speed: it is told.
+(harness/checks/timing/verdict.py).
 
 A request costs as much as a dozen tokens before its first, so a text that ends early makes tokens
 dear: no text ends before its length where the dialect has `ignore_eos`.
@@ -23,8 +25,8 @@ import numpy as np
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.checks.timing.verdict import least_rounds, nearest_rank, ratio_of_rounds
 from sampler_parity.harness.servers.client import Answer, Client
-from sampler_parity.harness.servers.observation import Fact, Told, told
-from sampler_parity.harness.servers.parameters import PROMPTS
+from sampler_parity.harness.servers.observation import Observation, ServerTest, observe
+from sampler_parity.harness.servers.probe import PROMPTS
 from sampler_parity.harness.statistics.bootstrap import CONFIDENCE
 
 WIDTHS = (1, 8, 32)
@@ -42,46 +44,46 @@ CHAIN: dict[str, Any] = {
 
 
 @dataclass(frozen=True)
-class Taken:
-    """A round of one kind. gaps_ns: between the tokens of each client."""
+class TimedRound:
+    """Hold a round of one kind. gaps_ns: between the tokens of each client."""
 
     seconds: float
     tokens: int
     gaps_ns: tuple[int, ...]
 
     @property
-    def of_a_token(self) -> float:
+    def seconds_per_token(self) -> float:
         return self.seconds / self.tokens
 
 
 def check_speed(
     client: Client, widths: Sequence[int] = WIDTHS, rounds: int = ROUNDS
 ) -> Iterator[ServerResult]:
-    facts: dict[str, Fact] = {
+    tests: dict[str, ServerTest] = {
         f"{width} client{'s' * (width > 1)}": partial(_measured, width, rounds) for width in widths
     }
-    yield from told("speed", facts, client)
+    yield from observe("speed", tests, client)
 
 
-def _measured(width: int, rounds: int, client: Client) -> Told:
+def _measured(width: int, rounds: int, client: Client) -> Observation:
     names = {row.name for row in client.dialect.parameters if row.documented}
     goes_on = {"ignore_eos": True} if "ignore_eos" in names else {}
     kinds = {
         "chain": {name: value for name, value in CHAIN.items() if name in names} | goes_on,
         "greedy": {"temperature": 0.0} | goes_on,
     }
-    taken: dict[str, list[Taken]] = {kind: [] for kind in kinds}
+    timed: dict[str, list[TimedRound]] = {kind: [] for kind in kinds}
     order = random.Random(width)
     with ThreadPoolExecutor(width) as pool:
         for turn in range(rounds + 1):
             for kind in order.sample([*kinds], len(kinds)):
                 answers, seconds = _at_once(client, pool, width, kinds[kind])
                 if answers[0].refusal:
-                    return Told("error", f"refused: {answers[0].refusal}", answers[0])
+                    return Observation("error", f"refused: {answers[0].refusal}", answers[0])
                 if turn:  # the first round warms up
-                    taken[kind].append(taken_of(answers, seconds))
-    said, figures = summary(taken["chain"], taken["greedy"])
-    return Told("honoured" if figures else "error", said, None, figures)
+                    timed[kind].append(timed_round(answers, seconds))
+    line, figures = summary(timed["chain"], timed["greedy"])
+    return Observation("honoured" if figures else "error", line, None, figures)
 
 
 def _at_once(
@@ -98,22 +100,26 @@ def _at_once(
     return answers, time.monotonic() - begun
 
 
-def taken_of(answers: Sequence[Answer], seconds: float) -> Taken:
-    """tokens: those that are named; of a server that names none, the parts of its streams."""
+def timed_round(answers: Sequence[Answer], seconds: float) -> TimedRound:
+    """Time a round. Of a server that names no tokens, the parts of its streams count."""
     tokens = sum(len(one.times if one.tokens is None else one.tokens) for one in answers)
     gaps = [
         round((after - before) * 1e9)
         for one in answers
         for before, after in zip(one.times, one.times[1:], strict=False)
     ]
-    return Taken(seconds, tokens, tuple(gaps))
+    return TimedRound(seconds, tokens, tuple(gaps))
 
 
-def summary(chain: Sequence[Taken], greedy: Sequence[Taken]) -> tuple[str, dict[str, float]]:
-    """In words and figures; no figures where a round has no tokens."""
+def summary(
+    chain: Sequence[TimedRound], greedy: Sequence[TimedRound]
+) -> tuple[str, dict[str, float]]:
+    """Return a line and figures; no figures where a round has no tokens."""
     if not all(one.tokens for one in (*chain, *greedy)):
         return "a round without a token", {}
-    ratio = ratio_of_rounds([t.of_a_token for t in chain], [t.of_a_token for t in greedy])
+    ratio = ratio_of_rounds(
+        [t.seconds_per_token for t in chain], [t.seconds_per_token for t in greedy]
+    )
     assert ratio is not None
     figures = {"ratio": ratio.ratio, "rounds": float(len(chain))}
     if math.isfinite(ratio.high):
@@ -121,17 +127,17 @@ def summary(chain: Sequence[Taken], greedy: Sequence[Taken]) -> tuple[str, dict[
     words = [f"a token with the chain takes {ratio.ratio:.3f} [{ratio.low:.3f}, {ratio.high:.3f}]"]
     words[0] += f" of a greedy one ({len(chain)} rounds)"
     for kind, rounds in (("chain", chain), ("greedy", greedy)):
-        per_s = float(np.median([1 / one.of_a_token for one in rounds]))
-        said, between = _gaps([ns for one in rounds for ns in one.gaps_ns])
+        per_s = float(np.median([1 / one.seconds_per_token for one in rounds]))
+        gaps, between = _gaps([ns for one in rounds for ns in one.gaps_ns])
         tokens = sum(one.tokens for one in rounds) / len(rounds)
-        words.append(f"{kind} {per_s:,.0f} tokens/s, {tokens:,.0f} a round{said}")
+        words.append(f"{kind} {per_s:,.0f} tokens/s, {tokens:,.0f} a round{gaps}")
         figures |= {f"{kind}_tokens_per_s": per_s, f"{kind}_tokens": tokens}
         figures |= {f"{kind}_{name}": value for name, value in between.items()}
     return "; ".join(words), figures
 
 
 def _gaps(ns: list[int]) -> tuple[str, dict[str, float]]:
-    """The time between tokens: a p99 only where so many samples tell of one."""
+    """Return the time between tokens; a p99 only where there are a hundred samples."""
     if not ns:
         return "", {}
     p50 = nearest_rank(ns, 0.5) / 1e6

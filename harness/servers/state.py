@@ -1,4 +1,4 @@
-"""What of one request reaches another: nothing must.
+"""Check that nothing of one request reaches another.
 
 Texts are compared with those of the same requests alone. Where no seed repeats a text, they are
 greedy. Batches change the last bits of logits (docs/sequences.md), and so now and then a token:
@@ -13,58 +13,69 @@ from typing import Any
 
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.servers.client import Answer, Client
-from sampler_parity.harness.servers.http import Failure
-from sampler_parity.harness.servers.observation import Fact, Told, right_if, told
-from sampler_parity.harness.servers.parameters import LENGTH, PROMPTS
+from sampler_parity.harness.servers.http import ServerFailure
+from sampler_parity.harness.servers.observation import (
+    Observation,
+    ServerTest,
+    failed,
+    honoured_if,
+    observe,
+)
+from sampler_parity.harness.servers.probe import LENGTH, PROMPTS
 
 CLIENTS, STREAMS = 32, 4  # no more streams than any server listens for
 _OTHER = "def first(value):\n    return value\n\ndef second(value):\n    return"
 
 
 def check_state(client: Client) -> Iterator[ServerResult]:
-    yield from told("state", STATE, client)
+    yield from observe("state", STATE, client)
 
 
-def _drawn(client: Client, seed: int, **changed: Any) -> dict[str, Any]:
-    """A seeded request that says little: what it does not say, must be the default."""
-    return {client.dialect.length: LENGTH, "temperature": 0.9, "seed": seed, **changed}
+def _seeded(client: Client, **changed: Any) -> dict[str, Any]:
+    """Return a request that states little: the rest must be the default."""
+    return {client.dialect.length: LENGTH, "temperature": 0.9, "seed": 11, **changed}
 
 
-def _repeats(client: Client) -> Told:
-    asked = _drawn(client, 11)
-    first, again = (client.complete(PROMPTS[0], asked) for _ in range(2))
-    same = first.text == again.text
-    return right_if(same, "twice the same text", f"another text: {again.got}, {first.got}", again)
-
-
-def _temperature(client: Client) -> dict[str, Any]:
-    """Drawn where a seed repeats, else greedy: so that two texts can be compared."""
-    drawn = _drawn(client, 11)
+def _repeatable(client: Client) -> dict[str, Any]:
+    """Return a request whose texts can be compared: drawn where a seed repeats, else greedy."""
+    drawn = _seeded(client)
     texts = {client.complete(PROMPTS[0], drawn).text for _ in range(2)}
     return drawn if len(texts) == 1 else {**drawn, "temperature": 0.0}
 
 
-def _after_another(client: Client) -> Told:
-    """The other one says all that this one does not."""
-    asked = _temperature(client)
-    alone = client.complete(PROMPTS[0], asked)
+def _repeats(client: Client) -> Observation:
+    first, again = (client.complete(PROMPTS[0], _seeded(client)) for _ in range(2))
+    wrong = f"another text: {again.got}, {first.got}"
+    return honoured_if(first.text == again.text, "twice the same text", wrong, again)
+
+
+def _after_another(client: Client) -> Observation:
+    """Ask before and after requests that state all that this one does not."""
+    sent = _repeatable(client)
+    alone = client.complete(PROMPTS[0], sent)
     rows = [row for row in client.dialect.parameters if row.effect in ("spreads", "forces")]
     loud = {row.name: row.effective for row in rows if row.documented}
-    client.complete(PROMPTS[0], {**asked, **loud, "seed": 5})
-    client.complete(_OTHER, {**asked, **loud, "seed": 6})
-    after = client.complete(PROMPTS[0], asked)
-    return right_if(
-        alone.text == after.text,
-        "the text that it has alone",
-        f"another text than alone: {after.got}, {alone.got}",
-        after,
-    )
+    client.complete(PROMPTS[0], {**sent, **loud, "seed": 5})
+    client.complete(_OTHER, {**sent, **loud, "seed": 6})
+    return _as_alone(alone, client.complete(PROMPTS[0], sent))
 
 
-def _streamed(client: Client) -> Told:
-    asked = _temperature(client)
-    whole, parts = client.complete(PROMPTS[0], asked), client.streamed(PROMPTS[0], asked)
-    return right_if(
+def _after_one_that_left(client: Client) -> Observation:
+    sent = _repeatable(client)
+    alone = client.complete(PROMPTS[0], sent)
+    client.streamed(_OTHER, {**sent, client.dialect.length: 200}, leave_after=2)
+    return _as_alone(alone, client.complete(PROMPTS[0], sent))
+
+
+def _as_alone(alone: Answer, after: Answer) -> Observation:
+    wrong = f"another text than alone: {after.got}, {alone.got}"
+    return honoured_if(alone.text == after.text, "the text that it has alone", wrong, after)
+
+
+def _streamed(client: Client) -> Observation:
+    sent = _repeatable(client)
+    whole, parts = client.complete(PROMPTS[0], sent), client.streamed(PROMPTS[0], sent)
+    return honoured_if(
         whole.text == parts.text and whole.tokens in (parts.tokens, None),
         f"in {len(parts.times)} parts the same text",
         f"another text than in one: {parts.got}, {whole.got}",
@@ -72,74 +83,63 @@ def _streamed(client: Client) -> Told:
     )
 
 
-def _after_one_that_left(client: Client) -> Told:
-    asked = _temperature(client)
-    alone = client.complete(PROMPTS[0], asked)
-    client.streamed(_OTHER, {**asked, client.dialect.length: 200}, leave_after=2)
-    after = client.complete(PROMPTS[0], asked)
-    return right_if(
-        alone.text == after.text,
-        "the text that it has alone",
-        f"another text than alone: {after.got}, {alone.got}",
-        after,
-    )
-
-
-def _tried(client: Client, prompt: str, asked: dict[str, Any]) -> Answer | Failure:
+def _tried(client: Client, prompt: str, sent: dict[str, Any]) -> Answer | ServerFailure:
     try:
-        return client.complete(prompt, asked)
-    except Failure as failure:
+        return client.complete(prompt, sent)
+    except ServerFailure as failure:
         return failure
 
 
-def _answered(client: Client) -> Told:
-    """A short request each: a server that listens for fewer than come may reset the rest."""
-    asked = _drawn(client, 11, **{client.dialect.length: 1})
-    with ThreadPoolExecutor(CLIENTS) as pool:
-        tried = list(pool.map(lambda _: _tried(client, PROMPTS[0], asked), range(CLIENTS)))
-    failed = [(i, one) for i, one in enumerate(tried) if isinstance(one, Failure)]
-    said = f"{CLIENTS - len(failed)}/{CLIENTS} answered"
-    if failed:
-        i, first = failed[0]
-        shown = Answer(first.sent, refusal=first.line)
-        return Told("error", f"{said}; client {i}: {first.line}", shown)
-    return Told("honoured", said)
+def _several(client: Client, clients: int) -> tuple[list[str], list[dict[str, Any]], list[Answer]]:
+    """Return a prompt and a request for each client, and the answers that they get alone."""
+    sent = _repeatable(client)
+    prompts = [PROMPTS[i % len(PROMPTS)] for i in range(clients)]
+    requests = [{**sent, "seed": 100 + i} for i in range(clients)]
+    return prompts, requests, [*map(client.complete, prompts, requests)]
 
 
-def _at_once(client: Client) -> Told:
-    """Of those that get an answer; Failure where none does."""
-    asked = _temperature(client)
-    prompts = [PROMPTS[i % len(PROMPTS)] for i in range(CLIENTS)]
-    several = [{**asked, "seed": 100 + i} for i in range(CLIENTS)]
-    alone = [client.complete(*pair) for pair in zip(prompts, several, strict=True)]
+def _answered(client: Client) -> Observation:
+    """Send a short request each: a server that listens for fewer than come may reset the rest."""
+    sent = _seeded(client, **{client.dialect.length: 1})
     with ThreadPoolExecutor(CLIENTS) as pool:
-        tried = list(pool.map(partial(_tried, client), prompts, several))
+        tried = list(pool.map(lambda _: _tried(client, PROMPTS[0], sent), range(CLIENTS)))
+    failures = {i: one for i, one in enumerate(tried) if isinstance(one, ServerFailure)}
+    evidence = f"{CLIENTS - len(failures)}/{CLIENTS} answered"
+    for i, first in failures.items():
+        line = f"{evidence}; client {i}: {first.line}"
+        return Observation("error", line, failed(first).answer)
+    return Observation("honoured", evidence)
+
+
+def _at_once(client: Client) -> Observation:
+    """Compare those that get an answer. Raises ServerFailure where none does."""
+    prompts, requests, alone = _several(client, CLIENTS)
+    with ThreadPoolExecutor(CLIENTS) as pool:
+        tried = list(pool.map(partial(_tried, client), prompts, requests))
     together = {i: one for i, one in enumerate(tried) if isinstance(one, Answer)}
     if not together:
-        raise next(one for one in tried if isinstance(one, Failure))
+        raise next(one for one in tried if isinstance(one, ServerFailure))
     apart = [i for i, answer in together.items() if alone[i].text != answer.text]
-    said = f"{len(together) - len(apart)}/{len(together)} texts as alone"
+    evidence = f"{len(together) - len(apart)}/{len(together)} texts as alone"
     figures = {"equal": float(len(together) - len(apart))}
     if not apart:
-        return Told("honoured", said, next(iter(together.values())), figures)
+        return Observation("honoured", evidence, next(iter(together.values())), figures)
     texts = {answer.text: i for i, answer in enumerate(alone)}
     for i in apart:
         if (owner := texts.get(together[i].text)) is not None:
-            line = f"{said}; client {i} got the text of client {owner}"
-            return Told("error", line, together[i], figures)
+            line = f"{evidence}; client {i} got the text of client {owner}"
+            return Observation("error", line, together[i], figures)
     first = apart[0]
-    line = f"{said}; client {first}: {together[first].got}, alone {alone[first].got}"
-    return Told("other meaning", line, together[first], figures)
+    line = f"{evidence}; client {first}: {together[first].got}, alone {alone[first].got}"
+    return Observation("other meaning", line, together[first], figures)
 
 
-def _streams_at_once(client: Client) -> Told:
-    """Whole, each: one that is a beginning of its text alone was cut."""
-    asked = _temperature(client)
-    prompts = [PROMPTS[i % len(PROMPTS)] for i in range(STREAMS)]
-    several = [{**asked, "seed": 100 + i} for i in range(STREAMS)]
-    alone = [client.complete(*pair).text for pair in zip(prompts, several, strict=True)]
+def _streams_at_once(client: Client) -> Observation:
+    """Require whole texts: one that is only a beginning of its text was cut."""
+    prompts, requests, answers = _several(client, STREAMS)
+    alone = [answer.text for answer in answers]
     with ThreadPoolExecutor(STREAMS) as pool:
-        streams = list(pool.map(client.streamed, prompts, several))
+        streams = list(pool.map(client.streamed, prompts, requests))
     cut = [
         i
         for i, (stream, whole) in enumerate(zip(streams, alone, strict=True))
@@ -147,10 +147,10 @@ def _streams_at_once(client: Client) -> Told:
     ]
     first = cut[0] if cut else 0
     wrong = f"{len(cut)}/{STREAMS} are cut: {streams[first].got}, alone {json.dumps(alone[first])}"
-    return right_if(not cut, f"{STREAMS}/{STREAMS} whole", wrong, streams[first])
+    return honoured_if(not cut, f"{STREAMS}/{STREAMS} whole", wrong, streams[first])
 
 
-STATE: dict[str, Fact] = {
+STATE: dict[str, ServerTest] = {
     "a seed repeats": _repeats,
     "after another request": _after_another,
     "streamed": _streamed,

@@ -6,8 +6,9 @@ from pathlib import Path
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.dialects import DIALECTS
-from sampler_parity.harness.servers.parameters import Texts, one
-from sampler_parity.harness.servers.run import Check, check
+from sampler_parity.harness.servers.parameters import check_parameter
+from sampler_parity.harness.servers.probe import Probe
+from sampler_parity.harness.servers.run import ServerCheck, run_checks
 from tests.support.command_line import cli
 from tests.support.fake_server import EOS, Answering, answered, fake_server
 from tests.support.server_faults import drops
@@ -17,12 +18,12 @@ ROWS = {row.name: row for row in DIALECTS["llama-server"].parameters}
 
 def bundle(folder: Path, answering: Answering, *names: str) -> Path:
     def rows(client: Client) -> Iterator[ServerResult]:
-        texts = Texts(client)
-        return (one(texts, ROWS[name]) for name in names)
+        texts = Probe(client, seeds=True)
+        return (check_parameter(texts, ROWS[name]) for name in names)
 
     with fake_server(answering) as address:
         client = Client(address, DIALECTS["llama-server"], eos=EOS)
-        check(Check("mine", client, (rows,)), folder, ["x"], lambda _: None)
+        run_checks(ServerCheck("mine", client, (rows,)), folder, ["x"], lambda _: None)
     return folder
 
 

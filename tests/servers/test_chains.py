@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.servers.oracle.chains import CHAINS
-from sampler_parity.harness.servers.oracle.generate import llama_server
+from sampler_parity.harness.servers.oracle.samplers import llama_server
 from sampler_parity.reference import Candidates, build_chain
 from tests.support.fake_server import TABLE, VOCAB, N
 

@@ -8,9 +8,9 @@ import pytest
 
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.servers.client import Client
-from sampler_parity.harness.servers.concurrency import MOVED, check_at_once, walk
+from sampler_parity.harness.servers.concurrency import MOVED, check_concurrency, replay
 from sampler_parity.harness.servers.dialects import DIALECTS
-from sampler_parity.harness.servers.oracle.generate import llama_server
+from sampler_parity.harness.servers.oracle.samplers import llama_server
 from tests.support import fake_server
 from tests.support.fake_server import EOS, TABLE, VOCAB, Answered, Answering, N, Sent, answered
 from tests.support.table_model import KNOWN
@@ -19,7 +19,7 @@ from tests.support.table_model import KNOWN
 def result(answering: Answering, clients: int) -> ServerResult:
     with fake_server.fake_server(answering) as address:
         client = Client(address, DIALECTS["llama-server"], eos=EOS)
-        (done,) = check_at_once(client, KNOWN, clients)
+        (done,) = check_concurrency(client, KNOWN, clients)
     return done
 
 
@@ -73,6 +73,6 @@ def test_what_of_a_client_reaches_another_is_an_error(leak: str) -> None:
 def test_only_a_tie_that_rounding_reaches_is_near(apart: float, near: int) -> None:
     rows = np.full((2, N), -9, np.float32)
     rows[:, 5], rows[:, 6] = 1.0, 1.0 - apart
-    walked = walk(llama_server({"temperature": 0.0}, [1], VOCAB), [6, 5], rows)
-    assert walked.near == near
-    assert (walked.other == "") == bool(near)
+    done = replay(llama_server({"temperature": 0.0}, [1], VOCAB), [6, 5], rows)
+    assert done.near == near
+    assert (done.other == "") == bool(near)

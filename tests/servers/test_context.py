@@ -7,8 +7,8 @@ from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.context import check_context
 from sampler_parity.harness.servers.dialects import DIALECTS
-from sampler_parity.harness.servers.oracle import generate
-from sampler_parity.harness.servers.oracle.check import Predicted
+from sampler_parity.harness.servers.oracle import samplers
+from sampler_parity.harness.servers.oracle.generate import Oracle
 from tests.support.fake_server import EOS, Answered, Answering, Sent, answered, fake_server
 from tests.support.table_model import KNOWN
 
@@ -50,7 +50,7 @@ def refuses(sent: Sent) -> Answered:
 def result(answering: Answering) -> ServerResult:
     with fake_server(answering) as address:
         client = Client(address, DIALECTS["llama-server"], eos=EOS)
-        (done,) = check_context(client, Predicted(generate.llama_server, KNOWN, {}, 1), SIZE)
+        (done,) = check_context(client, Oracle(samplers.llama_server, KNOWN, {}, 1), SIZE)
     return done
 
 

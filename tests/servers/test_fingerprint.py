@@ -17,11 +17,11 @@ from sampler_parity.harness.servers.fingerprint.fingerprint import STATEMENTS, f
 from sampler_parity.harness.servers.fingerprint.known_engines import (
     ENGINES,
     alike,
+    likenesses,
     release,
-    resemblances,
 )
-from sampler_parity.harness.servers.fingerprint.probe import CANNOT, Probe, Said
-from sampler_parity.harness.servers.fingerprint.self_report import about
+from sampler_parity.harness.servers.fingerprint.self_report import self_report
+from sampler_parity.harness.servers.fingerprint.trait import CANNOT, Trait, probe_of, trait_of
 from sampler_parity.reference.pipelines.common_chain import DEFAULT_ORDER
 from tests.support.command_line import cli
 from tests.support.fake_server import Answered, Answering, Sent, answered, fake_server
@@ -117,25 +117,26 @@ SLOW = [
 OWN = {"seed -1": "refused", "dry_penalty_last_n -1": "off"}
 
 
-def said(statement: str, answering: Answering) -> Said:
+def said(statement: str, answering: Answering) -> Trait:
     with fake_server(answering) as address:
-        probe = Probe(Client(address, DIALECTS["llama-server"]), time.monotonic() + 60, wide=True)
+        client = Client(address, DIALECTS["llama-server"])
+        probe = probe_of(client, time.monotonic() + 60, wide=True)
         if statement not in ("seed", "unknown names"):
             STATEMENTS["seed"](probe)
-        return STATEMENTS[statement](probe)
+        return trait_of(probe, STATEMENTS[statement])
 
 
 @pytest.mark.parametrize("wrong", QUICK, ids=lambda wrong: f"{wrong.statement}: {wrong.says}")
 def test_a_wrong_meaning_changes_the_answer(wrong: Wrong) -> None:
-    assert said(wrong.statement, wrong.between(answered)).says == wrong.says
+    assert said(wrong.statement, wrong.between(answered)).value == wrong.says
     assert wrong.says != LLAMA_SERVER.says[wrong.statement]
 
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("wrong", SLOW, ids=lambda wrong: f"{wrong.statement}: {wrong.says}")
 def test_a_wrong_order_or_meaning_changes_the_answer(wrong: Wrong) -> None:
-    told = said(wrong.statement, wrong.between(answered))
-    assert told.says == wrong.says, told.evidence
+    trait = said(wrong.statement, wrong.between(answered))
+    assert trait.value == wrong.says, trait.evidence
     assert wrong.says != LLAMA_SERVER.says[wrong.statement]
 
 
@@ -160,17 +161,17 @@ def test_where_the_time_is_over_nothing_is_told_and_nothing_sent() -> None:
 
 def test_a_server_is_like_the_engine_whose_statements_it_shares() -> None:
     for engine in ENGINES:
-        rows = resemblances(engine.says)
-        assert [row.engine.name for row in alike(rows)] == [engine.name]
+        assert alike(likenesses(engine.says)) == [engine.name]
     changed = {**LLAMA_SERVER.says, "top_p 0": "refused"}
-    (row,) = alike(resemblances(changed))
-    assert row.differs == ("top_p 0: refused, there one token",)
+    rows = likenesses(changed)
+    assert alike(rows) == [rows[0].engine]
+    assert rows[0].differs == ["top_p 0: refused, there one token"]
 
 
 def test_a_server_that_shares_little_or_tells_little_is_like_none() -> None:
     few = dict(list(LLAMA_SERVER.says.items())[:7])
-    assert alike(resemblances(few)) == []
-    assert alike(resemblances(dict.fromkeys(LLAMA_SERVER.says, "otherwise"))) == []
+    assert alike(likenesses(few)) == []
+    assert alike(likenesses(dict.fromkeys(LLAMA_SERVER.says, "otherwise"))) == []
 
 
 def test_a_release_is_a_range_of_what_came_and_went() -> None:
@@ -194,7 +195,7 @@ def test_a_release_is_a_range_of_what_came_and_went() -> None:
 )
 def test_the_dialect_is_told_by_what_a_server_says_of_itself(data: Any, dialect: str) -> None:
     with raw_server(http_bytes(json.dumps(data).encode())) as raw:
-        assert about(raw.address, 5).dialect == dialect
+        assert self_report(raw.address, 5).dialect == dialect
 
 
 @pytest.fixture

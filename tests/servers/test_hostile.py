@@ -15,8 +15,8 @@ from sampler_parity.harness.servers.address import Address
 from sampler_parity.harness.servers.client import SILENT, Client
 from sampler_parity.harness.servers.dialects import DIALECTS
 from sampler_parity.harness.servers.fingerprint.fingerprint import STATEMENTS, fingerprint
-from sampler_parity.harness.servers.fingerprint.self_report import about
-from sampler_parity.harness.servers.http import Event, Failure, Reply
+from sampler_parity.harness.servers.fingerprint.self_report import self_report
+from sampler_parity.harness.servers.http import Reply, ServerFailure, StreamEvent
 from sampler_parity.harness.servers.run import EVERYWHERE
 from tests.support.raw_server import raw_server
 from tests.support.sockets import hangs
@@ -74,14 +74,16 @@ def hostile(monkeypatch: pytest.MonkeyPatch, seed: int, name: str) -> Client:
 
     def answer(*_: Any) -> Reply:
         if rng.random() < 0.02:
-            raise Failure("crashed", "no more")
+            raise ServerFailure("crashed", "no more")
         if rng.random() < 0.02:
             return Reply(400, rng.choice(WRONG))
         data = completion(rng, dialect.text) if rng.random() < 0.97 else rng.choice(WRONG)
         return Reply(200, data)
 
-    def events(*_: Any, **__: Any) -> list[Event]:
-        return [Event(completion(rng, dialect.text), float(i)) for i in range(rng.randrange(4))]
+    def events(*_: Any, **__: Any) -> list[StreamEvent]:
+        return [
+            StreamEvent(completion(rng, dialect.text), float(i)) for i in range(rng.randrange(4))
+        ]
 
     monkeypatch.setattr(http, "ask", answer)
     monkeypatch.setattr(http, "stream", events)
@@ -109,7 +111,7 @@ def test_a_server_that_hangs_is_asked_three_times_and_then_no_more() -> None:
     with raw_server(hangs) as raw:
         client = Client(raw.address, DIALECTS["llama-server"], seconds=0.05)
         results = [result for group in EVERYWHERE for result in group(client)]
-    assert client.asked == [SILENT]
+    assert client.traffic.requests == SILENT
     assert {result.verdict for result in results} == {"error"}
     assert results[0].evidence == "/completion: no whole answer in 0.05 s"
     assert results[-1].evidence == "not asked: 3 requests in a row had no answer in time"
@@ -119,7 +121,7 @@ def test_a_server_that_hangs_has_its_fingerprint_within_the_time() -> None:
     begun = time.monotonic()
     with raw_server(hangs) as raw:
         client = Client(raw.address, DIALECTS["vllm"], seconds=60)
-        itself = about(raw.address, 0.2)
+        itself = self_report(raw.address, 0.2)
         said = fingerprint(client, itself.says, lambda _: None, seconds=0.2)
     assert time.monotonic() - begun < 3
     assert said.resembles == []
@@ -132,10 +134,10 @@ def test_requests_at_once_without_an_answer_count_as_one(monkeypatch: pytest.Mon
 
     def late(*_: Any) -> Reply:
         waiting.wait(5)
-        raise Failure("timeout", "late")
+        raise ServerFailure("timeout", "late")
 
     monkeypatch.setattr(http, "ask", late)
     with ThreadPoolExecutor(8) as pool:
         failed = [pool.submit(client.complete, "a", {}) for _ in range(8)]
-    assert {str(one.exception()) for one in failed} == {str(Failure("timeout", "late"))}
-    assert client.silence.count == 1
+    assert {str(one.exception()) for one in failed} == {str(ServerFailure("timeout", "late"))}
+    assert client.traffic.silent == 1

@@ -10,7 +10,7 @@ import pytest
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.servers.address import Address, address_of
 from sampler_parity.harness.servers.connection import reached
-from sampler_parity.harness.servers.http import Failure, Reply, ask, stream
+from sampler_parity.harness.servers.http import Reply, ServerFailure, ask, stream
 from tests.support.raw_server import Answering, http_bytes, raw_server
 from tests.support.sockets import drips, hangs
 
@@ -42,7 +42,7 @@ MANY_TO_COME = "crashed" if hasattr(http.client, "_MAXINTERIMRESPONSES") else "r
 @pytest.mark.parametrize("answering", ENDLESS.values(), ids=ENDLESS.keys())
 def test_an_answer_that_does_not_end_is_a_timeout_in_one_line(answering: Answering) -> None:
     begun = time.monotonic()
-    with raw_server(answering) as raw, pytest.raises(Failure) as failure:
+    with raw_server(answering) as raw, pytest.raises(ServerFailure) as failure:
         ask(raw.address, "/completion", {"prompt": "a"}, seconds=0.05)
     assert failure.value.verdict == "timeout"
     assert failure.value.line == "/completion: no whole answer in 0.05 s"
@@ -60,7 +60,7 @@ ENDLESS_STREAMS = {
 
 @pytest.mark.parametrize("answering", ENDLESS_STREAMS.values(), ids=ENDLESS_STREAMS.keys())
 def test_a_stream_that_does_not_end_is_a_timeout(answering: Answering) -> None:
-    with raw_server(answering) as raw, pytest.raises(Failure) as failure:
+    with raw_server(answering) as raw, pytest.raises(ServerFailure) as failure:
         stream(raw.address, "/p", {}, seconds=0.05)
     assert failure.value.line == "/p: no whole answer in 0.05 s"
 
@@ -68,13 +68,13 @@ def test_a_stream_that_does_not_end_is_a_timeout(answering: Answering) -> None:
 @pytest.mark.parametrize("answering", [hangs, drips(b"\x16\x03\x03\x10\x00", b"\x02")])
 def test_keys_of_tls_that_do_not_come_are_a_timeout(answering: Answering) -> None:
     """A record of 4,096 bytes, one at a time."""
-    with raw_server(answering) as raw, pytest.raises(Failure) as failure:
+    with raw_server(answering) as raw, pytest.raises(ServerFailure) as failure:
         ask(replace(raw.address, scheme="https"), "/p", seconds=0.05)
     assert failure.value.line == "/p: no whole answer in 0.05 s"
 
 
 def test_a_server_without_tls_is_a_verdict() -> None:
-    with raw_server(http_bytes(b"{}")) as raw, pytest.raises(Failure) as failure:
+    with raw_server(http_bytes(b"{}")) as raw, pytest.raises(ServerFailure) as failure:
         ask(replace(raw.address, scheme="https"), "/p", seconds=2)
     assert failure.value.verdict == "crashed"
     assert "SSL" in failure.value.line
@@ -94,7 +94,7 @@ def test_a_name_with_several_addresses_has_one_time_for_all(
         found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", where)] * 4
         monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
         begun = time.monotonic()
-        with pytest.raises(Failure, match=r"no whole answer in 0\.2 s"):
+        with pytest.raises(ServerFailure, match=r"no whole answer in 0\.2 s"):
             ask(Address("http", "four.of.them", where[1]), "/p", seconds=0.2)
     assert time.monotonic() - begun < 0.6
 
@@ -148,7 +148,7 @@ def test_a_name_with_several_addresses_has_one_time_for_all(
 def test_what_is_no_answer_is_a_verdict_with_one_line(
     answer: bytes, verdict: str, line: str
 ) -> None:
-    with raw_server(answer) as raw, pytest.raises(Failure) as failure:
+    with raw_server(answer) as raw, pytest.raises(ServerFailure) as failure:
         ask(raw.address, "/p", {"prompt": "a"}, seconds=2, most=1000)
     assert failure.value.verdict == verdict
     assert failure.value.line.startswith(line)
@@ -157,7 +157,7 @@ def test_what_is_no_answer_is_a_verdict_with_one_line(
 
 def test_a_stream_that_ends_in_mid_line_is_a_crash() -> None:
     body = b'data: {"a": 1}\n\ndata: {"a"'
-    with raw_server(http_bytes(body)) as raw, pytest.raises(Failure) as failure:
+    with raw_server(http_bytes(body)) as raw, pytest.raises(ServerFailure) as failure:
         stream(raw.address, "/p", {})
     assert failure.value.verdict == "crashed"
     assert failure.value.line == "/p: the stream ends in mid-line"
@@ -183,7 +183,7 @@ def test_a_stream_that_ends_in_mid_line_is_a_crash() -> None:
 def test_a_stream_that_is_none_is_a_verdict_with_one_line(
     answer: bytes, verdict: str, line: str
 ) -> None:
-    with raw_server(answer) as raw, pytest.raises(Failure) as failure:
+    with raw_server(answer) as raw, pytest.raises(ServerFailure) as failure:
         stream(raw.address, "/p", {}, seconds=2, most=1000)
     assert failure.value.verdict == verdict
     assert line in failure.value.line
@@ -218,7 +218,7 @@ def test_a_redirect_is_not_followed_and_nobody_else_is_asked(
     with raw_server(http_bytes(b"{}")) as elsewhere:
         where = f"Location: {elsewhere.address.url}/p"
         answer = http_bytes(b"", "307 Temporary Redirect", where)
-        with raw_server(answer) as raw, pytest.raises(Failure) as failure:
+        with raw_server(answer) as raw, pytest.raises(ServerFailure) as failure:
             ask(raw.address, "/p", {})
         assert elsewhere.requests == []
     assert failure.value.verdict == "rejected"
@@ -235,7 +235,7 @@ def test_a_refusal_is_an_answer_with_its_reason() -> None:
 def test_nobody_listening_is_a_crash() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    with pytest.raises(Failure, match="ConnectionRefusedError"):
+    with pytest.raises(ServerFailure, match="ConnectionRefusedError"):
         ask(Address("http", "127.0.0.1", port), "/p")
 
 
@@ -249,7 +249,10 @@ def test_a_key_is_sent_and_never_shown_even_if_the_server_says_it(
         assert b"Authorization: Bearer sesame-open" in raw.requests[0]
     assert reply.reason == "[key] is no key"
     assert "sesame" not in repr(address)
-    with raw_server(http_bytes(b"sesame-open", "500 No")) as raw, pytest.raises(Failure) as failure:
+    with (
+        raw_server(http_bytes(b"sesame-open", "500 No")) as raw,
+        pytest.raises(ServerFailure) as failure,
+    ):
         ask(address_of(raw.address.url, "MY_KEY"), "/p", {})
     assert failure.value.line == "/p: status 500: [key]"
 

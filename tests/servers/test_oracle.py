@@ -12,10 +12,11 @@ from sampler_parity.harness.protocol.interface import BackendFailure, R
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.dialects import DIALECTS
-from sampler_parity.harness.servers.oracle import generate
-from sampler_parity.harness.servers.oracle.check import Predicted, check_exact
-from sampler_parity.harness.servers.oracle.decoder import Followed, Logits
-from sampler_parity.harness.servers.oracle.model import Known
+from sampler_parity.harness.servers.oracle import samplers
+from sampler_parity.harness.servers.oracle.check import check_tokens
+from sampler_parity.harness.servers.oracle.decoder import ModelLogits, TextLogits
+from sampler_parity.harness.servers.oracle.generate import Oracle
+from sampler_parity.harness.servers.oracle.model import KnownModel
 from tests.support.fake_server import (
     EOS,
     TABLE,
@@ -36,11 +37,11 @@ CHAINS = {
 }
 
 
-def results(answering: Answering, known: Known = KNOWN, each: int = 2) -> list[ServerResult]:
-    predicted = Predicted(generate.llama_server, known, CHAINS, each)
+def results(answering: Answering, model: KnownModel = KNOWN, each: int = 2) -> list[ServerResult]:
+    oracle = Oracle(samplers.llama_server, model, CHAINS, each)
     with fake_server(answering) as address:
         client = Client(address, DIALECTS["llama-server"], eos=EOS)
-        return list(check_exact(client, predicted))
+        return list(check_tokens(client, oracle))
 
 
 def test_a_server_that_samples_as_the_reference_is_honoured_token_by_token() -> None:
@@ -63,7 +64,7 @@ def test_the_first_token_that_is_another_is_told_with_its_place() -> None:
 
 def test_a_text_that_goes_otherwise_than_guessed_is_decoded_again_from_there() -> None:
     with closing(logits()) as table:
-        text_of = Followed(table, [5], guess=[1, 2])
+        text_of = TextLogits(table, [5], guess=[1, 2])
         assert (text_of.after([]) == TABLE[5]).all()
         assert (text_of.after([1]) == TABLE[1]).all()
         assert (text_of.after([1, 9]) == TABLE[9]).all()
@@ -74,9 +75,9 @@ def test_a_text_that_goes_otherwise_than_guessed_is_decoded_again_from_there() -
 def test_the_death_of_what_decodes_is_one_line_and_what_was_and_comes_after_is_checked() -> None:
     """It is a process of its own, and dies at its second text: that of the second chain."""
 
-    def mortal() -> Logits:
+    def mortal() -> ModelLogits:
         words = [sys.executable, "-m", "tests.support.table_model", "2"]
-        return Logits(BackendProcess("llama.cpp", words), Path("table"), N)
+        return ModelLogits(BackendProcess("llama.cpp", words), Path("table"), N)
 
     done = results(answered, replace(KNOWN, logits=mortal), each=1)
     assert [(r.name, r.verdict) for r in done] == [
@@ -96,7 +97,7 @@ def test_the_death_of_what_decodes_is_told_in_one_line() -> None:
         def ask(self, request: Any, reply: type[R], timeout_s: float | None = None) -> R:
             raise BackendFailure("crashed", "signal SIGABRT: munmap_chunk(): invalid pointer")
 
-    dead = replace(KNOWN, logits=lambda: Logits(Dies(Worker()), Path("table"), N))
+    dead = replace(KNOWN, logits=lambda: ModelLogits(Dies(Worker()), Path("table"), N))
     done = results(answered, dead, each=1)
     assert {r.verdict for r in done} == {"error"}
     assert done[0].evidence.endswith("llama.cpp signal SIGABRT: munmap_chunk(): invalid pointer")

@@ -10,9 +10,9 @@ from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.dialects import DIALECTS
 from sampler_parity.harness.servers.fingerprint.fingerprint import fingerprint
 from sampler_parity.harness.servers.fingerprint.known_engines import ENGINES
-from sampler_parity.harness.servers.fingerprint.self_report import about
+from sampler_parity.harness.servers.fingerprint.self_report import self_report
 from sampler_parity.harness.servers.launch import REAL, missing, started
-from sampler_parity.harness.servers.run import EVERYWHERE, check, met, of_real
+from sampler_parity.harness.servers.run import EVERYWHERE, check_of_started, met, run_checks
 from tests.support.command_line import cli
 
 EACH = 2
@@ -25,7 +25,9 @@ def checked(name: str, folder: Path) -> Bundle:
     if why := missing(REAL[name]):
         pytest.skip(f"unavailable: {why}")
     with started(REAL[name], model_path(GOLDEN)) as address:
-        return check(of_real(REAL[name], address, EACH), folder, ["pytest"], lambda _: None)
+        return run_checks(
+            check_of_started(REAL[name], address, EACH), folder, ["pytest"], lambda _: None
+        )
 
 
 @pytest.mark.nightly
@@ -44,7 +46,7 @@ def test_a_real_server_resembles_its_own_engine(name: str) -> None:
         pytest.skip(f"unavailable: {why}")
     with started(REAL[name], model_path(GOLDEN)) as address:
         client = Client(address, DIALECTS[REAL[name].dialect])
-        done = fingerprint(client, about(address, 10).says, lambda _: None, seconds=200)
+        done = fingerprint(client, self_report(address, 10).says, lambda _: None, seconds=200)
     (engine,) = done.resembles
     assert engine.lower().startswith(name.replace("mlx-lm", "mlx lm"))
     assert done.likes[0].differs == []

@@ -8,8 +8,9 @@ import pytest
 from sampler_parity.harness.bundle.records.server import ServerResult, ServerVerdict
 from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.dialects import DIALECTS, Parameter
-from sampler_parity.harness.servers.parameters import Texts, one
-from sampler_parity.harness.servers.run import Check, check, met
+from sampler_parity.harness.servers.parameters import check_parameter
+from sampler_parity.harness.servers.probe import Probe
+from sampler_parity.harness.servers.run import ServerCheck, met, run_checks
 from sampler_parity.harness.servers.speed import check_speed
 from sampler_parity.reports.write import write_report
 from tests.support.command_line import cli
@@ -20,7 +21,7 @@ ROWS = {row.name: row for row in DIALECTS["llama-server"].parameters}
 
 
 def one_row(client: Client) -> list[ServerResult]:
-    return [one(Texts(client), ROWS["top_k"])]
+    return [check_parameter(Probe(client, seeds=True), ROWS["top_k"])]
 
 
 def test_a_check_is_a_bundle_with_a_page_in_every_format(tmp_path: Path) -> None:
@@ -28,8 +29,8 @@ def test_a_check_is_a_bundle_with_a_page_in_every_format(tmp_path: Path) -> None
     with fake_server() as address:
         client = Client(address, DIALECTS["llama-server"], eos=EOS)
         groups = (lambda client: iter(one_row(client)), partial(check_speed, widths=[1], rounds=1))
-        asked = Check("mine", client, groups)
-        done = check(asked, tmp_path / "b", ["x"], lambda result: said.append(result.name))
+        asked = ServerCheck("mine", client, groups)
+        done = run_checks(asked, tmp_path / "b", ["x"], lambda result: said.append(result.name))
     assert said == ["top_k", "1 client"]
     assert met(done)
     write_report([tmp_path / "b"], tmp_path / "r", ["json", "md", "html", "junit"])
@@ -49,7 +50,7 @@ def test_what_a_dialect_lacks_is_told_as_undocumented_or_ignored_and_is_no_fault
 ) -> None:
     row = Parameter(name, "greedy", 0, 1, documented=False)
     with fake_server() as address:
-        said = one(Texts(Client(address, DIALECTS["llama-server"])), row)
+        said = check_parameter(Probe(Client(address, DIALECTS["llama-server"]), seeds=True), row)
     assert (said.verdict, said.met) == (verdict, True)
 
 
@@ -70,7 +71,7 @@ def test_a_chat_is_asked_by_a_message_and_its_answer_read_whole_and_in_parts() -
         again = client.complete("Hi", client.parameters_of(answer.sent))
     assert asked[0] == {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2}
     assert asked[1] == asked[0]
-    assert (answer.text, answer.ended, answer.places[0].top[0].logprob) == ("a b", "stop", -0.5)
+    assert (answer.text, answer.ended, answer.reports[0].top[0].logprob) == ("a b", "stop", -0.5)
     assert again.text == "a b"
     parts = [{"role": "assistant", "content": None}, {"content": "a"}, {"content": " b"}, {}]
     lines = [{"choices": [{"delta": part, "finish_reason": None}]} for part in parts]
@@ -84,8 +85,8 @@ def test_a_known_verdict_is_required_so_that_a_mended_server_is_seen(tmp_path: P
     with fake_server() as address:
         client = Client(address, DIALECTS["llama-server"], eos=EOS)
         known: dict[str, tuple[ServerVerdict, ...]] = {"parameter/top_k": ("ignored",)}
-        asked = Check("mine", client, (lambda client: iter(one_row(client)),), known=known)
-        done = check(asked, tmp_path / "b", ["x"], lambda _: None)
+        asked = ServerCheck("mine", client, (lambda client: iter(one_row(client)),), known=known)
+        done = run_checks(asked, tmp_path / "b", ["x"], lambda _: None)
     assert not met(done)
 
 

@@ -5,10 +5,10 @@ from sampler_parity.harness.servers.dialects import DIALECTS
 from sampler_parity.harness.servers.speed import (
     LENGTH,
     ROUNDS,
-    Taken,
+    TimedRound,
     check_speed,
     summary,
-    taken_of,
+    timed_round,
 )
 from tests.support.fake_server import EOS, Answered, Sent, answered, fake_server
 
@@ -39,7 +39,7 @@ def test_no_text_ends_before_its_length_where_the_dialect_can_say_so() -> None:
 
 
 def test_a_chain_that_costs_half_more_is_told_so() -> None:
-    greedy = [Taken(0.25 * i, 32, (10 * MS,) * 31) for i in range(1, ROUNDS + 1)]
+    greedy = [TimedRound(0.25 * i, 32, (10 * MS,) * 31) for i in range(1, ROUNDS + 1)]
     chain = [replace(t, seconds=t.seconds * 1.5, gaps_ns=(15 * MS,) * 31) for t in greedy]
     said, figures = summary(chain, greedy)
     assert figures["ratio"] == figures["ratio_low"] == figures["ratio_high"] == 1.5
@@ -48,15 +48,15 @@ def test_a_chain_that_costs_half_more_is_told_so() -> None:
 
 
 def test_an_interval_of_rounds_that_differ_holds_the_ratio() -> None:
-    greedy = [Taken(1.0, 10, ()) for _ in range(ROUNDS)]
-    chain = [Taken(1 + i / 8, 10, ()) for i in range(ROUNDS)]
+    greedy = [TimedRound(1.0, 10, ()) for _ in range(ROUNDS)]
+    chain = [TimedRound(1 + i / 8, 10, ()) for i in range(ROUNDS)]
     _, figures = summary(chain, greedy)
     assert figures["ratio"] == 1 + 3.5 / 8
     assert 1 < figures["ratio_low"] < figures["ratio"] < figures["ratio_high"] < 2
 
 
 def test_a_p99_is_told_where_a_hundred_samples_are_and_an_interval_where_six_rounds_are() -> None:
-    few = [Taken(1.0, 10, (MS,) * 9)] * 3
+    few = [TimedRound(1.0, 10, (MS,) * 9)] * 3
     said, figures = summary(few, few)
     assert "slowest of 27 1.00 ms" in said
     assert "p99" not in said
@@ -64,11 +64,11 @@ def test_a_p99_is_told_where_a_hundred_samples_are_and_an_interval_where_six_rou
 
 
 def test_a_round_without_a_token_has_no_speed() -> None:
-    nothing = Taken(1.0, 0, ())
+    nothing = TimedRound(1.0, 0, ())
     assert summary([nothing], [nothing]) == ("a round without a token", {})
 
 
 def test_tokens_are_those_named_or_else_the_parts_of_the_streams() -> None:
     named = Answer({}, tokens=(1, 2, 3), times=(1.0, 1.002, 1.005, 1.006))
-    assert taken_of([named, replace(named, tokens=None)], 2.0).tokens == 7
-    assert taken_of([named], 2.0).gaps_ns == (2 * MS, 3 * MS, 1 * MS)
+    assert timed_round([named, replace(named, tokens=None)], 2.0).tokens == 7
+    assert timed_round([named], 2.0).gaps_ns == (2 * MS, 3 * MS, 1 * MS)

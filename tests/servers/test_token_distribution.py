@@ -1,5 +1,4 @@
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import replace
 
 import numpy as np
@@ -8,17 +7,16 @@ import pytest
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.dialects import DIALECTS, Dialect
-from sampler_parity.harness.servers.observation import told
+from sampler_parity.harness.servers.oracle.model import ROUNDING, observe_with
 from sampler_parity.harness.servers.token_distribution import (
-    ROUNDING,
     SETTINGS,
     chain_of,
-    facts_of,
-    law_of,
+    distribution_of,
+    setting_tests,
     uniforms_of,
 )
 from tests.support.fake_server import EOS, Answering, Sent, answered, fake_server
-from tests.support.table_model import KNOWN, logits
+from tests.support.table_model import KNOWN
 
 OURS = DIALECTS["llama-server"]
 
@@ -26,10 +24,10 @@ OURS = DIALECTS["llama-server"]
 def result(
     answering: Answering, setting: str, texts: int = 3, dialect: Dialect = OURS
 ) -> ServerResult:
-    with fake_server(answering) as address, closing(logits()) as rows:
+    with fake_server(answering) as address:
         client = Client(address, dialect, eos=EOS)
-        facts = facts_of(KNOWN, rows, texts)
-        (done,) = told("law", {setting: facts[setting]}, client)
+        test = {setting: setting_tests(texts)[setting]}
+        (done,) = observe_with(KNOWN, "law", test, client)
     return done
 
 
@@ -89,11 +87,11 @@ def test_a_draw_lies_in_its_law_behind_all_that_is_more_likely() -> None:
     """Of 1/2, 1/4, 1/4: the first half is the first token's."""
     row = np.log(np.array([0.25, 0.5, 0.25], np.float32))
     rng = np.random.default_rng(1)
-    first = uniforms_of(np.tile(row, (200, 1)), [1] * 200, chain_of({}), rng).uniforms
-    last = uniforms_of(np.tile(row, (200, 1)), [2] * 200, chain_of({}), rng).uniforms
+    first = uniforms_of(np.tile(row, (200, 1)), [1] * 200, chain_of({}), rng).values
+    last = uniforms_of(np.tile(row, (200, 1)), [2] * 200, chain_of({}), rng).values
     assert (first.min() < 0.05, 0.45 < first.max() < 0.5) == (True, True)
     assert 0.5 <= last.min() <= last.max() < 1
-    assert law_of(row, chain_of({"top_k": 1})).tolist() == [0, 1, 0]
+    assert distribution_of(row, chain_of({"top_k": 1})).tolist() == [0, 1, 0]
 
 
 @pytest.mark.parametrize(("less", "excluded"), [(ROUNDING, False), (4 * ROUNDING, True)])

@@ -1,4 +1,3 @@
-from contextlib import closing
 from dataclasses import replace
 from typing import Any
 
@@ -8,21 +7,21 @@ import pytest
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.servers.client import Client, answer_of
 from sampler_parity.harness.servers.dialects import DIALECTS
-from sampler_parity.harness.servers.observation import told
-from sampler_parity.harness.servers.oracle.model import Known
-from sampler_parity.harness.servers.values import bound, facts_of, log_softmax
+from sampler_parity.harness.servers.oracle.model import KnownModel, observe_with
+from sampler_parity.harness.servers.values import bound, log_softmax, value_tests
 from tests.support.fake_server import EOS, Answered, Answering, Sent, answered, fake_server
 from tests.support.server_faults import OF_VALUES
-from tests.support.table_model import KNOWN, logits
+from tests.support.table_model import KNOWN
 
 
 def results(
-    answering: Answering, only: str = "", dialect: str = "llama-server", known: Known = KNOWN
+    answering: Answering, only: str = "", dialect: str = "llama-server", model: KnownModel = KNOWN
 ) -> list[ServerResult]:
-    with fake_server(answering) as address, closing(logits()) as rows:
+    with fake_server(answering) as address:
         client = Client(address, DIALECTS[dialect], eos=EOS)
-        facts = facts_of(client, known, rows)
-        return [*told("probabilities", {only: facts[only]} if only else facts, client)]
+        tests = value_tests(client.dialect)
+        chosen = {only: tests[only]} if only else tests
+        return [*observe_with(model, "probabilities", chosen, client)]
 
 
 def test_the_values_of_a_faithful_server_are_the_model_s() -> None:
@@ -86,7 +85,7 @@ def test_values_that_are_a_little_off_are_no_rounded_ones_but_of_another_build(
 
 @pytest.mark.parametrize(("by", "met"), [(0.003, True), (-0.003, True), (0.006, False)])
 def test_values_of_another_engine_may_be_off_by_its_rounding(by: float, met: bool) -> None:
-    done = results(moved(by), "values", known=replace(KNOWN, rounding=0.004))
+    done = results(moved(by), "values", model=replace(KNOWN, rounding=0.004))
     assert [r.met for r in done] == [met]
 
 
@@ -117,5 +116,5 @@ def test_ids_that_vllm_writes_as_texts_are_read() -> None:
     data = {"choices": [{"text": "a", "token_ids": [3], "logprobs": said}]}
     answer = answer_of(DIALECTS["vllm"], {}, data)
     assert answer.tokens == (3,)
-    assert answer.places[0].token.named == 3
-    assert [one.named for one in answer.places[0].top] == [3, 12]
+    assert answer.reports[0].token.name == 3
+    assert [one.name for one in answer.reports[0].top] == [3, 12]

@@ -18,7 +18,7 @@ def forwarding(address: Address) -> Answering:
                 return _streamed(address, sent)
             reply = http.ask(address, _PATH, sent, _SECONDS)
             return reply.status, reply.data
-        except http.Failure as failure:
+        except http.ServerFailure as failure:
             return 500, {"error": failure.line}
 
     return answering

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.dialects import DIALECTS
-from sampler_parity.harness.servers.observation import told
-from sampler_parity.harness.servers.parameters import Texts, one
+from sampler_parity.harness.servers.observation import observe
+from sampler_parity.harness.servers.parameters import check_parameter
 from sampler_parity.harness.servers.probabilities import PROBABILITIES
+from sampler_parity.harness.servers.probe import Probe
 from sampler_parity.harness.servers.run import EVERYWHERE
 from sampler_parity.harness.servers.state import STATE
 from tests.support.fake_server import EOS, Answering, fake_server
@@ -27,9 +28,11 @@ def result(answering: Answering, wanted: str, eos: int = EOS) -> ServerResult:
     with fake_server(answering) as address:
         client = Client(address, DIALECT, eos=eos)
         if group == "parameter":
-            return one(Texts(client), next(r for r in DIALECT.parameters if r.name == name))
+            return check_parameter(
+                Probe(client, seeds=True), next(r for r in DIALECT.parameters if r.name == name)
+            )
         facts = {"state": STATE, "probabilities": PROBABILITIES}[group]
-        (said,) = told(
+        (said,) = observe(
             "state" if group == "state" else "probabilities", {name: facts[name]}, client
         )
         return said

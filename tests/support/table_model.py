@@ -13,8 +13,8 @@ from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import SequencesReply, SequencesRequest
 from sampler_parity.harness.protocol.serve import run_worker
-from sampler_parity.harness.servers.oracle.decoder import Logits
-from sampler_parity.harness.servers.oracle.model import Known
+from sampler_parity.harness.servers.oracle.decoder import ModelLogits
+from sampler_parity.harness.servers.oracle.model import KnownModel
 from tests.support.fake_server import TABLE, VOCAB, N
 from tests.support.inside import Inside
 
@@ -39,11 +39,11 @@ class Worker:
         return SequencesReply(tokens=text.forced, ns=0), []
 
 
-def logits() -> Logits:
-    return Logits(Inside(Worker()), Path("table"), N)
+def logits() -> ModelLogits:
+    return ModelLogits(Inside(Worker()), Path("table"), N)
 
 
-KNOWN = Known(VOCAB, PROMPTS, logits)
+KNOWN = KnownModel(VOCAB, PROMPTS, logits)
 
 if __name__ == "__main__":
     run_worker(lambda: Worker(int(sys.argv[1])))  # type: ignore[arg-type, return-value]

@@ -1,19 +1,19 @@
-"""A fingerprint as lines."""
+"""Format a fingerprint as lines."""
 
 from collections.abc import Iterator
 
 from sampler_parity.harness.servers.fingerprint.fingerprint import Fingerprint, Statement
-from sampler_parity.harness.servers.fingerprint.probe import CANNOT
+from sampler_parity.harness.servers.fingerprint.trait import CANNOT
 
 _NAME = 34
 
 
-def statement_line(said: Statement) -> str:
-    return f"{said.name:<{_NAME}} {said.says} - {said.evidence}"
+def statement_line(statement: Statement) -> str:
+    return f"{statement.name:<{_NAME}} {statement.says} - {statement.evidence}"
 
 
 def last_lines(done: Fingerprint) -> Iterator[str]:
-    told = sum(said.says != CANNOT for said in done.statements)
+    told = sum(statement.says != CANNOT for statement in done.statements)
     yield f"{'says of itself':<{_NAME}} {done.says_of_itself}"
     yield f"{'release':<{_NAME}} {done.release} - {done.release_evidence}"
     for like in done.likes:

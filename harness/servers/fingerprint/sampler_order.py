@@ -1,15 +1,15 @@
-"""The order of a server that takes one by name (`samplers`): by texts of the same seeds.
+"""Tell the order of a server that takes one by name (`samplers`), by texts of the same seeds.
 
-Its own order gives the texts of the same order written out. Tried are the defaults of llama.cpp's
-releases, and v0.5.0's with one sampler at another place.
+Its own order gives the texts of the same order written out. The orders tried are the defaults of
+llama.cpp's releases, and v0.5.0's with one sampler at another place.
 """
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
-from sampler_parity.harness.servers.fingerprint.meanings import Fact
-from sampler_parity.harness.servers.fingerprint.probe import Probe, Said, cannot
+from sampler_parity.harness.servers.fingerprint.trait import Trait, TraitTest
+from sampler_parity.harness.servers.probe import CannotTell, Probe
 from sampler_parity.reference.pipelines.common_chain import DEFAULT_ORDER
 
 # Each strong enough that its place shows.
@@ -40,25 +40,23 @@ def _orders() -> Iterator[tuple[str, ...]]:
                 yield moved
 
 
-def _order(probe: Probe) -> Said:
-    if probe.row("samplers") is None:
-        return cannot("the dialect has no samplers")
-    if not probe.seeds:
-        return cannot("no seed repeats")
+def _order(probe: Probe) -> Trait:
+    probe.required_row("samplers")
+    probe.need_seeds()
     own = [answer.text for answer in probe.hots(**_STRONG)]
     mixed = DEFAULT_ORDER[::-1]
     refused = probe.hot(**_STRONG, samplers=list(mixed))
     if refused.refusal or _texts(probe, mixed) == own == _texts(probe, DEFAULT_ORDER):
-        return cannot(f"samplers has no effect {refused.refusal}", refused)
+        raise CannotTell(f"samplers has no effect {refused.refusal}", refused)
     for tried, order in enumerate(_orders(), 1):
         # the first seed tells most orders apart: the others are asked where it does not
         first = probe.hot(**_STRONG, samplers=list(order))
         if first.text == own[0] and _texts(probe, order) == own:
             alike = [f"{a}/{b}" for a, b, o in _exchanged(order) if _texts(probe, o) == own]
-            said = f"{len(own)} seeds: its texts are those of this order, the {tried}. tried"
-            said += f"; exchanged, no other texts: {', '.join(alike) or 'none'}"
-            return Said(", ".join(order), said, probe.hot(**_STRONG))
-    return cannot(f"its texts are those of none of {tried} orders", probe.hot(**_STRONG))
+            line = f"{len(own)} seeds: its texts are those of this order, the {tried}. tried"
+            line += f"; exchanged, no other texts: {', '.join(alike) or 'none'}"
+            return Trait(", ".join(order), line, probe.hot(**_STRONG))
+    raise CannotTell(f"its texts are those of none of {tried} orders", probe.hot(**_STRONG))
 
 
 def _texts(probe: Probe, order: Sequence[str]) -> list[str]:
@@ -70,4 +68,4 @@ def _exchanged(order: Sequence[str]) -> Iterator[tuple[str, str, list[str]]]:
         yield first, second, [*order[:i], second, first, *order[i + 2 :]]
 
 
-NAMED: dict[str, Fact] = {"order of samplers": _order}
+SAMPLER_ORDER: dict[str, TraitTest] = {"order of samplers": _order}

@@ -1,4 +1,4 @@
-"""What a server says of itself, and by that which dialect it is asked in."""
+"""Read what a server says of itself, and choose the dialect to ask it in."""
 
 import time
 from dataclasses import dataclass
@@ -12,46 +12,50 @@ _PATHS = ("/props", "/api/version", "/version", "/v1/models")
 
 
 @dataclass(frozen=True)
-class About:
+class SelfReport:
     """dialect: by the paths that answer; "" where none tells. says: in its own words.
-    model: the first that it names."""
+
+    model: the first that it names.
+    """
 
     dialect: str
     says: str
     model: str
 
 
-def about(address: Address, seconds: float) -> About:
-    """seconds: that all of it may take."""
+def self_report(address: Address, seconds: float) -> SelfReport:
+    """Ask a few paths. seconds: for all of them."""
     until = time.monotonic() + seconds
     answers = {path: _got(address, path, until - time.monotonic()) for path in _PATHS}
     model = _first(answers["/v1/models"])
     props, version = answers["/props"], answers["/version"]
     if props.get("build_info") or "default_generation_settings" in props:
-        return About("llama-server", f"/props: build {props.get('build_info', 'unnamed')}", "")
+        return SelfReport("llama-server", f"/props: build {props.get('build_info', 'unnamed')}", "")
     if answers["/api/version"].get("version"):
-        return About("ollama", f"/api/version: {answers['/api/version']['version']}", model["id"])
+        return SelfReport(
+            "ollama", f"/api/version: {answers['/api/version']['version']}", model["id"]
+        )
     if version.get("version") and model["owned_by"] == "vllm":
-        return About("vllm", f"/version: vLLM {version['version']}", model["id"])
+        return SelfReport("vllm", f"/version: vLLM {version['version']}", model["id"])
     owner = model["owned_by"]
-    said = f"/v1/models: owned by {owner}" if owner else "nothing"
+    says = f"/v1/models: owned by {owner}" if owner else "nothing"
     if owner == "me":  # llama_cpp/server/app.py
-        return About("llama-cpp-python", said, "")
-    return About("openai" if answers["/v1/models"] else "", said, model["id"])
+        return SelfReport("llama-cpp-python", says, "")
+    return SelfReport("openai" if answers["/v1/models"] else "", says, model["id"])
 
 
-def asked_as(address: Address, itself: About) -> str:
-    """The name of a dialect. Raises InputError where nothing tells."""
+def dialect_name(address: Address, itself: SelfReport) -> str:
+    """Return the name of a dialect. Raises InputError where nothing tells."""
     if not itself.dialect:
-        mend = "name what it speaks with --dialect"
-        raise InputError(address.url, f"none of {', '.join(_PATHS)} answers", mend)
+        fix = "name what it speaks with --dialect"
+        raise InputError(address.url, f"none of {', '.join(_PATHS)} answers", fix)
     return itself.dialect
 
 
 def _got(address: Address, path: str, seconds: float) -> dict[str, Any]:
     try:
         reply = http.ask(address, path, seconds=seconds)
-    except http.Failure:
+    except http.ServerFailure:
         return {}
     return reply.data if not reply.refused and isinstance(reply.data, dict) else {}
 

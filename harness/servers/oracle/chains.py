@@ -1,7 +1,7 @@
-"""The requests whose every token is predicted: llama-server's parameters, by the name of a chain.
+"""List the parameters whose every token is predicted, by the name of a chain.
 
 A chain is asked with several prompts and seeds (`requests`). Each is near the documented defaults,
-so that what it adds is what decides.
+so that what it adds decides.
 """
 
 from collections.abc import Iterator, Mapping
@@ -138,8 +138,8 @@ OF_LLAMA_CPP_PYTHON: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Request:
-    """parameters: as sent, beside the prompt."""
+class ChainRequest:
+    """Hold a request. parameters: as sent, besides the prompt."""
 
     id: str
     chain: str
@@ -151,12 +151,12 @@ def requests(
     each: int,
     length: str,
     chains: Mapping[str, Mapping[str, Any]],
-    named: Mapping[str, list[int]],
-) -> Iterator[Request]:
-    """So many of each chain, with prompts in turn. length: the name of the number of tokens."""
-    prompts = [*named.items()]
+    by_name: Mapping[str, list[int]],
+) -> Iterator[ChainRequest]:
+    """Return so many of each chain, with prompts in turn. length: the name of that parameter."""
+    prompts = [*by_name.items()]
     for number, (chain, parameters) in enumerate(chains.items()):
         for i in range(each):
             name, prompt = prompts[(number * each + i) * 7 % len(prompts)]
             whole = {length: LENGTH, **parameters, "seed": 1000 * number + i}
-            yield Request(f"{chain}/{name}.{i}", chain, prompt, whole)
+            yield ChainRequest(f"{chain}/{name}.{i}", chain, prompt, whole)

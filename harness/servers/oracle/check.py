@@ -1,59 +1,38 @@
-"""Every token of a server on the golden model, predicted.
+"""Compare every token of a server on a known model with the oracle's.
 
-A chain is honoured where all its requests come to the reference's texts: of llama-server token by
-token, of one that names no tokens byte by byte. The first that differs is told with its place.
+A chain is honoured where all its requests give the reference's texts: token by token, or byte by
+byte of a server that names no tokens. The evidence has the place of the first difference.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.protocol.interface import BackendFailure
-from sampler_parity.harness.servers.client import Answer, Client, Prompt
-from sampler_parity.harness.servers.http import Failure
-from sampler_parity.harness.servers.oracle.chains import Request, requests
-from sampler_parity.harness.servers.oracle.decoder import Followed, Logits
-from sampler_parity.harness.servers.oracle.generate import Expected, Pipeline, expected
-from sampler_parity.harness.servers.oracle.model import Known
+from sampler_parity.harness.servers.client import Answer, Client
+from sampler_parity.harness.servers.http import ServerFailure
+from sampler_parity.harness.servers.observation import Observation, result_of
+from sampler_parity.harness.servers.oracle.chains import ChainRequest, requests
+from sampler_parity.harness.servers.oracle.decoder import ModelLogits
+from sampler_parity.harness.servers.oracle.generate import ExpectedText, Oracle
 
 
 @dataclass(frozen=True)
-class Predicted:
-    """Which pipeline predicts a server on a model that we have. each: requests of a chain."""
+class _Compared:
+    """want: None where nothing was predicted. differs: where the answer leaves what is expected."""
 
-    pipeline: Pipeline
-    known: Known
-    chains: Mapping[str, Mapping[str, Any]]
-    each: int
-
-
-@dataclass(frozen=True)
-class _Asked:
-    """want: None where nothing was predicted: the server failed, or `lost` says why."""
-
-    request: Request
-    got: Answer | Failure
-    want: Expected | None = None
-    lost: str = ""
-
-    @property
-    def differs(self) -> str:
-        """Where the answer leaves what was expected; "" where it does not."""
-        got, want = self.got, self.want
-        if isinstance(got, Failure):
-            return got.line
-        if got.refusal:
-            return f"refused: {got.refusal}"
-        return difference(got, want) if want else f"not predicted: llama.cpp {self.lost}"
+    id: str
+    got: Answer | ServerFailure
+    differs: str
+    want: ExpectedText | None = None
 
 
-def difference(got: Answer, want: Expected) -> str:
-    """Where an answer leaves what was expected; "" where it does not."""
+def difference(got: Answer, want: ExpectedText) -> str:
+    """Return where an answer leaves what was expected; "" where it does not."""
     if got.tokens is not None and got.tokens != want.tokens:
         pairs = zip((*got.tokens, None), (*want.tokens, None), strict=False)
         at, (token, other) = next((i, p) for i, p in enumerate(pairs) if p[0] != p[1])
@@ -64,67 +43,51 @@ def difference(got: Answer, want: Expected) -> str:
     return ""
 
 
-def check_exact(client: Client, predicted: Predicted) -> Iterator[ServerResult]:
-    """A result for each chain. Raises InputError without the golden model, or its llama.cpp."""
-    known = predicted.known
-    asked = requests(predicted.each, client.dialect.length, predicted.chains, known.prompts)
-    with closing(known.logits()) as logits, ThreadPoolExecutor(1) as pool:
+def check_tokens(client: Client, oracle: Oracle) -> Iterator[ServerResult]:
+    """Return a result for each chain. Raises InputError where nothing decodes the model."""
+    model = oracle.model
+    asked = requests(oracle.each, client.dialect.length, oracle.chains, model.prompts)
+    with closing(model.logits()) as logits, ThreadPoolExecutor(1) as pool:
         waiting = [  # the server answers while the reference samples
-            (request, pool.submit(_answer, client, known.sent(request.prompt), request))
-            for request in asked
+            (one, pool.submit(client.complete, model.prompt_as_sent(one.prompt), one.parameters))
+            for one in asked
         ]
         try:
             for chain, members in groupby(waiting, key=lambda pair: pair[0].chain):
-                judged = [_judged(*pair, client, predicted, logits) for pair in members]
-                yield _result(client, chain, judged)
+                compared = [_compare(*pair, oracle, logits) for pair in members]
+                yield _result(client, chain, compared)
         finally:
             pool.shutdown(cancel_futures=True)
 
 
-def _answer(client: Client, prompt: Prompt, request: Request) -> Answer | Failure:
+def _compare(
+    request: ChainRequest, future: "Future[Answer]", oracle: Oracle, logits: ModelLogits
+) -> _Compared:
     try:
-        return client.complete(prompt, request.parameters)
-    except Failure as failure:
-        return failure
-
-
-def _judged(
-    request: Request,
-    future: "Future[Answer | Failure]",
-    client: Client,
-    predicted: Predicted,
-    logits: Logits,
-) -> _Asked:
-    got = future.result()
-    if isinstance(got, Failure) or got.refusal:
-        return _Asked(request, got)
-    vocab, prompt = predicted.known.vocab, predicted.known.read(request.prompt)
-    length = int(request.parameters[client.dialect.length])
-    guess = vocab.tokenize(got.text.encode()) if got.tokens is None else got.tokens
-    text_of = Followed(logits, prompt, guess[: length - 1])
+        got = future.result()
+    except ServerFailure as failure:
+        return _Compared(request.id, failure, failure.line)
+    if got.refusal:
+        return _Compared(request.id, got, f"refused: {got.refusal}")
+    prompt = oracle.model.prompt_as_read(request.prompt)
     try:
-        want = expected(predicted.pipeline, request.parameters, length, text_of, vocab, got.tokens)
+        want = oracle.predict(logits, prompt, request.parameters, got)
     except BackendFailure as failure:
-        return _Asked(request, got, lost=str(failure))
-    return _Asked(request, got, want)
+        return _Compared(request.id, got, f"not predicted: llama.cpp {failure}")
+    return _Compared(request.id, got, difference(got, want), want)
 
 
-def _result(client: Client, chain: str, asked: list[_Asked]) -> ServerResult:
-    wrong = [one for one in asked if one.differs]
-    shown = (wrong or asked)[0]
-    tokens = sum(len(one.want.tokens) for one in asked if one.want)
-    said = f"{len(asked) - len(wrong)}/{len(asked)} requests as the reference, {tokens:,} tokens"
+def _result(client: Client, chain: str, compared: list[_Compared]) -> ServerResult:
+    wrong = [one for one in compared if one.differs]
+    shown = (wrong or compared)[0]
+    tokens = sum(len(one.want.tokens) for one in compared if one.want)
+    evidence = f"{len(compared) - len(wrong)}/{len(compared)} requests as the reference"
+    evidence += f", {tokens:,} tokens" + (f"; {shown.id}: {shown.differs}" if wrong else "")
     failed = any(one.want is None for one in wrong)
-    return ServerResult(
-        id=f"exact/{chain}",
-        server="",
-        group="exact",
-        name=chain,
-        verdict="error" if failed else "other meaning" if wrong else "honoured",
-        evidence=said + (f"; {shown.request.id}: {shown.differs}" if wrong else ""),
-        sent=json.dumps(shown.got.sent, ensure_ascii=False),
-        got=shown.got.got if isinstance(shown.got, Answer) else shown.got.line,
-        curl=client.curl(shown.got.sent),
-        requests=len(asked),
-        tokens=tokens,
+    answer = shown.got if isinstance(shown.got, Answer) else Answer(shown.got.sent)
+    observed = Observation(
+        "error" if failed else "other meaning" if wrong else "honoured", evidence, answer
     )
+    update = {"requests": len(compared), "tokens": tokens}
+    done = result_of(client, "exact", chain, observed, limit=None).model_copy(update=update)
+    return done.model_copy(update={"got": shown.differs}) if answer is not shown.got else done

@@ -1,5 +1,7 @@
-"""The logits that a server samples from, as the same build of llama.cpp gives them in a process of
-its own: its death is one line, and ends nothing but the request that it was asked for.
+"""Decode the logits that a server samples from, by the same build of llama.cpp.
+
+It runs in a process of its own: its death is one line, and ends only the request that it was asked
+for.
 
 The prompt is one batch; then comes token by token, as a server decodes.
 """
@@ -24,13 +26,13 @@ from sampler_parity.harness.protocol.sequences import (
     Text,
 )
 
-_JOINS = SequencesStep(before=[Change(do="join", slot=0, text=0)], batch=[0], sample=[0])
-_GOES_ON = SequencesStep(batch=[0], sample=[0])
+_FIRST_STEP = SequencesStep(before=[Change(do="join", slot=0, text=0)], batch=[0], sample=[0])
+_NEXT_STEP = SequencesStep(batch=[0], sample=[0])
 
 
 @dataclass(frozen=True)
-class Logits:
-    """What a model gives. backend: that decodes it. folder: of its own, which goes with it."""
+class ModelLogits:
+    """Give a model's logits. backend: decodes it. folder: of its own, removed with it."""
 
     backend: Backend
     model: Path
@@ -38,10 +40,12 @@ class Logits:
     folder: "TemporaryDirectory[str] | None" = None
 
     def rows(self, prompt: Sequence[int], tokens: Sequence[int]) -> Row:
-        """After the prompt, and after each of these further tokens: float32[len(tokens) + 1,
-        n_vocab]. Raises BackendFailure."""
+        """Return the logits after the prompt, and after each of these further tokens.
+
+        float32[len(tokens) + 1, n_vocab]. Raises BackendFailure.
+        """
         text = Text(chain=[], prompt=[*prompt], forced=[*tokens, 0])  # the last is not decoded
-        steps = [_JOINS, *[_GOES_ON] * len(tokens)]
+        steps = [_FIRST_STEP, *[_NEXT_STEP] * len(tokens)]
         request = SequencesRequest(
             model=str(self.model), n_vocab=self.n_vocab, slots=1, texts=[text], steps=steps, out=0
         )
@@ -53,29 +57,33 @@ class Logits:
             self.folder.cleanup()
 
 
-def logits_of(model: Path, n_vocab: int, folder: Path | None = None, release: str = "") -> Logits:
-    """folder: of a build of this release; None: the one that is installed with us. Raises
-    InputError for one that does not start."""
+def logits_of(
+    model: Path, n_vocab: int, folder: Path | None = None, release: str = ""
+) -> ModelLogits:
+    """Start llama.cpp for a model. folder: of a build of this release; None: the installed one.
+
+    Raises InputError for one that does not start.
+    """
     if folder is None:
         backend = registry.start("llama.cpp")
     else:
         words = [*WORKER_COMMAND, "llama.cpp", str(folder), release]
         backend = BackendProcess("llama.cpp", words)
-    return _begun(Logits(backend, model, n_vocab))
+    return _started(ModelLogits(backend, model, n_vocab))
 
 
-def logits_of_mlx_lm(model: Path, n_vocab: int) -> Logits:
-    """The same as MLX LM gives them, in the environment of its server. Raises InputError."""
+def logits_of_mlx_lm(model: Path, n_vocab: int) -> ModelLogits:
+    """Start MLX LM for a model, in the environment of its server. Raises InputError."""
     name = "mlx_lm_server"
     if why := environments.missing(name):
         raise InputError("MLX LM", "its environment is not there", why)
     folder = TemporaryDirectory()
     write_folder(model, Path(folder.name))
     words = environments.worker_command(name, "", ["mlx_lm/logits", folder.name])
-    return _begun(Logits(BackendProcess("mlx_lm/logits", words), model, n_vocab, folder))
+    return _started(ModelLogits(BackendProcess("mlx_lm/logits", words), model, n_vocab, folder))
 
 
-def _begun(logits: Logits) -> Logits:
+def _started(logits: ModelLogits) -> ModelLogits:
     try:
         logits.backend.hello()
     except BackendFailure as failure:
@@ -86,17 +94,19 @@ def _begun(logits: Logits) -> Logits:
 
 
 @dataclass
-class Followed:
-    """The logits of a text as its tokens come. guess: how it probably goes on, so that it is
-    decoded in one request. Raises BackendFailure."""
+class TextLogits:
+    """Give the logits of a text as its tokens come. Raises BackendFailure.
 
-    logits: Logits
+    guess: how the text probably goes on, so that it is decoded in one request.
+    """
+
+    logits: ModelLogits
     prompt: Sequence[int]
     guess: Sequence[int] = ()
     rows: Row | None = field(default=None, init=False)
 
     def after(self, tokens: Sequence[int]) -> Row:
-        """The row after the prompt and these."""
+        """Return the row after the prompt and these tokens."""
         n = len(tokens)
         if self.rows is None or n > len(self.guess) or [*self.guess[:n]] != [*tokens]:
             if self.rows is not None:

@@ -1,8 +1,9 @@
-"""Of the servers that we start, those whose every token is predicted, and by what."""
+"""Find what predicts a server: an oracle, or a model alone."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -11,43 +12,56 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.models import GOLDEN, golden_prompts, model_path
 from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.llama_cpp import builds, wheels
-from sampler_parity.harness.servers.oracle import chains, generate
-from sampler_parity.harness.servers.oracle.check import Predicted
+from sampler_parity.harness.servers.oracle import chains, samplers
 from sampler_parity.harness.servers.oracle.decoder import logits_of, logits_of_mlx_lm
-from sampler_parity.harness.servers.oracle.generate import Pipeline
-from sampler_parity.harness.servers.oracle.model import Known
-from sampler_parity.harness.servers.token_distribution import ROUNDING
+from sampler_parity.harness.servers.oracle.generate import Oracle
+from sampler_parity.harness.servers.oracle.model import ROUNDING, KnownModel
+from sampler_parity.harness.servers.oracle.samplers import SamplerFactory
+from sampler_parity.reference.vocab import Vocab
 
 EACH = 9  # of a chain: 63 chains of llama-server are 567 requests
+# The reference of the engine: imported by name, for nothing here imports an engine.
+_LLAMA_CPP_PYTHON = "sampler_parity.engines.llama_cpp_python.model"
 
-
-# by dialect: what predicts, which chains, whether texts alone tell of tokens
-_PIPELINES: dict[str, tuple[Pipeline, Mapping[str, Mapping[str, Any]], bool]] = {
-    "llama-server": (generate.llama_server, chains.CHAINS, False),
-    "llama-cpp-python": (generate.llama_cpp_python, chains.OF_LLAMA_CPP_PYTHON, True),
+# by dialect: the parameters to ask with, and whether prompts are sent as text
+_CHAINS: dict[str, tuple[Mapping[str, Mapping[str, Any]], bool]] = {
+    "llama-server": (chains.CHAINS, False),
+    "llama-cpp-python": (chains.OF_LLAMA_CPP_PYTHON, True),
 }
 
 
-def predicted(server: str, each: int = EACH) -> Predicted | None:
-    """None for a server whose tokens nothing predicts. Raises InputError without the golden
-    model."""
-    if server not in _PIPELINES:
+def sampler_of(dialect: str) -> SamplerFactory:
+    """Return what builds the sampler of a dialect in _CHAINS."""
+    if dialect == "llama-server":
+        return samplers.llama_server
+    return partial(samplers.llama_cpp_python, import_module(_LLAMA_CPP_PYTHON).LlamaCppPython)
+
+
+def oracle_of_server(server: str, each: int = EACH) -> Oracle | None:
+    """Return the oracle of a server that we start; None where nothing predicts its tokens.
+
+    Raises InputError without the golden model.
+    """
+    if server not in _CHAINS:
         return None
-    return _of(server, known(*_xllamacpp()) if server == "llama-server" else known(), each)
+    build = _xllamacpp() if server == "llama-server" else ()
+    return _oracle(server, golden_model(*build), each)
 
 
-def _of(dialect: str, model: Known, each: int) -> Predicted:
-    pipeline, of_pipeline, spelled = _PIPELINES[dialect]
-    return Predicted(pipeline, replace(model, spelled=spelled), of_pipeline, each)
+def oracle_of_dialect(dialect: str, build: str, each: int) -> Oracle:
+    """Return the oracle of a server that somebody else started on the golden model.
+
+    build: of llama.cpp, that decodes as the server does; "": the installed one. Raises InputError.
+    """
+    if dialect not in _CHAINS:
+        fix = f"--golden goes with {' or '.join(_CHAINS)}"
+        raise InputError(f"dialect {dialect!r}", "nothing predicts its tokens", fix)
+    return _oracle(dialect, golden_model(*(_built(build) if build else ())), each)
 
 
-def foretold(dialect: str, build: str, each: int) -> Predicted:
-    """Of a server that somebody else started on the golden model. build: of llama.cpp, that decodes
-    as the server does. Raises InputError."""
-    if dialect not in _PIPELINES:
-        mend = f"--golden goes with {' or '.join(_PIPELINES)}"
-        raise InputError(f"dialect {dialect!r}", "nothing predicts its tokens", mend)
-    return _of(dialect, known(*_built(build)) if build else known(), each)
+def _oracle(dialect: str, model: KnownModel, each: int) -> Oracle:
+    of_dialect, as_text = _CHAINS[dialect]
+    return Oracle(sampler_of(dialect), replace(model, as_text=as_text), of_dialect, each)
 
 
 def _built(build: str) -> tuple[Path, str]:
@@ -58,32 +72,44 @@ def _built(build: str) -> tuple[Path, str]:
     return folder, release
 
 
-def in_law(server: str) -> Known | None:
-    """The model of a server whose generator is its own; None for another. Raises InputError."""
+def model_of_own_generator(server: str) -> KnownModel | None:
+    """Return the model of a server that draws with numbers of its own; None for another.
+
+    Raises InputError without the golden model.
+    """
     if server == "mlx-lm":
-        return replace(known(), spelled=True, begins=False)
-    return replace(known(), rounding=ROUNDING) if server == "vllm" else None
+        return replace(golden_model(), as_text=True, adds_bos=False)
+    return replace(golden_model(), rounding=ROUNDING) if server == "vllm" else None
 
 
-def with_own_logits(server: str, model: Known) -> Known:
-    """The same, decoded by the engine itself where that is done here: what a server says of a
-    probability is then exact."""
+def with_own_logits(server: str, model: KnownModel) -> KnownModel:
+    """Return the model decoded by the engine itself, where that is done here.
+
+    The probabilities that a server reports are then exact.
+    """
     if server != "mlx-lm":
         return model
     logits = partial(logits_of_mlx_lm, model_path(GOLDEN), len(model.vocab))
     return replace(model, logits=logits)
 
 
-def known(*build: Any) -> Known:
-    """The golden model, decoded by a build of llama.cpp: its folder and release. Raises
-    InputError."""
-    model = model_path(GOLDEN)
-    vocab = read_vocab(model)
-    return Known(vocab, golden_prompts(2), partial(logits_of, model, len(vocab), *build))
+def golden_vocab() -> Vocab:
+    """Return the vocabulary of the golden model. Raises InputError."""
+    return read_vocab(model_path(GOLDEN))
+
+
+def golden_model(*build: Any) -> KnownModel:
+    """Return the golden model, decoded by a build of llama.cpp: its folder and release.
+
+    Raises InputError.
+    """
+    vocab = golden_vocab()
+    logits = partial(logits_of, model_path(GOLDEN), len(vocab), *build)
+    return KnownModel(vocab, golden_prompts(2), logits)
 
 
 def _xllamacpp() -> tuple[Path, str]:
-    """The library that the server itself runs: its extension, under the name of a libllama."""
+    """Return the library that the server itself runs: its extension, named like a libllama."""
     folder = environments.folder_of("xllamacpp")
     extension = next(folder.glob(f"lib/python*/site-packages/{wheels.EXTENSIONS['xllamacpp']}"))
     linked = folder / "libllama"

@@ -1,0 +1,122 @@
+"""Build the sampler that a server makes of a request.
+
+Source: server_task::params_from_json_cmpl of llama.cpp's tools/server at v0.5.0; Llama.generate of
+llama-cpp-python 0.3.36. llama-server's samplers accept the prompt, its grammar does not; those of
+llama-cpp-python accept nothing of it.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.reference import Candidates
+from sampler_parity.reference.pipelines.common_chain import (
+    SamplingParams,
+    ban_eog,
+    samplers_from_names,
+)
+from sampler_parity.reference.pipelines.common_sampler import CommonSampler, Output
+from sampler_parity.reference.samplers.grammar import Grammar
+from sampler_parity.reference.vocab import Vocab
+
+# llama-server's names where they are not the fields of SamplingParams
+_FIELDS = {
+    "temperature": "temp",
+    "typical_p": "typ_p",
+    "repeat_penalty": "penalty_repeat",
+    "repeat_last_n": "penalty_last_n",
+    "presence_penalty": "penalty_present",
+    "frequency_penalty": "penalty_freq",
+}
+LENGTHS = ("n_predict", "max_tokens")
+_NOT_SAMPLING = {*LENGTHS, "stop", "grammar", "n_probs", "post_sampling_probs"}
+
+
+class TokenSampler(Protocol):
+    """Draws a text's tokens one after the other; it has accepted the prompt as its server does."""
+
+    def sample(self, row: NDArray[np.float32]) -> int: ...  # and it accepts the token
+
+
+class EngineSampler(Protocol):
+    """The reference of an engine's sampler."""
+
+    def apply(self, candidates: Candidates) -> None: ...
+
+    def accept(self, token: int) -> None: ...
+
+
+SamplerFactory = Callable[[Mapping[str, Any], Sequence[int], Vocab], TokenSampler]
+
+
+@dataclass(frozen=True)
+class LlamaServerSampler:
+    sampler: CommonSampler
+
+    def sample(self, row: NDArray[np.float32]) -> int:
+        token = self.sampler.sample(Output(row))
+        self.sampler.accept(token, is_generated=True)
+        return token
+
+    def candidates(self) -> dict[int, float]:
+        """Return the p of each token that the last one was drawn from."""
+        left = self.sampler.get_candidates()
+        return dict(zip(left.ids.tolist(), left.p.tolist(), strict=True))
+
+
+def llama_server(
+    parameters: Mapping[str, Any], prompt: Sequence[int], vocab: Vocab
+) -> LlamaServerSampler:
+    """Build the sampler of llama-server."""
+    text = parameters.get("grammar")
+    grammar = Grammar(text, "root", vocab=vocab) if text else None
+    sampler = CommonSampler(params_of(parameters, vocab), len(vocab), vocab, grammar=grammar)
+    for token in prompt:
+        sampler.accept(token, is_generated=False)
+    return LlamaServerSampler(sampler)
+
+
+def params_of(parameters: Mapping[str, Any], vocab: Vocab) -> SamplingParams:
+    """Translate the parameters of a request without mistakes, as llama-server does."""
+    fields = {_FIELDS.get(k, k): v for k, v in parameters.items() if k not in _NOT_SAMPLING}
+    if "samplers" in fields:
+        fields["samplers"] = samplers_from_names(fields["samplers"])
+    if "dry_sequence_breakers" in fields:
+        fields["dry_sequence_breakers"] = tuple(fields["dry_sequence_breakers"])
+    biases = parameters.get("logit_bias", ())
+    fields["logit_bias"] = tuple((t, -math.inf if bias is False else bias) for t, bias in biases)
+    return ban_eog(SamplingParams(**fields), vocab)
+
+
+@dataclass(frozen=True)
+class _LlamaCppPythonSampler:
+    sampler: EngineSampler
+    bias: Mapping[int, float]
+
+    def sample(self, row: NDArray[np.float32]) -> int:
+        for token, bias in self.bias.items():
+            row[token] += np.float32(bias)
+        candidates = Candidates.from_logits(row)
+        self.sampler.apply(candidates)
+        assert candidates.token is not None
+        self.sampler.accept(candidates.token)
+        return candidates.token
+
+
+def llama_cpp_python(
+    engine: Callable[..., EngineSampler],
+    parameters: Mapping[str, Any],
+    prompt: Sequence[int],
+    vocab: Vocab,
+) -> TokenSampler:
+    """Build the sampler of llama-cpp-python's server.
+
+    engine: the reference of `Llama`, whose defaults the server has, but for max_tokens.
+    """
+    fields = {k: v for k, v in parameters.items() if k not in (*_NOT_SAMPLING, "logit_bias")}
+    bias = {int(token): value for token, value in (parameters.get("logit_bias") or {}).items()}
+    return _LlamaCppPythonSampler(engine(n_vocab=len(vocab), **fields), bias)
