@@ -13,8 +13,7 @@ _EXAMPLE = "write one as http://127.0.0.1:8080"
 @dataclass(frozen=True)
 class Address:
     """Hold an address. base: a path in front of every other. key: sent with each request, never
-    shown.
-    """
+    shown."""
 
     scheme: str
     host: str

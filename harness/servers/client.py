@@ -45,11 +45,8 @@ class TokenReport:
 
 @dataclass(frozen=True)
 class Answer:
-    """Hold an answer to a request.
-
-    refusal: why the server refused, or "". tokens: None where it names none. times: of a stream,
-    when each event came (time.monotonic).
-    """
+    """Hold an answer to a request. refusal: why the server refused, or "". tokens: None where it
+    names none. times: of a stream, when each event came (time.monotonic)."""
 
     sent: Mapping[str, Any]
     text: str = ""
@@ -67,11 +64,8 @@ class Answer:
 
 @dataclass
 class Traffic:
-    """Count requests.
-
-    silent: how many in a row had no answer in time. Those that were sent at once count as one.
-    until: when the last of them ended (time.monotonic).
-    """
+    """Count requests. silent: how many in a row had no answer in time. Those that were sent at once
+    count as one. until: when the last of them ended (time.monotonic)."""
 
     requests: int = 0
     silent: int = 0
@@ -122,10 +116,8 @@ class Client:
     def streamed(
         self, prompt: Prompt, parameters: Mapping[str, Any], leave_after: int | None = None
     ) -> Answer:
-        """Return the same answer, sent in parts. Raises ServerFailure.
-
-        leave_after: close the connection after so many events.
-        """
+        """Return the same answer, sent in parts. Raises ServerFailure. leave_after: close the
+        connection after so many events."""
         sent = {**self.body(prompt, parameters), "stream": True}
         with self._counted(sent):
             events = http.stream(

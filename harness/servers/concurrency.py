@@ -95,10 +95,8 @@ def _moved(before: CommonSampler, row: Row, token: int, wanted: int) -> LlamaSer
 
 
 def _ways(row: Row, token: int, wanted: int) -> Iterator[NDArray[np.float32]]:
-    """Move logits to where a draw or a filter could fall otherwise.
-
-    The two tokens towards each other, and all that are as likely as one of them against the rest.
-    """
+    """Move logits to where a draw or a filter could fall otherwise. The two tokens towards each
+    other, and all that are as likely as one of them against the rest."""
     for sign in (1, -1):
         for raised in (row >= row[token], row > row[token], row >= row[wanted], row > row[wanted]):
             yield _move(row, np.where(raised, sign, -sign))

@@ -11,6 +11,7 @@ from sampler_parity.harness.servers.probe import LENGTH, SEEDS, CannotTell, Prob
 
 
 def _greedy(probe: Probe, row: Parameter) -> Observation:
+    """Require hot texts to become the greedy one."""
     greedy, hot = probe.greedy(), probe.hot(**row.at(row.neutral))
     answer = probe.hot(**row.at(row.effective))
     what = f"{row.name} {row.effective} at temperature {probe.client.dialect.hot:g}"
@@ -44,6 +45,7 @@ def _clamped(probe: Probe) -> Observation | None:
 
 
 def _constant(probe: Probe, row: Parameter) -> Observation:
+    """Require hot texts of several seeds to become one."""
     answers = probe.hots(**row.at(row.effective))
     texts = [answer.text for answer in answers]
     return _effect(
@@ -56,12 +58,14 @@ def _constant(probe: Probe, row: Parameter) -> Observation:
 
 
 def _moves(probe: Probe, row: Parameter) -> Observation:
+    """Require another greedy text."""
     base, answer = probe.greedy(**row.at(row.neutral)), probe.greedy(**row.at(row.effective))
     right = f"{row.name} {row.effective}: another greedy text"
     return _effect(answer.text != base.text, True, right, answer)
 
 
 def _spreads(probe: Probe, row: Parameter) -> Observation:
+    """Require more different tokens in the greedy text."""
     base, answer = probe.greedy(**row.at(row.neutral)), probe.greedy(**row.at(row.effective))
     more, few = (len({*re.findall(r"\w+|\W", one.text)}) for one in (answer, base))
     what = f"{row.name} {row.effective}: {more} different words in {LENGTH} tokens, without {few}"
@@ -69,6 +73,7 @@ def _spreads(probe: Probe, row: Parameter) -> Observation:
 
 
 def _forces(probe: Probe, row: Parameter) -> Observation:
+    """Require a greedy text of one token alone: that of `effective`."""
     answer = probe.greedy(**row.at(row.effective))
     text = answer.text  # a blank at its beginning may be left out
     period = round((len(text) + 1) / LENGTH)
@@ -79,6 +84,7 @@ def _forces(probe: Probe, row: Parameter) -> Observation:
 
 
 def _changes(probe: Probe, row: Parameter) -> Observation:
+    """Require another hot text of the same seed."""
     if not probe.seeds:
         raise CannotTell("no seed repeats a text, so two cannot be compared")
     base, answer = probe.hot(**row.at(row.neutral)), probe.hot(**row.at(row.effective))
@@ -87,6 +93,7 @@ def _changes(probe: Probe, row: Parameter) -> Observation:
 
 
 def _seed(probe: Probe, row: Parameter) -> Observation:
+    """Require the same hot text for the same value, and another for another."""
     first, other = probe.hot(SEEDS[0]), probe.hot(SEEDS[1])
     again = probe.again(first)
     same = again.text == first.text
@@ -99,6 +106,7 @@ def _seed(probe: Probe, row: Parameter) -> Observation:
 
 
 def _length(probe: Probe, row: Parameter) -> Observation:
+    """Require so many tokens."""
     whole, answer = probe.greedy(), probe.greedy(**row.at(row.effective))
     shorter = len(answer.text) < len(whole.text) and whole.text.startswith(answer.text.rstrip("�"))
     exact = answer.tokens is None or len(answer.tokens) == row.effective
@@ -108,6 +116,7 @@ def _length(probe: Probe, row: Parameter) -> Observation:
 
 
 def _stops(probe: Probe, row: Parameter) -> Observation:
+    """Require a text that ends before a word of it."""
     whole, answer = probe.greedy(), probe.greedy(**row.at(row.effective))
     word = row.effective[0]
     what = f"{row.name} {json.dumps(word)}: the text "
@@ -117,6 +126,7 @@ def _stops(probe: Probe, row: Parameter) -> Observation:
 
 
 def _shape(probe: Probe, row: Parameter) -> Observation:
+    """Require a text that begins with what the grammar asks for."""
     answer = probe.greedy(**row.at(row.effective))
     right = answer.text.strip().strip('"') == "abacus"
     what = f"{row.name} that allows one word: "

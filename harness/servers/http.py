@@ -46,10 +46,8 @@ class ServerFailure(Exception):  # noqa: N818 - a verdict on a server, not a def
 
 @dataclass(frozen=True)
 class Reply:
-    """status: 200 to 299, or 400 to 499 of a refusal.
-
-    data: its JSON; of a refusal without JSON its text.
-    """
+    """status: 200 to 299, or 400 to 499 of a refusal. data: its JSON; of a refusal without JSON its
+    text."""
 
     status: int
     data: Any
@@ -98,9 +96,7 @@ def stream(
     leave_after: int | None = None,
 ) -> list[StreamEvent] | Reply:
     """Return the events of an answer that comes in parts; a Reply where it was refused.
-
-    leave_after: close the connection after so many events. Raises ServerFailure.
-    """
+    leave_after: close the connection after so many events. Raises ServerFailure."""
     events: list[StreamEvent] = []
     with _answer(address, path, body, seconds, most) as (answer, limited):
         if answer.status >= 400:

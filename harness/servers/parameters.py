@@ -133,10 +133,8 @@ def _nonsense(probe: Probe, row: Parameter, silent: list[str]) -> Observation | 
 
 
 def _accepted(probe: Probe, silent: list[str], nonsense: dict[str, Any]) -> Answer | None:
-    """Return the answer to nonsense; None where it is refused.
-
-    With a status of 500 a server calls the client's mistake its own, and goes on.
-    """
+    """Return the answer to nonsense; None where it is refused. With a status of 500 a server calls
+    the client's mistake its own, and goes on."""
     try:
         answer = probe.hot(**nonsense)
     except ServerFailure as failure:

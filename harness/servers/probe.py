@@ -50,10 +50,8 @@ class Probe:
     answers: dict[str, Answer] = field(default_factory=dict)
 
     def ask(self, prompt: str | None = None, length: int | None = None, **changed: Any) -> Answer:
-        """Ask with all neutral but these; None: not sent at all.
-
-        Raises ServerFailure and TimeOver.
-        """
+        """Ask with all neutral but these; None: not sent at all. Raises ServerFailure and
+        TimeOver."""
         prompt = self.prompt if prompt is None else prompt
         length = self.length if length is None else length
         everything = {**self.neutral, self.client.dialect.length: length, **changed}

@@ -56,11 +56,8 @@ def token_by_token(oracle: Oracle, dialect: str) -> list[CheckGroup]:
 
 @dataclass(frozen=True)
 class ServerCheck:
-    """Say what to ask of a server.
-
-    name: of the server, in the bundle. about: its version. known: verdicts that are required in
-    place of `honoured`, by id of the result.
-    """
+    """Say what to ask of a server. name: of the server, in the bundle. about: its version. known:
+    verdicts that are required in place of `honoured`, by id of the result."""
 
     name: str
     client: Client
@@ -70,10 +67,8 @@ class ServerCheck:
 
 
 def check_of_started(real: Real, address: Address, each: int, speed: bool = False) -> ServerCheck:
-    """Return the check of a server that we started on the golden model.
-
-    each: requests of a predicted chain.
-    """
+    """Return the check of a server that we started on the golden model. each: requests of a
+    predicted chain."""
     groups: list[CheckGroup] = []
     if (oracle := registry.oracle_of_server(real.name, each)) is not None:
         groups += token_by_token(oracle, real.dialect)
@@ -90,10 +85,8 @@ def check_of_started(real: Real, address: Address, each: int, speed: bool = Fals
 def run_checks(
     check: ServerCheck, folder: Path, command: list[str], report: Callable[[ServerResult], object]
 ) -> Bundle:
-    """Ask everything and write each result as it comes.
-
-    Raises InputError for a folder that already holds a bundle.
-    """
+    """Ask everything and write each result as it comes. Raises InputError for a folder that already
+    holds a bundle."""
     start = time.monotonic()
     with locked(folder):
         writer = create(folder, _info(check, command))

@@ -58,10 +58,8 @@ class Uniforms:
 def check_distribution(
     client: Client, model: KnownModel, texts: int = TEXTS
 ) -> Iterator[ServerResult]:
-    """Return a result for each setting. Raises InputError where nothing decodes the model.
-
-    The chance that any of them fails for a right server is that of a run.
-    """
+    """Return a result for each setting. Raises InputError where nothing decodes the model. The
+    chance that any of them fails for a right server is that of a run."""
     yield from observe_with(model, "law", setting_tests(texts), client)
 
 
@@ -157,10 +155,8 @@ def uniforms_of(
 
 
 def _rounding(row: Row, token: int, chain: ChainSpec) -> bool:
-    """Tell whether logits that differ by rounding keep a token.
-
-    All that is more likely becomes a little less so, the rest a little more.
-    """
+    """Tell whether logits that differ by rounding keep a token. All that is more likely becomes a
+    little less so, the rest a little more."""
     likelier = row > row[token]
     moved = np.where(likelier, row - ROUNDING, row + ROUNDING).astype(np.float32)
     return bool(distribution_of(moved, chain)[token] > 0)

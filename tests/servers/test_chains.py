@@ -27,7 +27,7 @@ PROMPT = [5, 9, 20, 5, 9]
 
 def test_every_chain_of_the_suite_generate_is_asked_of_llama_server() -> None:
     assert GENERATE.keys() == ASKED.keys()
-    assert {*ASKED.values()} <= CHAINS.keys()
+    assert {*ASKED.values()} <= CHAINS["llama-server"].keys()
 
 
 def tokens_of_chain(name: str, seed: int) -> list[int]:
@@ -50,7 +50,7 @@ def tokens_of_chain(name: str, seed: int) -> list[int]:
 
 
 def tokens_of_server(name: str, seed: int) -> list[int]:
-    server = llama_server({**CHAINS[name], "seed": seed}, PROMPT, VOCAB)
+    server = llama_server({**CHAINS["llama-server"][name], "seed": seed}, PROMPT, VOCAB)
     tokens = [PROMPT[-1]]
     for _ in range(60):
         tokens.append(server.sample(np.array(TABLE[tokens[-1]])))

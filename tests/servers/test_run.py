@@ -8,6 +8,7 @@ import pytest
 from sampler_parity.harness.bundle.records.server import ServerResult, ServerVerdict
 from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.dialects import DIALECTS, Parameter
+from sampler_parity.harness.servers.effects import EFFECTS
 from sampler_parity.harness.servers.parameters import check_parameter
 from sampler_parity.harness.servers.probe import Probe
 from sampler_parity.harness.servers.run import ServerCheck, met, run_checks
@@ -22,6 +23,11 @@ ROWS = {row.name: row for row in DIALECTS["llama-server"].parameters}
 
 def one_row(client: Client) -> list[ServerResult]:
     return [check_parameter(Probe(client, seeds=True), ROWS["top_k"])]
+
+
+def test_every_effect_of_a_dialect_has_a_judge() -> None:
+    named = {row.effect for dialect in DIALECTS.values() for row in dialect.parameters}
+    assert named == EFFECTS.keys()
 
 
 def test_a_check_is_a_bundle_with_a_page_in_every_format(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ token already, the first place of the text tells whether the prompt counts.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from sampler_parity.harness.servers.client import Answer
@@ -27,10 +28,8 @@ def _forced(probe: Probe, prompt: str) -> tuple[dict[str, Any], str] | None:
 
 
 def _piece(text: str) -> str:
-    """Return the token of a text that is one token again and again; "" of another.
-
-    A blank before the first may be left out.
-    """
+    """Return the token of a text that is one token again and again; "" of another. A blank before
+    the first may be left out."""
     for blank in ("", " "):
         whole = blank + text
         size, rest = divmod(len(whole), LENGTH)
@@ -64,10 +63,8 @@ class _Forcing:
 
 
 def _forcing(probe: Probe, which: str, before: int = 0) -> _Forcing:
-    """Force a token under a penalty that has an effect. Raises CannotTell.
-
-    before: how often the token stands at the end of the prompt.
-    """
+    """Force a token under a penalty that has an effect. Raises CannotTell. before: how often the
+    token stands at the end of the prompt."""
     name = probe.repeat_name if which == "repeat" else which
     row = probe.required_row(name, f"{which} penalty")
     answer = probe.greedy(**{name: row.effective})
@@ -90,29 +87,22 @@ def _before_bias(probe: Probe, which: str, before: int = 0) -> _Forcing:
     return forcing
 
 
-def _counts(which: str, weak: float) -> TraitTest:
+def _counts(which: str, weak: float, probe: Probe) -> Trait:
     """weak: a penalty that one time cannot end what is forced, and twelve times can."""
-
-    def test(probe: Probe) -> Trait:
-        forcing = _before_bias(probe, which)
-        answer, length = forcing.with_penalty(probe, weak)
-        line = f"{forcing.name} {weak:g}: the forced token comes {length} times of {LENGTH}"
-        if length == LENGTH:
-            return Trait("once per token", line, answer)
-        if length > 1:
-            return Trait("per occurrence", line, answer)
-        raise CannotTell(line, answer)
-
-    return test
+    forcing = _before_bias(probe, which)
+    answer, length = forcing.with_penalty(probe, weak)
+    line = f"{forcing.name} {weak:g}: the forced token comes {length} times of {LENGTH}"
+    if length == LENGTH:
+        return Trait("once per token", line, answer)
+    if length > 1:
+        return Trait("per occurrence", line, answer)
+    raise CannotTell(line, answer)
 
 
-def _prompt(which: str, strong: float) -> TraitTest:
-    def test(probe: Probe) -> Trait:
-        answer, length = _before_bias(probe, which, _BEFORE).with_penalty(probe, strong)
-        line = f"after {_BEFORE} of the token the forced one comes {length} times"
-        return Trait("does not count" if length else "counts", line, answer)
-
-    return test
+def _prompt(which: str, strong: float, probe: Probe) -> Trait:
+    answer, length = _before_bias(probe, which, _BEFORE).with_penalty(probe, strong)
+    line = f"after {_BEFORE} of the token the forced one comes {length} times"
+    return Trait("does not count" if length else "counts", line, answer)
 
 
 def _bias_first(probe: Probe) -> Trait:
@@ -124,10 +114,10 @@ def _bias_first(probe: Probe) -> Trait:
 
 
 COUNTING: dict[str, TraitTest] = {
-    "frequency_penalty": _counts("frequency_penalty", 2.0),
-    "presence_penalty": _counts("presence_penalty", 2.0),
-    "repetition penalty": _counts("repeat", 1.1),
-    "prompt, for frequency_penalty": _prompt("frequency_penalty", 2.0),
-    "prompt, for the repetition penalty": _prompt("repeat", 4.0),
+    "frequency_penalty": partial(_counts, "frequency_penalty", 2.0),
+    "presence_penalty": partial(_counts, "presence_penalty", 2.0),
+    "repetition penalty": partial(_counts, "repeat", 1.1),
+    "prompt, for frequency_penalty": partial(_prompt, "frequency_penalty", 2.0),
+    "prompt, for the repetition penalty": partial(_prompt, "repeat", 4.0),
     "logit_bias and repetition penalty": _bias_first,
 }

@@ -44,11 +44,8 @@ class Statement(BaseModel):
 
 
 class Fingerprint(BaseModel):
-    """Hold all statements about a server.
-
-    resembles: engines, most first; none where too little is alike. release: of llama.cpp's
-    servers. likes: all that were compared.
-    """
+    """Hold all statements about a server. resembles: engines, most first; none where too little is
+    alike. release: of llama.cpp's servers. likes: all that were compared."""
 
     model_config = STRICT
 

@@ -26,11 +26,8 @@ class KnownEngine:
 
 
 class Likeness(BaseModel):
-    """Count the statements that a server shares with an engine.
-
-    seen: whether the engine's were observed; else they are of its source. differs: statements with
-    what the engine's are.
-    """
+    """Count the statements that a server shares with an engine. seen: whether the engine's were
+    observed; else they are of its source. differs: statements with what the engine's are."""
 
     model_config = STRICT
 
@@ -71,11 +68,8 @@ def alike(rows: list[Likeness]) -> list[str]:
 
 
 def release(says: Mapping[str, str]) -> tuple[str, str]:
-    """Return a range of releases of llama.cpp, and the statements that bound it.
-
-    The samplers' names and meanings are from reference/releases.py and signatures.py of the
-    llama.cpp backend.
-    """
+    """Return a range of releases of llama.cpp, and the statements that bound it. The samplers'
+    names and meanings are from reference/releases.py and signatures.py of the llama.cpp backend."""
     oldest, newest, why = "", "", []
     for name, answer, since, until in _RELEASES:
         if says.get(name) == answer:

@@ -1,5 +1,6 @@
 """Tell what single values mean: seeds, temperatures, what is off at 0, defaults, logprobs."""
 
+from functools import partial
 from typing import Any
 
 from sampler_parity.harness.servers.client import Answer
@@ -48,43 +49,36 @@ def _seed_below(probe: Probe) -> Trait:
     return Trait("another text each time", f"{first.got}, {again.got}", first)
 
 
-def _temperature(value: float) -> TraitTest:
-    def test(probe: Probe) -> Trait:
-        answers = accepted([probe.ask(temperature=value, seed=seed) for seed in SEEDS])
-        if len({answer.text for answer in answers}) > 1:
-            return Trait("draws", f"{len(SEEDS)} seeds, several texts", answers[0])
-        if value < 0 and answers[0].text != probe.greedy().text:
-            return Trait("one text, not the greedy one", answers[0].got, answers[0])
-        return Trait("one text", f"{len(SEEDS)} seeds: {answers[0].got}", answers[0])
-
-    return test
+def _temperature(value: float, probe: Probe) -> Trait:
+    answers = accepted([probe.ask(temperature=value, seed=seed) for seed in SEEDS])
+    if len({answer.text for answer in answers}) > 1:
+        return Trait("draws", f"{len(SEEDS)} seeds, several texts", answers[0])
+    if value < 0 and answers[0].text != probe.greedy().text:
+        return Trait("one text, not the greedy one", answers[0].got, answers[0])
+    return Trait("one text", f"{len(SEEDS)} seeds: {answers[0].got}", answers[0])
 
 
-def _neutral_value(name: str, value: float, everything: float, also: dict[str, Any]) -> TraitTest:
-    """Tell whether a filter leaves everything, or one token alone.
-
-    also: sorts what is left, so that equal seeds draw equal tokens.
-    """
-
-    def test(probe: Probe) -> Trait:
-        row = probe.required_row(name)
-        extreme = probe.hot(**{name: row.effective}, **also)
-        largest = [answer.text for answer in probe.hots(**{name: everything}, **also)]
-        greedy = probe.greedy().text
-        if extreme.text != greedy or all(text == greedy for text in largest):
-            raise CannotTell(f"{name} has no effect", extreme)
-        answers = accepted(probe.hots(**{name: value}, **also))
-        texts = [answer.text for answer in answers]
-        if all(text == greedy for text in texts):
-            return Trait("one token", f"{len(SEEDS)} seeds: the greedy text", answers[0])
-        if texts == largest:
-            evidence = f"{len(SEEDS)} seeds: the texts of {name} {everything:g}"
-            return Trait("everything", evidence, answers[0])
-        if not probe.seeds:
-            return Trait("more than one token", f"{len(SEEDS)} seeds, several texts", answers[0])
-        return Trait("something else", f"not the texts of {name} {everything:g}", answers[0])
-
-    return test
+def _neutral_value(
+    name: str, value: float, everything: float, also: dict[str, Any], probe: Probe
+) -> Trait:
+    """Tell whether a filter leaves everything, or one token alone. also: sorts what is left, so
+    that equal seeds draw equal tokens."""
+    row = probe.required_row(name)
+    extreme = probe.hot(**{name: row.effective}, **also)
+    largest = [answer.text for answer in probe.hots(**{name: everything}, **also)]
+    greedy = probe.greedy().text
+    if extreme.text != greedy or all(text == greedy for text in largest):
+        raise CannotTell(f"{name} has no effect", extreme)
+    answers = accepted(probe.hots(**{name: value}, **also))
+    texts = [answer.text for answer in answers]
+    if all(text == greedy for text in texts):
+        return Trait("one token", f"{len(SEEDS)} seeds: the greedy text", answers[0])
+    if texts == largest:
+        evidence = f"{len(SEEDS)} seeds: the texts of {name} {everything:g}"
+        return Trait("everything", evidence, answers[0])
+    if not probe.seeds:
+        return Trait("more than one token", f"{len(SEEDS)} seeds, several texts", answers[0])
+    return Trait("something else", f"not the texts of {name} {everything:g}", answers[0])
 
 
 def _typical(probe: Probe) -> Trait:
@@ -115,64 +109,52 @@ def _dry_window(probe: Probe) -> Trait:
     return Trait("all of the context", f"{answer.got}", answer)
 
 
-def _has(name: str) -> TraitTest:
+def _has(name: str, probe: Probe) -> Trait:
     """Tell whether a parameter that not every release has changes a text."""
-
-    def test(probe: Probe) -> Trait:
-        row = probe.required_row(name)
-        probe.need_seeds()
-        plain = probe.hot(**row.also)
-        (answer,) = accepted([probe.hot(**row.at(row.effective))])
-        effect = answer.text != plain.text
-        return Trait("has an effect" if effect else "has no effect", answer.got, answer)
-
-    return test
+    row = probe.required_row(name)
+    probe.need_seeds()
+    plain = probe.hot(**row.also)
+    (answer,) = accepted([probe.hot(**row.at(row.effective))])
+    effect = answer.text != plain.text
+    return Trait("has an effect" if effect else "has no effect", answer.got, answer)
 
 
-def _default(what: str) -> TraitTest:
-    def test(probe: Probe) -> Trait:
-        name = probe.repeat_name if what == "repeat" else what
-        probe.required_row(name, what)
-        probe.need_seeds()
-        answers = probe.hots(**{name: None})
-        absent = [answer.text for answer in answers]
-        values = {
-            value: [answer.text for answer in probe.hots(**{name: value})]
-            for value in _DEFAULTS[what]
-        }
-        equal = [f"{value:g}" for value, texts in values.items() if texts == absent]
-        evidence = f"without it the texts of {len(SEEDS)} seeds are those of"
-        if len(equal) == 1:
-            return Trait(equal[0], f"{evidence} {equal[0]}", answers[0])
-        if equal:
-            raise CannotTell(f"{evidence} {' and '.join(equal)}")
-        tried = ", ".join(f"{value:g}" for value in values)
-        return Trait("another", f"{evidence} none of {tried}", answers[0])
-
-    return test
+def _default(what: str, probe: Probe) -> Trait:
+    name = probe.repeat_name if what == "repeat" else what
+    probe.required_row(name, what)
+    probe.need_seeds()
+    answers = probe.hots(**{name: None})
+    absent = [answer.text for answer in answers]
+    values = {
+        value: [answer.text for answer in probe.hots(**{name: value})] for value in _DEFAULTS[what]
+    }
+    equal = [f"{value:g}" for value, texts in values.items() if texts == absent]
+    evidence = f"without it the texts of {len(SEEDS)} seeds are those of"
+    if len(equal) == 1:
+        return Trait(equal[0], f"{evidence} {equal[0]}", answers[0])
+    if equal:
+        raise CannotTell(f"{evidence} {' and '.join(equal)}")
+    tried = ", ".join(f"{value:g}" for value in values)
+    return Trait("another", f"{evidence} none of {tried}", answers[0])
 
 
-def _logprobs(**changed: Any) -> TraitTest:
+def _logprobs(probe: Probe, **changed: Any) -> Trait:
     """Tell whether logprobs are those before a change, which would change them if it came first."""
-
-    def test(probe: Probe) -> Trait:
-        sent = {**probe.client.dialect.probabilities, "length": 1}
-        if not probe.client.dialect.probabilities:
-            raise CannotTell("the dialect has none")
-        for name in changed:
-            probe.required_row(name)
-        changing = probe.bias(50.0) if "logit_bias" in changed else changed
-        plain = probe.ask(temperature=1.0, **sent)
-        other = probe.ask(**{"temperature": 1.0, **sent, **changing})
-        if not (plain.reports and other.reports):
-            raise CannotTell(f"no probabilities come {other.refusal}", other)
-        off = _apart(plain, other)
-        what = ", ".join(f"{name} {value}" for name, value in changing.items())
-        if off <= NEAR:
-            return Trait("before", f"{what} moves them by {off:.2g} at most", other)
-        return Trait("after", f"{what} changes them", other)
-
-    return test
+    sent = {**probe.client.dialect.probabilities, "length": 1}
+    if not probe.client.dialect.probabilities:
+        raise CannotTell("the dialect has none")
+    for name in changed:
+        probe.required_row(name)
+    changing = probe.bias(50.0) if "logit_bias" in changed else changed
+    plain = probe.ask(temperature=1.0, **sent)
+    other = probe.ask(**{"temperature": 1.0, **sent, **changing})
+    if not (plain.reports and other.reports):
+        raise CannotTell(f"no probabilities come {other.refusal}", other)
+    off = _apart(plain, other)
+    what = ", ".join(f"{name} {value}" for name, value in changing.items())
+    if off <= NEAR:
+        return Trait("before", f"{what} moves them by {off:.2g} at most", other)
+    return Trait("after", f"{what} changes them", other)
 
 
 def _apart(plain: Answer, other: Answer) -> float:
@@ -188,21 +170,21 @@ def _apart(plain: Answer, other: Answer) -> float:
 FIRST: dict[str, TraitTest] = {
     "unknown names": _unknown,
     "seed": _seed,
-    "temperature 0": _temperature(0.0),
+    "temperature 0": partial(_temperature, 0.0),
 }
 MEANINGS: dict[str, TraitTest] = {
     "seed -1": _seed_below,
-    "temperature -1": _temperature(-1.0),
-    "top_k 0": _neutral_value("top_k", 0, 4000, {"top_p": 0.5}),
-    "top_k -1": _neutral_value("top_k", -1, 4000, {"top_p": 0.5}),
-    "top_p 0": _neutral_value("top_p", 0.0, 1.0, {}),
+    "temperature -1": partial(_temperature, -1.0),
+    "top_k 0": partial(_neutral_value, "top_k", 0, 4000, {"top_p": 0.5}),
+    "top_k -1": partial(_neutral_value, "top_k", -1, 4000, {"top_p": 0.5}),
+    "top_p 0": partial(_neutral_value, "top_p", 0.0, 1.0, {}),
     "typical_p 0": _typical,
     "min_keep": _min_keep,
     "dry_penalty_last_n -1": _dry_window,
-    "top_n_sigma": _has("top_n_sigma"),
-    "adaptive_target": _has("adaptive_target"),
-    "logprobs and temperature": _logprobs(temperature=0.25),
-    "logprobs and top_k": _logprobs(top_k=2),
-    "logprobs and logit_bias": _logprobs(logit_bias=None),
-    **{f"default {name}": _default(name) for name in _DEFAULTS},
+    "top_n_sigma": partial(_has, "top_n_sigma"),
+    "adaptive_target": partial(_has, "adaptive_target"),
+    "logprobs and temperature": partial(_logprobs, temperature=0.25),
+    "logprobs and top_k": partial(_logprobs, top_k=2),
+    "logprobs and logit_bias": partial(_logprobs, logit_bias=None),
+    **{f"default {name}": partial(_default, name) for name in _DEFAULTS},
 }

@@ -8,6 +8,7 @@ not: one draw of another token decides, and none in as many as would miss it onc
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from sampler_parity.harness.servers.client import Answer
@@ -30,10 +31,8 @@ class _Place:
 
 @dataclass(frozen=True)
 class _Plan:
-    """Hold a request that tells two orders apart.
-
-    One order leaves one token; under the other, `mass` of the draws are other tokens.
-    """
+    """Hold a request that tells two orders apart. One order leaves one token; under the other,
+    `mass` of the draws are other tokens."""
 
     place: _Place
     sent: dict[str, Any]
@@ -110,23 +109,19 @@ def _renormalized(place: _Place, filtered: dict[str, Any], left: int) -> _Plan |
     return _Plan(place, {"temperature": 1.0, "top_p": top_p, **filtered}, second / (first + second))
 
 
-def _drawn(make: _Planner, names: tuple[str, str], narrow: str, wide: str) -> TraitTest:
+def _drawn(make: _Planner, names: tuple[str, str], narrow: str, wide: str, probe: Probe) -> Trait:
     """narrow, wide: the values where one token is left, and where several are."""
-
-    def test(probe: Probe) -> Trait:
-        for name in names:
-            if name != "temperature":
-                probe.need_effect(name)
-        if len({probe.hot(seed).text for seed in range(20, 24)}) == 1:
-            raise CannotTell("all seeds give one text")
-        made = [make(place, probe.client.dialect.hot) for place in _places(probe)]
-        plans = [plan for plan in made if plan is not None]
-        if not plans:
-            raise CannotTell(f"no probabilities of {len(PROMPTS)} prompts part the orders")
-        plan = max(plans, key=lambda plan: plan.mass)
-        return _by_draws(probe, plan, narrow, wide, "temperature" in names)
-
-    return test
+    for name in names:
+        if name != "temperature":
+            probe.need_effect(name)
+    if len({probe.hot(seed).text for seed in range(20, 24)}) == 1:
+        raise CannotTell("all seeds give one text")
+    made = [make(place, probe.client.dialect.hot) for place in _places(probe)]
+    plans = [plan for plan in made if plan is not None]
+    if not plans:
+        raise CannotTell(f"no probabilities of {len(PROMPTS)} prompts part the orders")
+    plan = max(plans, key=lambda plan: plan.mass)
+    return _by_draws(probe, plan, narrow, wide, "temperature" in names)
 
 
 def _by_draws(probe: Probe, plan: _Plan, narrow: str, wide: str, control: bool = False) -> Trait:
@@ -179,28 +174,24 @@ def _crossing(probe: Probe) -> Trait:
     return _by_draws(probe, plan, "left out", "kept")
 
 
-def _penalties(other: str) -> TraitTest:
+def _penalties(other: str, probe: Probe) -> Trait:
     """Compare texts: the greedy ones with and without a penalty are what either order gives."""
-
-    def test(probe: Probe) -> Trait:
-        penalty: dict[str, Any] = {"frequency_penalty": 2.0}
-        probe.required_row("frequency_penalty")
-        plain, moved = probe.greedy(), probe.greedy(**penalty)
-        if moved.refusal or moved.text == plain.text:
-            return _at_zero(probe, other, moved, penalty)
-        line, sent = "temperature 0.02", {**penalty, "temperature": 0.02}
-        if other == "top_k":
-            probe.need_effect("top_k")
-            line, sent = "top_k 1", {**penalty, "temperature": 1.0, "top_k": 1}
-        answer = probe.ask(**sent, seed=7)
-        if answer.text == moved.text:
-            return Trait("penalties first", f"{line}: the greedy text with the penalty", answer)
-        if answer.text == plain.text:
-            return Trait(f"{other} first", f"{line}: the greedy text without the penalty", answer)
-        line += f": the greedy text, neither with nor without the penalty: {answer.got}"
-        raise CannotTell(line, answer)
-
-    return test
+    penalty: dict[str, Any] = {"frequency_penalty": 2.0}
+    probe.required_row("frequency_penalty")
+    plain, moved = probe.greedy(), probe.greedy(**penalty)
+    if moved.refusal or moved.text == plain.text:
+        return _at_zero(probe, other, moved, penalty)
+    line, sent = "temperature 0.02", {**penalty, "temperature": 0.02}
+    if other == "top_k":
+        probe.need_effect("top_k")
+        line, sent = "top_k 1", {**penalty, "temperature": 1.0, "top_k": 1}
+    answer = probe.ask(**sent, seed=7)
+    if answer.text == moved.text:
+        return Trait("penalties first", f"{line}: the greedy text with the penalty", answer)
+    if answer.text == plain.text:
+        return Trait(f"{other} first", f"{line}: the greedy text without the penalty", answer)
+    line += f": the greedy text, neither with nor without the penalty: {answer.got}"
+    raise CannotTell(line, answer)
 
 
 def _at_zero(probe: Probe, other: str, moved: Answer, penalty: dict[str, Any]) -> Trait:
@@ -229,16 +220,20 @@ def _bias_top_k(probe: Probe) -> Trait:
 
 
 PRECEDENCE: dict[str, TraitTest] = {
-    "penalties and temperature": _penalties("temperature"),
-    "penalties and top_k": _penalties("top_k"),
+    "penalties and temperature": partial(_penalties, "temperature"),
+    "penalties and top_k": partial(_penalties, "top_k"),
     "logit_bias and top_k": _bias_top_k,
-    "temperature and top_p": _drawn(
-        _temperature_top_p, ("temperature", "top_p"), "top_p first", "temperature first"
+    "temperature and top_p": partial(
+        _drawn, _temperature_top_p, ("temperature", "top_p"), "top_p first", "temperature first"
     ),
-    "temperature and min_p": _drawn(
-        _temperature_min_p, ("temperature", "min_p"), "min_p first", "temperature first"
+    "temperature and min_p": partial(
+        _drawn, _temperature_min_p, ("temperature", "min_p"), "min_p first", "temperature first"
     ),
-    "top_k and top_p": _drawn(_top_k_top_p, ("top_k", "top_p"), "top_k first", "top_p first"),
-    "min_p and top_p": _drawn(_min_p_top_p, ("min_p", "top_p"), "min_p first", "top_p first"),
+    "top_k and top_p": partial(
+        _drawn, _top_k_top_p, ("top_k", "top_p"), "top_k first", "top_p first"
+    ),
+    "min_p and top_p": partial(
+        _drawn, _min_p_top_p, ("min_p", "top_p"), "min_p first", "top_p first"
+    ),
     "the token that crosses top_p": _crossing,
 }

@@ -41,9 +41,7 @@ class ModelLogits:
 
     def rows(self, prompt: Sequence[int], tokens: Sequence[int]) -> Row:
         """Return the logits after the prompt, and after each of these further tokens.
-
-        float32[len(tokens) + 1, n_vocab]. Raises BackendFailure.
-        """
+        float32[len(tokens) + 1, n_vocab]. Raises BackendFailure."""
         text = Text(chain=[], prompt=[*prompt], forced=[*tokens, 0])  # the last is not decoded
         steps = [_FIRST_STEP, *[_NEXT_STEP] * len(tokens)]
         request = SequencesRequest(
@@ -61,9 +59,7 @@ def logits_of(
     model: Path, n_vocab: int, folder: Path | None = None, release: str = ""
 ) -> ModelLogits:
     """Start llama.cpp for a model. folder: of a build of this release; None: the installed one.
-
-    Raises InputError for one that does not start.
-    """
+    Raises InputError for one that does not start."""
     if folder is None:
         backend = registry.start("llama.cpp")
     else:
@@ -95,10 +91,8 @@ def _started(logits: ModelLogits) -> ModelLogits:
 
 @dataclass
 class TextLogits:
-    """Give the logits of a text as its tokens come. Raises BackendFailure.
-
-    guess: how the text probably goes on, so that it is decoded in one request.
-    """
+    """Give the logits of a text as its tokens come. Raises BackendFailure. guess: how the text
+    probably goes on, so that it is decoded in one request."""
 
     logits: ModelLogits
     prompt: Sequence[int]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.harness.servers.client import Answer
+from sampler_parity.harness.servers.oracle.chains import Chains
 from sampler_parity.harness.servers.oracle.decoder import ModelLogits, TextLogits
 from sampler_parity.harness.servers.oracle.model import KnownModel
 from sampler_parity.harness.servers.oracle.samplers import LENGTHS, SamplerFactory, TokenSampler
@@ -15,10 +16,8 @@ from sampler_parity.reference.vocab import Vocab
 
 @dataclass(frozen=True)
 class ExpectedText:
-    """Hold the tokens of a text, and the text as far as it is given out.
-
-    ended: limit, eos, word, or other: it went on.
-    """
+    """Hold the tokens of a text, and the text as far as it is given out. ended: limit, eos, word,
+    or other: it went on."""
 
     tokens: tuple[int, ...]
     text: bytes
@@ -27,14 +26,12 @@ class ExpectedText:
 
 @dataclass(frozen=True)
 class Oracle:
-    """Hold what predicts a server: its sampler and its model.
-
-    chains: the parameters to ask with, by name. each: requests of a chain.
-    """
+    """Hold what predicts a server: its sampler and its model. chains: the parameters to ask with,
+    by name. each: requests of a chain."""
 
     sampler: SamplerFactory
     model: KnownModel
-    chains: Mapping[str, Mapping[str, Any]]
+    chains: Chains
     each: int
 
     def predict(
@@ -64,10 +61,8 @@ def generate(
     parameters: Mapping[str, Any],
     answered: Sequence[int] | None = None,
 ) -> ExpectedText:
-    """Generate up to the length, the end of the text, or a stop word.
-
-    answered: the tokens of the server, where it names them. The first that differs is the last.
-    """
+    """Generate up to the length, the end of the text, or a stop word. answered: the tokens of the
+    server, where it names them. The first that differs is the last."""
     tokens: list[int] = []
     text = b""
     stops = [word.encode() for word in parameters.get("stop") or ()]

@@ -18,7 +18,7 @@ from sampler_parity.reference.vocab import Vocab
 class KnownModel:
     """Hold what a server's model is and how the server is given prompts.
 
-    prompts: by name. logits: starts the process that decodes the model. as_text: prompts are sent
+    prompts: by name. logits: starts the process that decodes the model. text_prompts: they are sent
     as text. adds_bos: the server puts the token that begins a text in front of one. rounding: how
     far the logprobs of another engine may differ from those of `logits`.
     """
@@ -26,16 +26,14 @@ class KnownModel:
     vocab: Vocab
     prompts: Mapping[str, list[int]]
     logits: Callable[[], ModelLogits]
-    as_text: bool = False
+    text_prompts: bool = False
     adds_bos: bool = True
     rounding: float = 0.0
 
     @cached_property
     def tokens_by_text(self) -> dict[str, list[int]]:
-        """Return the tokens that a text may be.
-
-        Servers replace or leave out what is no UTF-8, and some leave out special tokens.
-        """
+        """Return the tokens that a text may be. Servers replace or leave out what is no UTF-8, and
+        some leave out special tokens."""
         ids: dict[str, list[int]] = {}
         for token, piece in enumerate(self.vocab.pieces):
             plain = self.vocab.piece(token, special=False).decode(errors="ignore")
@@ -45,7 +43,7 @@ class KnownModel:
 
     def prompt_as_sent(self, prompt: list[int]) -> Prompt:
         """Return a prompt in the form that the server takes."""
-        if not self.as_text:
+        if not self.text_prompts:
             return prompt
         pieces = b"".join(self.vocab.piece(token, special=False) for token in prompt)
         return pieces.decode(errors="ignore")
@@ -83,10 +81,8 @@ class DecodedModel:
 def observe_with(
     known: KnownModel, group: Group, tests: Mapping[str, ModelTest], client: Client
 ) -> Iterator[ServerResult]:
-    """Run tests that compare with a model's logits.
-
-    Raises InputError where nothing decodes the model.
-    """
+    """Run tests that compare with a model's logits. Raises InputError where nothing decodes the
+    model."""
     with closing(known.logits()) as logits:
         model = DecodedModel(known, logits)
         yield from observe(group, {n: partial(test, model) for n, test in tests.items()}, client)

@@ -1,6 +1,5 @@
 """Find what predicts a server: an oracle, or a model alone."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -12,7 +11,8 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.models import GOLDEN, golden_prompts, model_path
 from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.llama_cpp import builds, wheels
-from sampler_parity.harness.servers.oracle import chains, samplers
+from sampler_parity.harness.servers.oracle import samplers
+from sampler_parity.harness.servers.oracle.chains import CHAINS
 from sampler_parity.harness.servers.oracle.decoder import logits_of, logits_of_mlx_lm
 from sampler_parity.harness.servers.oracle.generate import Oracle
 from sampler_parity.harness.servers.oracle.model import ROUNDING, KnownModel
@@ -23,45 +23,35 @@ EACH = 9  # of a chain: 63 chains of llama-server are 567 requests
 # The reference of the engine: imported by name, for nothing here imports an engine.
 _LLAMA_CPP_PYTHON = "sampler_parity.engines.llama_cpp_python.model"
 
-# by dialect: the parameters to ask with, and whether prompts are sent as text
-_CHAINS: dict[str, tuple[Mapping[str, Mapping[str, Any]], bool]] = {
-    "llama-server": (chains.CHAINS, False),
-    "llama-cpp-python": (chains.OF_LLAMA_CPP_PYTHON, True),
-}
-
 
 def sampler_of(dialect: str) -> SamplerFactory:
-    """Return what builds the sampler of a dialect in _CHAINS."""
+    """Return what builds the sampler of a dialect in CHAINS."""
     if dialect == "llama-server":
         return samplers.llama_server
     return partial(samplers.llama_cpp_python, import_module(_LLAMA_CPP_PYTHON).LlamaCppPython)
 
 
 def oracle_of_server(server: str, each: int = EACH) -> Oracle | None:
-    """Return the oracle of a server that we start; None where nothing predicts its tokens.
-
-    Raises InputError without the golden model.
-    """
-    if server not in _CHAINS:
+    """Return the oracle of a server that we start; None where nothing predicts its tokens. Raises
+    InputError without the golden model."""
+    if server not in CHAINS:
         return None
     build = _xllamacpp() if server == "llama-server" else ()
     return _oracle(server, golden_model(*build), each)
 
 
 def oracle_of_dialect(dialect: str, build: str, each: int) -> Oracle:
-    """Return the oracle of a server that somebody else started on the golden model.
-
-    build: of llama.cpp, that decodes as the server does; "": the installed one. Raises InputError.
-    """
-    if dialect not in _CHAINS:
-        fix = f"--golden goes with {' or '.join(_CHAINS)}"
+    """Return the oracle of a server that somebody else started on the golden model. build: of
+    llama.cpp, that decodes as the server does; "": the installed one. Raises InputError."""
+    if dialect not in CHAINS:
+        fix = f"--golden goes with {' or '.join(CHAINS)}"
         raise InputError(f"dialect {dialect!r}", "nothing predicts its tokens", fix)
     return _oracle(dialect, golden_model(*(_built(build) if build else ())), each)
 
 
 def _oracle(dialect: str, model: KnownModel, each: int) -> Oracle:
-    of_dialect, as_text = _CHAINS[dialect]
-    return Oracle(sampler_of(dialect), replace(model, as_text=as_text), of_dialect, each)
+    model = replace(model, text_prompts=dialect != "llama-server")
+    return Oracle(sampler_of(dialect), model, CHAINS[dialect], each)
 
 
 def _built(build: str) -> tuple[Path, str]:
@@ -73,20 +63,16 @@ def _built(build: str) -> tuple[Path, str]:
 
 
 def model_of_own_generator(server: str) -> KnownModel | None:
-    """Return the model of a server that draws with numbers of its own; None for another.
-
-    Raises InputError without the golden model.
-    """
+    """Return the model of a server that draws with numbers of its own; None for another. Raises
+    InputError without the golden model."""
     if server == "mlx-lm":
-        return replace(golden_model(), as_text=True, adds_bos=False)
+        return replace(golden_model(), text_prompts=True, adds_bos=False)
     return replace(golden_model(), rounding=ROUNDING) if server == "vllm" else None
 
 
 def with_own_logits(server: str, model: KnownModel) -> KnownModel:
-    """Return the model decoded by the engine itself, where that is done here.
-
-    The probabilities that a server reports are then exact.
-    """
+    """Return the model decoded by the engine itself, where that is done here. The probabilities
+    that a server reports are then exact."""
     if server != "mlx-lm":
         return model
     logits = partial(logits_of_mlx_lm, model_path(GOLDEN), len(model.vocab))
@@ -99,10 +85,8 @@ def golden_vocab() -> Vocab:
 
 
 def golden_model(*build: Any) -> KnownModel:
-    """Return the golden model, decoded by a build of llama.cpp: its folder and release.
-
-    Raises InputError.
-    """
+    """Return the golden model, decoded by a build of llama.cpp: its folder and release. Raises
+    InputError."""
     vocab = golden_vocab()
     logits = partial(logits_of, model_path(GOLDEN), len(vocab), *build)
     return KnownModel(vocab, golden_prompts(2), logits)

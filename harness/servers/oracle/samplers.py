@@ -113,10 +113,8 @@ def llama_cpp_python(
     prompt: Sequence[int],
     vocab: Vocab,
 ) -> TokenSampler:
-    """Build the sampler of llama-cpp-python's server.
-
-    engine: the reference of `Llama`, whose defaults the server has, but for max_tokens.
-    """
+    """Build the sampler of llama-cpp-python's server. engine: the reference of `Llama`, whose
+    defaults the server has, but for max_tokens."""
     fields = {k: v for k, v in parameters.items() if k not in (*_NOT_SAMPLING, "logit_bias")}
     bias = {int(token): value for token, value in (parameters.get("logit_bias") or {}).items()}
     return _LlamaCppPythonSampler(engine(n_vocab=len(vocab), **fields), bias)
