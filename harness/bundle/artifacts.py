@@ -73,10 +73,10 @@ def write_content(path: Path, content: bytes) -> None:
             raise OSError(errno.ELOOP, "a link lies in place of its folder")
         disk.write_whole(path, content)
     except OSError as error:
-        raise cannot_write(path, error, mend_of(error)) from None
+        raise cannot_write(path, error, fix_of(error)) from None
 
 
-def mend_of(error: OSError) -> str:
+def fix_of(error: OSError) -> str:
     """What to do so that a run can go on."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     return f"{'free space' if full else 'mend that'}, then run with --resume"

@@ -111,7 +111,7 @@ class Bundle:
         return not any((self.cases, self.changes, self.decodings)) and bool(self.counts)
 
     @property
-    def beside_cases(self) -> list[Suited]:
+    def other_results(self) -> list[Suited]:
         """The other results that come of a suite."""
         return [
             *self.cells,

@@ -17,7 +17,7 @@ from sampler_parity.harness.sanitize import limits
 NAME = "digests"
 _DIGITS = 16
 _AGAIN = "run again without --resume, to another -o"
-MEND = f"put it back, or keep only the lines above it, or {_AGAIN}"
+FIX = f"put it back, or keep only the lines above it, or {_AGAIN}"
 
 
 def of_run(run_sha256: str) -> bytes:
@@ -51,4 +51,4 @@ def refuse_changed(folder: Path, run_sha256: str) -> None:
         for number, line in enumerate(iter(lambda: results.readline(limits.RECORD), b""), 1):
             whole = line.endswith(b"\n")
             if whole and digests.readline(_DIGITS + 2) != _of_line(sha256, line):
-                raise InputError(f"{path}:{number}", "is not what the run wrote", MEND)
+                raise InputError(f"{path}:{number}", "is not what the run wrote", FIX)

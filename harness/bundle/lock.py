@@ -43,8 +43,8 @@ def locked(folder: Path) -> Iterator[None]:
         try:
             _lock(file)
         except (BlockingIOError, PermissionError):
-            mend = "wait until it ends, or choose another -o"
-            raise InputError(folder, "another process writes this bundle", mend) from None
+            fix = "wait until it ends, or choose another -o"
+            raise InputError(folder, "another process writes this bundle", fix) from None
         except OSError as error:
             raise cannot_write(path, error, "choose another -o") from None
         yield

@@ -11,13 +11,19 @@ from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
 from sampler_parity.harness.errors import InputError
 
 _AGAIN = "run again without --resume, to another -o"
-_SAID = ("name", "version", "build", "device", "capabilities")  # what a backend says of itself
+_SELF_REPORT = (
+    "name",
+    "version",
+    "build",
+    "device",
+    "capabilities",
+)  # what a backend says of itself
 
 
 def refuse_another(folder: Path, old: RunInfo, new: RunInfo) -> None:
-    """Raises InputError, which names the first thing that has changed and the mend."""
-    for problem, mend in _changes(old, new):
-        raise InputError(folder, problem, mend)
+    """Raises InputError, which names the first thing that has changed and the fix."""
+    for problem, fix in _changes(old, new):
+        raise InputError(folder, problem, fix)
 
 
 def differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
@@ -53,8 +59,8 @@ def _backend_changes(name: str, old: BackendInfo, new: BackendInfo) -> Iterator[
     if new.reference != old.reference:
         yield f"judged {name} by {old.reference}", f"use --reference {old.reference}"
     if new.sandbox != old.sandbox:
-        how, mend = ("in", "use") if old.sandbox else ("without", "leave out")
-        yield f"ran {name} {how} a sandbox", f"{mend} --sandbox"
+        how, fix = ("in", "use") if old.sandbox else ("without", "leave out")
+        yield f"ran {name} {how} a sandbox", f"{fix} --sandbox"
     if new.unavailable and not old.unavailable:
         yield f"{name} ran then, and does not run here now: {new.unavailable}", "make it run"
     if old.unavailable and not new.unavailable:
@@ -66,7 +72,7 @@ def _backend_changes(name: str, old: BackendInfo, new: BackendInfo) -> Iterator[
     for file in differing(old.libraries, new.libraries) if old.libraries else []:
         then, now = (b.libraries.get(file, "none")[:12] for b in (old, new))
         yield f"{name} has another {file}: sha256 {then} then, {now} now", _AGAIN
-    for field in _SAID:
+    for field in _SELF_REPORT:
         then, now = getattr(old, field), getattr(new, field)
         if then != now:
             yield f"{name} has another {field}: {then or 'none'} then, {now or 'none'} now", _AGAIN

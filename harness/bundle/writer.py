@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from sampler_parity.harness.bundle import digests, disk
-from sampler_parity.harness.bundle.artifacts import mend_of
+from sampler_parity.harness.bundle.artifacts import fix_of
 from sampler_parity.harness.bundle.bundle import Result, check_run_json, read_info, records_of
 from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.ends import Footer, Header
@@ -50,7 +50,7 @@ class BundleWriter:
             try:
                 disk.append(path, content)
             except OSError as error:
-                raise cannot_write(path, error, mend_of(error)) from None
+                raise cannot_write(path, error, fix_of(error)) from None
         self.sha256 = sha256
 
     def close(self, footer: Footer) -> Footer:
@@ -120,7 +120,7 @@ def resume(
             break
         if isinstance(record, Result):
             if problem := misfit(record):
-                raise InputError(f"{path}:{number}", problem, digests.MEND)
+                raise InputError(f"{path}:{number}", problem, digests.FIX)
             done.add(record.id)
         good = end
     sha256 = hashlib.sha256()
@@ -130,7 +130,7 @@ def resume(
             sums = digests.of_run(about) + digests.of_lines(sha256, file)
         disk.write_whole(folder / digests.NAME, sums)  # without those of what was cut off
     except OSError as error:
-        raise cannot_write(folder, error, mend_of(error)) from None
+        raise cannot_write(folder, error, fix_of(error)) from None
     return BundleWriter(folder, old, about, sha256, done)
 
 

@@ -78,7 +78,7 @@ def compare(bundles: list[Bundle]) -> Compared | None:
     verdicts, cells = list(_verdicts(sides)), list(_cells(sides))
     speeds = list(_speeds(sides))
     together = {i for i, _, _ in pairs if columns[i].common}
-    together |= {beside.column for beside in logits if beside.prompts}
+    together |= {pair.column for pair in logits if pair.prompts}
     together |= {i for row in speeds for i, ratio in enumerate(row.ratios) if ratio is not None}
     if not together:
         return None
@@ -90,7 +90,7 @@ def compare(bundles: list[Bundle]) -> Compared | None:
         unavailable=list(_unavailable(bundles)),
         facts=list(facts([(side.bundle.info, side.info) for side in sides])),
         verdicts=verdicts,
-        logits=[beside for beside in logits if beside.prompts or beside.texts],
+        logits=[pair for pair in logits if pair.prompts or pair.texts],
         cells=cells,
         speeds=speeds,
     )

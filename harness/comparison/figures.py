@@ -64,7 +64,7 @@ def _rates(result: ThroughputResult, backend: str) -> tuple[float, ...]:
 
 
 @dataclass(frozen=True)
-class Change:
+class FigureChange:
     """A figure over another. low, high: 95%; None with too few rounds."""
 
     value: float
@@ -72,16 +72,18 @@ class Change:
     high: float | None
 
 
-def change_in_run(figure: Figure, base: Figure) -> Change | None:
+def change_in_run(figure: Figure, base: Figure) -> FigureChange | None:
     """Of two figures of one run, whose rounds stood next to each other."""
     interval = ratio_of_rounds(np.array(figure.values), np.array(base.values))
     if interval is None:
         return None
     wide = not math.isfinite(interval.high)
-    return Change(interval.ratio, None if wide else interval.low, None if wide else interval.high)
+    return FigureChange(
+        interval.ratio, None if wide else interval.low, None if wide else interval.high
+    )
 
 
-def change_across(new: Figure, old: Figure) -> Change | None:
+def change_across(new: Figure, old: Figure) -> FigureChange | None:
     """Of two runs: the ratio of medians with its bootstrap interval; None where that says
     nothing."""
     a, b = np.array(new.values), np.array(old.values)
@@ -89,5 +91,5 @@ def change_across(new: Figure, old: Figure) -> Change | None:
         return None
     value = new.median / old.median
     if min(len(a), len(b)) < 2:
-        return Change(value, None, None)
-    return Change(value, *bootstrap_interval((a, b), ratio_of_medians, _RESAMPLES))
+        return FigureChange(value, None, None)
+    return FigureChange(value, *bootstrap_interval((a, b), ratio_of_medians, _RESAMPLES))

@@ -24,7 +24,7 @@ _SAME = VERDICTS[: VERDICTS.index("diverged")]
 
 
 @dataclass(frozen=True)
-class Change:
+class NightlyChange:
     """subject: a bundle, a backend or a case. finding: whether its suite records findings."""
 
     kind: Kind
@@ -37,7 +37,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class State:
+class CaseState:
     """What a case or a distribution test came to. met: whether that is as required."""
 
     verdict: str
@@ -54,31 +54,31 @@ def read_night(folder: Path) -> dict[str, Bundle]:
     return {place.relative_to(folder).as_posix(): read_finished(place) for place in places}
 
 
-def changes(before: dict[str, Bundle], after: dict[str, Bundle]) -> list[Change]:
+def changes(before: dict[str, Bundle], after: dict[str, Bundle]) -> list[NightlyChange]:
     """What got worse first."""
     lost, added = before.keys() - after.keys(), after.keys() - before.keys()
-    lines = [Change("gone", name, "", "bundle", "there", "not there") for name in lost]
-    lines += [Change("new", name, "", "bundle", "not there", "there") for name in added]
+    lines = [NightlyChange("gone", name, "", "bundle", "there", "not there") for name in lost]
+    lines += [NightlyChange("new", name, "", "bundle", "not there", "there") for name in added]
     for name in before.keys() & after.keys():
         lines += _of_bundle(name, before[name], after[name])
     return sorted(lines, key=_place)
 
 
-def _place(one: Change) -> tuple[int, bool, str, str, str]:
+def _place(one: NightlyChange) -> tuple[int, bool, str, str, str]:
     return ORDER.index(one.kind), not one.finding, one.bundle, one.backend, one.subject
 
 
-def _of_bundle(name: str, before: Bundle, after: Bundle) -> Iterator[Change]:
+def _of_bundle(name: str, before: Bundle, after: Bundle) -> Iterator[NightlyChange]:
     old, new = _ran(before), _ran(after)
     for backend in sorted(old.keys() - new.keys()):
         info = after.info.backends.get(backend)
         why = info.unavailable if info else "not asked"
-        yield Change("gone", name, backend, "backend", old[backend], why)
+        yield NightlyChange("gone", name, backend, "backend", old[backend], why)
     for backend in sorted(new.keys() - old.keys()):
-        yield Change("new", name, backend, "backend", "not there", new[backend])
+        yield NightlyChange("new", name, backend, "backend", "not there", new[backend])
     for backend in sorted(old.keys() & new.keys()):
         if old[backend] != new[backend]:
-            yield Change("version", name, backend, "version", old[backend], new[backend])
+            yield NightlyChange("version", name, backend, "version", old[backend], new[backend])
         yield from _of_backend(name, backend, _states(before, backend), _states(after, backend))
 
 
@@ -92,10 +92,10 @@ def _ran(bundle: Bundle) -> dict[str, str]:
     }
 
 
-def _states(bundle: Bundle, backend: str) -> dict[str, State]:
+def _states(bundle: Bundle, backend: str) -> dict[str, CaseState]:
     digests, decided = bundle.info.suites, decisions(bundle.cells)
     states = {
-        case.id: State(case.backends[backend].verdict, case.met(backend), case.suite,
+        case.id: CaseState(case.backends[backend].verdict, case.met(backend), case.suite,
                        digests.get(case.suite, ""))
         for case in bundle.cases
         if backend in case.backends
@@ -104,27 +104,31 @@ def _states(bundle: Bundle, backend: str) -> dict[str, State]:
         if backend in cell.backends:
             decision, _ = decided[cell.id, backend]
             met = decision in cell.required[backend]
-            state = State(decision, met, cell.suite, digests.get(cell.suite, ""))
+            state = CaseState(decision, met, cell.suite, digests.get(cell.suite, ""))
             states[f"{cell.suite} {cell.id}"] = state
     return states
 
 
 def _of_backend(
-    bundle: str, backend: str, before: dict[str, State], after: dict[str, State]
-) -> Iterator[Change]:
+    bundle: str, backend: str, before: dict[str, CaseState], after: dict[str, CaseState]
+) -> Iterator[NightlyChange]:
     for name in sorted(before.keys() & after.keys()):
         old, new = before[name], after[name]
         if old.digest != new.digest or (old.verdict, old.met) == (new.verdict, new.met):
             continue
         finding = old.suite.endswith("/findings")
         kind = _kind(old, new, finding)
-        yield Change(kind, bundle, backend, name, _said(old), _said(new), finding)
+        yield NightlyChange(
+            kind, bundle, backend, name, _verdict_of(old), _verdict_of(new), finding
+        )
     lost = Counter(before[name].suite for name in before.keys() - after.keys())
     for suite, number in sorted(lost.items()):
-        yield Change("gone", bundle, backend, f"cases of {suite}", f"{number:,}", "not there")
+        yield NightlyChange(
+            "gone", bundle, backend, f"cases of {suite}", f"{number:,}", "not there"
+        )
 
 
-def _kind(old: State, new: State, finding: bool) -> Kind:
+def _kind(old: CaseState, new: CaseState, finding: bool) -> Kind:
     """A finding is mended where a backend that did as recorded does so no more, or one that
     differed from the reference differs no more."""
     if "skipped" in (old.verdict, new.verdict):
@@ -138,5 +142,5 @@ def _kind(old: State, new: State, finding: bool) -> Kind:
     return "mended" if new.met and not old.met else "changed"
 
 
-def _said(state: State) -> str:
+def _verdict_of(state: CaseState) -> str:
     return state.verdict if state.met else f"{state.verdict}, not as required"

@@ -11,31 +11,31 @@ _NAME = 34
 
 
 @dataclass(frozen=True)
-class Checked:
+class ServerVerdicts:
     """A server of a bundle, by id what was found."""
 
     name: str
     results: dict[str, ServerResult]
 
 
-def checked(bundles: Sequence[Bundle]) -> list[Checked]:
+def server_verdicts(bundles: Sequence[Bundle]) -> list[ServerVerdicts]:
     """Every server of the bundles, in their order."""
     columns = []
     for bundle in bundles:
         for server in dict.fromkeys(result.server for result in bundle.servers):
             about = bundle.backend(server).version
             results = {result.id: result for result in bundle.servers if result.server == server}
-            columns.append(Checked(f"{server} ({about}) of {bundle.folder}", results))
+            columns.append(ServerVerdicts(f"{server} ({about}) of {bundle.folder}", results))
     return columns
 
 
-def differing(first: Checked, other: Checked) -> list[str]:
+def differing(first: ServerVerdicts, other: ServerVerdicts) -> list[str]:
     """The ids of both whose verdicts are not the same."""
     both = [id for id in first.results if id in other.results]
     return [id for id in both if first.results[id].verdict != other.results[id].verdict]
 
 
-def lines(first: Checked, other: Checked) -> Iterator[str]:
+def lines(first: ServerVerdicts, other: ServerVerdicts) -> Iterator[str]:
     """How many verdicts differ, each with the evidence of both, and what one of them alone has."""
     differ = differing(first, other)
     common = first.results.keys() & other.results.keys()
@@ -46,8 +46,8 @@ def lines(first: Checked, other: Checked) -> Iterator[str]:
         yield f"  {id:<{_NAME}} {was.verdict} -> {now.verdict}"
         yield f"    was: {one_line(was.evidence, 200)}"
         yield f"    now: {one_line(now.evidence, 200)}"
-    for one, beside in ((first, other), (other, first)):
-        alone = [id for id in one.results if id not in beside.results]
+    for one, another in ((first, other), (other, first)):
+        alone = [id for id in one.results if id not in another.results]
         if alone:
             more = f" and {len(alone) - 8} more" if len(alone) > 8 else ""
             yield f"  {one.name} alone has {', '.join(alone[:8])}{more}"

@@ -24,7 +24,7 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.gate.gate import gate
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.gate.records import GateResult
-from sampler_parity.harness.gate.speed_rules import beside
+from sampler_parity.harness.gate.speed_rules import ratio_in_run
 from sampler_parity.harness.processes import shell
 
 # Candidate -> the rule that must fail, the only one; None: all must be met.
@@ -91,7 +91,7 @@ logits = { family = "normal", n = 32000, seed = 1 }
 """
 
 
-class Judged(BaseModel):
+class CandidateResult(BaseModel):
     """A candidate in one rehearsal. right: passed, or failed by the rule of its fault alone."""
 
     candidate: str
@@ -101,13 +101,13 @@ class Judged(BaseModel):
     right: bool
 
 
-class Rehearsal(BaseModel):
+class DryRun(BaseModel):
     """rounds: of the measurement that decided, or of the last one. ratios: by chain and candidate.
     load: how many processes wanted a processor when it began, on average over a minute."""
 
     number: int
     rounds: int
-    candidates: list[Judged]
+    candidates: list[CandidateResult]
     ratios: dict[str, dict[str, str]]
     load: float
     wall_s: float
@@ -117,7 +117,7 @@ class Rehearsal(BaseModel):
         return all(candidate.right for candidate in self.candidates)
 
 
-def rehearse(number: int, folder: Path) -> Rehearsal:
+def dry_run(number: int, folder: Path) -> DryRun:
     """One run of all candidates, again with more rounds as long as one cannot be judged."""
     suites = []
     for group, text in (("parity", PARITY), ("timing", TIMING)):
@@ -130,13 +130,13 @@ def rehearse(number: int, folder: Path) -> Rehearsal:
         results = {name: _gate(bundle, folder, name) for name in EXPECTED}
         if all(result.exit_status != 2 for result in results.values()):
             break
-    return Rehearsal(
+    return DryRun(
         number=number,
         rounds=rounds,
-        candidates=[judged(name, result, name) for name, result in results.items()],
+        candidates=[result_of(name, result, name) for name, result in results.items()],
         ratios={
             timing.id: {
-                name: str(beside(timing, name, "llama.cpp", CONFIDENCE)) for name in EXPECTED
+                name: str(ratio_in_run(timing, name, "llama.cpp", CONFIDENCE)) for name in EXPECTED
             }
             for timing in bundle.timings
         },
@@ -170,13 +170,13 @@ def _gate(bundle: Bundle, folder: Path, name: str) -> GateResult:
     return gate(bundle, read_policy(policy), None, datetime.now(UTC).date())
 
 
-def judged(name: str, result: GateResult, backend: str) -> Judged:
+def result_of(name: str, result: GateResult, backend: str) -> CandidateResult:
     """What the gate said of a candidate, which ran as this backend."""
     failed = [rule.rule for rule in result.rules if rule.state == "failed"]
     kind = EXPECTED[name]
     expected = [f"{kind}.{backend}"] if kind else []
     findings = [f for rule in result.rules for f in rule.findings]
-    return Judged(
+    return CandidateResult(
         candidate=name,
         exit_status=result.exit_status,
         failed=failed,
@@ -192,9 +192,9 @@ def main(
     """Rehearse a release: the clean candidate passes, the others fail, each for its fault."""
     done = []
     for number in range(1, times + 1):
-        rehearsal = rehearse(number, output / str(number))
-        done.append(rehearsal)
-        for c in rehearsal.candidates:
+        one = dry_run(number, output / str(number))
+        done.append(one)
+        for c in one.candidates:
             state = "right" if c.right else "WRONG"
             what = ", ".join(c.failed) or "nothing failed"
             print(f"{number:>3} {c.candidate:<16} {state} exit {c.exit_status}, {what} {c.first}")

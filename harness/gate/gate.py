@@ -24,7 +24,7 @@ from sampler_parity.harness.gate.records import (
     state_of,
 )
 from sampler_parity.harness.gate.rules import (
-    Excused,
+    Allowances,
     finding,
     judge_distributions,
     judge_not_worse,
@@ -38,18 +38,18 @@ from sampler_parity.harness.suite.shipped import shipped
 
 def gate(bundle: Bundle, file: PolicyFile, baseline: Bundle | None, today: date) -> GateResult:
     """The outcome of every rule. bundle and baseline: as `read_finished` gives them."""
-    policy, excused = file.policy, Excused(file.policy, today)
+    policy, allowances = file.policy, Allowances(file.policy, today)
     rules = [
         _run(bundle, policy),
-        *judge_parity(bundle, policy, excused),
-        *judge_not_worse(bundle, baseline, policy, excused),
-        *judge_distributions(bundle, policy, excused),
+        *judge_parity(bundle, policy, allowances),
+        *judge_not_worse(bundle, baseline, policy, allowances),
+        *judge_distributions(bundle, policy, allowances),
         *judge_speed(bundle, baseline, policy),
         *judge_skip_ratios(bundle, policy),
-        *judge_servers(bundle, policy, excused),
-        *judge_servers_not_worse(bundle, baseline, policy, excused),
+        *judge_servers(bundle, policy, allowances),
+        *judge_servers_not_worse(bundle, baseline, policy, allowances),
     ]
-    rules += _allowances(policy, excused)
+    rules += _allowances(policy, allowances)
     states = {rule.state for rule in rules}
     result = GateResult(
         exit_status=1 if "failed" in states else 2 if "unjudged" in states else 0,
@@ -67,11 +67,11 @@ def gate(bundle: Bundle, file: PolicyFile, baseline: Bundle | None, today: date)
                 reason=allowed.reason,
                 issue=allowed.issue,
                 expires=allowed.expires.isoformat(),
-                used=excused.used[i],
+                used=allowances.used[i],
             )
             for i, allowed in enumerate(policy.allow)
         ],
-        notes=_notes(bundle, baseline, policy, excused),
+        notes=_notes(bundle, baseline, policy, allowances),
     )
     return GateResult.model_validate(visible(result.model_dump()))
 
@@ -85,8 +85,8 @@ def _run(bundle: Bundle, policy: Policy) -> RuleOutcome:
         if not any(fnmatchcase(suite, pattern) for suite in info.suites)
     ]
     if policy.profile == "full" and info.profile != "full":
-        mend = "run --profile full"
-        findings.append(_not_run("the run", f"profile {info.profile}", "profile full", mend))
+        fix = "run --profile full"
+        findings.append(_not_run("the run", f"profile {info.profile}", "profile full", fix))
     if info.only and not policy.partial:
         figure = f"only {', '.join(info.only)}"
         findings.append(_not_run("the run", figure, "whole suites", "run without --case"))
@@ -94,8 +94,8 @@ def _run(bundle: Bundle, policy: Policy) -> RuleOutcome:
         optional = any(fnmatchcase(name, pattern) for pattern in policy.optional_backends)
         if backend.unavailable and not optional:
             figure = f"did not run: {backend.unavailable}"
-            mend = "mend it, or name it in optional_backends"
-            findings.append(_not_run(f"backend {name}", figure, "a result", mend))
+            fix = "fix it, or name it in optional_backends"
+            findings.append(_not_run(f"backend {name}", figure, "a result", fix))
     met = int(not findings)
     return RuleOutcome(
         rule="run",
@@ -107,41 +107,43 @@ def _run(bundle: Bundle, policy: Policy) -> RuleOutcome:
     )
 
 
-def _not_run(subject: str, figure: str, limit: str, mend: str) -> Finding:
-    return finding("unjudged", subject, figure, limit, mend=mend)
+def _not_run(subject: str, figure: str, limit: str, fix: str) -> Finding:
+    return finding("unjudged", subject, figure, limit, fix=fix)
 
 
-def _allowances(policy: Policy, excused: Excused) -> list[RuleOutcome]:
+def _allowances(policy: Policy, allowances: Allowances) -> list[RuleOutcome]:
     """A rule for every known divergence that has expired or, where the policy wants, is unused."""
     outcomes = []
     for i, allowed in enumerate(policy.allow):
         subject = f"{allowed.case} on {allowed.backend}"
-        if excused.expired(i):
-            figure, limit = f"expired on {allowed.expires}", f"a date from {excused.today} on"
-            mend = f"mend what {allowed.issue} is about, or decide anew"
-        elif policy.unused_allowances == "fail" and not excused.used[i]:
-            figure, limit, mend = "let nothing pass", "used at least once", "remove it"
+        if allowances.expired(i):
+            figure, limit = f"expired on {allowed.expires}", f"a date from {allowances.today} on"
+            fix = f"fix what {allowed.issue} is about, or decide anew"
+        elif policy.unused_allowances == "fail" and not allowances.used[i]:
+            figure, limit, fix = "let nothing pass", "used at least once", "remove it"
         else:
             continue
         place = f"allow[{i + 1}]"
-        said = finding("failed", subject, figure, limit, mend=mend)
+        found = finding("failed", subject, figure, limit, fix=fix)
         outcome = RuleOutcome(
             rule=f"{place} ({allowed.issue})",
             place=place,
             state="failed",
             judged=1,
             met=0,
-            findings=[said],
+            findings=[found],
         )
         outcomes.append(outcome)
     return outcomes
 
 
-def _notes(bundle: Bundle, baseline: Bundle | None, policy: Policy, excused: Excused) -> list[str]:
+def _notes(
+    bundle: Bundle, baseline: Bundle | None, policy: Policy, allowances: Allowances
+) -> list[str]:
     notes = [
         f"allow[{i + 1}] ({allowed.issue}) let nothing pass: {allowed.case} on {allowed.backend}"
         for i, allowed in enumerate(policy.allow)
-        if not excused.used[i] and not excused.expired(i)
+        if not allowances.used[i] and not allowances.expired(i)
     ]
     if policy.needs_baseline and baseline is None:
         notes.append("rules that compare with the last release judged nothing: no --baseline")

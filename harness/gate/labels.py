@@ -51,7 +51,7 @@ def _finding(rule: RuleOutcome, finding: Finding) -> Iterator[str]:
     yield _line(f"{_STATE[finding.state]} {rule.rule}   {finding.subject}")
     yield _line(f"  found: {finding.figure}   asked: {finding.limit}")
     if finding.mend:
-        yield _line(f"  mend: {finding.mend}")
+        yield _line(f"  fix: {finding.mend}")
     if finding.replay:
         yield _line(f"  replay: {finding.replay}")
 

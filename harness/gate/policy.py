@@ -194,8 +194,8 @@ class Policy(_Strict):
 
     @property
     def needs_baseline(self) -> bool:
-        beside = bool(self.not_worse or self.server_not_worse)
-        return beside or any(rule.anchor is not None for rule in self.speed)
+        relative = bool(self.not_worse or self.server_not_worse)
+        return relative or any(rule.anchor is not None for rule in self.speed)
 
 
 @dataclass(frozen=True)
@@ -220,9 +220,9 @@ def read_policy(path: Path | None) -> PolicyFile:
 
 def _explained(error: ValidationError) -> tuple[str, str]:
     """Problem, with its place in the file, and mend of the first thing that is wrong."""
-    _, location, reason, mend = mistake(error)
+    _, location, reason, fix = mistake(error)
     place = place_of(location)
-    return f"{place}: {reason}" if place else reason, mend or "see docs/gate.md"
+    return f"{place}: {reason}" if place else reason, fix or "see docs/gate.md"
 
 
 def place_of(location: tuple[int | str, ...]) -> str:

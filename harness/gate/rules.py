@@ -26,7 +26,7 @@ from sampler_parity.harness.gate.policy import (
 from sampler_parity.harness.gate.records import Finding, RuleOutcome, State, state_of
 from sampler_parity.harness.verdicts import ORDER, passing
 
-Judged = Finding | Literal["met", "allowed", "skipped"] | None
+Judgement = Finding | Literal["met", "allowed", "skipped"] | None
 """What a rule says of one result; None: the rule cannot be applied to it, so it does not count."""
 
 R = TypeVar("R", bound=Rule)
@@ -34,15 +34,15 @@ T = TypeVar("T")
 
 
 @dataclass
-class Tally:
-    """What one rule has said so far."""
+class RuleTally:
+    """What one rule has words so far."""
 
     met: int = 0
     allowed: int = 0
     skipped: int = 0
     findings: list[Finding] = field(default_factory=list)
 
-    def add(self, judged: Judged) -> None:
+    def add(self, judged: Judgement) -> None:
         if isinstance(judged, Finding):
             self.findings.append(judged)
         self.met += judged == "met"
@@ -51,7 +51,7 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Excused:
+class Allowances:
     """The known divergences of a policy that hold today, and how many results each let pass."""
 
     policy: Policy
@@ -74,10 +74,10 @@ def by_first_rule(
     rules: Sequence[R],
     results: Iterable[T],
     fits: Callable[[R, T], bool],
-    judge: Callable[[R, T], Judged],
+    judge: Callable[[R, T], Judgement],
 ) -> list[RuleOutcome]:
     """Every result is judged by the first rule that fits it; the outcome of every rule."""
-    tallies: defaultdict[int, Tally] = defaultdict(Tally)
+    tallies: defaultdict[int, RuleTally] = defaultdict(RuleTally)
     for result in results:
         place = next((i for i, rule in enumerate(rules) if fits(rule, result)), None)
         if place is not None:
@@ -85,14 +85,14 @@ def by_first_rule(
     return outcomes(kind, rules, tallies)
 
 
-def judge_parity(bundle: Bundle, policy: Policy, excused: Excused) -> list[RuleOutcome]:
+def judge_parity(bundle: Bundle, policy: Policy, allowances: Allowances) -> list[RuleOutcome]:
     """Every case on every backend that ran."""
     return by_first_rule(
         "parity",
         policy.parity,
         ((case, backend) for case in bundle.cases for backend in ran(bundle)),
         lambda rule, result: _of_case(rule, *result),
-        lambda rule, result: _judge_case(bundle, *result, rule, excused),
+        lambda rule, result: _judge_case(bundle, *result, rule, allowances),
     )
 
 
@@ -103,21 +103,21 @@ def _of_case(rule: ParityRule | NotWorseRule, case: CaseResult, backend: str) ->
 
 
 def _judge_case(
-    bundle: Bundle, case: CaseResult, backend: str, rule: ParityRule, excused: Excused
-) -> Judged:
+    bundle: Bundle, case: CaseResult, backend: str, rule: ParityRule, allowances: Allowances
+) -> Judgement:
     got = case.backends.get(backend)
     subject = f"{case.id} on {backend}"
     if got is None or backend not in case.required:
         command = _replay(bundle, case.suite, case.id, backend)
         return finding("unjudged", subject, "no result", "a result", command)
-    allowed = rule.verdicts or passing(case.required[backend], excused.policy.accept)
+    allowed = rule.verdicts or passing(case.required[backend], allowances.policy.accept)
     limit = " or ".join(allowed)
     if got.verdict == "skipped":
-        return _judge_skipped(case.id, backend, got.detail, rule, excused, limit)
+        return _judge_skipped(case.id, backend, got.detail, rule, allowances, limit)
     trouble = case.refusal or case.unmet or ("" if case.steps else "no step was taken")
     if got.among(allowed) and not trouble:
         return "met"
-    if not trouble and excused.covers(case.id, backend, got.verdict):
+    if not trouble and allowances.covers(case.id, backend, got.verdict):
         return "allowed"
     figure = trouble if got.among(allowed) else _placed(got, case)
     command = _replay(bundle, case.suite, case.id, backend)
@@ -125,36 +125,36 @@ def _judge_case(
 
 
 def _judge_skipped(
-    case: str, backend: str, why: str, rule: ParityRule, excused: Excused, limit: str
-) -> Judged:
+    case: str, backend: str, why: str, rule: ParityRule, allowances: Allowances, limit: str
+) -> Judgement:
     """What was not asked is not judged; it passes only where the policy says so. Who lets
     `unsupported` pass, as it was called before, lets pass what was not asked for that reason."""
     lenient = {"skipped", "unsupported"}
-    if excused.policy.skipped == "allow" or lenient & set(rule.verdicts):
+    if allowances.policy.skipped == "allow" or lenient & set(rule.verdicts):
         return "skipped"
-    if any(excused.covers(case, backend, outcome) for outcome in sorted(lenient)):
+    if any(allowances.covers(case, backend, outcome) for outcome in sorted(lenient)):
         return "allowed"
-    mend = 'claim it in the greeting, or write skipped = "allow" in the policy'
-    return finding("failed", f"{case} on {backend}", f"skipped: {why}", limit, mend=mend)
+    fix = 'claim it in the greeting, or write skipped = "allow" in the policy'
+    return finding("failed", f"{case} on {backend}", f"skipped: {why}", limit, fix=fix)
 
 
 def _placed(got: BackendResult, case: CaseResult) -> str:
     """ "diverged at stage 3 of 5 (top_p): p"."""
-    said: list[str] = [f"{got.verdict} and tied" if got.ties else got.verdict]
+    words: list[str] = [f"{got.verdict} and tied" if got.ties else got.verdict]
     if got.stage:
         where = got.stage
         if got.stage_index is not None and got.stage_index < len(case.samplers):
             where = f"{got.stage_index + 1} of {len(case.samplers)} ({got.stage})"
-        said.append(f"at stage {where}")
+        words.append(f"at stage {where}")
     if got.row is not None:
-        said.append(f"in row {got.row.at + 1} of {got.row.of}")
-    text = " ".join(said)
+        words.append(f"in row {got.row.at + 1} of {got.row.of}")
+    text = " ".join(words)
     detail = got.what or got.detail
     return f"{text}: {detail}" if detail else text
 
 
 def judge_not_worse(
-    bundle: Bundle, baseline: Bundle | None, policy: Policy, excused: Excused
+    bundle: Bundle, baseline: Bundle | None, policy: Policy, allowances: Allowances
 ) -> list[RuleOutcome]:
     """Every case and backend of the baseline bundle."""
     now = {case.id: case for case in bundle.cases}
@@ -164,13 +164,17 @@ def judge_not_worse(
         policy.not_worse,
         ((old, backend) for old in before for backend in old.backends),
         lambda rule, result: _of_case(rule, *result),
-        lambda rule, result: _beside(bundle, now.get(result[0].id), *result, excused),
+        lambda rule, result: _not_worse(bundle, now.get(result[0].id), *result, allowances),
     )
 
 
-def _beside(
-    bundle: Bundle, case: CaseResult | None, old: CaseResult, backend: str, excused: Excused
-) -> Judged:
+def _not_worse(
+    bundle: Bundle,
+    case: CaseResult | None,
+    old: CaseResult,
+    backend: str,
+    allowances: Allowances,
+) -> Judgement:
     """A verdict beside that of the same case in the baseline bundle."""
     was = old.backends[backend]
     subject = f"{old.id} on {backend}"
@@ -178,11 +182,11 @@ def _beside(
     got = case.backends.get(backend) if case else None
     if case is None or got is None:
         why = "is in the baseline and not in this bundle"
-        mend = "run it, or make the baseline again"
-        return finding("unjudged", subject, why, limit, mend=mend)
+        fix = "run it, or make the baseline again"
+        return finding("unjudged", subject, why, limit, fix=fix)
     if _badness(got) <= _badness(was):
         return "met"
-    if excused.covers(old.id, backend, got.verdict):
+    if allowances.covers(old.id, backend, got.verdict):
         return "allowed"
     command = _replay(bundle, case.suite, case.id, backend)
     return finding("failed", subject, _placed(got, case), limit, command)
@@ -192,11 +196,13 @@ def _badness(result: BackendResult) -> tuple[int, bool]:
     return ORDER.index(result.verdict), result.ties
 
 
-def judge_distributions(bundle: Bundle, policy: Policy, excused: Excused) -> list[RuleOutcome]:
+def judge_distributions(
+    bundle: Bundle, policy: Policy, allowances: Allowances
+) -> list[RuleOutcome]:
     """Every distribution test on every backend that ran."""
     decided = decisions(bundle.cells)
 
-    def judge(rule: DistributionRule, result: tuple[DistributionResult, str]) -> Judged:
+    def judge(rule: DistributionRule, result: tuple[DistributionResult, str]) -> Judgement:
         cell, backend = result
         command = _replay(bundle, cell.suite, cell.id, backend)
         subject = f"{cell.id} on {backend}"
@@ -212,7 +218,7 @@ def judge_distributions(bundle: Bundle, policy: Policy, excused: Excused) -> lis
             state, limit = _by_margin(got, decision, rule.margin)
         if state == "met":
             return "met"
-        if excused.covers(cell.id, backend, decision):
+        if allowances.covers(cell.id, backend, decision):
             return "allowed"
         return finding(state, subject, _bounded(decision, got), limit, command)
 
@@ -259,19 +265,21 @@ def ran(bundle: Bundle) -> list[str]:
 
 
 def finding(
-    state: State, subject: str, figure: str, limit: str, command: str = "", mend: str = ""
+    state: State, subject: str, figure: str, limit: str, command: str = "", fix: str = ""
 ) -> Finding:
     assert state != "met"
     return Finding(
-        state=state, subject=subject, figure=figure, limit=limit, replay=command, mend=mend
+        state=state, subject=subject, figure=figure, limit=limit, replay=command, mend=fix
     )
 
 
-def outcomes(kind: str, rules: Sequence[Rule], tallies: Mapping[int, Tally]) -> list[RuleOutcome]:
+def outcomes(
+    kind: str, rules: Sequence[Rule], tallies: Mapping[int, RuleTally]
+) -> list[RuleOutcome]:
     """The outcome of every rule; one that found less than it must is unjudged."""
     rows = []
     for i, rule in enumerate(rules):
-        tally = tallies.get(i, Tally())
+        tally = tallies.get(i, RuleTally())
         findings = list(tally.findings)
         failed = sum(f.state == "failed" for f in findings)
         judged = tally.met + tally.allowed + failed
@@ -281,7 +289,7 @@ def outcomes(kind: str, rules: Sequence[Rule], tallies: Mapping[int, Tally]) -> 
                 "the bundle",
                 f"{judged:,} results that the rule can judge",
                 f"at least {rule.at_least:,}",
-                mend="run the suites and backends that the rule is about",
+                fix="run the suites and backends that the rule is about",
             )
             findings.append(few)
         rows.append(

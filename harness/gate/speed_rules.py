@@ -1,4 +1,4 @@
-"""The gate's rules about what it costs: time beside a baseline, and passes that a trie saves.
+"""The gate's rules about what it costs: time against a baseline, and passes that a trie saves.
 
 A comparison decides only where its interval, widened by the noise of its run (by how much the
 baseline seems to differ from itself), lies on one side of the limit. Otherwise it is inconclusive:
@@ -17,7 +17,7 @@ from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.checks.timing.verdict import compare_rounds, noise_of, rounds_of
 from sampler_parity.harness.gate.policy import Policy, SpeedRule
 from sampler_parity.harness.gate.records import Finding, RuleOutcome, State
-from sampler_parity.harness.gate.rules import Judged, by_first_rule, finding, ran
+from sampler_parity.harness.gate.rules import Judgement, by_first_rule, finding, ran
 from sampler_parity.harness.statistics.bootstrap import bootstrap_interval, ratio_of_medians
 from sampler_parity.harness.suite.ids import id_fits
 
@@ -26,7 +26,7 @@ MORE = "measure again, with more rounds (docs/gate.md)"
 
 
 @dataclass(frozen=True)
-class Ratio:
+class TimeRatio:
     """Time over the baseline's, its interval, and by how much the baseline differs from itself."""
 
     ratio: float
@@ -43,13 +43,13 @@ def judge_speed(bundle: Bundle, baseline: Bundle | None, policy: Policy) -> list
     """Every timed chain of every backend that ran."""
     old = {timing.id: timing for timing in baseline.timings} if baseline else {}
 
-    def judge(rule: SpeedRule, result: tuple[TimingResult, str]) -> Judged:
+    def judge(rule: SpeedRule, result: tuple[TimingResult, str]) -> Judgement:
         timing, backend = result
         if rule.baseline is not None:
-            ratio = beside(timing, backend, rule.baseline, rule.confidence)
+            ratio = ratio_in_run(timing, backend, rule.baseline, rule.confidence)
         elif baseline is not None:
             other = other_machine(bundle, baseline)
-            ratio = other or since(timing, old.get(timing.id), backend, rule)
+            ratio = other or ratio_across_runs(timing, old.get(timing.id), backend, rule)
         else:
             return None
         return _judge(bundle, timing, backend, rule, ratio)
@@ -68,8 +68,8 @@ def judge_speed(bundle: Bundle, baseline: Bundle | None, policy: Policy) -> list
 
 
 def _judge(
-    bundle: Bundle, timing: TimingResult, backend: str, rule: SpeedRule, ratio: Ratio | str
-) -> Judged:
+    bundle: Bundle, timing: TimingResult, backend: str, rule: SpeedRule, ratio: TimeRatio | str
+) -> Judgement:
     """ratio: or why there is none."""
     to = rule.baseline or f"{backend} of the baseline bundle, by {rule.anchor}"
     subject = f"{timing.id} on {backend}"
@@ -78,14 +78,14 @@ def _judge(
     command = replay(bundle.info, timing.suite or "timing", timing.id, named)
     if isinstance(ratio, str):
         return finding("unjudged", subject, ratio, limit, command)
-    state = state_of(ratio, rule.max_ratio)
+    state = state_of_ratio(ratio, rule.max_ratio)
     if state == "met":
         return "met"
-    mend = MORE if state == "unjudged" else ""
-    return finding(state, subject, str(ratio), limit, command, mend)
+    fix = MORE if state == "unjudged" else ""
+    return finding(state, subject, str(ratio), limit, command, fix)
 
 
-def state_of(ratio: Ratio, max_ratio: float) -> State:
+def state_of_ratio(ratio: TimeRatio, max_ratio: float) -> State:
     """failed: surely above the limit; met: surely within it; unjudged: the run is too noisy.
 
     Both ends of the interval are moved outwards by the noise.
@@ -97,7 +97,9 @@ def state_of(ratio: Ratio, max_ratio: float) -> State:
     return "met" if ratio.high * (1 + ratio.noise) <= max_ratio else "unjudged"
 
 
-def beside(timing: TimingResult, backend: str, baseline: str, confidence: float) -> Ratio | str:
+def ratio_in_run(
+    timing: TimingResult, backend: str, baseline: str, confidence: float
+) -> TimeRatio | str:
     """Against a backend of the same run, round by round; or why there is no ratio."""
     for name in (backend, baseline):
         if not timing.ns.get(name):
@@ -106,7 +108,7 @@ def beside(timing: TimingResult, backend: str, baseline: str, confidence: float)
     compared = compare_rounds(ours, theirs, _noise(timing), 0.0, confidence)
     if not np.isfinite([compared.ratio, compared.low, compared.high]).all():
         return compared.why
-    return Ratio(compared.ratio, compared.low, compared.high, compared.noise)
+    return TimeRatio(compared.ratio, compared.low, compared.high, compared.noise)
 
 
 def _noise(timing: TimingResult) -> float | None:
@@ -114,9 +116,9 @@ def _noise(timing: TimingResult) -> float | None:
     return noise_of(first, rounds_of(timing.again, timing.repetitions))
 
 
-def since(
+def ratio_across_runs(
     timing: TimingResult, old: TimingResult | None, backend: str, rule: SpeedRule
-) -> Ratio | str:
+) -> TimeRatio | str:
     """Against the same backend of another run, both by the anchor of their own run."""
     if old is None:
         return "was not timed in the baseline bundle"
@@ -135,7 +137,7 @@ def since(
     low, high = bootstrap_interval(tuple(ratios), ratio_of_medians, _RESAMPLES, rule.confidence)
     value = float(ratio_of_medians(ratios[0], ratios[1]))
     noise = None if None in noises else max(n for n in noises if n is not None)
-    return Ratio(value, low, high, noise)
+    return TimeRatio(value, low, high, noise)
 
 
 def other_machine(bundle: Bundle, baseline: Bundle) -> str:

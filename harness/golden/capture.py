@@ -11,7 +11,10 @@ from pathlib import Path
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import open_file, read_file, sha256_of
-from sampler_parity.harness.golden.configuration import Configuration, configuration
+from sampler_parity.harness.golden.configuration import (
+    FixtureConfiguration,
+    configuration,
+)
 from sampler_parity.harness.golden.job import Job, Prompt, run
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.manifest import (
@@ -66,7 +69,7 @@ def capture(
         register(out.parent, out.stem, entry_of(job, prompts, configured))
 
 
-def entry_of(job: Job, prompts: Path, made_on: Configuration) -> LogitsEntry:
+def entry_of(job: Job, prompts: Path, made_on: FixtureConfiguration) -> LogitsEntry:
     """What the manifest beside job.out says of the fixture that the job wrote there."""
     rows, n_vocab = fixtures.read_logits(job.out).shape
     return LogitsEntry(
@@ -126,8 +129,8 @@ def _prompt(path: Path, number: int, line: bytes) -> Prompt:
     except UnicodeDecodeError:
         raise InputError(where, "not UTF-8", "save the file as UTF-8") from None
     except ValueError:
-        mend = 'write {"id": "a-name", "text": "the prompt"}'
-        raise InputError(where, "not a prompt", mend) from None
+        fix = 'write {"id": "a-name", "text": "the prompt"}'
+        raise InputError(where, "not a prompt", fix) from None
     if not prompt.text or not prompt.id:
         raise InputError(where, "id or text is empty", "give every prompt both")
     return prompt

@@ -11,7 +11,7 @@ from sampler_parity.harness.protocol.interface import BackendFailure
 
 
 @dataclass(frozen=True)
-class Configuration:
+class FixtureConfiguration:
     """The fields of a manifest's entry that say where it was made."""
 
     llama_cpp: str
@@ -22,7 +22,7 @@ class Configuration:
 
 
 @functools.cache  # it stays, and to ask llama.cpp starts a process
-def configuration() -> Configuration:
+def configuration() -> FixtureConfiguration:
     """The configuration here. Raises InputError where llama.cpp does not run."""
     backend = registry.start("llama.cpp")
     try:
@@ -32,4 +32,6 @@ def configuration() -> Configuration:
     finally:
         backend.close()
     ours = machine.describe()
-    return Configuration(hello.version, hello.device.strip(), ours.cpu, ours.libc, version("gguf"))
+    return FixtureConfiguration(
+        hello.version, hello.device.strip(), ours.cpu, ours.libc, version("gguf")
+    )

@@ -55,7 +55,7 @@ class Job:
 
 
 @dataclass(frozen=True)
-class Plan:
+class RowPlan:
     """Which rows are taken: prompt_of[i] and position_of[i] of row i, in the order of decoding."""
 
     tokens: list[list[int]]
@@ -73,7 +73,7 @@ def rows_path(out: Path) -> Path:
     return out.with_name(out.name + ".rows")
 
 
-def plan_rows(tokens: list[list[int]], max_rows: int | None) -> Plan:
+def plan_rows(tokens: list[list[int]], max_rows: int | None) -> RowPlan:
     """A row for each distinct prefix, in order; of those max_rows, evenly spaced."""
     seen: set[tuple[int, ...]] = set()
     places: list[tuple[int, int]] = []
@@ -85,7 +85,7 @@ def plan_rows(tokens: list[list[int]], max_rows: int | None) -> Plan:
                 places.append((prompt, position))
     if max_rows is not None and max_rows < len(places):
         places = [places[i * len(places) // max_rows] for i in range(max_rows)]
-    return Plan(tokens, [prompt for prompt, _ in places], [position for _, position in places])
+    return RowPlan(tokens, [prompt for prompt, _ in places], [position for _, position in places])
 
 
 def run(job: Job) -> None:
@@ -134,7 +134,7 @@ def _refuse_empty_and_long(job: Job, model: p.TokenizeReply) -> None:
 
 
 def _decode(
-    backend: Backend, job: Job, plan: Plan, n_vocab: int
+    backend: Backend, job: Job, plan: RowPlan, n_vocab: int
 ) -> Iterator[tuple[int, list[int], NDArray[np.float32]]]:
     """Of each prompt that rows are taken from: its number, their positions and logits (a view)."""
     positions_of: dict[int, list[int]] = {}
@@ -167,7 +167,7 @@ def _checked(row: NDArray[np.float32], job: Job, prompt: int, position: int) -> 
     return row.astype(job.dtype)
 
 
-def _write(job: Job, plan: Plan, n_vocab: int) -> None:
+def _write(job: Job, plan: RowPlan, n_vocab: int) -> None:
     facts = {
         "kind": "logits",
         "model_sha256": job.model_sha256,

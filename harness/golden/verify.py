@@ -22,7 +22,7 @@ from sampler_parity.harness.golden.capture import (
     read_prompts,
     relative,
 )
-from sampler_parity.harness.golden.configuration import Configuration, configuration
+from sampler_parity.harness.golden.configuration import FixtureConfiguration, configuration
 from sampler_parity.harness.golden.job import DType, Job, run
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.fixtures import Fixture
@@ -52,8 +52,8 @@ def verify(folder: Path | None = None) -> list[str]:
     listed = {entry.file for entry in manifest.values()}
     for path in sorted(folder.glob("*.gguf")):
         if path.name not in listed:
-            mend = "capture it again, or delete it"
-            raise InputError(path, "not listed in manifest.toml", mend)
+            fix = "capture it again, or delete it"
+            raise InputError(path, "not listed in manifest.toml", fix)
     return [_verify_one(folder, name, entry) for name, entry in manifest.items()]
 
 
@@ -77,8 +77,8 @@ def _same_file(path: Path, sha256: str, made: Path) -> None:
     if not path.is_file():
         raise InputError(path, f"missing: {made.name} was made with it", "restore it")
     if sha256_of(path) != sha256:
-        mend = "restore it, or run `sampler-parity golden regenerate` and review the difference"
-        raise InputError(path, f"is not the file that {made.name} was made with", mend)
+        fix = "restore it, or run `sampler-parity golden regenerate` and review the difference"
+        raise InputError(path, f"is not the file that {made.name} was made with", fix)
 
 
 def _verify_logits(path: Path, fixture: Fixture, entry: LogitsEntry) -> str:
@@ -86,8 +86,8 @@ def _verify_logits(path: Path, fixture: Fixture, entry: LogitsEntry) -> str:
     shape = f"{rows.dtype}{list(rows.shape)}"
     expected = f"{entry.dtype}[{entry.rows}, {entry.n_vocab}]"
     if shape != expected:
-        mend = "run `sampler-parity golden regenerate`"
-        raise InputError(path, f"`logits` is {shape}, the manifest says {expected}", mend)
+        fix = "run `sampler-parity golden regenerate`"
+        raise InputError(path, f"`logits` is {shape}, the manifest says {expected}", fix)
     return f"{entry.rows} rows of {entry.n_vocab} logits, {entry.dtype}"
 
 
@@ -121,8 +121,8 @@ def _against_reference(
 ) -> list[recorded.Disagreement]:
     source = fixtures.check(folder, entry.logits)
     if sha256_of(source) != entry.logits_sha256:
-        mend = "run `sampler-parity golden regenerate`"
-        raise InputError(path, f"was recorded on other logits than {source.name} holds", mend)
+        fix = "run `sampler-parity golden regenerate`"
+        raise InputError(path, f"was recorded on other logits than {source.name} holds", fix)
     return recorded.compare(path, fixture, fixtures.read_logits(source), folder / entry.model)
 
 
@@ -159,12 +159,12 @@ def _accept(folder: Path, out: Path, name: str, new: AnyEntry, same_as: AnyEntry
     shutil.copyfile(out / new.file, part)
     part.replace(folder / new.file)
     if same_as is not None:
-        same = [*Configuration.__dataclass_fields__, "date"]
+        same = [*FixtureConfiguration.__dataclass_fields__, "date"]
         new = new.model_copy(update={key: getattr(same_as, key) for key in same})
     register(folder, name, new)
 
 
-def _first_manifest(configured: Configuration) -> dict[str, AnyEntry]:
+def _first_manifest(configured: FixtureConfiguration) -> dict[str, AnyEntry]:
     """What this repository's golden/ is to hold; digests and sizes are not known yet."""
     return {
         "small": _first_logits("small", "float32", configured),
@@ -186,7 +186,7 @@ def _first_manifest(configured: Configuration) -> dict[str, AnyEntry]:
     }
 
 
-def _first_logits(name: str, dtype: DType, configured: Configuration) -> LogitsEntry:
+def _first_logits(name: str, dtype: DType, configured: FixtureConfiguration) -> LogitsEntry:
     return LogitsEntry(
         kind="logits",
         file=f"{name}.gguf",
@@ -207,7 +207,7 @@ def _first_logits(name: str, dtype: DType, configured: Configuration) -> LogitsE
 
 
 def _capture_again(
-    folder: Path, out: Path, old: LogitsEntry, configured: Configuration
+    folder: Path, out: Path, old: LogitsEntry, configured: FixtureConfiguration
 ) -> LogitsEntry:
     model, prompts = folder / old.model, folder / old.prompts
     job = Job(
@@ -229,7 +229,7 @@ def _capture_again(
 
 
 def _record_again(
-    folder: Path, out: Path, old: ResultsEntry, logits: Path, configured: Configuration
+    folder: Path, out: Path, old: ResultsEntry, logits: Path, configured: FixtureConfiguration
 ) -> ResultsEntry:
     model = folder / old.model
     facts, tensors = recorded.record(fixtures.read_logits(logits), model)
@@ -259,7 +259,7 @@ def _record_again(
 
 
 def _difference(
-    old: Path, new: Path, entry: AnyEntry, configured: Configuration
+    old: Path, new: Path, entry: AnyEntry, configured: FixtureConfiguration
 ) -> tuple[bool, str]:
     """Whether the two files are equal, and what differs in words."""
     made = fixtures.read(new)

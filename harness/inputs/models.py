@@ -26,8 +26,8 @@ def model_path(name: str) -> Path:
     if name != GOLDEN:
         path = Path(name)
         if not path.is_file():
-            mend = f"use {GOLDEN}, {RANDOM} or the path of a GGUF file"
-            raise InputError(name, "no such model", mend)
+            fix = f"use {GOLDEN}, {RANDOM} or the path of a GGUF file"
+            raise InputError(name, "no such model", fix)
         return path.resolve()
     folder = fixtures.golden_folder()
     path = folder / "model" / "small.gguf"

@@ -175,8 +175,8 @@ def vocab_path(name: str) -> Path:
     if name not in _BUILT_IN:
         path = golden_folder() / "model" / "small.gguf" if name == "small" else Path(name)
         if not os.path.isfile(path):  # of a name of any length
-            mend = "use bpe, spm, small or the path of a GGUF file"
-            raise InputError(name, "no such vocabulary", mend)
+            fix = "use bpe, spm, small or the path of a GGUF file"
+            raise InputError(name, "no such vocabulary", fix)
         return path
     with tempfile.NamedTemporaryFile(dir=cache_folder(), delete=False) as file:
         made = Path(file.name)

@@ -7,7 +7,12 @@ import pytest
 from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.cli.nightly_diff import ROWS, main, markdown, summary
-from sampler_parity.harness.comparison.nightly_diff import WORSE, Change, changes, read_night
+from sampler_parity.harness.comparison.nightly_diff import (
+    WORSE,
+    NightlyChange,
+    changes,
+    read_night,
+)
 from sampler_parity.harness.verdicts import Verdict
 from tests.support.gate_bundles import finished
 from tests.support.report_bundles import case, got, run_info
@@ -26,7 +31,9 @@ def night(folder: Path, *records: object, place: str = "a", **suites: str) -> Pa
     return folder
 
 
-def between(tmp_path: Path, before: list[CaseResult], after: list[CaseResult]) -> list[Change]:
+def between(
+    tmp_path: Path, before: list[CaseResult], after: list[CaseResult]
+) -> list[NightlyChange]:
     night(tmp_path / "before", *before)
     night(tmp_path / "after", *after)
     return changes(read_night(tmp_path / "before"), read_night(tmp_path / "after"))
@@ -151,7 +158,7 @@ def test_a_night_without_bundles_or_with_a_torn_one_is_refused_in_one_line(
 
 
 def test_a_long_table_is_cut_and_says_so() -> None:
-    one = Change("worse", "a", "mine", "x|<b>", "identical", "diverged")
+    one = NightlyChange("worse", "a", "mine", "x|<b>", "identical", "diverged")
     text = markdown([one] * (ROWS + 5), 1)
     assert text.count("| <code>a</code> |") == ROWS
     assert "5 more, which the bundles have." in text

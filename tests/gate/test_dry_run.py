@@ -11,7 +11,7 @@ from sampler_parity.harness.gate.dry_run import (
     PARITY,
     POLICY,
     TIMING,
-    judged,
+    result_of,
 )
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.mutants.candidates import WrongPenalties
@@ -48,7 +48,7 @@ def test_rehearsal_is_right_only_where_the_planted_fault_alone_fails(
     on_mine = diverged() if wrong else got()
     records = [case("a", {"mine": on_mine, "llama.cpp": got()}), both("b"), timed("t", ratio)]
     result = gated(finished(tmp_path / "b", records), RULES)
-    named = {name: judged(name, result, "mine") for name in EXPECTED}
+    named = {name: result_of(name, result, "mine") for name in EXPECTED}
     assert {name for name, outcome in named.items() if outcome.right} == right
 
 

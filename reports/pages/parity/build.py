@@ -103,7 +103,7 @@ def section(bundle: Bundle) -> Section:
 
 def _digests(bundle: Bundle, info: RunInfo) -> dict[str, str]:
     """Of the suites whose results stand here: those that others alone came of have their pages."""
-    others = {visible(result.suite) for result in bundle.beside_cases}
+    others = {visible(result.suite) for result in bundle.other_results}
     others -= {visible(case.suite) for case in bundle.cases}
     return {suite: digest for suite, digest in info.suites.items() if suite not in others}
 
