@@ -58,9 +58,9 @@ def compare(
 
 def _servers_alike(bundles: "list[Bundle]") -> bool:
     """Checks of servers have verdicts alone: lines, and no page."""
-    from sampler_parity.harness.comparison.server_verdicts import checked, differing, lines
+    from sampler_parity.harness.comparison.server_verdicts import differing, lines, server_verdicts
 
-    first, *others = checked(bundles)
+    first, *others = server_verdicts(bundles)
     if not all(first.results.keys() & other.results.keys() for other in others):
         raise InputError("compare", "the servers were not asked the same", "check them alike")
     for other in others:

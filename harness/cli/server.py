@@ -67,9 +67,11 @@ def server_check(
     from sampler_parity.harness.servers.connection import reached
     from sampler_parity.harness.servers.oracle.registry import oracle_of_dialect
     from sampler_parity.harness.servers.run import (
+        ServerCheck,
         groups_of,
         met,
         required,
+        run_checks,
         token_by_token,
     )
 
@@ -85,8 +87,10 @@ def server_check(
     reached(address, timeout)
     client = Client(address, spoken, model, eos, timeout)
     folder = output or dated("server")
-    done = check(Check(dialect, client, groups), folder, ["sampler-parity", *sys.argv[1:]], shown)
-    print_line(f"server   {required(done)}, {client.asked[0]} requests - {folder}")
+    done = run_checks(
+        ServerCheck(dialect, client, groups), folder, ["sampler-parity", *sys.argv[1:]], shown
+    )
+    print_line(f"server   {required(done)}, {client.traffic.requests} requests - {folder}")
     if not met(done):
         raise typer.Exit(1)
 
@@ -182,13 +186,13 @@ def _checked(name: str, folder: Path, each: int, speed: bool) -> bool:
     """Whether a server of ours is as required."""
     from sampler_parity.harness.inputs.models import GOLDEN, model_path
     from sampler_parity.harness.servers.launch import REAL, started
-    from sampler_parity.harness.servers.run import met, required
+    from sampler_parity.harness.servers.run import check_of_started, met, required, run_checks
 
     start = time.monotonic()
     with started(REAL[name], model_path(GOLDEN)) as address:
-        asked = of_real(REAL[name], address, each, speed)
+        asked = check_of_started(REAL[name], address, each, speed)
         print_line(f"server   {name} at {address.url}")
-        done = check(asked, folder, ["sampler-parity", *sys.argv[1:]], shown)
+        done = run_checks(asked, folder, ["sampler-parity", *sys.argv[1:]], shown)
     seconds = time.monotonic() - start
     print_line(f"server   {name}: {required(done)}, {seconds:.0f} s - {folder}")
     return met(done)

@@ -1,4 +1,4 @@
-"""harness/gate/server_rules.py: what a server does is judged by rule, and beside the last release."""
+"""Results of servers are judged by rule, and compared with the last release."""
 
 from pathlib import Path
 from typing import Any
