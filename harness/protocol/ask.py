@@ -1,9 +1,9 @@
-"""Asking a backend: one function for each request of the protocol.
+"""Send requests to a backend: one function for each request of the protocol.
 
-Each looks at what hello claims, puts the rows into the scratch file and reserves room behind them,
-sends the request, and checks that the reply fits it. What comes back is arrays, copied from the
-scratch file; they hold until the next request. All raise BackendFailure: `unsupported` for what
-hello does not claim, `crashed` for a reply that breaks the protocol, which ends the backend.
+Each checks what hello claims, writes the rows into the scratch file, reserves space behind them,
+sends the request, and checks that the reply fits it. It returns arrays, copied from the scratch
+file, which are valid until the next request. All raise BackendFailure: `unsupported` for what hello
+does not claim, `crashed` for a reply that breaks the protocol, which ends the backend.
 """
 
 import functools
@@ -29,7 +29,7 @@ Detail = Literal["stages", "token"]
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# What a backend that does not claim a capability is said to do.
+# How a message describes a backend without a capability.
 _WITHOUT = {
     "run": "samples only while it decodes",
     "batch": "takes no batch",
@@ -53,8 +53,8 @@ _WITHOUT = {
 class Setting:
     """A chain that has accepted a history. vocab: path of a GGUF file with the vocabulary.
 
-    n_prompt: how many of the history are the prompt's; 0 where no sampler of the chain tells it
-    from the output. dtype: of the rows, which are float32 values of that format; a backend that
+    n_prompt: how many tokens of the history are the prompt's; 0 if no sampler of the chain treats
+    them differently. dtype: of the rows, which are float32 values of that format; a backend that
     does not take it gets float32.
     """
 
@@ -72,7 +72,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Got:
-    """A backend's candidates after a stage. sorted is None where the backend does not say."""
+    """A backend's candidates after a stage. sorted is None if the backend does not report it."""
 
     ids: NDArray[np.int32]
     logits: NDArray[np.float32]
@@ -111,7 +111,7 @@ class Generated:
 
 
 def claim(backend: Backend, capability: str, chain: p.ChainSpec | None = None) -> p.HelloReply:
-    """The backend's hello, which claims the capability and the samplers of the chain."""
+    """Return the hello. Raises Unclaimed if it lacks the capability or a sampler of the chain."""
     hello = backend.hello()
     if capability not in hello.capabilities:
         raise Unclaimed(_WITHOUT[capability])
@@ -125,7 +125,7 @@ def claim(backend: Backend, capability: str, chain: p.ChainSpec | None = None) -
 
 
 def asked_again(function: Callable[P, T]) -> Callable[P, T]:
-    """From the start where the process broke before it took the request: rows may be lost."""
+    """Repeat the whole call if the process broke before the request: rows may be lost."""
 
     @functools.wraps(function)
     def asked(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -180,7 +180,7 @@ def run(
 
 
 def shown(backend: Backend, stages: list[p.Stages], out: int, n_vocab: int) -> list[list[Got]]:
-    """The candidates after each stage of each step, which a reply points at."""
+    """Return the candidates after each stage of each step of a reply."""
     size = backend.scratch.size()
     for stage in (stage for each in stages for stage in each):
         if not _inside(size, stage):
@@ -203,7 +203,7 @@ def draws(
     filters_once: bool = False,
     uniforms: NDArray[np.float64] | None = None,
 ) -> Drawn:
-    """n tokens from the same state. uniforms: to draw with."""
+    """Draw n tokens from the same state. uniforms: to draw with."""
     claim(backend, "draws", setting.chain)
     if uniforms is not None:
         claim(backend, "uniforms")
@@ -226,7 +226,7 @@ def draws(
 
 @asked_again
 def time(backend: Backend, setting: Setting, row: Row, repetitions: int) -> p.TimeReply:
-    """Nanoseconds of each application of the chain to the row."""
+    """Return the nanoseconds of each application of the chain to the row."""
     claim(backend, "time", setting.chain)
     placed, _ = put(backend, [row], setting.n_vocab, setting.dtype)
     request = p.TimeRequest(**setting.fields(), rows=placed, repetitions=repetitions)
@@ -238,7 +238,7 @@ def time(backend: Backend, setting: Setting, row: Row, repetitions: int) -> p.Ti
 
 @asked_again
 def decode(backend: Backend, model: str, n_vocab: int, tokens: list[int]) -> Row:
-    """The logits after every token: float32[len(tokens), n_vocab]. rejected: one is missing."""
+    """Return the logits after every token: float32[len(tokens), n_vocab]. rejected: not all."""
     claim(backend, "decode")
     blank(backend, len(tokens) * n_vocab)
     request = p.DecodeRequest(model=model, n_vocab=n_vocab, tokens=tokens, out=0)
@@ -248,7 +248,7 @@ def decode(backend: Backend, model: str, n_vocab: int, tokens: list[int]) -> Row
 
 @asked_again
 def tokenize(backend: Backend, model: str, texts: list[str]) -> p.TokenizeReply:
-    """The tokens of each text, and what the model says of itself."""
+    """Return the tokens of each text, and the model's facts."""
     claim(backend, "capture")
     request = p.TokenizeRequest(model=model, texts=texts)
     reply = backend.ask(request, p.TokenizeReply)
@@ -259,7 +259,7 @@ def tokenize(backend: Backend, model: str, texts: list[str]) -> p.TokenizeReply:
 
 @asked_again
 def capture(backend: Backend, request: p.CaptureRequest) -> Row:
-    """The logits at the positions asked for. NaN where the model gives it, or one is missing."""
+    """Return the logits at the positions. NaN if the model gives it, or one is missing."""
     claim(backend, "capture")
     n = len(request.positions)
     blank(backend, n * request.n_vocab)
@@ -270,14 +270,14 @@ def capture(backend: Backend, request: p.CaptureRequest) -> Row:
 
 @asked_again
 def devices(backend: Backend) -> list[p.Device]:
-    """The devices of a build, and which of them run here."""
+    """Return the devices of a build, and which of them run here."""
     claim(backend, "devices")
     return backend.ask(p.DevicesRequest(), p.DevicesReply).devices
 
 
 @asked_again
 def generate(backend: Backend, request: p.GenerateRequest) -> Generated:
-    """The tokens, and the logits that they were sampled from. rejected: a row is missing."""
+    """Return the tokens, and the logits they were sampled from. rejected: a row is missing."""
     hello = claim(backend, "generate", request.chain)
     n = request.n_tokens
     blank(backend, n * request.n_vocab)
@@ -296,12 +296,12 @@ def generated(
     n: int,
     reply: p.GenerateReply | p.SequencesReply,
 ) -> list[Got] | None:
-    """What the graph handed back of each of n tokens, if it samples there; the tokens fit."""
+    """Return what the graph handed back for each of n tokens, if it samples; check the tokens."""
     if len(reply.tokens) != n:
         raise backend.violation(f"{len(reply.tokens)} tokens in the reply, asked for {n}")
-    foreign = [token for token in reply.tokens if not 0 <= token < n_vocab]
-    if foreign:
-        raise backend.violation(f"token {foreign[0]} is not in the vocabulary")
+    unknown = [token for token in reply.tokens if not 0 <= token < n_vocab]
+    if unknown:
+        raise backend.violation(f"token {unknown[0]} is not in the vocabulary")
     if "in_graph" not in hello.capabilities:
         return None
     stages, size = reply.handed_back, backend.scratch.size()
@@ -313,7 +313,7 @@ def generated(
 
 @asked_again
 def throughput(backend: Backend, request: p.ThroughputRequest) -> p.ThroughputReply:
-    """Nanoseconds of decoding many sequences at once, step by step."""
+    """Return the nanoseconds of decoding many sequences at once, step by step."""
     hello = claim(backend, "throughput", request.chain)
     reply = backend.ask(request, p.ThroughputReply)
     if not len(reply.sample_ns) == len(reply.decode_ns) == request.n_tokens:
@@ -327,7 +327,7 @@ def throughput(backend: Backend, request: p.ThroughputRequest) -> p.ThroughputRe
 
 @asked_again
 def skip_ratio(backend: Backend, request: p.SkipRatioRequest, timeout_s: float) -> Measured:
-    """What a token trie saves. It takes more than one request's time, so the time is said."""
+    """Measure what a token trie saves. timeout_s: longer than that of other requests."""
     claim(backend, "skip_ratio")
     measured = backend.ask(request, p.SkipRatioReply, timeout_s).measured
     spans = request.rounds * len(request.prompts)
@@ -339,8 +339,8 @@ def skip_ratio(backend: Backend, request: p.SkipRatioRequest, timeout_s: float) 
 def put(
     backend: Backend, rows: Sequence[Row], n: int, dtype: Dtype = "float32"
 ) -> tuple[p.Rows, int]:
-    """The rows at the beginning of the scratch file, in this format if the backend takes it, and
-    the offset behind them."""
+    """Write rows at the start of the scratch file, in this format if the backend takes it. Return
+    them and the offset behind them."""
     if dtype not in backend.hello().dtypes:
         dtype = "float32"
     end = 0
@@ -350,7 +350,7 @@ def put(
 
 
 def blank(backend: Backend, n: int) -> None:
-    """Room for n logits that are not there yet: what is not written must not pass for a row."""
+    """Write n NaN: logits that the backend does not write must not pass for a row."""
     backend.scratch.write(0, np.full(n, np.nan, np.float32))
 
 
@@ -364,7 +364,7 @@ def written_logits(backend: Backend, count: int, n_vocab: int, place: str) -> Ro
 
 
 def _written(backend: Backend, at: int, n: int, dtype: Any) -> NDArray[Any]:
-    """A copy: what the other side does to the file later does not reach it."""
+    """Return a copy, which later changes of the file do not reach."""
     values = backend.scratch.read(at, n, dtype)
     if len(values) < n:
         raise backend.violation("the scratch file was cut")

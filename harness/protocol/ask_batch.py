@@ -1,8 +1,7 @@
-"""Asking a backend for a batch; where it takes none, for its rows one after the other.
+"""Send a backend the request `batch`; without the capability, its rows one by one.
 
-As harness/protocol/ask.py, for the request `batch` alone. A backend without the capability is asked
-`run` for each row that joins, with the part of the script that is about that row and its clones:
-its tokens are then those of its chains, and say nothing of how it serves many at once.
+A backend without it gets a `run` for each row that joins, with the part of the script about that
+row and its clones. Its tokens are then those of its chains, and show nothing about batches.
 """
 
 from collections.abc import Sequence
@@ -35,9 +34,8 @@ class Batch:
 
 @dataclass(frozen=True)
 class BatchRan:
-    """Of each step and each row that sampled, in order: the token, and the candidates after each
-    stage. changed: rows of logits that are not as they were. apart: the rows were asked one after
-    the other."""
+    """For each step and each row that sampled: the token, and the candidates after each stage.
+    changed: rows of logits that the backend changed. apart: the rows ran one by one."""
 
     tokens: list[list[int | None]]
     stages: list[list[list[Got]]]
@@ -84,7 +82,7 @@ def batch(
 
 
 def _stages(asked: Batch, detail: ask.Detail, whole: bool) -> list[list[int]]:
-    """How many stages each row shows that samples, step by step."""
+    """Return how many stages each sampling row shows, step by step."""
     if detail == "token":
         return [[0] * len(step.sample) for step in asked.steps]
     lengths = [len(each.chain) for each in asked.sequences]
@@ -95,7 +93,7 @@ def _stages(asked: Batch, detail: ask.Detail, whole: bool) -> list[list[int]]:
 
 
 def _changed(backend: Backend, rows: Sequence[NDArray[Any]]) -> list[int]:
-    """The rows in the scratch file that the backend wrote into."""
+    """Return the rows of the scratch file that the backend changed."""
     ends = [0, *np.cumsum([row.nbytes for row in rows]).tolist()]
     return [
         i
@@ -106,8 +104,8 @@ def _changed(backend: Backend, rows: Sequence[NDArray[Any]]) -> list[int]:
 
 @dataclass
 class Joined:
-    """A row that joined, with its clones: instances of one `run`. places: of each of its steps, the
-    step of the script and the place among those that sample in it. before: what was done since."""
+    """A row that joined, with its clones: instances of one `run`. places: of each of its steps the
+    step of the script and the place among its sampling rows. before: the operations since."""
 
     sequence: int
     steps: list[p.Step] = field(default_factory=list)
@@ -122,7 +120,7 @@ class Joined:
 
 
 def one_by_one(steps: list[p.BatchStep]) -> list[Joined]:
-    """The script projected on each row that joins, in the order of joining."""
+    """Return the script of each row that joins, in the order of joining."""
     every: list[Joined] = []
 
     def join(sequence: int) -> tuple[Joined, int]:

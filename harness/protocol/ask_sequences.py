@@ -1,4 +1,4 @@
-"""Asking a backend for many sequences at once: as harness/protocol/ask.py, for `sequences`."""
+"""Send a backend the request `sequences`: many sequences at once."""
 
 from dataclasses import dataclass
 
@@ -27,8 +27,8 @@ class Sequenced:
 
 @asked_again
 def sequences(backend: Backend, request: p.SequencesRequest) -> Sequenced:
-    """The tokens of many sequences, and the logits that they were sampled from. rejected: a row is
-    missing."""
+    """Return the tokens of many sequences, and the logits they were sampled from. rejected: a row
+    is missing."""
     chain = [stage for text in request.texts for stage in text.chain]
     hello = claim(backend, "sequences", chain)
     n = request.n_tokens

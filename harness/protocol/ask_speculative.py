@@ -1,4 +1,4 @@
-"""Asking a backend for rounds of speculative sampling."""
+"""Send a backend rounds of speculative sampling."""
 
 from typing import Literal
 
@@ -16,7 +16,7 @@ RuleName = Literal["rejection", "matching"]
 def speculative(
     backend: Backend, setting: Setting, rule: RuleName, rounds: Rounds
 ) -> tuple[NDArray[np.int32], int]:
-    """int32[n, drafted + 1], the tokens of each round and -1 behind the last; nanoseconds."""
+    """Return int32[n, drafted + 1], the tokens of each round and -1 behind the last; and ns."""
     claim(backend, "speculative", setting.chain)
     n, drafted = rounds.drafts.shape
     placed, draft_rows = put(backend, list(rounds.logits), setting.n_vocab)

@@ -1,8 +1,8 @@
-"""Rows of logits in the formats that engines sample from: float32, bfloat16 and float16.
+"""Convert rows of logits to the formats that engines sample from: float32, bfloat16, float16.
 
 A row is float32. In another format it is each value rounded once, to nearest, ties to even: what
-overflows is infinite, what is small is denormal, NaN stays NaN. Widening is exact. Of bfloat16,
-which NumPy has not, the bits are the upper half of those of float32.
+overflows is infinite, what is small is denormal, NaN stays NaN. Widening is exact. NumPy has no
+bfloat16: its bits are the upper half of those of float32.
 """
 
 from typing import Any, Literal, get_args
@@ -20,7 +20,7 @@ _QUIET = 0x0040  # of a NaN: without it one whose bits are all below would becom
 
 
 def narrowed(row: Row, dtype: Dtype) -> NDArray[Any]:
-    """The row as it lies in memory: float32, or uint16 with the bits of the other formats."""
+    """Return the row as stored: float32, or uint16 with the bits of the other formats."""
     if dtype == "float32":
         return row
     if dtype == "float16":
@@ -33,7 +33,7 @@ def narrowed(row: Row, dtype: Dtype) -> NDArray[Any]:
 
 
 def widened(bits: NDArray[Any], dtype: Dtype) -> Row:
-    """The float32 values of a row as it lies in memory."""
+    """Return the float32 values of a row as stored."""
     if dtype == "float32":
         return bits
     if dtype == "float16":
@@ -42,5 +42,5 @@ def widened(bits: NDArray[Any], dtype: Dtype) -> Row:
 
 
 def rounded(row: Row, dtype: Dtype) -> Row:
-    """The float32 values of a row that was stored so."""
+    """Return the float32 values of a row after a round trip through this format."""
     return row if dtype == "float32" else widened(narrowed(row, dtype), dtype)

@@ -1,7 +1,7 @@
-"""The environment that a backend gets: what it needs to start, and none of our secrets.
+"""Reduce the environment for a backend: what it needs to start, and no secrets.
 
-An adapter is a program of somebody else; on a CI our own environment holds tokens. What another
-program needs beyond this is part of its command: `-b "mine=env KEY=VALUE node adapter.js"`.
+An adapter is untrusted, and the environment of a CI holds tokens. A program that needs more gets it
+in its command: `-b "mine=env KEY=VALUE node adapter.js"`.
 """
 
 import re
@@ -31,7 +31,7 @@ _SECRET = re.compile("TOKEN|SECRET|PASSW|CREDENTIAL|AUTH|(^|_)KEY(_|$)")
 
 
 def small(environment: Mapping[str, str]) -> dict[str, str]:
-    """What a backend gets of our environment."""
+    """Return the part of our environment that a backend gets."""
     return {
         name: value
         for name, value in environment.items()

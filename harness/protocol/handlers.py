@@ -1,5 +1,4 @@
-"""The requests of the protocol, answered by a backend in Python: stepping through instances, the
-scratch file, the clock."""
+"""Answer the requests of the protocol with a worker in Python: instances, scratch file, clock."""
 
 import time
 
@@ -67,8 +66,8 @@ def run(worker: Worker, scratch: Scratch, request: p.RunRequest) -> p.RunReply:
 
 
 def in_version(hello: p.HelloReply, version: int) -> p.HelloReply:
-    """What a worker says of itself, in a version of the protocol: who runs chains runs batches, and
-    of rows of any format it gets the values."""
+    """Return a hello in a version of the protocol. A worker that runs chains also runs batches, and
+    gets rows of any format as values."""
     more = ["batch"] if version > 1 and "run" in hello.capabilities else []
     update = {"protocol": version, "capabilities": [*hello.capabilities, *more]}
     return hello.model_copy(update=update | ({"dtypes": [*DTYPES]} if version > 1 else {}))
@@ -119,7 +118,7 @@ def time_chain(worker: Worker, scratch: Scratch, request: p.TimeRequest) -> p.Ti
 
 
 def _idle(worker: Worker, request: p.TimeRequest) -> Instance | None:
-    """A chain of nothing, which takes the same way to do it; None where a worker has none."""
+    """Return an empty chain, which runs the same code; None if the worker builds none."""
     try:
         return worker.build([], request.n_vocab, request.vocab)
     except (Unsupported, ChainError, InputError):
@@ -202,7 +201,7 @@ def speculative(
 
 
 def _logits(scratch: Scratch, at: int, count: int, n: int) -> NDArray[np.float32]:
-    """Room for count rows of n logits."""
+    """Map space for count rows of n logits."""
     scratch.ensure(at + 4 * count * n)
     return scratch.view(at, count * n, np.float32).reshape(count, n)
 

@@ -1,4 +1,4 @@
-"""A backend that answers in this process, through the requests and the scratch file of any."""
+"""Run a worker in this process, through the same requests and scratch file as any backend."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from sampler_parity.harness.protocol.scratch import Scratch
 
 
 class InPlace:
-    """The worker behind the surface of a backend process (`Backend`), without one."""
+    """A `Backend` whose worker runs in this process."""
 
     def __init__(self, name: str, worker: Any) -> None:
         self.name, self.worker, self.scratch = name, worker, Scratch()
@@ -25,7 +25,7 @@ class InPlace:
         return answered
 
     def answer(self, request: Any, timeout_s: float | None) -> p.Reply | p.ErrorReply:
-        """What the worker says. Raises BackendFailure."""
+        """Return the worker's reply. Raises BackendFailure."""
         return handlers.answer(self.worker, self.scratch, request)
 
     def violation(self, message: str) -> BackendFailure:

@@ -1,7 +1,7 @@
-"""The two sides of the protocol: a Backend, which is asked, and a Worker, which answers in Python.
+"""Define both sides of the protocol: a Backend gets requests, a Worker in Python answers them.
 
-harness/protocol/ask.py asks a Backend; harness/protocol/handlers.py answers with a Worker. A
-process (harness/protocol/process.py) is a Backend whose worker is elsewhere, in any language.
+harness/protocol/ask.py sends requests to a Backend; harness/protocol/handlers.py answers with a
+Worker. A process (harness/protocol/process.py) is a Backend with a worker in any language.
 """
 
 from dataclasses import dataclass
@@ -18,23 +18,23 @@ R = TypeVar("R", bound=BaseModel)
 
 
 class BackendFailure(Exception):  # noqa: N818 - a verdict
-    """This request has no result. verdict: unsupported, rejected, crashed or timeout. said: the
+    """A request without a result. verdict: unsupported, rejected, crashed or timeout. output: the
     last lines of a program that died."""
 
     def __init__(
         self,
         verdict: Literal["unsupported", "rejected", "crashed", "timeout"],
         message: str,
-        said: str = "",
+        output: str = "",
     ) -> None:
         super().__init__(verdict, message)
         self.verdict = verdict
-        self.said = said
+        self.output = output
 
     @property
     def whole(self) -> str:
-        """The message in the first line, behind it what the program said."""
-        return "\n".join(filter(None, [str(self), self.said]))
+        """The message on the first line, then the output of the program."""
+        return "\n".join(filter(None, [str(self), self.output]))
 
     def __str__(self) -> str:
         return str(self.args[1])
@@ -48,26 +48,26 @@ class Unclaimed(BackendFailure):
 
 
 class NotAsked(BackendFailure):
-    """The process broke before it took the request, for which an earlier one pays: ask again."""
+    """The process broke before it read the request: an earlier one is at fault, so ask again."""
 
     def __init__(self, message: str) -> None:
         super().__init__("crashed", message)
 
 
 class Backend(Protocol):
-    """What is asked. scratch: the file that it shares with us."""
+    """Gets requests. scratch: the file that it shares with the harness."""
 
     name: str
     scratch: Scratch
 
     def hello(self) -> p.HelloReply:
-        """What the backend says of itself. Raises BackendFailure."""
+        """Return the backend's description of itself. Raises BackendFailure."""
 
     def ask(self, request: BaseModel, reply: type[R], timeout_s: float | None = None) -> R:
         """Send a request and wait for its reply. Raises BackendFailure."""
 
     def violation(self, message: str) -> BackendFailure:
-        """The failure to raise for a reply that breaks the protocol."""
+        """Return the failure to raise for a reply that breaks the protocol."""
 
     def close(self) -> None: ...
 
@@ -84,13 +84,13 @@ class Instance(Protocol):
 
 
 class Worker(Protocol):
-    """A backend in Python. Candidates are whatever it likes; they are only passed on."""
+    """A backend in Python. Its candidates may have any type; they are only passed on."""
 
     def hello(self) -> p.HelloReply: ...
     def build(self, chain: p.ChainSpec, n_vocab: int, vocab: str | None) -> Instance: ...
     def candidates(self, logits: NDArray[np.float32]) -> Any: ...
     def result(self, candidates: Any) -> tuple[Any, Any, Any, bool | None, int]:
-        """ids, logits, p, sorted, selected of candidates."""
+        """Return ids, logits, p, sorted and selected of candidates."""
 
 
 @runtime_checkable
@@ -98,7 +98,7 @@ class Decoder(Protocol):
     """A backend that computes a model's logits."""
 
     def decode(self, request: p.DecodeRequest, rows: NDArray[np.float32]) -> None:
-        """rows: [len(tokens), n_vocab], to be filled. Raises InputError for a bad model."""
+        """Fill rows: [len(tokens), n_vocab]. Raises InputError for a bad model."""
 
 
 @runtime_checkable
@@ -109,12 +109,12 @@ class Capturer(Protocol):
         """Raises InputError for a bad model."""
 
     def capture(self, request: p.CaptureRequest, rows: NDArray[np.float32]) -> None:
-        """rows: [len(positions), n_vocab], to be filled. Raises InputError for a bad model."""
+        """Fill rows: [len(positions), n_vocab]. Raises InputError for a bad model."""
 
 
 @runtime_checkable
 class DeviceProbe(Protocol):
-    """A backend that says which devices run here."""
+    """A backend that lists which devices run here."""
 
     def devices(self) -> p.DevicesReply: ...
 
@@ -134,10 +134,10 @@ class Drawer(Protocol):
 
 @runtime_checkable
 class Generator(Protocol):
-    """A backend that decodes a model, too."""
+    """A backend that also decodes a model."""
 
     def generate(self, request: p.GenerateRequest, rows: NDArray[np.float32]) -> p.GenerateReply:
-        """rows: [n_tokens, n_vocab], to be filled. Raises InputError for a bad model."""
+        """Fill rows: [n_tokens, n_vocab]. Raises InputError for a bad model."""
 
 
 @runtime_checkable
@@ -155,8 +155,8 @@ class Sequences(Protocol):
     def sequences(
         self, request: p.SequencesRequest, rows: NDArray[np.float32]
     ) -> tuple[p.SequencesReply, "list[Result]"]:
-        """rows: [request.n_tokens, n_vocab], to be filled. The results: of each token, what the
-        stages in the graph left; none where none ran there. Raises InputError, Unsupported."""
+        """Fill rows: [request.n_tokens, n_vocab]. Return the results of the stages in the graph for
+        each token; none if no stage ran there. Raises InputError, Unsupported."""
 
 
 @runtime_checkable
@@ -184,7 +184,7 @@ class Speculator(Protocol):
     """A backend that verifies drafts."""
 
     def speculate(self, request: p.SpeculativeRequest, rounds: Rounds) -> NDArray[np.int32]:
-        """int32[n, drafted + 1]: the tokens of each round, -1 behind the last."""
+        """Return int32[n, drafted + 1]: the tokens of each round, -1 behind the last."""
 
 
 Result = tuple[Any, Any, Any, bool | None, int]
@@ -197,4 +197,4 @@ class GraphGenerator(Protocol):
     def generate_in_graph(
         self, request: p.GenerateRequest, rows: NDArray[np.float32]
     ) -> tuple[p.GenerateReply, list[Result]]:
-        """As Generator; and of each step, what the stages in the graph left."""
+        """Generate as Generator does; return also what the graph's stages left at each step."""

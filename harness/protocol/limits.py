@@ -1,7 +1,7 @@
-"""How long a reply may be and take: as long as what was asked for takes, said in the most words.
+"""Limit the length and the time of a reply by what its request asks for.
 
-What is longer is not read further, so that a reply of any size costs the harness no more memory and
-time than the request deserves.
+The harness stops reading a longer reply, so no reply costs more memory and time than its request
+justifies.
 """
 
 from pydantic import BaseModel
@@ -14,24 +14,24 @@ NUMBER = 32  # bytes of a number in a list, with its comma
 STAGE = 8 * NUMBER  # of {"at": 1, "n": 1, "sorted": true, "selected": 1}
 MOST = 1 << 26
 # Draws in the time of one request: of 60 s 6 ms each. The slowest of an engine were 1.3 ms (MLX LM,
-# SGLang on two busy cores), and three times that beside eleven other processes.
+# SGLang on two busy cores), and three times that next to eleven other processes.
 DRAWS = 10_000
-MOST_DRAWS = 100_000  # so that one that hangs is known after eleven times at most
+MOST_DRAWS = 100_000  # a process that hangs is found after eleven times the limit
 
 
 def reply_bytes(request: BaseModel) -> int:
-    """The most bytes that the reply to a request may have."""
+    """Return the most bytes that the reply to a request may have."""
     return min(MOST, MESSAGE + _lists(request))
 
 
 def patience(request: BaseModel) -> float:
-    """How many times the limit of a request this one may take."""
+    """Return how many times the limit of a request this one may take."""
     n = request.n if isinstance(request, p.DrawsRequest) else 0
     return 1 + min(n, MOST_DRAWS) / DRAWS
 
 
 def _lists(request: BaseModel) -> int:
-    """What the lists of the reply take."""
+    """Return the bytes of the lists of the reply."""
     if isinstance(request, p.RunRequest):
         stages = len(request.chain) + request.whole_chain if request.detail == "stages" else 0
         return len(request.steps) * (NUMBER + stages * STAGE)

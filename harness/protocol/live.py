@@ -1,6 +1,6 @@
-"""The live batch: what the operations of a script do to its rows.
+"""Apply the operations of a script to the rows of a live batch.
 
-A row is whatever its caller makes of it: a chain, the number of a sequence, the way that it came.
+The caller chooses what a row is: a chain, the number of a sequence, or its history.
 """
 
 from collections.abc import Callable, Iterable
@@ -37,7 +37,7 @@ class Live(Generic[T]):
 
 
 def sequences_of(steps: Iterable[BatchStep]) -> list[list[int]]:
-    """Of each step, the sequences of the rows that sample, in order; a clone is of its row's."""
+    """Return the sequences of the sampling rows of each step; a clone has that of its row."""
     live: Live[int] = Live(join=lambda s: s, clone=lambda s: s, reset=lambda s: None)
     sampled = []
     for step in steps:
@@ -47,7 +47,7 @@ def sequences_of(steps: Iterable[BatchStep]) -> list[list[int]]:
 
 
 def check_script(steps: list[BatchStep], sequences: int, rows: int) -> None:
-    """Raises ValueError for an operation or a row that the script has no place for."""
+    """Raise ValueError for an operation or a row outside the script's range."""
     n = 0
     for number, step in enumerate(steps, 1):
         for operation in step.before:

@@ -1,4 +1,4 @@
-"""How much memory a worker may take, and when it gives it back, where the system can be told so."""
+"""Limit the memory of a worker, and keep what it frees, on systems that allow that."""
 
 import ctypes
 import os
@@ -10,8 +10,8 @@ _KEPT_FREE = 256 << 20  # bytes: 85 times the candidates of 262,144 tokens
 
 
 def limit_memory() -> None:
-    """A request that wants all memory ends this process and not the machine."""
-    if sys.platform == "linux":  # elsewhere there is no such limit, or it is not kept
+    """Limit memory: a request that uses all of it then ends this process, not the machine."""
+    if sys.platform == "linux":  # elsewhere there is no such limit, or it does not hold
         import resource
 
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -21,7 +21,7 @@ def limit_memory() -> None:
 
 
 def lift_memory_limit() -> None:
-    """As before limit_memory."""
+    """Undo limit_memory."""
     if sys.platform == "linux":
         import resource
 
@@ -30,10 +30,10 @@ def lift_memory_limit() -> None:
 
 
 def keep_freed_memory() -> None:
-    """What arrays leave behind stays with this process, for the next ones.
+    """Keep the memory of freed arrays in this process, for the next arrays.
 
-    By default glibc hands it back to the system at every step, and each page of the next step's
-    arrays costs a page fault again: at 262,144 tokens a fifth to half of the default chain.
+    By default glibc returns it to the system at every step, and each page of the next step's
+    arrays costs a page fault: at 262,144 tokens a fifth to half of the default chain's time.
     """
     if sys.platform == "linux":
         libc = ctypes.CDLL(None)

@@ -1,8 +1,7 @@
-"""Waiting for the pipes of a backend process, with a limit.
+"""Wait for the pipes of a backend process, with a time limit.
 
-On POSIX with `select`. Windows cannot select on pipes: there reading polls, and writing waits as
-long as the process takes (a backend that reads no request is found out when no reply comes, unless
-the request is larger than the pipe).
+POSIX has `select`. Windows cannot select on pipes: reading polls, and writing waits without a
+limit. There a backend that reads no request times out on its reply, if the request fits the pipe.
 """
 
 import os
@@ -23,7 +22,7 @@ class Deadline:
     _begun: float = field(default_factory=time.monotonic)
 
     def left(self) -> float:
-        """Seconds; negative once it is over."""
+        """Return the seconds left; negative after the deadline."""
         return self._begun + self.timeout_s - time.monotonic()
 
 
@@ -32,10 +31,10 @@ if sys.platform == "win32":
     import msvcrt
 
     def prepare(pipe: IO[bytes]) -> None:
-        """Nothing to do: writes block."""
+        """Do nothing: writes block."""
 
     def wait_readable(pipe: IO[bytes], timeout_s: float) -> bool:
-        """Whether bytes are there, or the other side has closed it, within this time."""
+        """Return whether bytes arrive, or the other side closes the pipe, within this time."""
         deadline = time.monotonic() + timeout_s
         while True:
             try:
@@ -48,11 +47,11 @@ if sys.platform == "win32":
             time.sleep(_POLL_S)
 
     def wait_writable(pipe: IO[bytes], timeout_s: float) -> bool:
-        """Always: not to be known in advance."""
+        """Return True: Windows cannot tell in advance."""
         return True
 
     def unread(pipe: IO[bytes]) -> int:
-        """Bytes that were written and not read by the other side; 0: not known."""
+        """Return 0: the bytes that the other side has not read are not known."""
         return 0
 
 else:
@@ -62,19 +61,19 @@ else:
     import termios
 
     def prepare(pipe: IO[bytes]) -> None:
-        """Reads and writes take what there is and do not wait."""
+        """Make reads and writes return at once."""
         os.set_blocking(pipe.fileno(), False)
 
     def wait_readable(pipe: IO[bytes], timeout_s: float) -> bool:
-        """Whether bytes are there, or the other side has closed it, within this time."""
+        """Return whether bytes arrive, or the other side closes the pipe, within this time."""
         return _select(pipe, selectors.EVENT_READ, timeout_s)
 
     def wait_writable(pipe: IO[bytes], timeout_s: float) -> bool:
-        """Whether the pipe takes bytes within this time."""
+        """Return whether the pipe takes bytes within this time."""
         return _select(pipe, selectors.EVENT_WRITE, timeout_s)
 
     def unread(pipe: IO[bytes]) -> int:
-        """Bytes that were written and not read by the other side; 0 where it is not known."""
+        """Return the bytes that the other side has not read yet; 0 if not known."""
         count = array.array("i", [0])
         with contextlib.suppress(OSError):
             fcntl.ioctl(pipe.fileno(), termios.FIONREAD, count)

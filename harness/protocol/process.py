@@ -1,16 +1,16 @@
-"""A backend process: start it, ask it, and turn everything that can go wrong into a verdict.
+"""Start a backend process, send it requests, and turn every failure into a verdict.
 
 Life of a connection, and which failure belongs to which step:
   start    the command is missing or ends at once               -> crashed
   hello    no reply in time, no JSON, another protocol version  -> timeout, crashed
            another version of the engine than before            -> crashed
            it refuses version 2 and then version 1              -> unsupported, rejected
-  request  the process dies, prints what is no reply, stays silent -> crashed, timeout
+  request  the process dies, prints no valid reply, stays silent -> crashed, timeout
            it answers {"ok": false}                             -> unsupported, rejected
            its reply does not fit the request, or more follows  -> crashed
-After crashed and timeout the process is killed and the next request starts a new one. What happens
-after a good reply (another line, the end of the process, harm to the scratch file) is put down in
-`late` with the number of the request that had the reply: the next case does not pay for it.
+After crashed and timeout the process is killed and the next request starts a new one. A problem
+after a good reply (another line, the end of the process, a damaged scratch file) goes into `late`
+with the number of the request that had the reply: the next case is not blamed.
 """
 
 import contextlib
@@ -41,16 +41,16 @@ from sampler_parity.harness.sanitize.last_words import BYTES, error_line, last_l
 
 START_TIMEOUT_S = 60.0
 _SCRIPT = re.compile(r"^[^-].*\.[A-Za-z]{1,4}$")  # an argument that is the name of a file
-_SHOWN = 200  # bytes of what is no reply
+_SHOWN = 200  # bytes of an invalid reply
 
 
 @dataclass
 class BackendProcess:
-    """A backend by the command that runs it. Starts on the first request.
+    """A backend, run by a command. Starts on the first request.
 
-    sandbox: whether it runs in one. main: what the command runs, where it is ours and a copy of
-    this process may run it. version: what its hello must say; "" until it has said one. asked: how
-    many requests were sent, and so the number of the last. late: what happened after a good reply,
+    sandbox: whether it runs in one. main: the function behind the command, if a copy of this
+    process may run it. version: of the engine, which every hello must have; "" before the first.
+    asked: the number of requests sent, and of the last one. late: what happened after a good reply,
     by the number of its request.
     """
 
@@ -73,7 +73,7 @@ class BackendProcess:
     _hello: p.HelloReply | None = None
 
     def hello(self) -> p.HelloReply:
-        """What the backend says of itself; starts it if need be. Raises BackendFailure."""
+        """Return the backend's hello; start the backend if needed. Raises BackendFailure."""
         self.settle()
         if self._hello is None:
             self._start()
@@ -92,18 +92,18 @@ class BackendProcess:
         return self._exchange(request, reply, timeout_s or self.timeout_s * patience(request))
 
     def settle(self, timeout_s: float = 0) -> None:
-        """Whatever came after the last reply, or comes in this time, is put down in `late`."""
+        """Record in `late` what came after the last reply, or comes within this time."""
         if self._hello is not None and (problem := self._since(timeout_s)):
-            self._charge(self.asked, problem)
+            self._blame(self.asked, problem)
 
     def violation(self, message: str) -> BackendFailure:
-        """The failure to raise for a reply that breaks the protocol; ends the process."""
+        """End the process; return the failure to raise for a reply that breaks the protocol."""
         self._kill()
         return BackendFailure("crashed", message)
 
     @property
     def pid(self) -> int:
-        """Of the running process. Raises BackendFailure where none runs."""
+        """The id of the running process. Raises BackendFailure if none runs."""
         if self._process is None:
             raise BackendFailure("crashed", "it is not running")
         return self._process.pid
@@ -113,7 +113,7 @@ class BackendProcess:
         return self._group.process if self._group else None
 
     def close(self) -> None:
-        """Say bye, end the process, delete the scratch file."""
+        """Send bye, end the process, delete the scratch file."""
         if self._process is not None and self._process.poll() is None:
             try:
                 self._send(p.to_line(p.ByeRequest()).encode() + b"\n", Deadline(1))
@@ -149,13 +149,13 @@ class BackendProcess:
             self._hello = self._greeted(1)  # who speaks that alone refuses another
 
     def _greeted(self, version: int) -> p.HelloReply:
-        """The reply to being offered a version of the protocol, in that version or a lower one."""
+        """Offer a version of the protocol; return the reply, in that version or a lower one."""
         self._first = self.asked + 2  # behind the greeting: what comes after that is the next's
         hello = p.HelloRequest(protocol=version, scratch=str(self.scratch.path))
         reply = self._exchange(hello, p.HelloReply, self.start_timeout_s)
         if reply.protocol > version:
-            said = f"it was offered protocol {version} and answers in protocol {reply.protocol}"
-            raise self.violation(said)
+            problem = f"it was offered protocol {version} and answers in protocol {reply.protocol}"
+            raise self.violation(problem)
         if reply.protocol < 2 and "batch" in reply.capabilities:
             raise self.violation("it claims batch, which protocol 1 has not")
         return reply
@@ -180,7 +180,7 @@ class BackendProcess:
         return sandboxes.command(self.command, self.scratch.path)
 
     def _exchange(self, request: BaseModel, reply: type[R], timeout_s: float) -> R:
-        """The time holds for all: writing the request, waiting, reading and checking the reply."""
+        """Send a request and read its reply. The time limit holds for all of it."""
         deadline = Deadline(timeout_s)
         self.asked += 1
         numbered = self._hello is not None and "numbers" in self._hello.capabilities
@@ -191,17 +191,17 @@ class BackendProcess:
             line = self._read_line(deadline, reply_bytes(request))
         except OSError:
             raise self._died() from None
-        said = self._said(line, reply, number)
+        answer = self._reply_in(line, reply, number)
         if deadline.left() < 0:
             raise self._timed_out(deadline)
         if problem := self._more() or self.scratch.harm():
             raise self.violation(problem)
-        if isinstance(said, p.ErrorReply):
-            raise BackendFailure(said.kind, said.message)
-        return said
+        if isinstance(answer, p.ErrorReply):
+            raise BackendFailure(answer.kind, answer.message)
+        return answer
 
-    def _said(self, line: bytes, reply: type[R], number: int | None) -> R | p.ErrorReply:
-        """The reply in a line, if it has this number."""
+    def _reply_in(self, line: bytes, reply: type[R], number: int | None) -> R | p.ErrorReply:
+        """Return the reply in a line, if it has this number. Raises BackendFailure."""
         try:
             answer = parsed(line)
             if number is not None:
@@ -215,22 +215,22 @@ class BackendProcess:
             raise self.violation(f"not a reply: {shown!r} ({reason})") from None
 
     def _check_number(self, answer: Any, number: int) -> None:
-        """A second reply to an earlier request is charged to that one."""
-        said = answer.get("number") if isinstance(answer, dict) else None
-        if type(said) is int and self._first <= said < number:
-            self._charge(said, "a second reply")
+        """Check the number of a reply; blame an earlier request for a second reply to it."""
+        given = answer.get("number") if isinstance(answer, dict) else None
+        if type(given) is int and self._first <= given < number:
+            self._blame(given, "a second reply")
             raise NotAsked("the process replied twice to an earlier request")
-        if said != number:
-            raise ValueError(f"it has the number {said!r}, the request {number}")
+        if given != number:
+            raise ValueError(f"it has the number {given!r}, the request {number}")
 
-    def _charge(self, number: int, problem: str) -> None:
-        """To a request that had its reply, what came after it; ends the process."""
+    def _blame(self, number: int, problem: str) -> None:
+        """Blame a request that had its reply for what came after it; end the process."""
         if number >= self._first:
             self.late.append((number, problem))
         self._kill()
 
     def _since(self, timeout_s: float) -> str:
-        """What happened after the last reply, or happens in this time: bytes, the end, harm."""
+        """Return what went wrong since the last reply, or within this time; "" if nothing."""
         assert self._process is not None
         assert self._process.stdout is not None
         if self._readable(timeout_s):
@@ -245,7 +245,7 @@ class BackendProcess:
         return f"more than one line for one request: {shown!r}" if shown else ""
 
     def _send(self, line: bytes, deadline: Deadline) -> None:
-        """Write a request. A process that does not read it in time has timed out, too."""
+        """Write a request. A process that does not read it in time has also timed out."""
         assert self._process is not None
         assert self._process.stdin is not None
         pipe = self._process.stdin
@@ -278,7 +278,7 @@ class BackendProcess:
         return line
 
     def _readable(self, timeout_s: float) -> bool:
-        """Whether the process has printed something, or closed its stdout, within this time."""
+        """Return whether the process printed something or closed its stdout within this time."""
         assert self._process is not None
         assert self._process.stdout is not None
         return timeout_s >= 0 and pipes.wait_readable(self._process.stdout, timeout_s)
@@ -286,27 +286,27 @@ class BackendProcess:
     def _timed_out(self, deadline: Deadline) -> BackendFailure:
         how = f"no reply within {deadline.timeout_s:g} s"
         if self._untouched():
-            self._charge(self.asked - 1, "took no other request after its reply")
+            self._blame(self.asked - 1, "took no other request after its reply")
             return NotAsked(how)
         self._kill()
         return BackendFailure("timeout", how)
 
     def _died(self) -> BackendFailure:
-        how, said = self._how_it_died()
+        how, output = self._how_it_died()
         if self._untouched():
-            self._charge(self.asked - 1, f"ended after its reply: {how}")
+            self._blame(self.asked - 1, f"ended after its reply: {how}")
             return NotAsked(how)
         self._kill()
-        return BackendFailure("crashed", how, said)
+        return BackendFailure("crashed", how, output)
 
     def _untouched(self) -> bool:
-        """Whether the process took nothing of this request, but replied to the one before."""
+        """Return whether the process read none of this request, but replied to the last."""
         assert self._process is not None
         assert self._process.stdin is not None
         return self.asked > self._first and pipes.unread(self._process.stdin) >= self._sent
 
     def _how_it_died(self) -> tuple[str, str]:
-        """In one line, with its error; and the last lines that it printed, where there are more."""
+        """Return how it died in one line, with its error; and its last lines, if more than one."""
         assert self._process is not None
         try:
             code = self._process.wait(1)
@@ -315,14 +315,14 @@ class BackendProcess:
         names = {s.value: s.name for s in signal.Signals}
         how = f"exit status {code}" if code >= 0 else f"signal {names.get(-code, -code)}"
         self._errors.seek(max(0, self._errors.seek(0, os.SEEK_END) - BYTES))
-        said = last_lines(self._errors.read(BYTES))
-        error = error_line(said)
+        printed = last_lines(self._errors.read(BYTES))
+        error = error_line(printed)
         absent = "" if self._hello else _absent(self.command)
         parts = filter(None, [how, error, absent])
-        return ": ".join(parts), "\n".join(said) if len(said) > 1 else ""
+        return ": ".join(parts), "\n".join(printed) if len(printed) > 1 else ""
 
     def _kill(self) -> None:
-        """End the process and all that it started, however it ended itself."""
+        """End the process and all that it started, even if it has ended already."""
         if self._group is None:
             return
         self._group.end()
@@ -334,8 +334,8 @@ class BackendProcess:
 
 
 def _absent(command: list[str]) -> str:
-    """What a command that does not start names as a file, and is none. Of a module of Python's no
-    word is one: the engine llama.cpp looks like it."""
+    """Return a note on a file that a command names and that does not exist; "" if there is none.
+    Commands that run a Python module name no file: the engine llama.cpp only looks like one."""
     if "-m" in command:
         return ""
     scripts = [word for word in command[1:] if _SCRIPT.search(word) and not os.path.exists(word)]

@@ -1,4 +1,4 @@
-"""Lines of replies: JSON that every reader takes, of the version of the protocol that is spoken."""
+"""Read replies: strict JSON, of the version of the protocol in use."""
 
 from typing import Any
 
@@ -14,12 +14,12 @@ class OtherVersion(Exception):  # noqa: N818 - an answer
 
 
 def parsed(line: bytes) -> Any:
-    """The JSON of a reply. ValueError for what only some readers of JSON take."""
+    """Return the JSON of a reply. Raises ValueError for JSON that only some readers accept."""
     return json_of(line.decode(), LARGEST, constants=False)
 
 
 def checked(answer: Any, reply: type[R]) -> R | p.ErrorReply:
-    """Raises ValueError for what is no such reply, OtherVersion."""
+    """Return the reply. Raises ValueError for another kind of reply, OtherVersion."""
     if isinstance(answer, dict) and answer.get("ok") is False:
         return p.ErrorReply.model_validate(answer)
     if reply is p.HelloReply:  # before the rest is read, which another version may word otherwise

@@ -1,4 +1,4 @@
-"""A chain of a worker in Python on rows of logits: what it selects, and what each stage leaves."""
+"""Run a worker's chain on rows of logits: the selected token, and what each stage leaves."""
 
 import time
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Sampling:
     def sample(
         self, instance: Instance, stages: int, row: NDArray[np.float32]
     ) -> tuple[int | None, list[p.StageResult]]:
-        """The selected token and, where they are shown, the candidates after each stage."""
+        """Return the selected token and, if shown, the candidates after each stage."""
         result_of, clock = self.worker.result, time.perf_counter_ns
         candidates = self.worker.candidates(row)
         results, ns = [], 0
@@ -48,21 +48,21 @@ class Sampling:
 
 
 def rows_of(scratch: Scratch, rows: p.Rows) -> NDArray[np.float32]:
-    """float32[count, n]: what lies there, mapped; of another format the values, copied."""
+    """Return float32[count, n]: mapped if stored as float32, else converted copies."""
     kept_as = np.float32 if rows.dtype == "float32" else np.uint16
     values = widened(scratch.view(rows.at, rows.count * rows.n, kept_as), rows.dtype)
     return values.reshape(rows.count, rows.n)
 
 
 def accept(instance: Instance, wanted: int | Literal["selected"] | None, token: int | None) -> None:
-    """wanted: as of a step; token: what the chain selected."""
+    """Accept a token. wanted: as in a step. token: the one that the chain selected."""
     accepted = token if wanted == "selected" else wanted
     if accepted is not None:
         instance.accept(accepted)
 
 
 def accept_past(instance: Instance, history: list[int], n_prompt: int) -> None:
-    """The history, of which the first n_prompt are the prompt's."""
+    """Accept the history, of which the first n_prompt tokens are the prompt's."""
     of_prompt = getattr(instance, "accept_prompt", instance.accept)
     for token in history[:n_prompt]:
         of_prompt(token)

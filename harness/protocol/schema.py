@@ -1,4 +1,4 @@
-"""The JSON Schema of the adapter protocol, made from the models; committed in harness/schemas/."""
+"""Make the JSON Schema of the adapter protocol from the models; kept in harness/schemas/."""
 
 import functools
 import json
@@ -11,7 +11,7 @@ from sampler_parity.harness.protocol import messages as p
 
 @functools.cache
 def protocol_schema() -> str:
-    """Text of harness/schemas/protocol.schema.json: `$defs` of every message."""
+    """Return the text of harness/schemas/protocol.schema.json: `$defs` of every message."""
     union: Any = (
         p.HelloRequest
         | p.HelloReply

@@ -1,8 +1,8 @@
 """The scratch file: raw arrays between the harness and one backend process.
 
-The harness makes the file and reads it by copies: the other side may change, cut or delete it at
-any moment, and who touches a mapping of a file that was cut is ended by the system (SIGBUS). A
-worker maps it.
+The harness makes the file and copies from it. The other side may change, truncate or delete it at
+any time, and the system ends a process that uses the mapping of a truncated file (SIGBUS). A worker
+maps it.
 """
 
 import mmap
@@ -28,8 +28,8 @@ _READ = 1 << 30  # bytes at once: no system reads 2 GiB
 class Scratch:
     """A growing file. The harness creates it; a worker opens the same path.
 
-    It lies in memory (/dev/shm) where there is room for it. It is sparse, but for what a request
-    may take, which is reserved: a full disk is found out here and not by a backend.
+    It lies in memory (/dev/shm) if there is space. It is sparse, but what a request may use is
+    reserved, so a full disk fails here and not in a backend.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -44,11 +44,11 @@ class Scratch:
         self._copy: NDArray[np.uint8] = np.empty(0, np.uint8)
 
     def size(self) -> int:
-        """Bytes of the file now: the other side may have grown or cut it."""
+        """Return the bytes of the file now: the other side may have changed its length."""
         return os.fstat(self._file.fileno()).st_size
 
     def harm(self) -> str:
-        """What was done to the file since `ensure`, as the end of a sentence; "" if nothing."""
+        """Return what was done to the file since `ensure`, as a clause; "" if nothing."""
         try:
             there = os.stat(self.path)
         except OSError:
@@ -73,7 +73,7 @@ class Scratch:
             self._reserve(size)
 
     def view(self, at: int, n: int, dtype: DTypeLike) -> NDArray[Any]:
-        """The n values at a byte offset, mapped: for a worker. Changes when the file does."""
+        """Return the n values at a byte offset, mapped: for a worker. Changes with the file."""
         size = at + n * np.dtype(dtype).itemsize
         if self._map is None or size > len(self._map):
             self.ensure(size)
@@ -97,7 +97,7 @@ class Scratch:
         return np.frombuffer(self._copy, dtype, whole, at) if whole else np.empty(0, dtype)
 
     def write(self, at: int, values: NDArray[Any]) -> int:
-        """Put values at a byte offset; returns the offset behind them."""
+        """Write values at a byte offset; return the offset behind them."""
         end = at + values.nbytes
         self.ensure(end)
         data = memoryview(values.tobytes())
@@ -119,7 +119,7 @@ class Scratch:
             shutil.rmtree(self.path, ignore_errors=True)
 
     def _reserve(self, size: int) -> None:
-        """Of a sparse file the space may be missing; who then writes into a mapping is ended."""
+        """Reserve the space of a sparse file: without it, a write to a mapping ends the process."""
         try:
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(self._file.fileno(), self._reserved, size - self._reserved)
@@ -127,8 +127,8 @@ class Scratch:
                 raise OSError("no space left")
         except OSError as error:
             problem = f"no room for {size / 2**20:.0f} MiB of arrays: {error.strerror or error}"
-            mend = "free some space, or set TMPDIR to a folder with more"
-            raise InputError(f"scratch file in {self.path.parent}", problem, mend) from None
+            fix = "free some space, or set TMPDIR to a folder with more"
+            raise InputError(f"scratch file in {self.path.parent}", problem, fix) from None
         self._reserved = size
 
     if sys.platform == "win32":

@@ -1,7 +1,6 @@
-"""The loop of a backend in Python: a request a line, its answer, until bye.
+"""Run the loop of a backend in Python: read a request from each line and answer it, until bye.
 
-Whatever the backend or its native library prints goes to stderr, so that it cannot be taken for a
-reply.
+All output of the backend or its native library goes to stderr, so it cannot be taken for a reply.
 """
 
 import json
@@ -45,7 +44,7 @@ def serve(worker: Worker, replies: Any) -> None:
 
 
 def _scratch_of(hello: p.HelloRequest) -> Scratch | None:
-    """None for another version of the protocol, which may mean another file."""
+    """Return its scratch file; None for an unknown version, which may mean another file."""
     return Scratch(Path(hello.scratch)) if hello.protocol in p.SPOKEN else None
 
 
@@ -57,7 +56,7 @@ def _no_scratch(request: p.Request) -> str:
 
 
 def run_worker(make: Callable[[], Worker]) -> None:
-    """Serve until bye. make: is called once nothing that is printed can be taken for a reply."""
+    """Serve until bye. make: called after stdout is redirected, as it may print."""
     limit_memory()
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)

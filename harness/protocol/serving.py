@@ -1,6 +1,6 @@
-"""The request `batch`, answered by a worker in Python: a chain for each live row.
+"""Answer the request `batch` with a worker in Python: a chain for each live row.
 
-A worker may serve in its own way: `serving` of its class is then what answers in this one's place.
+A worker with its own way to serve has a class attribute `serving`, used in place of this class.
 """
 
 from dataclasses import dataclass

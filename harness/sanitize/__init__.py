@@ -1,1 +1,1 @@
-"""Text of others: what an adapter, a bundle or a file name says."""
+"""Size limits and escaping for untrusted input: of an adapter, a bundle, a file name."""

@@ -1,4 +1,4 @@
-"""JSON of others: its numbers and its depth have limits. What is beyond them raises ValueError."""
+"""Parse untrusted JSON: larger numbers or deeper nesting raise ValueError."""
 
 import json
 from functools import cache
@@ -10,8 +10,8 @@ _HALF = rb"\ud"
 
 
 def json_of(content: bytes | str, largest: int = WHOLE, constants: bool = True) -> Any:
-    """The data of a JSON text. largest: the whole number. constants: NaN and Infinity are taken,
-    which Python writes and other readers refuse."""
+    """Return the data of a JSON text. largest: the largest whole number. constants: accept NaN and
+    Infinity, which Python writes and other readers refuse."""
     text = content if isinstance(content, str) else _text(content)
     try:
         data = _decoder(largest, constants).decode(text)
@@ -24,7 +24,7 @@ def json_of(content: bytes | str, largest: int = WHOLE, constants: bool = True) 
 
 @cache
 def _decoder(largest: int, constants: bool) -> json.JSONDecoder:
-    """json.loads would make one for every line of a bundle."""
+    """Return a decoder, cached: json.loads would make one for every line of a bundle."""
     return json.JSONDecoder(
         parse_int=lambda digits: _whole(digits, largest),
         parse_constant=float if constants else _no_json,
@@ -36,7 +36,7 @@ def _text(content: bytes) -> str:
 
 
 def shallow(data: Any, deepest: int = NESTING) -> Any:
-    """The same data. Raises ValueError where it has more lists and tables inside one another."""
+    """Return the same data. Raises ValueError if lists and tables nest deeper."""
     if isinstance(data, dict | list):
         if deepest == 0:
             raise _too_deep()

@@ -1,6 +1,6 @@
-"""The largest of every input: docs/limits.md lists them, with what the largest of ours needs.
+"""The limits of every input. docs/limits.md lists them, with what our largest inputs need.
 
-What is larger is refused in one line, before it costs time or memory.
+Larger input is refused with one line, before it costs time or memory.
 """
 
 MIB = 1 << 20
@@ -17,7 +17,7 @@ ARRAYS = 256 * MIB  # the arrays of one difference: six of 2^20 numbers take 24 
 NESTING = 64  # lists and tables inside one another, in JSON; a chain in a counterexample has 6
 WHOLE = (1 << 63) - 1  # any whole number; SQLite and int64 hold it
 
-# Of a suite: sizes that real models and machines have, with room for a thousandfold.
+# Of a suite: sizes that real models and machines have, with a margin of a thousand.
 ID = 200  # characters; a file of a bundle's artifacts is named after it, twice over
 TOKENS = MIB  # of a history, a prompt, a text
 STEPS = 1 << 16

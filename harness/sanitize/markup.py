@@ -1,4 +1,4 @@
-"""Foreign text in Markdown: nothing in it is markup, HTML, a formula, a mention or a command."""
+"""Escape untrusted text in Markdown: no markup, HTML, formula, mention or command."""
 
 from html import escape
 
@@ -8,7 +8,7 @@ _SPECIAL = {ord(c): f"&#{ord(c)};" for c in "\\`*_[]|~#@:$\n"}
 
 
 def safe(text: str, limit: int = 200) -> str:
-    """On one line, cut at limit characters with the number left out."""
+    """Return it on one line, cut at limit characters with the number left out."""
     return escape(one_line(visible(text), limit), quote=False).translate(_SPECIAL)
 
 

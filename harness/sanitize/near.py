@@ -1,4 +1,4 @@
-"""A word that names nothing: what was probably meant."""
+"""Suggest a known name for an unknown one."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -9,8 +9,8 @@ _LONGEST = 200  # characters: its time grows with the product of both lengths
 
 
 def meant(word: str, known: Iterable[str], offered: Iterable[str] = ()) -> str:
-    """What was probably meant; where nothing is near, all that may be named. offered: of these, if
-    they are fewer."""
+    """Return "did you mean ...?"; if no name is close, the list of all names. offered: list these
+    names instead."""
     known = [*known]
     return did_you_mean(word, known) or f"use {', '.join([*offered] or known)}"
 
@@ -18,8 +18,8 @@ def meant(word: str, known: Iterable[str], offered: Iterable[str] = ()) -> str:
 def did_you_mean(
     word: str, known: Iterable[str], full: Mapping[str, str] = MappingProxyType({})
 ) -> str:
-    """ "did you mean top_p or top_k?", or "" where nothing is near. full: by short names that
-    people type, what is said in their place."""
+    """Return "did you mean top_p or top_k?", or "" if no name is close. full: names to suggest for
+    short names that people type."""
     import difflib  # seldom needed
 
     if len(word) > _LONGEST:

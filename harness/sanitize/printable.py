@@ -1,18 +1,18 @@
-"""Foreign text, made fit to be printed: what an adapter, a bundle or a file name says of itself.
+"""Escape untrusted text for printing: of an adapter, a bundle or a file name.
 
-Control characters, lone surrogates and invisible or direction-changing ones are written as escapes
-(`\\x1b`). A printed line is one line, of bounded length, and no command to who reads the log of
-a CI: GitHub obeys what begins with `::` or holds `##[`.
+Control characters, lone surrogates, invisible and direction-changing characters become escapes
+(`\\x1b`). A printed line is one line of bounded length, and no command in the log of a CI: GitHub
+obeys lines that begin with `::` or contain `##[`.
 """
 
 import math
 from typing import Any
 
-LONGEST_LINE = 4_000  # characters; the list of all suites, the longest that we say, has 1,300
+LONGEST_LINE = 4_000  # characters; our longest line, the list of all suites, has 1,300
 
 
 def visible(value: Any) -> Any:
-    """The same data with every character that does not print written as an escape.
+    """Return the data with an escape for every character that does not print.
 
     Line feeds and tabs stay. inf and nan, which JSON lacks, become strings.
     """
@@ -34,18 +34,18 @@ def _visible_character(character: str) -> str:
 
 
 def one_line(text: str, limit: int = 300) -> str:
-    """Without line ends and runs of blanks; cut at limit characters, with the number left out."""
+    """Return it without line ends and runs of blanks; cut, with the number left out."""
     return cut(" ".join(text.split()), limit)
 
 
 def cut(text: str, limit: int) -> str:
-    """The first characters, and how many are left out."""
+    """Return the first characters, and how many are left out."""
     left_out = len(text) - limit
     return text if left_out <= 0 else f"{text[:limit]}... ({left_out:,} more characters)"
 
 
 def line(text: str, limit: int = LONGEST_LINE) -> str:
-    """A line as it is printed, whatever stands in it."""
+    """Return a line that is safe to print, whatever it contains."""
     shown = cut(visible(text), limit).replace("\n", " ").replace("\t", " ")
     if shown.lstrip().startswith("::"):
         shown = shown.replace("::", "\\x3a:", 1)

@@ -31,13 +31,13 @@ def pool() -> Iterator[Pool]:
         yield processes
 
 
-def tells() -> None:
-    """What a copy says of itself, once it was asked."""
+def report() -> None:
+    """Print the facts of a copy, after a line from stdin."""
     asked = sys.stdin.readline()
-    said = {"asked": asked, "arguments": sys.argv, "environment": dict(os.environ)}
-    said["files"] = sorted({os.readlink(f"/proc/self/fd/{n}") for n in range(3, 12) if known(n)})
-    said["interrupts"] = signal.getsignal(signal.SIGINT) is signal.SIG_DFL
-    print(json.dumps(said), flush=True)
+    facts = {"asked": asked, "arguments": sys.argv, "environment": dict(os.environ)}
+    facts["files"] = sorted({os.readlink(f"/proc/self/fd/{n}") for n in range(3, 12) if known(n)})
+    facts["interrupts"] = signal.getsignal(signal.SIGINT) is signal.SIG_DFL
+    print(json.dumps(facts), flush=True)
     sys.stderr.write("to stderr")
 
 
@@ -88,16 +88,16 @@ def asked_of(main: Callable[[], None]) -> tuple[dict[str, Any], int, str]:
 
 
 def test_copy_has_its_own_arguments_environment_and_streams(pool: Pool) -> None:
-    said, code, errors = pool.call(asked_of, tells)
-    assert (said["asked"], said["arguments"]) == ("hello\n", ["program", "argument"])
-    assert set(said["environment"]) == {"A", "SAMPLER_PARITY_KEPT"}
-    assert said["interrupts"]
+    facts, code, errors = pool.call(asked_of, report)
+    assert (facts["asked"], facts["arguments"]) == ("hello\n", ["program", "argument"])
+    assert set(facts["environment"]) == {"A", "SAMPLER_PARITY_KEPT"}
+    assert facts["interrupts"]
     assert (code, errors) == (0, "to stderr")
 
 
 def test_copy_holds_no_file_of_its_parent(pool: Pool) -> None:
-    said, _, _ = pool.call(asked_of, tells)
-    assert said["files"] == [os.devnull]
+    facts, _, _ = pool.call(asked_of, report)
+    assert facts["files"] == [os.devnull]
 
 
 @pytest.mark.parametrize(

@@ -105,10 +105,10 @@ LOOK = """
 import os, signal, sys
 for number in filter(str.isdigit, os.listdir("/proc")):
     try:
-        said = open(f"/proc/{number}/cmdline", errors="replace").read()
+        shown = open(f"/proc/{number}/cmdline", errors="replace").read()
     except OSError:  # it ended meanwhile
         continue
-    if sys.argv[1] in said:
+    if sys.argv[1] in shown:
         print("sees")
 try:
     os.kill(int(sys.argv[2]), 0)

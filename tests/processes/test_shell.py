@@ -16,20 +16,20 @@ def windows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @given(WORDS)
-def test_what_was_joined_has_the_same_words(said: list[str]) -> None:
-    assert shell.split(shell.join(said)) == said
+def test_what_was_joined_has_the_same_words(words: list[str]) -> None:
+    assert shell.split(shell.join(words)) == words
 
 
 @given(WORDS)
-def test_what_was_joined_has_the_same_words_on_windows(said: list[str]) -> None:
+def test_what_was_joined_has_the_same_words_on_windows(words: list[str]) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shell, "WINDOWS", True)
-        assert shell.split(shell.join(said)) == said
+        assert shell.split(shell.join(words)) == words
 
 
 # From Microsoft's page "Parsing C command-line arguments".
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "words"),
     [
         (r'"a b c" d e', ["a b c", "d", "e"]),
         (r'"ab\"c" "\\" d', ['ab"c', "\\", "d"]),
@@ -39,8 +39,8 @@ def test_what_was_joined_has_the_same_words_on_windows(said: list[str]) -> None:
     ],
 )
 @pytest.mark.usefixtures("windows")
-def test_windows_reads_a_command_as_its_c_runtime(text: str, said: list[str]) -> None:
-    assert shell.split(text) == said
+def test_windows_reads_a_command_as_its_c_runtime(text: str, words: list[str]) -> None:
+    assert shell.split(text) == words
 
 
 @pytest.mark.usefixtures("windows")

@@ -38,7 +38,7 @@ WITHOUT_CHAIN = ("decode", "capture", "devices")
 
 
 class Canned:
-    """Writes what it is told into the scratch file, then answers with the reply it is given."""
+    """Write into the scratch file by a function, then answer with a fixed reply."""
 
     def __init__(
         self, write: Callable[[Scratch, Any], object], reply: dict[str, Any], **hello: Any
@@ -234,5 +234,5 @@ def test_the_tokens_of_many_sequences_are_wanted_from_version_2_on(canned: Any) 
     assert ask.throughput(canned(nothing, NS), THROUGHPUT).tokens == []
     with pytest.raises(BackendFailure, match="a token of each of 3 sequences a step"):
         ask.throughput(canned(nothing, NS, protocol=2), THROUGHPUT)
-    said = NS | {"tokens": [[1, 2, 3], [4, 5, 6]]}
-    assert ask.throughput(canned(nothing, said, protocol=2), THROUGHPUT).tokens[1] == [4, 5, 6]
+    reply = NS | {"tokens": [[1, 2, 3], [4, 5, 6]]}
+    assert ask.throughput(canned(nothing, reply, protocol=2), THROUGHPUT).tokens[1] == [4, 5, 6]

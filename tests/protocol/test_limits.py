@@ -63,8 +63,8 @@ LONGEST: list[tuple[Any, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("request_", "reply"), LONGEST, ids=lambda x: getattr(x, "do", ""))
 def test_the_longest_reply_that_fits_may_be_said(request_: Any, reply: dict[str, Any]) -> None:
-    said = len(json.dumps({"ok": True} | reply))
-    assert said <= reply_bytes(request_) <= 4 * said + MESSAGE
+    size = len(json.dumps({"ok": True} | reply))
+    assert size <= reply_bytes(request_) <= 4 * size + MESSAGE
 
 
 def test_no_request_lets_a_reply_be_longer_than_64_mib() -> None:

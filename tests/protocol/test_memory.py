@@ -25,7 +25,7 @@ def test_the_memory_limit_holds_until_it_is_lifted() -> None:
 
 @pytest.mark.skipif(
     sys.platform != "linux" or not hasattr(ctypes.CDLL(None), "mallopt"),
-    reason="only glibc can be told to",
+    reason="only glibc has the setting",
 )
 def test_the_reference_as_a_process_makes_candidates_without_page_faults_once_warm() -> None:
     lines = (

@@ -38,8 +38,8 @@ def test_a_request_without_a_prompt_is_as_older_backends_know_it() -> None:
     rows = p.Rows(at=0, count=1, n=1)
     request = p.RunRequest(chain=[], n_vocab=1, rows=rows, steps=[], out=4, history=[0, 0])
     assert "n_prompt" not in p.to_line(request)
-    told = p.to_line(request.model_copy(update={"n_prompt": 1}))
-    assert p.request_of(json.loads(told)).n_prompt == 1  # type: ignore[union-attr]
+    line = p.to_line(request.model_copy(update={"n_prompt": 1}))
+    assert p.request_of(json.loads(line)).n_prompt == 1  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("word", ["inf", "-inf", "nan"])

@@ -39,7 +39,7 @@ def test_another_number_is_no_reply(number: str) -> None:
     assert "the request 2" in str(caught)
 
 
-def test_a_second_reply_is_charged_to_its_request_and_the_next_is_asked_again() -> None:
+def test_a_second_reply_is_blamed_on_its_request_and_the_next_is_asked_again() -> None:
     act = (
         REPEATS + 'reply = lambda n: say(f\'{{"ok":true,"ns":[{n}],"number":{n}}}\\n\')\n'
         "if n == 3: reply(2)\n"
@@ -64,7 +64,7 @@ def test_a_second_reply_is_charged_to_its_request_and_the_next_is_asked_again() 
     ],
     ids=["closes its stdin and ends", "ends", "hangs"],
 )
-def test_what_comes_after_a_reply_is_charged_to_it(act: str, problem: str) -> None:
+def test_what_comes_after_a_reply_is_blamed_on_it(act: str, problem: str) -> None:
     once = f"if not os.environ.get('X'): say('{REPLY}\\n'); {act}"
     with backend(once, UNNUMBERED, timeout_s=0.5) as process:
         assert ask.time(process, SETTING, ROW, 1).ns == [7]

@@ -127,7 +127,7 @@ def test_refusal_keeps_the_process() -> None:
     [f"say('{REPLY}\\n'); time.sleep(0.2); say('late\\n')", f"say('{REPLY}\\n'); sys.exit(1)"],
     ids=["prints-later", "dies-later"],
 )
-def test_what_happens_between_requests_is_not_charged_to_the_next(act: str) -> None:
+def test_what_happens_between_requests_is_not_blamed_on_the_next(act: str) -> None:
     with backend(act) as process:
         process.ask(REQUEST, p.TimeReply)
         _wait_until_readable(process)
@@ -168,9 +168,9 @@ def test_bad_greeting_is_a_crash(greeting: str, message: str) -> None:
     assert str(caught).startswith(message)
 
 
-@pytest.mark.parametrize("said", ["", ', "protocol": 1'], ids=["unsaid", "said"])
-def test_version_1_is_spoken_by_who_says_so_or_nothing(said: str) -> None:
-    with backend(f"say('{REPLY}\\n')", GREETING.replace("}", said + "}")) as process:
+@pytest.mark.parametrize("version", ["", ', "protocol": 1'], ids=["none", "1"])
+def test_a_hello_with_version_1_or_none_is_version_1(version: str) -> None:
+    with backend(f"say('{REPLY}\\n')", GREETING.replace("}", version + "}")) as process:
         assert process.hello().protocol == 1
         assert process.ask(REQUEST, p.TimeReply).ns == [7]
 
@@ -178,7 +178,7 @@ def test_version_1_is_spoken_by_who_says_so_or_nothing(said: str) -> None:
 REFUSES = json.dumps({"ok": False, "kind": "unsupported", "message": "speaks protocol 1"})
 
 
-def test_who_refuses_version_2_is_greeted_in_version_1() -> None:
+def test_a_backend_that_refuses_version_2_is_greeted_in_version_1() -> None:
     act = f"""say('{GREETING}' if '"protocol":1' in line else '{REFUSES}'); say('\\n')"""
     with backend(act, REFUSES) as process:
         assert process.hello().protocol == 1
@@ -202,20 +202,20 @@ def test_an_answer_in_a_version_above_the_one_offered_is_a_crash() -> None:
 def test_a_worker_of_ours_has_batches_in_version_2_alone(version: int, tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.write_bytes(b"")
-    said = _said_by_a_worker(p.HelloRequest(protocol=version, scratch=str(scratch)))
-    assert said[0]["protocol"] == version
-    assert ("batch" in said[0]["capabilities"]) == (version == 2)
+    replies = _worker_replies(p.HelloRequest(protocol=version, scratch=str(scratch)))
+    assert replies[0]["protocol"] == version
+    assert ("batch" in replies[0]["capabilities"]) == (version == 2)
 
 
 def test_a_worker_of_ours_refuses_to_be_greeted_in_another_protocol() -> None:
-    said = _said_by_a_worker(p.HelloRequest(protocol=3, scratch="/no/such/file"), REQUEST)
-    assert [(s["kind"], s["message"]) for s in said] == [
+    replies = _worker_replies(p.HelloRequest(protocol=3, scratch="/no/such/file"), REQUEST)
+    assert [(s["kind"], s["message"]) for s in replies] == [
         ("rejected", "speaks protocol 1 and 2, was asked for 3"),
         ("rejected", "say hello first"),
     ]
 
 
-def _said_by_a_worker(*requests: p.Request) -> list[dict[str, Any]]:
+def _worker_replies(*requests: p.Request) -> list[dict[str, Any]]:
     command = [sys.executable, "-m", "sampler_parity.harness.backends.worker", "null"]
     asked = "\n".join(map(p.to_line, (*requests, p.ByeRequest()))) + "\n"
     done = subprocess.run(command, input=asked, capture_output=True, text=True, timeout=60)
@@ -244,16 +244,16 @@ def test_missing_command_is_a_crash() -> None:
 def test_a_file_that_is_not_there_is_named_and_the_name_of_an_engine_is_no_file() -> None:
     ends = [sys.executable, "-c", "raise SystemExit(3)", "adapter.py"]
     of_module = [sys.executable, "-m", "json.tool", "llama.cpp"]
-    said = {}
+    failures = {}
     for command in (ends, of_module):
         process = BackendProcess("x", command)
         try:
-            said[command[-1]] = str(failure(process))
+            failures[command[-1]] = str(failure(process))
         finally:
             process.close()
-    assert said["adapter.py"] == "exit status 3: adapter.py is not there"
-    assert said["llama.cpp"].startswith("exit status")
-    assert "is not there" not in said["llama.cpp"]
+    assert failures["adapter.py"] == "exit status 3: adapter.py is not there"
+    assert failures["llama.cpp"].startswith("exit status")
+    assert "is not there" not in failures["llama.cpp"]
 
 
 def test_close_ends_the_process_and_deletes_the_scratch_file() -> None:

@@ -6,7 +6,7 @@ from sampler_parity.harness.sanitize.near import did_you_mean
 
 
 @pytest.mark.parametrize(
-    ("word", "said"),
+    ("word", "suggestion"),
     [
         ("topp", "did you mean top_p?"),
         ("greddy", "did you mean greedy?"),
@@ -16,8 +16,8 @@ from sampler_parity.harness.sanitize.near import did_you_mean
     ],
     ids=["left out", "swapped", "nothing near", "empty", "long"],
 )
-def test_what_is_near_is_said(word: str, said: str) -> None:
-    assert did_you_mean(word, ["top_p", "greedy", "mirostat"]) == said
+def test_near_names_are_suggested(word: str, suggestion: str) -> None:
+    assert did_you_mean(word, ["top_p", "greedy", "mirostat"]) == suggestion
 
 
 def test_a_full_name_is_said_once_in_place_of_its_short_one() -> None:
