@@ -1,6 +1,6 @@
-"""Colours of what is printed, where a terminal shows it and nobody asked for none (NO_COLOR).
+"""Colour printed lines on a terminal, unless NO_COLOR is set.
 
-Only words that we say are coloured, by where they stand in a line that is printable already.
+Only our own words are coloured, by their place in a line that is already escaped.
 """
 
 import os
@@ -30,7 +30,7 @@ _STYLES = (
 
 
 def wanted(stream: TextIO | None) -> bool:
-    """Whether colours are shown there."""
+    """Return whether the stream shows colours."""
     if stream is None or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     if sys.platform == "win32" and not os.environ.get("WT_SESSION"):
@@ -39,7 +39,7 @@ def wanted(stream: TextIO | None) -> bool:
 
 
 def coloured(text: str) -> str:
-    """A printable line with its colours."""
+    """Return a printable line with its colours."""
     for pattern, style in _STYLES:
         text = re.sub(pattern, f"\x1b[{style}m\\1{_PLAIN}", text)
     return text

@@ -43,7 +43,7 @@ def compare(
             "run the same suites",
         )
     if page is None and output is not None:
-        problem = "checks of servers have no page beside each other"
+        problem = "checks of servers have no page to compare them"
         raise InputError("compare", problem, "leave out -o")
     alike = not servers or _servers_alike(bundles)
     if page is not None:

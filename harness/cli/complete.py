@@ -1,8 +1,8 @@
-"""What a shell offers behind a word that was begun: reads names, and runs nothing."""
+"""Complete words in a shell: read names, and run nothing."""
 
 
 def suites(incomplete: str) -> list[str]:
-    """Suites and folders of them."""
+    """Return suites and folders of suites."""
     from sampler_parity.harness.suite.shipped import shipped
 
     folders = {suite.partition("/")[0] for suite in shipped()}
@@ -14,7 +14,7 @@ def backends(incomplete: str) -> list[str]:
 
 
 def backend_names() -> list[str]:
-    """Engines, and the builds of llama.cpp that are registered."""
+    """Return engines and registered builds of llama.cpp."""
     from sampler_parity.harness.backends.engines import ENGINES
     from sampler_parity.harness.llama_cpp.recorded import builds_folder
 

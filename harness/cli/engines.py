@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.cli.output import error, print_line
 from sampler_parity.harness.errors import InputError
 
@@ -51,10 +50,10 @@ def engines_list() -> None:
 
     Exit status: 0.
     """
-    from sampler_parity.harness.backends.environments import all_environments, missing, records
+    from sampler_parity.harness.backends.environments import ENVIRONMENTS, missing, records
 
-    others = [record for record in records() if record.name in all_environments()]
-    for name, row in all_environments().items():
+    others = [record for record in records() if record.name in ENVIRONMENTS]
+    for name, row in ENVIRONMENTS.items():
         why = missing(name)
         if why:
             print_line(f"{name:<18} {row.version:<12} not there: {why}")
@@ -110,7 +109,8 @@ def _size(record: "Record") -> str:
 
 
 def _device(name: str) -> str:
-    """Of the engines of an environment."""
+    """Return the devices of the engines of an environment."""
+    from sampler_parity.harness.backends.engines import ENGINES
 
     devices = {row.device or "cpu" for row in ENGINES.values() if row.environment == name}
     return ", ".join(sorted(devices)) or "-"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sampler_parity.harness.run.campaign import Campaign
 
 _UNITS = {"s": 1, "m": 60, "h": 3600}
-_SAY_S = 60.0
+_REPORT_S = 60.0
 
 
 def fuzz_command(
@@ -73,13 +73,13 @@ def fuzz_command(
         with locked(folder):
             begun = campaign.begin(folder, seed, names, resume, reference)
             before, start = begun.steps, time.monotonic()
-            told = _every_minute(before, start)
+            report = _every_minute(before, start)
             try:
-                campaign.go_on(begun, folder, executor, executor.size, seconds, timeout, told)
+                campaign.go_on(begun, folder, executor, executor.size, seconds, timeout, report)
             except KeyboardInterrupt:
                 where = "" if output else f"-o {shlex.quote(str(folder))} "
-                said = f"interrupted after {len(begun.chunks):,} chunks: add {where}--resume"
-                raise Interrupted(said) from None
+                problem = f"interrupted after {len(begun.chunks):,} chunks: add {where}--resume"
+                raise Interrupted(problem) from None
     print_line(_line(begun, (begun.steps - before) / (time.monotonic() - start)))
     for finding in begun.findings[:10]:
         print_line(
@@ -94,7 +94,7 @@ def fuzz_command(
 
 
 def seconds_of(duration: str) -> float:
-    """Of 30s, 20m or 8h. Raises InputError."""
+    """Return the seconds of 30s, 20m or 8h. Raises InputError."""
     match = re.fullmatch(r"(\d{1,6}(?:\.\d{1,3})?)([smh])", duration)
     if match is None:
         raise InputError(f"--for {duration}", "no time", "write 30s, 20m or 8h")
@@ -102,16 +102,16 @@ def seconds_of(duration: str) -> float:
 
 
 def _every_minute(before: int, start: float) -> "Callable[[Campaign], None]":
-    """Says how far a campaign is that had so many steps at the start."""
+    """Return a callback that prints the progress of a campaign each minute."""
     last = start
 
-    def told(now: "Campaign") -> None:
+    def report(now: "Campaign") -> None:
         nonlocal last
-        if time.monotonic() - last >= _SAY_S:
+        if time.monotonic() - last >= _REPORT_S:
             last = time.monotonic()
             print_line(_line(now, (now.steps - before) / (last - start)))
 
-    return told
+    return report
 
 
 def _line(now: "Campaign", steps_per_s: float) -> str:

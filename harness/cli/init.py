@@ -20,7 +20,7 @@ _SOURCE, _MADE = "SOURCE", "MADE"
 
 
 class Language(StrEnum):
-    """Those that there is a template for; Typer takes lists of enumerations, not of literals."""
+    """Languages with a template; an enumeration, as Typer takes no list of literals."""
 
     PYTHON = "python"
     TYPESCRIPT = "typescript"
@@ -31,8 +31,8 @@ class Language(StrEnum):
 
 @dataclass(frozen=True)
 class Template:
-    """source: its file in harness/cli/templates. made: what commands compile of it, or "". runs:
-    the command of the adapter."""
+    """A template of an adapter. source: its file in harness/cli/templates. made: the compiled file,
+    or "". runs: the command of the adapter."""
 
     source: str
     runs: tuple[str, ...]
@@ -90,11 +90,13 @@ def init(
 
 
 def strips_types() -> bool:
-    """Whether the Node.js here runs TypeScript as it is; where there is none, a newer one will."""
+    """Return whether Node.js here runs TypeScript; True without Node.js: a newer one will."""
     with suppress(OSError, subprocess.SubprocessError):
-        asked = ["node", "-p", "process.features.typescript"]
-        said = subprocess.run(asked, capture_output=True, encoding="utf-8", timeout=10, check=True)
-        return said.stdout.strip() == "strip"
+        command = ["node", "-p", "process.features.typescript"]
+        done = subprocess.run(
+            command, capture_output=True, encoding="utf-8", timeout=10, check=True
+        )
+        return done.stdout.strip() == "strip"
     return True
 
 
@@ -113,7 +115,7 @@ def write(template: Template, folder: Path) -> None:
 
 
 def placed(command: tuple[str, ...], template: Template, folder: Path) -> list[str]:
-    """A command with the files of a folder, to be run from here."""
+    """Return a command with the files of a folder, to run from the working directory."""
     made = folder / template.made
     # without a separator it is looked for in PATH
     program = made if made.is_absolute() or made.parent != Path() else f"{os.curdir}{os.sep}{made}"

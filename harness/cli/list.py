@@ -47,7 +47,7 @@ def list_command(
 
 
 def suites(patterns: list[str]) -> Lines:
-    """Those of the package. A folder's name stands for its suites."""
+    """Yield the suites of the package. A folder's name stands for its suites."""
     from sampler_parity.harness.files import read_file, toml_of
     from sampler_parity.harness.sanitize import limits
     from sampler_parity.harness.suite.shipped import shipped
@@ -58,8 +58,8 @@ def suites(patterns: list[str]) -> Lines:
 
 
 def cases(patterns: list[str]) -> Lines:
-    """All that `--case` may name. Suites among the patterns say where to look; else a pattern's
-    first part does, which is the name of a suite's file."""
+    """Yield all names that `--case` takes. Suites among the patterns limit the search; else the
+    first part of a pattern does, which is the name of a suite's file."""
     from sampler_parity.harness.run.plan import Asked, ids, plan_of
     from sampler_parity.harness.suite.ids import id_fits
     from sampler_parity.harness.suite.shipped import shipped, suites_of
@@ -76,7 +76,7 @@ def cases(patterns: list[str]) -> Lines:
 
 
 def samplers(patterns: list[str]) -> Lines:
-    """Those of the reference, with their parameters."""
+    """Yield the samplers of the reference, with their parameters."""
     import inspect
 
     from sampler_parity.reference.registry import ROWS
@@ -87,7 +87,7 @@ def samplers(patterns: list[str]) -> Lines:
 
 
 def backends(patterns: list[str]) -> Lines:
-    """Engines and builds; `backends` says which of them run here."""
+    """Yield engines and builds; the command `backends` shows which run here."""
     from sampler_parity.harness.backends.engines import ENGINES
 
     for name in complete.backend_names():
@@ -110,7 +110,7 @@ def _fits(name: str, patterns: list[str]) -> bool:
 
 
 def _meant(kind: str, patterns: list[str]) -> str:
-    """What a pattern that fits nothing may stand for."""
+    """Suggest a name for a pattern that matches nothing."""
     from sampler_parity.harness.sanitize.near import did_you_mean
 
     if kind == "cases":

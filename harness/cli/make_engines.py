@@ -1,10 +1,9 @@
-"""What `make engines` runs: `-m sampler_parity.harness.cli.make_engines FOLDER REPORT [ENGINE...]`.
+"""Run `make engines`: `-m sampler_parity.harness.cli.make_engines FOLDER REPORT [ENGINE...]`.
 
-An engine with an environment that is not there gets it first. Then it runs its suites beside the
-reference, its properties, of which it is not asked for what it does not claim, and its draws, which
-the reference need not repeat: a bundle each. None of them stops another. A report of all, and a
-table; the exit status is 1 where something is not as required, or an engine that was named does not
-run.
+Install the missing environments, then run each engine: its suites next to the reference, its
+properties (skipping what it does not claim) and its draws without the reference, a bundle each. No
+failure stops another engine. Print a table and write a report of all. Exit status 1 if something is
+not as required, or if an engine that was named does not run.
 """
 
 import subprocess
@@ -30,7 +29,7 @@ _HEAD = ("engine", "version", "install", "run", "as required", "draws", "")
 
 @dataclass
 class Outcome:
-    """An engine in the table. why: it does not run here. wrong: what is not as required."""
+    """An engine in the table. why: the reason that it does not run. wrong: what failed."""
 
     engine: str
     version: str = ""
@@ -43,7 +42,7 @@ class Outcome:
     why: str = ""
     wrong: list[str] = field(default_factory=list)
 
-    def words(self) -> tuple[str, ...]:
+    def cells_of_row(self) -> tuple[str, ...]:
         cases = f"{self.met:,}/{self.asked:,}" if self.asked else "-"
         draws = f"{self.equivalent}/{self.cells}" if self.cells else "-"
         state = "FAILED" if self.wrong else "ok"
@@ -52,7 +51,7 @@ class Outcome:
 
 
 def runs(row: Engine, folder: Path) -> list[list[str]]:
-    """The arguments of the command line, run by run; the last is the bundle."""
+    """Return the arguments of each run; the last argument is the bundle."""
     file = row.name.replace("/", "-")
     own = [suite for suite in row.suites if suite != PROPERTIES]
     lines = [_run(own, row, folder / file, "reference", "--require-all")]
@@ -63,26 +62,26 @@ def runs(row: Engine, folder: Path) -> list[list[str]]:
     return lines
 
 
-def _run(suites: list[str], row: Engine, folder: Path, beside: str, *options: str) -> list[str]:
-    backends = [word for name in filter(None, (row.name, beside)) for word in ("-b", name)]
+def _run(suites: list[str], row: Engine, folder: Path, other: str, *options: str) -> list[str]:
+    backends = [word for name in filter(None, (row.name, other)) for word in ("-b", name)]
     return ["run", *suites, *backends, "--if-available", *options, "-o", str(folder)]
 
 
 def chosen(names: list[str]) -> list[Engine]:
-    """The rows of engines, or of environments; all where there are none. Raises InputError."""
+    """Return the rows of engines or environments; all without names. Raises InputError."""
     rows = [row for row in ENGINES.values() if row.in_make_engines]
     if not names:
         return rows
     known = [word for row in rows for word in (row.name, row.environment) if word]
     for name in names:
         if name not in known:
-            mend = meant(name, known, (row.name for row in rows))
-            raise InputError(f"engine {name!r}", "`make engines` has none of that name", mend)
+            fix = meant(name, known, (row.name for row in rows))
+            raise InputError(f"engine {name!r}", "`make engines` has none of that name", fix)
     return [row for row in rows if {row.name, row.environment} & {*names}]
 
 
 def installed(rows: Iterable[Engine]) -> tuple[dict[str, str], dict[str, str]]:
-    """How each environment came to be there, and why others did not: no failure stops another."""
+    """Install the environments. Return how each came to be there, and why others failed."""
     how: dict[str, str] = {}
     failed: dict[str, str] = {}
     for name in dict.fromkeys(row.environment for row in rows if row.environment):
@@ -97,7 +96,7 @@ def installed(rows: Iterable[Engine]) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def judged(row: Engine, folder: Path, install: str) -> Outcome:
-    """Its runs, one after the other."""
+    """Run an engine's suites one after the other."""
     info = registry.inspect(row.name)
     if info.unavailable:
         return Outcome(row.name, why=info.unavailable)
@@ -114,7 +113,7 @@ def judged(row: Engine, folder: Path, install: str) -> Outcome:
 
 
 def _count(outcome: Outcome, folder: Path) -> None:
-    """What a bundle holds. One that is not whole has a status that says so."""
+    """Count the results of a bundle. An unfinished bundle goes into `wrong`."""
     try:
         done = bundle.read_finished(folder)
     except InputError as error:
@@ -130,22 +129,22 @@ def _count(outcome: Outcome, folder: Path) -> None:
 
 
 def table(outcomes: list[Outcome]) -> list[str]:
-    """The engines that ran, the rest with the reason, and the sum."""
+    """Return a line for each engine that ran, the others with the reason, and the sum."""
     ran = [one for one in outcomes if not one.why]
-    words = [_HEAD, *(one.words() for one in ran)]
-    widths = [max(map(len, column)) for column in zip(*words, strict=True)]
-    lines = [_aligned(row, widths) for row in words] if ran else []
+    rows = [_HEAD, *(one.cells_of_row() for one in ran)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [_aligned(row, widths) for row in rows] if ran else []
     lines += [f"  {wrong}" for one in ran for wrong in one.wrong]
     lines += [f"{one.engine:<{widths[0]}}   not here: {one.why}" for one in outcomes if one.why]
     right = sum(not one.wrong for one in ran)
     return [*lines, f"engines  {right}/{len(ran)} as required, {len(outcomes) - len(ran)} not here"]
 
 
-def _aligned(words: tuple[str, ...], widths: list[int]) -> str:
-    """Names and versions on the left, figures on the right, the state behind them."""
-    left = [f"{word:<{width}}" for word, width in zip(words[:2], widths[:2], strict=True)]
-    right = [f"{word:>{width}}" for word, width in zip(words[2:-1], widths[2:-1], strict=True)]
-    return "   ".join([*left, *right, words[-1]]).rstrip()
+def _aligned(cells: tuple[str, ...], widths: list[int]) -> str:
+    """Align a row: names and versions left, figures right, then the state."""
+    left = [f"{word:<{width}}" for word, width in zip(cells[:2], widths[:2], strict=True)]
+    right = [f"{word:>{width}}" for word, width in zip(cells[2:-1], widths[2:-1], strict=True)]
+    return "   ".join([*left, *right, cells[-1]]).rstrip()
 
 
 def check(folder: Path, report: Path, names: list[str]) -> int:

@@ -1,8 +1,8 @@
-"""`python -m sampler_parity.harness.cli.nightly_diff BEFORE AFTER FILE.md`: what changed overnight.
+"""Compare two nights: `python -m sampler_parity.harness.cli.nightly_diff BEFORE AFTER FILE.md`.
 
-BEFORE and AFTER are folders of bundles. Exit status 1 where something got worse: a case or a test
-that was as required and is not, a backend, a bundle or cases that are no longer there. Without a
-folder BEFORE the page says so.
+BEFORE and AFTER are folders of bundles. Exit status 1 if something got worse: a case or a test that
+was as required and is not, a backend, a bundle or cases that are gone. The page notes a missing
+folder BEFORE.
 """
 
 import sys
@@ -14,8 +14,8 @@ from sampler_parity.harness.cli.output import error, print_line
 from sampler_parity.harness.comparison.nightly_diff import (
     ORDER,
     WORSE,
+    Change,
     Kind,
-    NightlyChange,
     changes,
     read_night,
 )
@@ -57,16 +57,16 @@ def main(arguments: list[str]) -> int:
     return 1 if worse else 0
 
 
-def summary(lines: list[NightlyChange] | None) -> str:
+def summary(lines: list[Change] | None) -> str:
     if lines is None:
         return "no night before to compare with"
     counts = Counter(one.kind for one in lines)
-    told = [f"{counts[kind]:,} {TITLES[kind].lower()}" for kind in ORDER if counts[kind]]
-    return "; ".join(told) or "nothing changed"
+    parts = [f"{counts[kind]:,} {TITLES[kind].lower()}" for kind in ORDER if counts[kind]]
+    return "; ".join(parts) or "nothing changed"
 
 
-def markdown(lines: list[NightlyChange] | None, bundles: int) -> str:
-    """A part for each kind of change, what got worse first."""
+def markdown(lines: list[Change] | None, bundles: int) -> str:
+    """Return the page: a part for each kind of change, the worse ones first."""
     text = ["# What changed since the night before", "", f"{bundles:,} bundles: {summary(lines)}."]
     for kind in ORDER:
         rows = [one for one in lines or [] if one.kind == kind]
@@ -77,7 +77,7 @@ def markdown(lines: list[NightlyChange] | None, bundles: int) -> str:
     return "\n".join(text) + "\n"
 
 
-def _row(one: NightlyChange) -> list[str]:
+def _row(one: Change) -> list[str]:
     backend = code(one.backend) if one.backend else ""
     before, after = (safe(text) or "-" for text in (one.before, one.after))
     finding = "finding" if one.finding else ""

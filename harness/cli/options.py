@@ -1,4 +1,4 @@
-"""Options that several commands have: one name, one maximum, one help."""
+"""Define options that several commands share: one name, one maximum, one help."""
 
 from typing import Annotated
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from sampler_parity.harness.run.plan import Plan
 
 _SHOWN = 3  # cases, from which on a table is shown in place of each
-_SAY_S = 10.0  # between two lines that say how far it is, as of a run
+_REPORT_S = 10.0  # between two lines that say how far it is, as of a run
 
 
 def predict_command(
@@ -85,7 +85,7 @@ def predict_command(
 
 
 def _plan(names: Sequence[str], seed: int, jobs: int) -> "Plan":
-    """Of the cases that can be predicted. Raises InputError where none can."""
+    """Return a plan of the cases that can be predicted. Raises InputError if none can."""
     from sampler_parity.harness.checks.stages.predict import PREDICTED
     from sampler_parity.harness.run.plan import Asked, plan_of
     from sampler_parity.harness.suite.shipped import shipped, suites_of_cases
@@ -113,24 +113,24 @@ def _plan(names: Sequence[str], seed: int, jobs: int) -> "Plan":
 
 
 def _into(output: Path, plan: "Plan", platforms: "list[str]") -> "list[Prediction]":
-    """Predictions that are written as they come."""
+    """Predict the cases of a plan, and write each prediction as it comes."""
     from sampler_parity.harness.run.predicting import predict_into
 
-    done, total, said = 0, len(plan.cases), time.monotonic()
+    done, total, last = 0, len(plan.cases), time.monotonic()
 
-    def seen(cases: int) -> None:
-        nonlocal done, said
+    def advance(cases: int) -> None:
+        nonlocal done, last
         done += cases
-        if time.monotonic() - said >= _SAY_S:
-            said = time.monotonic()
+        if time.monotonic() - last >= _REPORT_S:
+            last = time.monotonic()
             warn(f"predicted {done:,} of {total:,} cases")
 
-    return predict_into(output, plan, platforms, seen)[1]
+    return predict_into(output, plan, platforms, advance)[1]
 
 
 def _each(answers: "Sequence[Prediction]", default: str) -> Iterator[str]:
     for answer in answers:
-        yield f"{answer.case}  {answer.platform}: {_said(answer, default)}"
+        yield f"{answer.case}  {answer.platform}: {_outcome(answer, default)}"
         if first := answer.first:
             by = ", ".join(first.operations) or "several operations together"
             place = f"step {first.step}, stage {first.stage} ({first.sampler})"
@@ -141,7 +141,7 @@ def _each(answers: "Sequence[Prediction]", default: str) -> Iterator[str]:
             yield f"  not known: {what}"
 
 
-def _said(answer: "Prediction", default: str) -> str:
+def _outcome(answer: "Prediction", default: str) -> str:
     known = ", as far as is known" if answer.unknown else ""
     if answer.bits:
         return f"as on {default} to the bit{known}"
@@ -154,11 +154,11 @@ def _said(answer: "Prediction", default: str) -> str:
 
 
 def _table(answers: "Sequence[Prediction]", default: str) -> Iterator[str]:
-    """Of each platform and sampler, how many cases repeat; and which operations part the rest."""
+    """Yield for each platform and sampler how many cases repeat, and what makes others differ."""
     for platform in dict.fromkeys(answer.platform for answer in answers):
         there = [answer for answer in answers if answer.platform == platform]
         yield f"{platform}: of {len(there)} cases as on {default}"
-        for label, sampler in [("all", None), *((s, s) for s in _parting(there))]:
+        for label, sampler in [("all", None), *((s, s) for s in _differing(there))]:
             some = [a for a in there if sampler is None or sampler in a.samplers]
             yield f"  {label:<14} {', '.join(_counted(some))}"
         by = Counter(
@@ -173,7 +173,7 @@ def _table(answers: "Sequence[Prediction]", default: str) -> Iterator[str]:
 
 
 def _counted(answers: "Sequence[Prediction]") -> Iterator[str]:
-    """How many repeat, of those that have such a thing: not every case draws tokens."""
+    """Yield n/N repeating cases for each fact that they have: not every case draws tokens."""
     for fact in _FACTS:
         repeats = [value for a in answers if (value := getattr(a, fact)) is not None]
         yield f"{sum(repeats)}/{len(repeats)} {fact}"
@@ -182,6 +182,6 @@ def _counted(answers: "Sequence[Prediction]") -> Iterator[str]:
 _FACTS = ("bits", "order", "survivors", "tokens")
 
 
-def _parting(answers: "Sequence[Prediction]") -> list[str]:
-    """The samplers that part cases."""
+def _differing(answers: "Sequence[Prediction]") -> list[str]:
+    """Return the samplers at which cases differ."""
     return sorted({answer.first.sampler for answer in answers if answer.first})

@@ -1,4 +1,4 @@
-"""How far a run is, on stderr: one line on a terminal, elsewhere a line every ten seconds."""
+"""Show the progress of a run on stderr: one line on a terminal, else a line each ten seconds."""
 
 import sys
 import threading
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
 
 EVERY_S = 10.0  # a line where there is no terminal
-_SOON_S = 0.1  # between two pictures of the line
+_SOON_S = 0.1  # between two updates of the line
 
 
 class Progress:
-    """Counts what ended, and shows it. quiet: shows nothing. verbose: a line for each result."""
+    """Count and show results. quiet: show nothing. verbose: print a line for each result."""
 
     def __init__(self, quiet: bool = False, verbose: bool = False) -> None:
         self.pace: Pace | None = None
@@ -32,7 +32,7 @@ class Progress:
         self._verdicts: Counter[str] = Counter()
         self._bar: Bar | None = None
         self._shown_at = time.monotonic()
-        self._turn = threading.Lock()  # while what is timed waits, a thread says that it goes on
+        self._turn = threading.Lock()  # a thread reports while a timing waits
 
     def __call__(self, works: list[Work]) -> "Progress":
         self.pace = Pace(works, time.monotonic())
@@ -43,7 +43,7 @@ class Progress:
             assert self.pace is not None
             self._bar = _bar(self.pace.total)
             self._bar.start()
-        return self.seen
+        return self.report
 
     def __exit__(
         self,
@@ -54,8 +54,8 @@ class Progress:
         if self._bar is not None:
             self._bar.stop()
 
-    def seen(self, results: Sequence[Result], note: str = "") -> None:
-        """Count results that ended, and show how far it is if it is time to."""
+    def report(self, results: Sequence[Result], note: str = "") -> None:
+        """Count finished results, and show the progress at intervals."""
         with self._turn:
             now = time.monotonic()
             assert self.pace is not None
@@ -82,13 +82,13 @@ class Progress:
 
 
 def in_words(pace: Pace, verdicts: Counter[str], note: str = "") -> str:
-    """ "1,450 of 6,152 cases, about 2 min left, 3 diverged": the kind that is under way, the time
-    for all that is left, and what is not identical so far."""
+    """Return "1,450 of 6,152 cases, about 2 min left, 3 diverged": the current kind, the time for
+    all that is left, and the verdicts that are not identical."""
     if pace.under_way is None:
         return ", ".join(filter(None, [f"{pace.done:,} of {pace.total:,}", note]))
     work, done = pace.under_way
     parts = [f"{done:,} of {work.total:,} {work.what}"]
-    if pace.fresh:  # before, a guess alone: the first result of a slow backend would belie it
+    if pace.fresh:  # before that the estimate is a guess
         parts.append(f"about {_duration(pace.seconds_left)} left")
     parts += [f"{verdicts[v]:,} {v}" for v in reversed(ORDER[1:]) if verdicts[v]]
     parts.append(note)
@@ -96,7 +96,7 @@ def in_words(pace: Pace, verdicts: Counter[str], note: str = "") -> str:
 
 
 def lines_of(results: Sequence[Result]) -> Iterator[str]:
-    """A line for each result and backend, its verdict or decision first."""
+    """Yield a line for each result and backend, its verdict or decision first."""
     for result in results:
         if isinstance(result, CaseResult):
             for name, got in result.backends.items():
@@ -115,7 +115,7 @@ def _duration(seconds: float) -> str:
 
 
 def _bar(total: int) -> "Bar":
-    """Without a thread of its own: processes are forked beside it."""
+    """Make a bar that starts no thread, as the run forks processes."""
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn
     from rich.progress import Progress as Bar

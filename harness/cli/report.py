@@ -10,7 +10,7 @@ from sampler_parity.harness.cli.output import print_line
 
 
 class Format(StrEnum):
-    """Of a report; Typer takes lists of enumerations, not of literals."""
+    """Formats of a report; an enumeration, as Typer takes no list of literals."""
 
     HTML = "html"
     MD = "md"

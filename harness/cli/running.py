@@ -1,4 +1,4 @@
-"""What the commands that write a bundle do beside it: progress, summary, exit status."""
+"""Run a plan for a command: progress, summary, next command, exit status."""
 
 import shlex
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import typer
 
 from sampler_parity.harness.bundle.bundle import Bundle, done_ids
 from sampler_parity.harness.bundle.summary import Summary, summarize
-from sampler_parity.harness.checks.repeat import said
+from sampler_parity.harness.checks.repeat import said as repeat_lines
 from sampler_parity.harness.cli.output import print_line, write_data
 from sampler_parity.harness.cli.progress import Progress
 from sampler_parity.harness.errors import InputError, Interrupted
@@ -27,7 +27,7 @@ def show_plan(plan: Plan, folder: Path, resume: bool) -> None:
 
 @dataclass(frozen=True)
 class Shown:
-    """How a run is reported. json: where its counts go. named: whether its folder was named."""
+    """How a run is reported. json: file for its counts. named: an option named the folder."""
 
     json: Path | None = None
     if_available: bool = False
@@ -37,7 +37,7 @@ class Shown:
 
 
 def run_and_report(plan: Plan, folder: Path, resume: bool, shown: Shown) -> None:
-    """Run, then say what came out: by the exit status, too."""
+    """Run a plan and print its outcome. Raises Exit for statuses 1 and 2."""
     for line in left_out(plan):
         print_line(line)
     progress = Progress(shown.quiet, shown.verbose)
@@ -70,10 +70,10 @@ def run_and_report(plan: Plan, folder: Path, resume: bool, shown: Shown) -> None
 
 
 def show(done: Bundle) -> None:
-    """The summary of a bundle, and where it lies."""
+    """Print the summary of a bundle, and its folder."""
     from sampler_parity.reports.write import summary_lines  # loads every page
 
-    for line in said(done.cases):
+    for line in repeat_lines(done.cases):
         print_line(line)
     for line in summary_lines(done):
         print_line(line)
@@ -81,16 +81,16 @@ def show(done: Bundle) -> None:
 
 
 def counts(done: Bundle) -> str:
-    """As JSON."""
+    """Return the counts of a bundle as JSON."""
     summary = Summary.model_validate(visible(summarize(done).model_dump()))
     return summary.model_dump_json(indent=2)
 
 
 def next_command(done: Bundle, met: bool) -> str:
-    """What one may want to do with the bundle of a run: see why its worst case fails; else see it
-    all, or after a whole run of the full profile have it judged."""
+    """Return the next command: explain the worst failure; without one `report`, or `gate` after a
+    complete run of the full profile."""
     folder = str(done.folder)
-    failures = groups(done.info, done.cases, done.counterexamples)  # as they are told above
+    failures = groups(done.info, done.cases, done.counterexamples)  # in the order of the summary
     failed = [group for group in failures if group.verdict != "skipped"]
     if failed:
         return shlex.join(["sampler-parity", "explain", folder, failed[0].example.case])
@@ -99,7 +99,7 @@ def next_command(done: Bundle, met: bool) -> str:
 
 
 def interrupted(pace: Pace | None, folder: Path, named: bool) -> Interrupted:
-    """What a run that was interrupted says last."""
+    """Return the last message of an interrupted run."""
     if pace is None:
         return Interrupted("interrupted before anything was done")
     where = "" if named else f"-o {shlex.quote(str(folder))} "

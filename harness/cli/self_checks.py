@@ -1,4 +1,4 @@
-"""What `calibrate` and `timing-selfcheck` do: they write a bundle without a suite."""
+"""Run `calibrate` and `timing-selfcheck`, which write a bundle without a suite."""
 
 import sys
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from sampler_parity.harness.run.run import absent_of, finish
 
 
 def run_calibration(folder: Path, runs: int, null_runs: int, seed: int, backend: str) -> bool:
-    """Whether every claim is met."""
+    """Calibrate; return whether every claim is met."""
     from sampler_parity.harness.checks.distribution import calibration, calibration_timed
 
     with _bundle(folder, seed, [backend] if backend else []) as writer:
@@ -31,7 +31,7 @@ def run_calibration(folder: Path, runs: int, null_runs: int, seed: int, backend:
 
 
 def run_timing_selfcheck(folder: Path, trials: int, seed: int) -> bool:
-    """Whether false alarms are as rare as allowed."""
+    """Check the timings; return whether false alarms are as rare as allowed."""
     from sampler_parity.harness.checks.timing import selfcheck
 
     with _bundle(folder, seed, [selfcheck.NATIVE]) as writer:
@@ -42,7 +42,7 @@ def run_timing_selfcheck(folder: Path, trials: int, seed: int) -> bool:
 
 @contextmanager
 def _bundle(folder: Path, seed: int, names: list[str]) -> Iterator[BundleWriter]:
-    """A new one. Raises InputError where a backend does not run here."""
+    """Open a new bundle. Raises InputError if a backend does not run here."""
     releases = registry.references(names, None)
     command = ["sampler-parity", *sys.argv[1:]]
     info = cases.describe(version("sampler-parity"), command, {}, "full", seed, releases)

@@ -135,7 +135,7 @@ def server_fingerprint(
     client = Client(address, spoken, model or itself.model, seconds=timeout)
     with lines_to(line_target(json, False)):
         done = fingerprint(
-            client, itself.says, lambda said: print_line(statement_line(said)), seconds
+            client, itself.says, lambda statement: print_line(statement_line(statement)), seconds
         )
         for line in last_lines(done):
             print_line(line)
@@ -183,7 +183,7 @@ def server_start(
 
 
 def _checked(name: str, folder: Path, each: int, speed: bool) -> bool:
-    """Whether a server of ours is as required."""
+    """Start and check a server; return whether it is as required."""
     from sampler_parity.harness.inputs.models import GOLDEN, model_path
     from sampler_parity.harness.servers.launch import REAL, started
     from sampler_parity.harness.servers.run import check_of_started, met, required, run_checks
@@ -208,7 +208,7 @@ def dialect_of(name: str) -> "Dialect":
 
 
 def shown(result: "ServerResult") -> None:
-    """A line for each result as it comes."""
+    """Print a line for a result."""
     mark = "" if result.met or result.verdict == "skipped" else "  FAILED"
     silent = f" (in silence: {'; '.join(result.silent)})" if result.silent else ""
     print_line(f"{result.verdict:<14} {result.name:<22} {result.evidence}{silent}{mark}")

@@ -32,7 +32,7 @@ def raising(error: BaseException) -> Callable[[], Any]:
 
 
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "message"),
     [
         (InputError("a.toml", "no such file"), "a.toml: no such file"),
         (OSError(24, "Too many open files", "x\x1b"), "x\\x1b: Too many open files"),
@@ -46,10 +46,10 @@ def test_what_is_no_defect_of_ours_is_one_line(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     error: BaseException,
-    said: str,
+    message: str,
 ) -> None:
     assert ended(monkeypatch, raising(error)) == 2
-    assert capsys.readouterr().err == f"sampler-parity: {said}\n"
+    assert capsys.readouterr().err == f"sampler-parity: {message}\n"
 
 
 def test_a_defect_of_ours_is_one_line_that_names_its_traceback(
@@ -84,8 +84,8 @@ def test_a_full_standard_output_is_one_line(
     with open("/dev/full", "w") as full:
         monkeypatch.setattr(sys, "stdout", full)
         assert ended(monkeypatch, lambda: output.print_line("x")) == 2
-    said = "sampler-parity: standard output: cannot write: No space left on device\n"
-    assert capsys.readouterr().err == said
+    line = "sampler-parity: standard output: cannot write: No space left on device\n"
+    assert capsys.readouterr().err == line
 
 
 def test_a_reader_that_has_gone_is_no_failure_and_no_verdict(
@@ -110,7 +110,7 @@ def _signals_as_before() -> Iterator[None]:
 
 @pytest.mark.usefixtures("_signals_as_before")
 @pytest.mark.parametrize(
-    ("error", "said"),
+    ("error", "message"),
     [
         (KeyboardInterrupt(), "interrupted"),
         (SystemExit(130), "interrupted"),  # what Typer makes of it
@@ -122,10 +122,10 @@ def test_an_interrupt_is_one_line_and_a_second_one_is_not_heard(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     error: BaseException,
-    said: str | None,
+    message: str | None,
 ) -> None:
     assert ended(monkeypatch, raising(error)) == 130
-    assert capsys.readouterr().err == f"sampler-parity: {said or error}\n"
+    assert capsys.readouterr().err == f"sampler-parity: {message or error}\n"
     assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN
 
 

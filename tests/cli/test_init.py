@@ -229,7 +229,7 @@ def test_a_template_is_an_adapter_that_lacks_what_it_says(
     assert {name for name, passed in checks.items() if not passed} == {"batch", "draws", "time"}
     judged = [(is_cold(case), verdict) for case, verdict in verdicts(command)]
     assert {verdict for cold, verdict in judged if not cold} == {"identical"}
-    # of one token, and beside -inf alone, nothing is amiss
+    # of one token, and next to -inf alone, nothing is amiss
     assert judged.count((True, "diverged")) > 5
 
 
@@ -288,8 +288,8 @@ def test_nothing_is_written_over(
     monkeypatch.setattr(init, "strips_types", lambda: True)
     file = tmp_path / TEMPLATES[language].source
     file.write_text("mine")
-    said = refused(cli("init", "--lang", language, tmp_path))
-    assert said == f"sampler-parity: {file}: is there already - name another folder"
+    line = refused(cli("init", "--lang", language, tmp_path))
+    assert line == f"sampler-parity: {file}: is there already - name another folder"
     assert file.read_text() == "mine"
 
 
@@ -298,8 +298,8 @@ def test_nothing_is_written_over_by_the_compiler(
 ) -> None:
     monkeypatch.setattr(init, "strips_types", lambda: False)
     (tmp_path / COMPILED_TYPESCRIPT.made).write_text("mine")
-    said = refused(cli("init", "--lang", "typescript", tmp_path))
-    assert said.endswith("adapter.mjs: is there already - name another folder")
+    line = refused(cli("init", "--lang", "typescript", tmp_path))
+    assert line.endswith("adapter.mjs: is there already - name another folder")
     assert [path.name for path in tmp_path.iterdir()] == ["adapter.mjs"]
 
 

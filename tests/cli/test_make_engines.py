@@ -1,4 +1,4 @@
-"""`make engines`: what runs of each engine, what is said of the rest, and the table at the end."""
+"""`make engines`: the runs of each engine, the reasons of the others, and the table."""
 
 import subprocess
 from pathlib import Path
@@ -14,7 +14,7 @@ from sampler_parity.harness.cli.make_engines import Outcome, check, chosen, runs
 from sampler_parity.harness.errors import InputError
 
 
-def test_an_engine_runs_beside_the_reference_then_its_properties_and_its_draws() -> None:
+def test_an_engine_runs_next_to_the_reference_then_its_properties_and_its_draws() -> None:
     lines = [" ".join(arguments) for arguments in runs(ENGINES["tsampler"], Path("b"))]
     options = "--if-available --require-all"
     assert lines == [
@@ -43,7 +43,7 @@ class Runs:
     """The command line: by engine, what its runs exit with."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, **status: int) -> None:
-        self.status, self.asked, self.said = status, list[str](), list[str]()
+        self.status, self.asked, self.printed = status, list[str](), list[str]()
         self.folder = tmp_path
         for name in ("first", "second"):
             changed = {"name": name, "suites": ["x"], "in_make_engines": True}
@@ -52,8 +52,8 @@ class Runs:
         monkeypatch.setattr(subprocess, "run", self.run)
         monkeypatch.setattr(registry, "inspect", self.inspect)
         monkeypatch.setattr(engines, "_count", lambda *_: None)
-        monkeypatch.setattr(engines, "print_line", self.said.append)
-        monkeypatch.setattr(engines, "error", self.said.append)
+        monkeypatch.setattr(engines, "print_line", self.printed.append)
+        monkeypatch.setattr(engines, "error", self.printed.append)
 
     def run(self, command: list[str], **_: Any) -> subprocess.CompletedProcess[str]:
         words = " ".join(command[3:])
@@ -76,8 +76,8 @@ def test_one_engine_that_is_not_as_required_stops_no_other_and_the_status_is_1(
     made = Runs(monkeypatch, tmp_path, first=1)
     assert made.check() == 1
     assert [words.split()[0] for words in made.asked] == ["run", "run", "report"]
-    assert made.said[-1] == "engines  1/2 as required, 0 not here"
-    assert f"  exit status 1 - {tmp_path}/b/first" in made.said
+    assert made.printed[-1] == "engines  1/2 as required, 0 not here"
+    assert f"  exit status 1 - {tmp_path}/b/first" in made.printed
 
 
 def test_an_engine_that_is_not_here_is_named_and_fails_only_where_it_was_asked_for(
@@ -85,8 +85,8 @@ def test_an_engine_that_is_not_here_is_named_and_fails_only_where_it_was_asked_f
 ) -> None:
     made = Runs(monkeypatch, tmp_path, second=0)
     assert made.check() == 0
-    assert "second   not here: no GPU" in made.said
-    assert made.said[-1] == "engines  1/1 as required, 1 not here"
+    assert "second   not here: no GPU" in made.printed
+    assert made.printed[-1] == "engines  1/1 as required, 1 not here"
     assert made.check("first", "second") == 1
 
 
@@ -102,16 +102,16 @@ def test_what_cannot_be_installed_is_one_line_and_stops_no_other(
 
     monkeypatch.setattr(installing, "add", fails)
     assert made.check() == 0
-    assert "theirs-1.0: pip cannot install it: no space left" in made.said
+    assert "theirs-1.0: pip cannot install it: no space left" in made.printed
     assert "first   " not in "".join(made.asked)
-    assert made.said[-2].endswith("not here: theirs-1.0: pip cannot install it: no space left")
+    assert made.printed[-2].endswith("not here: theirs-1.0: pip cannot install it: no space left")
 
 
 def test_a_report_that_fails_is_a_failure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert Runs(monkeypatch, tmp_path, report=1).check() == 1
 
 
-def test_a_run_that_left_no_whole_bundle_is_said(tmp_path: Path) -> None:
+def test_a_run_that_left_no_whole_bundle_is_named(tmp_path: Path) -> None:
     outcome = Outcome("first")
     engines._count(outcome, tmp_path)
     assert outcome.wrong

@@ -14,8 +14,8 @@ from sampler_parity.harness.sanitize.printable import LONGEST_LINE, line
 ROOT = Path(__file__).resolve().parent.parent.parent
 # what a terminal, a page or the log of a CI would act on
 _BAD = [*"\x1b\x00\x9b\x85\u2028\u202e\ud800\r\na ", "::", "##["]
-foreign = st.text(st.characters() | st.sampled_from("\x1b\x9b\u202e:#[ \n\r"), max_size=60)
-hostile = st.lists(st.sampled_from(_BAD), max_size=12).map("".join) | foreign
+untrusted = st.text(st.characters() | st.sampled_from("\x1b\x9b\u202e:#[ \n\r"), max_size=60)
+hostile = st.lists(st.sampled_from(_BAD), max_size=12).map("".join) | untrusted
 
 
 @pytest.mark.parametrize(
@@ -57,14 +57,14 @@ def test_data_keeps_its_lines_and_shows_what_does_not_print(
 
 
 @given(hostile, hostile, hostile)
-def test_a_refusal_is_one_line_that_prints(where: str, problem: str, mend: str) -> None:
-    assert str(InputError(where, problem, mend)).isprintable()
+def test_a_refusal_is_one_line_that_prints(where: str, problem: str, fix: str) -> None:
+    assert str(InputError(where, problem, fix)).isprintable()
 
 
 def test_a_long_refusal_is_cut_with_its_length() -> None:
-    said = str(InputError("x" * 5_000, "no such file"))
-    assert said.endswith("more characters)")
-    assert len(said) < LONGEST + 50
+    text = str(InputError("x" * 5_000, "no such file"))
+    assert text.endswith("more characters)")
+    assert len(text) < LONGEST + 50
 
 
 def printing(root: Path) -> list[str]:

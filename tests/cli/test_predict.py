@@ -41,14 +41,14 @@ def test_several_cases_make_a_table_with_the_operations_that_part_them() -> None
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ((CASE, "--platform", "amiga"), "unknown platform 'amiga'; known: linux-x64-gcc, "),
         (("no/such-case",), "no/such-case"),
     ],
 )
-def test_what_is_unknown_is_refused_in_one_line(arguments: tuple[str, ...], said: str) -> None:
+def test_what_is_unknown_is_refused_in_one_line(arguments: tuple[str, ...], message: str) -> None:
     done = cli("predict", *arguments)
     assert done.returncode == 2
-    assert said in done.stderr
+    assert message in done.stderr
     assert done.stderr.count("\n") == 1

@@ -51,9 +51,9 @@ def test_a_terminal_is_shown_one_line_of_what_how_much_and_how_long(
 ) -> None:
     monkeypatch.setenv("COLUMNS", columns)
     stream = shown(monkeypatch, Terminal())
-    with Progress()(WORKS) as seen:
+    with Progress()(WORKS) as report:
         clock[0] += 4
-        seen([WORST])
+        report([WORST])
         assert "1 of 2 cases, about 5.1 h left, 1 crashed" in stream.getvalue()
         assert "\n" not in stream.getvalue()
 
@@ -62,10 +62,10 @@ def test_what_is_no_terminal_is_shown_a_line_every_ten_seconds(
     monkeypatch: pytest.MonkeyPatch, clock: list[float]
 ) -> None:
     stream = shown(monkeypatch, io.StringIO())
-    with Progress()(WORKS) as seen:
+    with Progress()(WORKS) as report:
         for _ in range(25):
             clock[0] += 1
-            seen([RESULT] if clock[0] == 1015 else [], "round 3 of 15")
+            report([RESULT] if clock[0] == 1015 else [], "round 3 of 15")
     assert stream.getvalue().splitlines() == [
         "running  0 of 2 cases, round 3 of 15",
         "running  1 of 2 cases, about 5.1 h left, 1 diverged, round 3 of 15",
@@ -77,17 +77,17 @@ def test_who_wants_quiet_is_shown_nothing(
 ) -> None:
     for stream in (Terminal(), io.StringIO()):
         shown(monkeypatch, stream)
-        with Progress(quiet=True)(WORKS) as seen:
+        with Progress(quiet=True)(WORKS) as report:
             clock[0] += 100
-            seen([RESULT])
+            report([RESULT])
         assert stream.getvalue() == ""
 
 
 def test_a_result_is_a_line_where_somebody_asks_for_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with Progress(verbose=True)(WORKS) as seen:
-        seen([RESULT, TIMED])
+    with Progress(verbose=True)(WORKS) as report:
+        report([RESULT, TIMED])
     assert capsys.readouterr().out == "DIVERGED a   llama.cpp\ntiming timing/a\n"
     assert list(lines_of([])) == []
 
@@ -96,5 +96,5 @@ def test_the_last_words_count_everything() -> None:
     pace = Pace(WORKS, 0.0)
     pace.ended([RESULT] * 2 + [TIMED] * 6_150, 1.0)
     assert in_words(pace, Counter()) == "6,152 of 6,152"
-    said = in_words(pace, Counter(), "making failure 1 of 3 small")
-    assert said == "6,152 of 6,152, making failure 1 of 3 small"
+    text = in_words(pace, Counter(), "making failure 1 of 3 small")
+    assert text == "6,152 of 6,152, making failure 1 of 3 small"

@@ -118,7 +118,7 @@ def test_one_suite_is_collected_alone_by_its_name(suite: pytest.Pytester) -> Non
     alone = (*OPTIONS, "--co", "-q", *adapter("one"), "--sampler-suite", "distribution/tail")
     lines = suite.runpytest_inprocess(*alone).outlines
     assert [line for line in lines if "::" in line] == ["distribution/tail.toml::15-nats[one]"]
-    lines = suite.runpytest_inprocess(*alone, "suites").outlines  # beside a path that is named
+    lines = suite.runpytest_inprocess(*alone, "suites").outlines  # next to a path that is named
     assert {line.partition("::")[0] for line in lines if "::" in line} == {
         "distribution/tail.toml",
         "suites/top_p.toml",
@@ -126,18 +126,18 @@ def test_one_suite_is_collected_alone_by_its_name(suite: pytest.Pytester) -> Non
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "message"),
     [
         (["--sampler-suite", "parity/topp"], "*sampler suite parity/topp: *did you mean parity/*"),
         (["--sampler-accept", "all"], "*invalid choice: 'all'*"),
     ],
 )
 def test_wrong_option_is_a_usage_error(
-    suite: pytest.Pytester, options: list[str], said: str
+    suite: pytest.Pytester, options: list[str], message: str
 ) -> None:
     result = suite.runpytest_inprocess(*OPTIONS, *adapter("one"), *options)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([said])
+    result.stderr.fnmatch_lines([message])
 
 
 def test_suite_without_a_backend_is_a_usage_error(suite: pytest.Pytester) -> None:
@@ -162,7 +162,7 @@ def test_ties_pass_where_they_are_accepted(
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("mine=no-such-program --fast", "*mine=*does not run here: cannot start no-such-program*"),
         ("no_such_backend", "*--sampler-backend: backend 'no_such_backend': unknown*"),
@@ -170,11 +170,11 @@ def test_ties_pass_where_they_are_accepted(
     ids=["unavailable", "unknown"],
 )
 def test_backend_that_does_not_run_is_a_usage_error(
-    suite: pytest.Pytester, name: str, said: str
+    suite: pytest.Pytester, name: str, message: str
 ) -> None:
     result = suite.runpytest_inprocess(*OPTIONS, "--sampler-backend", name, "suites")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([said])
+    result.stderr.fnmatch_lines([message])
 
 
 def test_malformed_suite_is_an_error_in_one_line(suite: pytest.Pytester) -> None:

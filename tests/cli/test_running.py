@@ -1,4 +1,4 @@
-"""harness/cli/running.py: what a run says last."""
+"""harness/cli/running.py: the last lines of a run."""
 
 import signal
 from contextlib import nullcontext
@@ -21,7 +21,7 @@ SOME = Pace([Work("cases", 6_152, 1_450, 0.1)], now=0.0)
 
 
 @pytest.mark.parametrize(
-    ("pace", "named", "said"),
+    ("pace", "named", "message"),
     [
         (None, False, "interrupted before anything was done"),
         (SOME, True, "interrupted after 1,450 of 6,152: add --resume"),
@@ -29,17 +29,17 @@ SOME = Pace([Work("cases", 6_152, 1_450, 0.1)], now=0.0)
     ],
     ids=["at once", "its folder was named", "its folder has a name of ours"],
 )
-def test_who_interrupts_a_run_is_told_how_it_goes_on(
-    pace: Pace | None, named: bool, said: str
+def test_an_interrupted_run_names_the_option_that_goes_on(
+    pace: Pace | None, named: bool, message: str
 ) -> None:
-    assert str(interrupted(pace, Path("a b"), named)) == said
+    assert str(interrupted(pace, Path("a b"), named)) == message
 
 
 def test_behind_a_failure_comes_the_command_that_explains_the_worst(tmp_path: Path) -> None:
     cases = [GOOD, case("s/bad", {"native": diverged(values={"rank": 0})})]
     done = finished(tmp_path / "a b", cases, run_info("native"))
-    said = next_command(done, met=False)
-    assert said == f"sampler-parity explain '{tmp_path / 'a b'}' s/bad"
+    command = next_command(done, met=False)
+    assert command == f"sampler-parity explain '{tmp_path / 'a b'}' s/bad"
 
 
 def test_the_case_to_explain_is_the_one_that_was_made_small(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_a_case_that_a_bundle_lacks_is_refused_with_what_was_meant(tmp_path: Pat
     assert done.stderr.endswith("has no case 's/god' - did you mean s/good?\n")
 
 
-def test_who_interrupts_a_campaign_is_told_how_it_goes_on(
+def test_an_interrupted_campaign_names_the_option_that_goes_on(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     def interrupt(*asked: object) -> None:
