@@ -1,4 +1,4 @@
-"""The tests mirror the rooms: a folder a room; what several files use is in tests/support."""
+"""The tests mirror the packages of harness, a folder each; shared code is in tests/support."""
 
 import ast
 from collections.abc import Iterator
@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-BESIDE_ROOMS = {"attack", "project", "reference", "reports", "studies", "support"}
+NOT_OF_HARNESS = {"attack", "project", "reference", "reports", "studies", "support"}
 
 
 def imports_of_tests(root: Path) -> list[str]:
-    """Imports of a file of tests, one line each: file, line, and what is imported."""
+    """Return the imports of test files, one line each: file, line, and what is imported."""
     return [
         f"{path.relative_to(root)}:{line}: imports {module}: move what is shared to tests/support"
         for path in sorted((root / "tests").rglob("*.py"))
@@ -21,7 +21,7 @@ def imports_of_tests(root: Path) -> list[str]:
 
 
 def _imported(tree: ast.AST) -> Iterator[tuple[int, str]]:
-    """The line of every import and what it names, absolute or relative."""
+    """Yield the line of every import and the names it imports, absolute or relative."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             names = [f"{node.module or ''}.{alias.name}".strip(".") for alias in node.names]
@@ -36,10 +36,10 @@ def test_no_file_imports_a_file_of_tests() -> None:
     assert imports_of_tests(ROOT) == []
 
 
-def test_every_folder_of_tests_is_a_room() -> None:
+def test_every_folder_of_tests_is_a_package() -> None:
     folders = {path.parent.name for path in (ROOT / "tests").glob("*/__init__.py")}
-    rooms = {path.parent.name for path in (ROOT / "harness").glob("*/__init__.py")}
-    assert folders - rooms - BESIDE_ROOMS == set()
+    packages = {path.parent.name for path in (ROOT / "harness").glob("*/__init__.py")}
+    assert folders - packages - NOT_OF_HARNESS == set()
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """The command `fuzz`."""
 
 import re
-import shlex
 import sys
 import time
 from pathlib import Path
@@ -54,6 +53,8 @@ def fuzz_command(
     Exit status: 0 nothing was found; 1 something was, or nothing was done; 2 bad input.
     """
     need("fuzz", "fuzz")
+    import shlex
+
     from sampler_parity.harness.backends import registry
     from sampler_parity.harness.bundle.lock import locked
     from sampler_parity.harness.run import campaign

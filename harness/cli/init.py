@@ -3,17 +3,16 @@
 import os
 import shutil
 import subprocess
+import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import typer
 
 from sampler_parity.harness.cli.output import print_line
 from sampler_parity.harness.errors import InputError, cannot_write
-from sampler_parity.harness.processes import shell
 
 # In a command, where a file of the folder stands.
 _SOURCE, _MADE = "SOURCE", "MADE"
@@ -29,8 +28,7 @@ class Language(StrEnum):
     C = "c"
 
 
-@dataclass(frozen=True)
-class Template:
+class Template(NamedTuple):
     """A template of an adapter. source: its file in harness/cli/templates. made: the compiled file,
     or "". runs: the command of the adapter."""
 
@@ -40,7 +38,7 @@ class Template:
     compiled: tuple[tuple[str, ...], ...] = ()
 
 
-_EXE = ".exe" if shell.WINDOWS else ""
+_EXE = ".exe" if sys.platform == "win32" else ""
 TEMPLATES = {
     Language.PYTHON: Template("adapter.py", ("python", _SOURCE)),
     Language.JAVASCRIPT: Template("adapter.mjs", ("node", _SOURCE)),
@@ -76,6 +74,8 @@ def init(
 
     Exit status: 0, or 2 for bad input.
     """
+    from sampler_parity.harness.processes import shell
+
     template = TEMPLATES[language]
     if language is Language.TYPESCRIPT and not strips_types():
         template = COMPILED_TYPESCRIPT

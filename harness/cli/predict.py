@@ -1,6 +1,5 @@
 """The command `predict`."""
 
-import shlex
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -55,6 +54,7 @@ def predict_command(
 
     Exit status: 0 every token repeats, or where none is drawn every bit; 1 not; 2 bad input.
     """
+    import shlex
     from dataclasses import asdict
     from json import dumps
 

@@ -12,7 +12,6 @@ from sampler_parity.harness.cli.folders import dated
 from sampler_parity.harness.cli.output import line_target, lines_to, print_line, write_data
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.sanitize import limits
-from sampler_parity.harness.sanitize.near import meant
 
 if TYPE_CHECKING:
     from sampler_parity.harness.bundle.records.server import ServerResult
@@ -160,6 +159,7 @@ def server_start(
     Exit status: 0 all is as required; 1 something is not, or a server that was named does not
     start; 2 bad input.
     """
+    from sampler_parity.harness.sanitize.near import meant
     from sampler_parity.harness.servers.launch import REAL, missing
     from sampler_parity.reports.write import write_report
 
@@ -200,6 +200,7 @@ def _checked(name: str, folder: Path, each: int, speed: bool) -> bool:
 
 def dialect_of(name: str) -> "Dialect":
     """Raises InputError."""
+    from sampler_parity.harness.sanitize.near import meant
     from sampler_parity.harness.servers.dialects import DIALECTS
 
     if name not in DIALECTS:
