@@ -50,10 +50,10 @@ def engines_list() -> None:
 
     Exit status: 0.
     """
-    from sampler_parity.harness.backends.environments import ENVIRONMENTS, missing, records
+    from sampler_parity.harness.backends.environments import all_environments, missing, records
 
-    others = [record for record in records() if record.name in ENVIRONMENTS]
-    for name, row in ENVIRONMENTS.items():
+    others = [record for record in records() if record.name in all_environments()]
+    for name, row in all_environments().items():
         why = missing(name)
         if why:
             print_line(f"{name:<18} {row.version:<12} not there: {why}")

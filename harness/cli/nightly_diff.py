@@ -14,8 +14,8 @@ from sampler_parity.harness.cli.output import error, print_line
 from sampler_parity.harness.comparison.nightly_diff import (
     ORDER,
     WORSE,
-    Change,
     Kind,
+    NightlyChange,
     changes,
     read_night,
 )
@@ -57,7 +57,7 @@ def main(arguments: list[str]) -> int:
     return 1 if worse else 0
 
 
-def summary(lines: list[Change] | None) -> str:
+def summary(lines: list[NightlyChange] | None) -> str:
     if lines is None:
         return "no night before to compare with"
     counts = Counter(one.kind for one in lines)
@@ -65,7 +65,7 @@ def summary(lines: list[Change] | None) -> str:
     return "; ".join(parts) or "nothing changed"
 
 
-def markdown(lines: list[Change] | None, bundles: int) -> str:
+def markdown(lines: list[NightlyChange] | None, bundles: int) -> str:
     """Return the page: a part for each kind of change, the worse ones first."""
     text = ["# What changed since the night before", "", f"{bundles:,} bundles: {summary(lines)}."]
     for kind in ORDER:
@@ -77,7 +77,7 @@ def markdown(lines: list[Change] | None, bundles: int) -> str:
     return "\n".join(text) + "\n"
 
 
-def _row(one: Change) -> list[str]:
+def _row(one: NightlyChange) -> list[str]:
     backend = code(one.backend) if one.backend else ""
     before, after = (safe(text) or "-" for text in (one.before, one.after))
     finding = "finding" if one.finding else ""
