@@ -34,7 +34,7 @@ _COPIED = [
     "sampler_parity.harness.run.cases",
     "sampler_parity.harness.protocol.serve",
     "sampler_parity.harness.llama_cpp.worker",
-    "sampler_parity.harness.mutants.worker",
+    "sampler_parity.harness.faults.worker",
     "tests.support.copied",
 ]
 _LONGEST = ("test_lint.py", "test_installed_wheel.py")

@@ -17,7 +17,7 @@ from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.failures.counterexample import counterexample, looks, to_shrink
 from sampler_parity.harness.failures.groups import groups
-from sampler_parity.harness.mutants.diagnosis import diagnose
+from sampler_parity.harness.faults.diagnosis import diagnose
 from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.run.shrinking import WRONG, beside, case_of, settled
 from sampler_parity.harness.suite.file import expand, find_suites

@@ -1,5 +1,5 @@
 """Samplers written anew, in plain Python, with faults of their own: what the diagnosis is measured
-on. None of it is shared with harness/mutants, whose faults it must recognise.
+on. None of it is shared with harness/faults, whose faults it must recognise.
 
 A sampler is a function of (id, logit, p) in turn, its parameters and the history.
 """

@@ -6,7 +6,7 @@ import numpy as np
 
 from sampler_parity.engines.ctranslate2 import model as ct2
 from sampler_parity.engines.ctranslate2.model import Ctranslate2, Row
-from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.harness.faults.mutant import Mutant
 from sampler_parity.reference import Candidates
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sampler_parity.engines.exllamav3.model import Exllamav3Combo, Exllamav3Xtc, Tokens
-from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.harness.faults.mutant import Mutant
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.floats import FloatArray
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.engines.gpt4all.model import Gpt4all
-from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.harness.faults.mutant import Mutant
 from sampler_parity.reference import Candidates
 
 

@@ -13,7 +13,7 @@ from sampler_parity.engines.ik_llama.model.draws import IkMirostat, IkXtc, Token
 from sampler_parity.engines.ik_llama.model.history import IkDry
 from sampler_parity.engines.ik_llama.model.stateless import Stateless
 from sampler_parity.engines.shared.repetition_penalties import RepetitionPenalties
-from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.harness.faults.mutant import Mutant
 from sampler_parity.reference import Candidates, floats
 from sampler_parity.reference.samplers.mirostat import Mirostat
 from sampler_parity.reference.samplers.top_k import TopK

@@ -1,7 +1,7 @@
 """llama_cpp_python, wrong in one way each."""
 
 from sampler_parity.engines.llama_cpp_python.model import LlamaCppPython
-from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.harness.faults.mutant import Mutant
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.samplers.dist import Dist
 from sampler_parity.reference.samplers.greedy import Greedy

@@ -2,7 +2,7 @@
 
 from sampler_parity.engines.lloyal.model import Lloyal
 from sampler_parity.engines.shared import orders
-from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.harness.faults.mutant import Mutant
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.samplers.dist import Dist
 from sampler_parity.reference.samplers.greedy import Greedy

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from sampler_parity.engines.mlx_lm.model import MlxPenalties, MlxSampler, filters
 from sampler_parity.engines.mlx_lm.model.arithmetic import exp
 from sampler_parity.engines.shared.past import size_of_vocabulary
-from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.harness.faults.mutant import Mutant
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.floats import FloatArray
 

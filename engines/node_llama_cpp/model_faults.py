@@ -2,7 +2,7 @@
 
 from sampler_parity.engines.node_llama_cpp.model import NodeLlamaCpp
 from sampler_parity.engines.shared import orders
-from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.harness.faults.mutant import Mutant
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.samplers.xtc import Xtc
 

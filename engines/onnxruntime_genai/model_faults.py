@@ -6,7 +6,7 @@ import numpy as np
 
 from sampler_parity.engines.onnxruntime_genai import model as genai
 from sampler_parity.engines.onnxruntime_genai.model import OnnxruntimeGenai, Row
-from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.harness.faults.mutant import Mutant
 from sampler_parity.reference import Candidates
 
 

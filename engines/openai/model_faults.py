@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.engines.openai.model import OpenaiPenalties
-from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.harness.faults.mutant import Mutant
 from sampler_parity.reference import Candidates
 
 

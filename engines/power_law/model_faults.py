@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.engines.power_law.model import FAR_LOGIT, PowerLaw
-from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.harness.faults.mutant import Mutant
 from sampler_parity.reference import Candidates, floats
 from sampler_parity.reference.random import discrete
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from sampler_parity.engines.rwkv.model import RwkvPenalties, RwkvSampleLogits
-from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.harness.faults.mutant import Mutant
 from sampler_parity.reference.floats import FloatArray
 
 

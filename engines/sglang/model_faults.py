@@ -5,7 +5,7 @@ import numpy as np
 from sampler_parity.engines.sglang.model.penalties import SglangPenalties
 from sampler_parity.engines.sglang.model.sample import SglangSample
 from sampler_parity.engines.shared.torch_cpu import cumsum
-from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.harness.faults.mutant import Mutant
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.floats import FloatArray
 

@@ -5,13 +5,16 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.engines.transformers.model import (
+from sampler_parity.harness.faults.mutant import Mutant
+from sampler_parity.reference import Candidates
+from sampler_parity.engines.transformers.model import (
     TransformersMinLength,
     TransformersMinNewTokens,
     TransformersNoBadWords,
     TransformersRepetitionPenalty,
     TransformersSequenceBias,
 )
-from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.harness.faults.mutant import Mutant
 from sampler_parity.reference import Candidates
 
 

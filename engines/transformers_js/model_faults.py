@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.engines.transformers_js import model as js
-from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.harness.faults.mutant import Mutant
 from sampler_parity.reference import Candidates
 
 

@@ -20,7 +20,7 @@ def selftest(
 
     Exit status: 0 all are caught; 1 one is not; 2 bad input.
     """
-    from sampler_parity.harness.mutants.selftest import run_selftest
+    from sampler_parity.harness.faults.selftest import run_selftest
 
     if not run_selftest(names, jobs, print_line, processes).passed:
         raise typer.Exit(1)

@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from sampler_parity.harness.engines.engine_file import NAMESPACE, engine_names
-from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.harness.faults.mutant import Mutant
 from sampler_parity.reference.registry import REFERENCE_ROWS
 
 if TYPE_CHECKING:

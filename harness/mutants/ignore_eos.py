@@ -3,7 +3,7 @@
 import math
 from typing import Any
 
-from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.harness.faults.mutant import Mutant
 from sampler_parity.reference.pipelines.ignore_eos import IgnoreEos
 from sampler_parity.reference.samplers.logit_bias import LogitBias
 

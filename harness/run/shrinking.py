@@ -31,7 +31,7 @@ from sampler_parity.harness.verdicts import BY_ANY_SORT, Verdict
 from sampler_parity.reference.chronology import NEWEST
 
 if TYPE_CHECKING:
-    from sampler_parity.harness.mutants.diagnosis import Judged
+    from sampler_parity.harness.faults.diagnosis import Judged
 
 # Seconds for a group and, of all of them together, as a share of what the cases took: a run that is
 # wrong takes at most twice the time of one that is right, of which judging what differs has a part.
@@ -113,7 +113,7 @@ def with_known(
     yield from (record for record in small if record not in asked)
     if not asked:
         return
-    from sampler_parity.harness.mutants.diagnosis import diagnose  # loads every fault
+    from sampler_parity.harness.faults.diagnosis import diagnose  # loads every fault
 
     calls = [(case_of(record), record.result, *beside(record, judged, cases)) for record in asked]
     known_of: dict[str, list[Known]] = {}
@@ -129,7 +129,7 @@ def settled(
     left that explains another group alone, and none is where most cases of the stage fail by
     another cause, whose fringe looks like many a fault. Another order must explain most of what
     fails in chains: backwards looks, at temp, like temperature behind everything."""
-    from sampler_parity.harness.mutants import MUTANTS  # every fault
+    from sampler_parity.harness.faults import MUTANTS  # every fault
 
     orders = {mutant.name for mutant in MUTANTS.values() if mutant.of_order}
     alone = {(record.backend, record.known[0].name) for record in records if len(record.known) == 1}

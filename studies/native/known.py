@@ -19,8 +19,8 @@ from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.generation.run import request_of
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
+from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.llama_cpp import graph
-from sampler_parity.harness.mutants.in_process import InProcess
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.ask import Got

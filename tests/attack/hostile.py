@@ -1,7 +1,7 @@
 """Adapters that attack the harness: `python -I -S hostile.py NAME`, with Python's library alone.
 
 Each is examples/adapter.py, right in everything, except that it attacks when it is asked for a case
-with 129 tokens, or when it is greeted. The self-test runs others: harness/mutants/adapters.py.
+with 129 tokens, or when it is greeted. The self-test runs others: harness/faults/adapters.py.
 """
 
 import json

@@ -11,7 +11,7 @@ import pytest
 
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.late_failures import Charges
-from sampler_parity.harness.mutants.adapters import trial_cases
+from sampler_parity.harness.faults.adapters import trial_cases
 from sampler_parity.harness.processes import supervisor
 from sampler_parity.harness.protocol.process import BackendProcess
 from tests.attack import hostile

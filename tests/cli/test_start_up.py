@@ -35,7 +35,7 @@ expect = { ids = [1] }
         ),
         (
             "sampler_parity.harness.run.cases",
-            ["numba", "scipy.stats", "matplotlib", "hypothesis", "sampler_parity.harness.mutants"],
+            ["numba", "scipy.stats", "matplotlib", "hypothesis", "sampler_parity.harness.faults"],
         ),
         (
             "sampler_parity.harness.cli.app",
@@ -115,7 +115,7 @@ def test_a_run_loads_what_its_first_case_needs(tmp_path: Path) -> None:
         "numpy.ma",
         "scipy.linalg",
         "sampler_parity.reports",
-        "sampler_parity.harness.mutants",
+        "sampler_parity.harness.faults",
     }
     assert never.isdisjoint(loaded["run"] | loaded["judge"])
     assert "numba" in loaded["judge"] - loaded["run"]  # of the two, the one that needs it

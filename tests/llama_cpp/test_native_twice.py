@@ -1,6 +1,6 @@
 """The native backend against itself in another process: not one false alarm.
 
-Of fewer cases, and at each `make test`, tests/mutants/test_mutants.py says the same.
+Of fewer cases, and at each `make test`, tests/faults/test_mutants.py says the same.
 """
 
 import sys

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from sampler_parity.harness.checks.distribution.run import execute_cell
 from sampler_parity.harness.engines.samplers import build_chain
+from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.llama_cpp.candidates import NativeCandidates
 from sampler_parity.harness.llama_cpp.decode import Context, Model
 from sampler_parity.harness.llama_cpp.libllama import Libllama
@@ -20,7 +21,6 @@ from sampler_parity.harness.llama_cpp.token_trie import (
     Worker,
     _living,
 )
-from sampler_parity.harness.mutants.in_process import InProcess
 from sampler_parity.harness.statistics.plan import Budget
 from sampler_parity.harness.suite.file import expand_cells, find_suites, read_suite
 from sampler_parity.reference import ChainError, UndefinedInputError

@@ -6,10 +6,11 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from sampler_parity.harness.backends.engines import ENGINES, OWN
+from sampler_parity.harness.backends.engines import ENGINES, OWN, Engine
 from sampler_parity.harness.backends.environments import known
 from sampler_parity.harness.engines.engine_file import NAMESPACE, Engine, engine_file, engine_names
 from sampler_parity.harness.engines.samplers import ALL_ROWS
+from sampler_parity.harness.faults import MUTANTS
 from sampler_parity.harness.mutants import MUTANTS
 from sampler_parity.harness.mutants.engines import faults
 from sampler_parity.harness.suite.shipped import shipped
@@ -41,7 +42,7 @@ def _samplers(root: Path) -> list[str]:
         if not (root / "tests" / "reference" / f"test_{TESTED_IN.get(name, name)}.py").is_file():
             lines.append(f"sampler {name}: no test tests/reference/test_{name}.py")
     return lines + [
-        f"sampler {name}: {mutants[name]} of 3 mutants in harness/mutants/{name}.py"
+        f"sampler {name}: {mutants[name]} of 3 mutants in harness/faults/{name}.py"
         for name in sorted({*ALL_ROWS} - NO_MUTANTS)
         if mutants[name] < 3
     ]

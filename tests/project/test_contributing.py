@@ -49,11 +49,11 @@ chain = [{ keep_even = {} }]
 logits = { values = [1.0, 2.0, 0.0, 3.0] }
 expect = { ids = [0, 2] }
 """,
-    "harness/mutants/keep_even.py": '''"""keep_even, wrong in one way each."""
+    "harness/faults/keep_even.py": '''"""keep_even, wrong in one way each."""
 
 import numpy as np
 
-from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.harness.faults.mutant import Mutant
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.samplers.keep_even import KeepEven
 
@@ -232,6 +232,8 @@ from pathlib import Path
 from sampler_parity.harness import lint
 from sampler_parity.harness.cli.make_engines import chosen, runs
 from sampler_parity.harness.mutants import MUTANTS
+from sampler_parity.harness.cli.engines import chosen, runs
+from sampler_parity.harness.faults import MUTANTS
 from sampler_parity.harness.suite.file import expand, find_suites
 chains = [case for path in find_suites(["parity/chains"]) for case in expand(path, "quick")]
 print(json.dumps({
@@ -253,7 +255,7 @@ print(json.dumps({
         },
         {
             "suites/parity/keep_even.toml": "sampler keep_even: no suite",
-            "harness/mutants/keep_even.py": "sampler keep_even: 0 of 3 mutants",
+            "harness/faults/keep_even.py": "sampler keep_even: 0 of 3 mutants",
             "tests/reference/test_keep_even.py": "sampler keep_even: no test",
             "harness/backends/toy.py": "engine toy: no adapter harness/backends/toy.py",
             "suites/toy/toy.toml": "engine toy: no suite toy",

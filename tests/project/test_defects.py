@@ -2,8 +2,8 @@
 
 import re
 
-from sampler_parity.harness.mutants import MUTANTS
-from sampler_parity.harness.mutants.parts import PARTS
+from sampler_parity.harness.faults import MUTANTS
+from sampler_parity.harness.faults.parts import PARTS
 from tests.support.command_line import ROOT
 
 PAGE = (ROOT / "docs/defects.md").read_text(encoding="utf-8")

@@ -7,7 +7,7 @@ import pytest
 
 from sampler_parity.harness.backends.reference import Worker
 from sampler_parity.harness.errors import Unsupported
-from sampler_parity.harness.mutants.batch import OneGenerator
+from sampler_parity.harness.faults.batch import OneGenerator
 from sampler_parity.harness.protocol import dtypes, sampling
 from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.handlers import in_version

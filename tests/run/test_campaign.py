@@ -14,8 +14,8 @@ from sampler_parity.harness.checks.stages.blocks.campaign import LARGE, chunk
 from sampler_parity.harness.checks.stages.blocks.ladder import of_newest
 from sampler_parity.harness.cli.fuzz import seconds_of
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.inputs.logits import LiteralRows
-from sampler_parity.harness.mutants.in_process import InProcess
 from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.run import campaign, cases
 from sampler_parity.harness.suite.file import expand

@@ -8,8 +8,8 @@ from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.failures.groups import groups
+from sampler_parity.harness.faults.diagnosis import MOST, diagnose
 from sampler_parity.harness.inputs.logits import Literals
-from sampler_parity.harness.mutants.diagnosis import MOST, diagnose
 from sampler_parity.harness.protocol.in_place import InPlace
 from studies import own_samplers as own
 from studies.diagnosis import FAULTS, NAME, info, named_of, orders_cases, quick_cases, verdict

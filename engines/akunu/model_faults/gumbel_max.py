@@ -7,6 +7,10 @@ from numpy.typing import NDArray
 
 from sampler_parity.engines.akunu.model import pipeline as akunu
 from sampler_parity.engines.akunu.model.gumbel_max import (
+from sampler_parity.harness.faults.mutant import Mutant
+from sampler_parity.reference import Candidates, floats
+from sampler_parity.reference.pipelines import akunu
+from sampler_parity.engines.akunu.model.gumbel_max import (
     U_MAX,
     U_MIN,
     AkunuGumbel,
@@ -14,7 +18,7 @@ from sampler_parity.engines.akunu.model.gumbel_max import (
     gumbel,
     uniforms,
 )
-from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.harness.faults.mutant import Mutant
 from sampler_parity.reference import Candidates, floats
 from sampler_parity.reference.random import pcg_floats, pcg_hash
 

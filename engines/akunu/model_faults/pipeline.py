@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from sampler_parity.engines.akunu.model import pipeline as akunu
 from sampler_parity.engines.akunu.model.pipeline import Akunu
-from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.harness.faults.mutant import Mutant
 from sampler_parity.reference import Candidates, floats, sorting
 from sampler_parity.reference.random import Mt19937
 

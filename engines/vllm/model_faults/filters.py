@@ -5,6 +5,9 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.engines.vllm.model import (
+from sampler_parity.harness.faults.mutant import Mutant
+from sampler_parity.reference import Candidates
+from sampler_parity.engines.vllm.model import (
     VllmLogprobs,
     VllmMinP,
     VllmSample,
@@ -14,7 +17,7 @@ from sampler_parity.engines.vllm.model import (
 )
 from sampler_parity.engines.vllm.model.sample import gumbel
 from sampler_parity.engines.vllm.model.softmax import softmax
-from sampler_parity.harness.mutants.mutant import Mutant
+from sampler_parity.harness.faults.mutant import Mutant
 from sampler_parity.reference import Candidates
 
 

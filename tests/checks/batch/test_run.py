@@ -13,8 +13,8 @@ from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.failures.explain import difference_lines
 from sampler_parity.harness.failures.shrink import shrink
-from sampler_parity.harness.mutants.batch import GoesOnWhereItWas, ParametersByPlace
-from sampler_parity.harness.mutants.in_process import InProcess
+from sampler_parity.harness.faults.batch import GoesOnWhereItWas, ParametersByPlace
+from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.reference import Candidates

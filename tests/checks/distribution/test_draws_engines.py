@@ -3,7 +3,7 @@
 import pytest
 
 from sampler_parity.harness.checks.distribution.run import execute_cell
-from sampler_parity.harness.mutants.in_process import InProcess
+from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.statistics.plan import Budget
 from sampler_parity.harness.suite.file import expand_cells, find_suites, read_suite
 

@@ -14,7 +14,7 @@ from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.failures.explanations import PROPERTIES
-from sampler_parity.harness.mutants.in_process import InProcess
+from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 from sampler_parity.harness.suite.file import expand, find_suites

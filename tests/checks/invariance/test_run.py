@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.invariance.block import Invariances
 from sampler_parity.harness.checks.invariance.run import figures, measure, request_of
+from sampler_parity.harness.faults.sequences import MadeContext, OutputsInOrderOfSlots, Worker
 from sampler_parity.harness.llama_cpp.decode import Further
 from sampler_parity.harness.llama_cpp.sequences import Slots, take_all
-from sampler_parity.harness.mutants.sequences import MadeContext, OutputsInOrderOfSlots, Worker
 from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import SequencesReply, SequencesRequest

@@ -14,11 +14,11 @@ from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.sequences.run import request_of
 from sampler_parity.harness.checks.sequences.streams import streams_of
 from sampler_parity.harness.failures.shrink import shrink
+from sampler_parity.harness.faults import sequences as made
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import Generated
 from sampler_parity.harness.llama_cpp import graph
 from sampler_parity.harness.llama_cpp.worker import Worker
-from sampler_parity.harness.mutants import sequences as made
 from sampler_parity.harness.protocol import ask_sequences
 from sampler_parity.harness.protocol.in_place import InPlace
 from tests.support.inside import HELLO, Inside, result_of

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.mutants.in_process import InProcess
+from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import R
 from sampler_parity.harness.suite.file import expand, find_suites

@@ -8,7 +8,7 @@ import pytest
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.relations import sums_to_one
-from sampler_parity.harness.mutants.dist import TakesPAsItIs
+from sampler_parity.harness.faults.dist import TakesPAsItIs
 from sampler_parity.reference.samplers.dist import Dist
 from tests.support.inside import Inside
 from tests.support.other_sort import OtherSort

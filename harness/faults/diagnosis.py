@@ -1,0 +1,135 @@
+"""Which planted faults give what a backend gives: the faults of the self-test as a dictionary.
+
+A fault is named where it gives the same result on a case made small, on nearly all cases that were
+looked at of the group, lets pass nearly all that the backend passes, and wherever it shows, in the
+group or not, nearly always does as the backend did. Where several that do are left, nothing that
+was asked tells them apart; where they are many, nothing is said. A backend that orders equal logits
+otherwise is compared with the faults under its sort, and each fault as one that tells whether its
+candidates are sorted, and as one that does not.
+"""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from itertools import product
+from typing import Any, Literal
+
+from sampler_parity.harness.bundle.records.counterexample import Known
+from sampler_parity.harness.checks.case import Case, Kind
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.record import BackendResult
+from sampler_parity.harness.faults import MUTANTS, Mutant
+from sampler_parity.harness.faults.in_process import InProcess
+from sampler_parity.harness.faults.sorts import FirstOfEquals, LastOfEquals
+from sampler_parity.harness.verdicts import BY_ANY_SORT, Verdict
+from sampler_parity.reference import Candidates
+
+RIGHT: tuple[Verdict, ...] = (*BY_ANY_SORT, "close")
+NEARLY_ALL = 0.8  # of them: two implementations of one fault differ at edges
+MOST = 2  # faults that are named; more say nothing
+_TIMEOUT_S = 2.0
+_DIGITS = 5  # of numbers: another library's expf differs in the last
+
+Judged = Sequence[tuple[Case, BackendResult]]
+Did = Literal["the same", "right", "otherwise"]
+
+
+def diagnose(
+    small: Case, on_small: BackendResult, failing: Judged, passing: Judged, others: Judged
+) -> list[Known]:
+    """The faults that do as the backend did, those that explain most first.
+
+    failing: cases of the group. passing, others: cases through the same sampler that pass, or fail
+    otherwise. Each with its result.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return []  # a fault that does not end could not be ended
+    known = [
+        _known(mutant, explains, len(failing))
+        for mutant in _of_stage(on_small.stage, small.kind)
+        if (explains := _explains(mutant, small, on_small, failing, passing, others)) is not None
+    ]
+    most = max((fault.explains for fault in known), default=0)
+    best = [fault for fault in known if fault.explains == most]
+    return best if len(best) <= MOST else []
+
+
+def _explains(
+    mutant: Mutant,
+    small: Case,
+    on_small: BackendResult,
+    failing: Judged,
+    passing: Judged,
+    others: Judged,
+) -> int | None:
+    """How many of those that fail it explains, under the sort that explains most; None where it
+    does not do as the backend did."""
+    explained = []
+    for kind, tells in product(_sorts([*failing, *passing, *others]), (True, False)):
+        with closing(InProcess(mutant.name, _TIMEOUT_S, kind, tells)) as backend:
+            if _did(small, on_small, backend) == "the same":
+                explains = [_did(*pair, backend) for pair in failing]
+                passes = [_did(*pair, backend) for pair in passing]
+                elsewhere = [_did(*pair, backend) for pair in others]
+                if _alike(explains, passes, elsewhere):
+                    explained.append(explains.count("the same"))
+    return max(explained, default=None)
+
+
+def _sorts(judged: Judged) -> tuple[type[Candidates], ...]:
+    """llama.cpp's; where the backend was seen to have another, those that others have, too."""
+    others = any(
+        result.ties
+        or result.verdict in ("reordered", "tied")
+        or (result.what == "ids" and result.values.get("others") == 0)
+        for _, result in judged
+    )
+    return (Candidates, FirstOfEquals, LastOfEquals) if others else (Candidates,)
+
+
+def _of_stage(stage: str, kind: Kind) -> Iterator[Mutant]:
+    """Those that show at a stage; not what would end this process. Of a batch in one alone."""
+    of_stage = (m for m in MUTANTS.values() if m.stage == stage or m.of_order)
+    return (mutant for mutant in of_stage if kind == "batch" or mutant.sampler != "batch")
+
+
+def _known(mutant: Mutant, explains: int, tried: int) -> Known:
+    fault = " ".join(mutant.fault.split()).rstrip(".")
+    return Known(name=mutant.name, fault=fault, explains=explains, tried=tried)
+
+
+def _alike(explains: list[Did], passes: list[Did], elsewhere: list[Did]) -> bool:
+    """Whether the fault does the same on nearly all of the group, on nearly all that pass, and on
+    nearly all where it shows."""
+    same = explains.count("the same") + elsewhere.count("the same")
+    shows = same + (explains + passes + elsewhere).count("otherwise")
+    in_each = all(of.count("the same") >= NEARLY_ALL * len(of) for of in (explains, passes))
+    return in_each and same >= NEARLY_ALL * shows
+
+
+def _did(case: Case, result: BackendResult, backend: InProcess) -> Did:
+    """What a fault did on a case where the backend has this result."""
+    of_fault = execute(case, [backend]).backends[backend.name]
+    if observed(of_fault) == observed(result):
+        return "the same"
+    return "right" if of_fault.verdict in RIGHT else "otherwise"
+
+
+def observed(result: BackendResult) -> tuple[Any, ...]:
+    """Verdict, place, and both sides of the first difference; of other counts the counts alone, for
+    equal ones among those that stay may stand in any order."""
+    if result.verdict in BY_ANY_SORT:
+        return ("right",)
+    place = result.verdict, result.step, result.stage, result.stage_index
+    counts = result.values.get("survivors", {})
+    if counts and counts.get("got") != counts.get("expected"):
+        return *place, _rounded(counts)
+    return *place, result.what, _rounded(result.values)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return f"{value:.{_DIGITS}g}"
+    if isinstance(value, dict):
+        return {key: _rounded(item) for key, item in value.items()}
+    return value

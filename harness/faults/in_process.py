@@ -1,0 +1,60 @@
+"""A mutant in the process of the self-test, behind the same surface as a backend process."""
+
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+from sampler_parity.harness.faults.worker import Worker
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.in_place import InPlace
+from sampler_parity.harness.protocol.interface import BackendFailure
+from sampler_parity.reference import Candidates
+
+_AGAIN_S = 0.01
+
+
+class InProcess(InPlace):
+    """What would end a worker is `crashed`, and what takes too long `timeout`, as in a process."""
+
+    worker: Worker
+
+    def __init__(
+        self,
+        mutant: str,
+        timeout_s: float = 60.0,
+        kind: type[Candidates] = Candidates,
+        tells: bool = True,
+    ) -> None:
+        super().__init__(f"mutant/{mutant}", Worker(mutant, kind, tells))
+        self.timeout_s = timeout_s
+
+    def answer(self, request: Any, timeout_s: float | None) -> p.Reply | p.ErrorReply:
+        try:
+            with _time_limit(timeout_s or self.timeout_s):
+                return super().answer(request, timeout_s)
+        except TimeoutError as error:
+            raise BackendFailure("timeout", str(error)) from None
+        except Exception as error:
+            raise BackendFailure("crashed", f"{type(error).__name__}: {error}") from error
+
+
+@contextmanager
+def _time_limit(timeout_s: float) -> Iterator[None]:
+    """TimeoutError in what goes on within. Only in the main thread of a POSIX system.
+
+    Not in a callback of the compiler, from where nothing can be raised: it rings again.
+    """
+
+    def ring(_signal: int, frame: FrameType | None) -> None:
+        if frame is None or "llvmlite" not in frame.f_code.co_filename:
+            raise TimeoutError(f"no reply within {timeout_s:g} s")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(signal.ITIMER_REAL, timeout_s, _AGAIN_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)

@@ -1,0 +1,431 @@
+"""The self-test: every planted fault must be caught, at its stage, by a case of the quick profile.
+
+Five kinds:
+  adapters  each breaks the protocol on one case of three, as a process: that case gets the verdict
+            expected, the other two are identical, and a new worker was started where the old one
+            could not go on
+  baseline  the reference as a backend process on every case: each must be identical, or the
+            harness sees differences where there are none
+  parts     what is no sampler: each is checked beside the one that is right
+  engines   faults in the workers of engines of others, each in the engine's environment; the engine
+            itself must meet the case that catches it. Skipped, and not counted, where that is not
+  mutants   each runs the cases that contain its sampler until one catches it at its stage: in a
+            process of the self-test, through the same requests, scratch file and comparison as any
+            backend, or, with `processes`, as a backend process of its own
+
+docs/self-test.md says more.
+"""
+
+import functools
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from sampler_parity.harness.backends.engines import WORKER_COMMAND
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.late_failures import Charges
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.faults import MUTANTS, Mutant
+from sampler_parity.harness.faults.adapters import ADAPTERS, TRIGGER, Adapter, trial_cases
+from sampler_parity.harness.faults.in_process import InProcess
+from sampler_parity.harness.faults.part import Part
+from sampler_parity.harness.faults.parts import PARTS
+from sampler_parity.harness.mutants.engines import faults
+from sampler_parity.harness.mutants.engines.trial import EngineResult, absent, try_faults
+from sampler_parity.harness.processes.pool import Died, Pool
+from sampler_parity.harness.protocol.interface import Backend
+from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.sanitize.near import did_you_mean
+from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.suite.file import expand, find_suites
+from sampler_parity.harness.verdicts import Accept, Verdict, passing
+
+CASE_TIMEOUT_S = 60.0
+HANG_TIMEOUT_S = 2.0  # for the case on which an adapter hangs, which may well be called early
+BASELINE_CHUNK = 400
+# of grammar/ two: the others only repeat them
+SUITES = [
+    *(
+        "parity",
+        "origin",
+        "akunu",
+        "lloyal",
+        "mlx_lm",
+        "node_llama_cpp",
+        "onnxruntime_genai",
+        "power_law",
+        "transformers_js",
+    ),
+    *("tsampler", "trie", "grammar/grammar", "grammar/grammar_lazy_patterns", "batch"),
+    "ik_llama/ik_functions",
+    "ctranslate2",
+    "gpt4all",
+    "rwkv",
+    "sglang",
+    "exllamav3/combo",
+    "vllm/vllm_stages",
+    "llama_cpp_python",
+]
+
+
+class _Record(BaseModel):
+    model_config = STRICT
+
+
+class MutantResult(_Record):
+    """What caught a mutant, or what it survived. elsewhere: cases that failed at other stages."""
+
+    name: str
+    fault: str
+    source: str
+    wanted_stage: str
+    caught: bool
+    case: str = ""
+    step: int | None = None
+    stage: str = ""
+    verdict: Verdict = "identical"
+    tried: int = 0
+    elsewhere: int = 0
+    seconds: float = 0.0
+
+
+class AdapterResult(_Record):
+    """How a broken adapter fared on three cases. starts: processes that were needed for them."""
+
+    name: str
+    fault: str
+    wanted: Verdict
+    verdicts: list[Verdict]
+    starts: int
+    caught: bool
+    seconds: float = 0.0
+
+
+class PartResult(_Record):
+    """seen: what the check said of the fault, which must begin with the cause. alarm: what it said
+    of the part that is right."""
+
+    name: str
+    fault: str
+    seen: str
+    alarm: str
+    cause: str = ""
+
+    @property
+    def caught(self) -> bool:
+        return bool(self.seen) and self.seen.startswith(self.cause) and not self.alarm
+
+
+class BaselineResult(_Record):
+    """The reference against itself. alarms: the cases that were not identical."""
+
+    cases: int = 0
+    alarms: list[str] = []
+    seconds: float = 0.0
+
+
+class SelfTestReport(_Record):
+    mutants: list[MutantResult]
+    adapters: list[AdapterResult]
+    parts: list[PartResult] = []
+    engines: list[EngineResult] = []
+    skipped: dict[str, str] = {}
+    baseline: BaselineResult
+    seconds: float
+
+    @property
+    def survivors(self) -> list[str]:
+        faults: list[MutantResult | PartResult | AdapterResult | EngineResult]
+        faults = [*self.mutants, *self.parts, *self.adapters, *self.engines]
+        return [fault.name for fault in faults if not fault.caught]
+
+    @property
+    def passed(self) -> bool:
+        """All caught, no false alarm; a self-test of nothing does not pass."""
+        some = len(self.mutants) + len(self.parts) + len(self.adapters) + len(self.engines) > 0
+        return some and not self.survivors and not self.baseline.alarms
+
+    def lines(self) -> list[str]:
+        """The score, worst first."""
+        caught = sum(m.caught for m in self.mutants)
+        held = sum(a.caught for a in self.adapters)
+        parts = sum(p.caught for p in self.parts)
+        right = self.baseline.cases - len(self.baseline.alarms)
+        return [
+            *(f"SURVIVED {name}" for name in self.survivors),
+            *(f"FALSE ALARM {case}" for case in self.baseline.alarms),
+            f"mutants  {caught}/{len(self.mutants)} caught, each at its stage",
+            f"parts    {parts}/{len(self.parts)} caught, the right ones let through",
+            f"adapters {held}/{len(self.adapters)} caught, other cases untouched",
+            *self._engine_lines(),
+            f"baseline {right}/{self.baseline.cases} identical: the reference against itself"
+            if self.baseline.cases
+            else "baseline not run: it is part of the whole self-test only",
+            f"selftest {'passed' if self.passed else 'FAILED'} in {self.seconds:.0f} s",
+        ]
+
+    def _engine_lines(self) -> list[str]:
+        lines = [f"skipped  engine/{name}: {why}" for name, why in self.skipped.items()]
+        if self.engines:
+            caught = sum(one.caught for one in self.engines)
+            lines.append(f"engines  {caught}/{len(self.engines)} caught, each by its case")
+        return lines
+
+
+def quick_cases() -> tuple[Case, ...]:
+    """All cases of the suites of samplers and engines in the quick profile."""
+    return tuple(case for path in find_suites(SUITES) for case in _cases_of(path))
+
+
+@functools.cache
+def _cases_of(path: Path) -> list[Case]:
+    return expand(path, "quick")
+
+
+def cases_for(mutant: Mutant) -> Iterator[Case]:
+    """The cases that contain its sampler: the one named for it, its own suite, small ones first.
+
+    Those of another suite are made when all before have not caught it, which is rare.
+    """
+    sampler = mutant.sampler if mutant.sampler != "chain" else mutant.stage
+    near = {mutant.sampler, mutant.case.partition("/")[0]}
+    of_batch = mutant.sampler == "batch"
+
+    def fits(case: Case) -> bool:
+        return case.kind == "batch" if of_batch else sampler in case.samplers
+
+    def rank(case: Case) -> tuple[bool, bool, int]:
+        named = bool(mutant.case) and case.id.startswith(mutant.case)
+        own = case.id.startswith(f"{mutant.sampler}/")
+        work = max(case.logits.n, 1024) * case.steps * len(case.chain) + 16 * case.draws
+        return not named, not own, work or case.cost
+
+    paths = find_suites(SUITES)
+    first = [path for path in paths if path.stem in near]
+    for group in [first, *([path] for path in paths if path not in first)]:
+        cases = [case for path in group for case in _cases_of(path)]
+        yield from sorted(filter(fits, cases), key=rank)
+
+
+def caught_by(
+    mutant: Mutant, case: Case, backend: Backend, accept: Accept = "identical"
+) -> MutantResult:
+    """The case on the mutant; caught is whether it failed at the mutant's stage."""
+    result = execute(case, [backend]).backends[backend.name]
+    failed = not result.among(passing(case.required(backend.name), accept))
+    where = result.stage or result.verdict
+    return MutantResult(
+        name=mutant.name,
+        fault=mutant.fault,
+        source=mutant.source,
+        wanted_stage=mutant.stage,
+        caught=failed and where == mutant.stage,
+        case=case.id,
+        step=result.step,
+        stage=where if failed else "",
+        verdict=result.verdict,
+    )
+
+
+def try_mutant(mutant: Mutant, backend: Backend, accept: Accept = "identical") -> MutantResult:
+    """Cases in turn until one catches the mutant at its stage. accept: as of `run --accept`."""
+    start = time.perf_counter()
+    elsewhere = tried = 0
+    last = MutantResult(
+        name=mutant.name,
+        fault=mutant.fault,
+        source=mutant.source,
+        wanted_stage=mutant.stage,
+        caught=False,
+    )
+    for case in cases_for(mutant):
+        result = caught_by(mutant, case, backend, accept)
+        tried += 1
+        if result.caught:
+            last = result
+            break
+        elsewhere += bool(result.stage)
+    seconds = time.perf_counter() - start
+    return last.model_copy(update={"tried": tried, "elsewhere": elsewhere, "seconds": seconds})
+
+
+def try_adapter(adapter: Adapter, timeout_s: float = HANG_TIMEOUT_S) -> AdapterResult:
+    """Three cases, the fault on the second, on one connection."""
+    start = time.perf_counter()
+    command = [sys.executable, "-m", "sampler_parity.harness.faults.adapters", adapter.name]
+    backend = BackendProcess(adapter.name, command)
+    if adapter.on_hello and adapter.verdict == "timeout":
+        backend.start_timeout_s = timeout_s
+    charges, results = Charges([backend]), []
+    try:
+        for case in trial_cases():
+            hangs = adapter.verdict == "timeout" and case.logits.n == TRIGGER
+            backend.timeout_s = timeout_s if hangs else CASE_TIMEOUT_S
+            results.append(execute(case, [backend]))
+            charges.case_ended()
+        charged = charges.put_on(results)
+    finally:
+        backend.close()
+    verdicts = [result.backends[adapter.name].verdict for result in charged]
+    others = adapter.verdict if adapter.on_hello else "identical"
+    return AdapterResult(
+        name=f"adapter/{adapter.name}",
+        fault=adapter.fault,
+        wanted=adapter.verdict,
+        verdicts=verdicts,
+        starts=backend.starts,
+        caught=verdicts == [others, adapter.verdict, others] and backend.starts == adapter.starts,
+        seconds=time.perf_counter() - start,
+    )
+
+
+def false_alarms(cases: list[Case], worker: tuple[str, ...] = ("reference",)) -> list[str]:
+    """The ids of cases on which a worker, the reference, does not do what is required."""
+    backend = BackendProcess("reference", [*WORKER_COMMAND, *worker])
+    try:
+        results = [execute(case, [backend]) for case in cases]
+    finally:
+        backend.close()
+    return [r.id for r in results if not r.met("reference")]
+
+
+def _one_mutant(name: str, processes: bool = False) -> MutantResult:
+    command = [*WORKER_COMMAND, "mutant", name]
+    backend: Backend = (
+        BackendProcess(f"mutant/{name}", command, timeout_s=CASE_TIMEOUT_S)
+        if processes
+        else InProcess(name, timeout_s=CASE_TIMEOUT_S)
+    )
+    try:
+        return try_mutant(MUTANTS[name], backend)
+    finally:
+        backend.close()
+
+
+def _one_adapter(name: str) -> AdapterResult:
+    return try_adapter(ADAPTERS[name])
+
+
+def _one_baseline(start: int) -> BaselineResult:
+    began = time.perf_counter()
+    cases = list(quick_cases()[start : start + BASELINE_CHUNK])
+    alarms = false_alarms(cases)
+    return BaselineResult(cases=len(cases), alarms=alarms, seconds=time.perf_counter() - began)
+
+
+def run_selftest(
+    names: list[str] | None = None,
+    jobs: int = 0,
+    report: Callable[[str], object] | None = None,
+    processes: bool = False,
+) -> SelfTestReport:
+    """Run the mutants and adapters named ("top_p" and "top_p/*" name all of top_p), or everything.
+
+    The baseline runs only with everything. jobs: processes, 0 for one a core. report gets a line
+    for each fault as it is done, and the score. Raises InputError for an unknown name.
+    """
+    begun = time.perf_counter()
+    mutants, parts, adapters, engines = chosen(names or [])
+    skipped = absent(engines)
+    say: Callable[[str], object] = report or (lambda _line: None)
+    chunks = [] if names else list(range(0, len(quick_cases()), BASELINE_CHUNK))
+    broken: dict[str, AdapterResult] = {}
+    baseline = BaselineResult()
+    with Pool(jobs, len(adapters) + len(chunks)) as pool:
+        for result in pool.results(_one_adapter, [(name,) for name in adapters]):
+            broken[result.name] = result
+            say(line_of(result))
+        for checked in pool.results(_one_baseline, [(start,) for start in chunks]):
+            baseline = _added(baseline, checked)
+    results = _run_mutants(mutants, jobs, processes, say)
+    tried = [try_part(PARTS[name]) for name in parts]
+    for part in tried:
+        say(line_of(part))
+    planted = []
+    for engine in (one for one in engines if one not in skipped):
+        for result in try_faults(engine, engines[engine]):
+            planted.append(result)
+            say(result.line())
+    whole = SelfTestReport(
+        mutants=[results[name] for name in mutants],
+        adapters=[broken[name] for name in adapters],
+        parts=tried,
+        engines=planted,
+        skipped=skipped,
+        baseline=baseline,
+        seconds=time.perf_counter() - begun,
+    )
+    for line in whole.lines():
+        say(line)
+    return whole
+
+
+def _run_mutants(
+    names: list[str], jobs: int, processes: bool, say: Callable[[str], object]
+) -> dict[str, MutantResult]:
+    """A mutant that takes its process down is run again as a backend process."""
+    results: dict[str, MutantResult] = {}
+    with Pool(jobs, len(names)) as pool:
+        for _, outcome in pool.each(_one_mutant, [(name, processes) for name in names]):
+            if not isinstance(outcome, Died):
+                results[outcome.name] = outcome
+                say(line_of(outcome))
+    for name in names:
+        if name not in results:
+            results[name] = _one_mutant(name, processes=True)
+            say(line_of(results[name]))
+    return results
+
+
+def try_part(part: Part) -> PartResult:
+    seen, alarm = part.check(part.make), part.check(part.right)
+    return PartResult(name=part.name, fault=part.fault, seen=seen, alarm=alarm, cause=part.cause)
+
+
+Chosen = tuple[list[str], list[str], list[str], dict[str, list[str]]]
+
+
+def chosen(names: list[str]) -> Chosen:
+    """The mutants, parts and adapters that names stand for, and by engine its faults; all where
+    there are none."""
+    of_engines = {f"engine/{name}": fault for name, fault in faults().items()}
+    known = [*MUTANTS, *PARTS, *ADAPTERS, *of_engines]
+    picked = [] if names else known
+    for name in names:
+        prefix = name.removesuffix("*").removesuffix("/")
+        matching = [k for k in known if k == prefix or k.startswith(f"{prefix}/")]
+        if not matching:
+            mend = did_you_mean(name, known) or "`sampler-parity selftest` lists them"
+            raise InputError(f"mutant {name!r}", "unknown", mend)
+        picked += matching
+    picked = list(dict.fromkeys(picked))
+    mutants, parts, adapters = ([n for n in picked if n in k] for k in (MUTANTS, PARTS, ADAPTERS))
+    engines: dict[str, list[str]] = {}
+    for fault in (of_engines[name] for name in picked if name in of_engines):
+        engines.setdefault(fault.engine, []).append(fault.name)
+    return mutants, parts, adapters, engines
+
+
+def _added(a: BaselineResult, b: BaselineResult) -> BaselineResult:
+    return BaselineResult(
+        cases=a.cases + b.cases, alarms=a.alarms + b.alarms, seconds=a.seconds + b.seconds
+    )
+
+
+def line_of(result: MutantResult | AdapterResult | PartResult) -> str:
+    if isinstance(result, PartResult):
+        state = "caught  " if result.caught else "SURVIVED"
+        return f"{state} {result.name:<44} {result.alarm or result.seen or result.fault}"
+    if isinstance(result, AdapterResult):
+        state = "caught  " if result.caught else "SURVIVED"
+        verdicts = ", ".join(result.verdicts)
+        return f"{state} {result.name:<44} {verdicts} in {result.starts} processes"
+    if not result.caught:
+        other = f", {result.elsewhere} failed at another stage" if result.elsewhere else ""
+        return f"SURVIVED {result.name:<44} {result.tried} cases{other}: {result.fault}"
+    step = "" if result.step is None else f" step {result.step}"
+    return f"caught   {result.name:<44} {result.verdict} at {result.stage}{step} by {result.case}"

@@ -1,0 +1,28 @@
+"""A fault that does not end is ended, but not in a callback of the compiler, which cannot raise."""
+
+import time
+from typing import Any
+
+import pytest
+
+from sampler_parity.harness.faults.in_process import _time_limit
+
+BUSY = "def busy(until, now):\n    while now() < until:\n        pass\n"
+
+
+def ended(limit_s: float, compiling_s: float) -> str:
+    """What ends a loop that begins in the compiler, for so long."""
+    scope: dict[str, Any] = {}
+    exec(compile(BUSY, "llvmlite/binding/executionengine.py", "exec"), scope)
+    with _time_limit(limit_s):
+        scope["busy"](time.monotonic() + compiling_s, time.monotonic)
+        while True:
+            pass
+
+
+@pytest.mark.parametrize("compiling_s", [0.0, 0.1], ids=["outside", "in the compiler"])
+def test_what_does_not_end_is_ended(compiling_s: float) -> None:
+    begun = time.monotonic()
+    with pytest.raises(TimeoutError, match=r"no reply within 0.02 s"):
+        ended(0.02, compiling_s)
+    assert time.monotonic() - begun >= compiling_s
