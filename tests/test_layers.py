@@ -43,6 +43,7 @@ PACKAGES = (
     "harness.servers",
     "harness.comparison",
     "harness.gate",
+    "harness.faults.patch",
     "harness.faults.mutant",
     "harness.faults.orders",
     "harness.mutants",

@@ -9,10 +9,13 @@ protocol; it is not imported here because it is run as a program.
 """
 
 import functools
+from collections.abc import Iterable
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults.mutant import Mutant
 
 if TYPE_CHECKING:
@@ -28,12 +31,27 @@ _TOGETHER = [
 
 @functools.cache
 def _mutants() -> dict[str, Mutant]:
+    from sampler_parity.harness.faults.catalogue import read_faults
     from sampler_parity.reference import ALL_SAMPLERS
 
-    folders = (__name__, _OF_ENGINES)
-    names = [f"{folder}.{name}" for name in (*ALL_SAMPLERS, *_TOGETHER) for folder in folders]
-    modules = [import_module(name) for name in names if find_spec(name)]
-    return {mutant.name: mutant for module in modules for mutant in module.MUTANTS}
+    found: list[Mutant] = []
+    for name in (*ALL_SAMPLERS, *_TOGETHER):
+        if (path := Path(__file__).with_name(f"{name}.toml")).is_file():
+            found += read_faults(path)
+        for module in (f"{__name__}.{name}", f"{_OF_ENGINES}.{name}"):
+            if find_spec(module):
+                found += import_module(module).MUTANTS
+    return by_name(found)
+
+
+def by_name(faults: Iterable[Mutant]) -> dict[str, Mutant]:
+    """Raises InputError for a name that two faults have."""
+    named: dict[str, Mutant] = {}
+    for fault in faults:
+        if fault.name in named:
+            raise InputError(fault.name, "is the name of two faults", "rename one")
+        named[fault.name] = fault
+    return named
 
 
 def __getattr__(name: str) -> Any:

@@ -5,25 +5,34 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from sampler_parity.harness.faults.patch import Patch
+
 
 @dataclass(frozen=True)
 class Mutant:
     """A sampler or a chain that is wrong in one named way.
 
     name: "<sampler>/<fault>", the sampler spelled as everywhere, or "chain".
-    make: the faulty class, built in the sampler's place. For a chain: takes the list of samplers.
-        Its docstring says what is wrong.
+    of: what the reference's text is changed to, or the faulty class, built in the sampler's place.
+        For a chain: takes the list of samplers.
     source: the entry of the bug zoo and the public thread it is modelled on, or "ours".
     stage: the stage at which it must be caught; the sampler itself where nothing else is named.
         A fault that ends the worker leaves no stage: "crashed".
     case: the beginning of the id of the case made for it; tried first.
+    text: what is wrong; of a class its docstring says it.
     """
 
     name: str
-    make: Callable[..., Any]
+    of: Patch | Callable[..., Any]
     source: str = "ours"
     at: str = ""
     case: str = ""
+    text: str = ""
+
+    @property
+    def make(self) -> Callable[..., Any]:
+        """What builds it. Raises InputError for a patch that does not fit the reference."""
+        return self.of.faulty() if isinstance(self.of, Patch) else self.of
 
     @property
     def sampler(self) -> str:
@@ -36,8 +45,8 @@ class Mutant:
     @property
     def of_order(self) -> bool:
         """Whether it is in which stages a chain has and in what order: it shows at any of them."""
-        return self.sampler == "chain" and not inspect.isclass(self.make)
+        return self.sampler == "chain" and not inspect.isclass(self.of)
 
     @property
     def fault(self) -> str:
-        return inspect.getdoc(self.make) or ""
+        return self.text or inspect.getdoc(self.of) or ""

@@ -10,6 +10,7 @@ from sampler_parity.reference.random import Mt19937
 from sampler_parity.reference.samplers.adaptive_p import AdaptiveP
 from sampler_parity.reference.samplers.dist import Dist
 from sampler_parity.reference.samplers.dry import Dry
+from sampler_parity.reference.samplers.mirostat import Mirostat
 from sampler_parity.reference.samplers.mirostat_v2 import MirostatV2
 from sampler_parity.reference.samplers.penalties import Penalties
 from sampler_parity.reference.samplers.temp import Temp
@@ -118,6 +119,38 @@ class StaticRepeats(Dry):
         self.history = own
 
 
+class MirostatSharesMu(Mirostat):
+    """All instances share one mu."""
+
+    shared: ClassVar[list[Any]] = [None]
+
+    def __init__(
+        self, seed: Any, n_vocab: Any, tau: Any = 5.0, eta: Any = 0.1, m: Any = 100
+    ) -> None:
+        super().__init__(seed, n_vocab, tau, eta, m)
+        self.shared[0] = self.mu
+
+    def apply(self, cand: Candidates) -> None:
+        self.mu = self.shared[0]
+        super().apply(cand)
+        self.shared[0] = self.mu
+
+
+class MirostatV2SharesMu(MirostatV2):
+    """All instances share one mu."""
+
+    shared: ClassVar[list[Any]] = [None]
+
+    def __init__(self, seed: Any, tau: Any = 5.0, eta: Any = 0.1) -> None:
+        super().__init__(seed, tau, eta)
+        self.shared[0] = self.mu
+
+    def apply(self, cand: Candidates) -> None:
+        self.mu = self.shared[0]
+        super().apply(cand)
+        self.shared[0] = self.mu
+
+
 class MuForAll(MirostatV2):
     """mu is a static variable."""
 
@@ -181,6 +214,18 @@ MUTANTS = [
     Mutant("dist/cloned-once", ClonedOnce, case="state/alive"),
     Mutant("penalties/static-window", StaticWindow, case="state/alive"),
     Mutant("dry/static-repeats", StaticRepeats, case="state/alive"),
+    Mutant(
+        "mirostat/shares-mu",
+        MirostatSharesMu,
+        "bug zoo 49, LC #3543",
+        case="chains/pairs/mirostat",
+    ),
+    Mutant(
+        "mirostat_v2/shares-mu",
+        MirostatV2SharesMu,
+        "bug zoo 49, LC #3543",
+        case="chains/pairs/mirostat_v2",
+    ),
     Mutant("mirostat_v2/mu-for-all", MuForAll, case="state/alive"),
     Mutant("adaptive_p/average-for-all", AverageForAll, case="state/alive"),
     Mutant("temp/last-parameter", LastTemperature, case="state/alive"),

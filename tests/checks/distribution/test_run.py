@@ -16,7 +16,6 @@ from sampler_parity.harness.checks.distribution.run import execute_cell
 from sampler_parity.harness.checks.distribution.decisions import decisions, unmet
 from sampler_parity.harness.checks.distribution.draws import _moved
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.faults import MUTANTS
 from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
@@ -79,11 +78,6 @@ def decision(cell: Cell, mutant: str) -> str:
         backend.scratch.remove()
 
 
-def mutant_of(fault: str) -> str:
-    """The name of a mutant of dist by its class."""
-    return next(name for name, m in MUTANTS.items() if getattr(m.make, "__name__", "") == fault)
-
-
 @pytest.mark.parametrize(
     "cell",
     [
@@ -106,23 +100,23 @@ def test_llama_cpp_is_equivalent(cell: Cell, native: BackendProcess) -> None:
 @pytest.mark.parametrize(
     ("fault", "cell"),
     [
-        ("FrozenStream", frequency()),
-        ("FrozenStream", INDEPENDENCE),
-        ("OneWordADraw", coupled()),
-        ("WordsSwapped", coupled()),
-        ("WalksInSortedOrder", coupled()),
-        ("SeedIgnored", INDEPENDENCE),
+        ("dist/frozen-stream", frequency()),
+        ("dist/frozen-stream", INDEPENDENCE),
+        ("dist/one-word-a-draw", coupled()),
+        ("dist/words-swapped", coupled()),
+        ("dist/walks-in-sorted-order", coupled()),
+        ("dist/seed-ignored", INDEPENDENCE),
     ],
     ids=lambda x: x if isinstance(x, str) else x.kind,
 )
 @pytest.mark.slow
 def test_a_wrong_draw_is_different(fault: str, cell: Cell) -> None:
-    assert decision(cell, mutant_of(fault)) == "different"
+    assert decision(cell, fault) == "different"
 
 
 @pytest.mark.slow
 def test_a_walk_in_another_order_has_the_right_law() -> None:
-    assert decision(frequency(), mutant_of("WalksInSortedOrder")) == "equivalent"
+    assert decision(frequency(), "dist/walks-in-sorted-order") == "equivalent"
 
 
 class Planted:
@@ -254,7 +248,7 @@ def test_a_token_beyond_the_vocabulary_is_a_violation(plant: Plant) -> None:
 def test_injected_uniforms_on_the_reference(logits: list[Any], expected: str) -> None:
     values = [float(x) for x in logits]
     cell = Injected.model_validate({**COMMON, "logits": {"values": values}})
-    backend = InProcess(mutant_of("ResetKeepsStream"))  # right in everything that is drawn
+    backend = InProcess("dist/reset-keeps-stream")  # right in everything that is drawn
     try:
         assert result_on(cell, backend).decision == expected
     finally:
@@ -361,7 +355,7 @@ def test_a_run_ends_well_and_its_bundle_holds_every_cell(tmp_path: Path) -> None
 def test_a_run_on_a_wrong_sampler_fails_with_the_command_that_replays_it(tmp_path: Path) -> None:
     suite = tmp_path / "s.toml"
     suite.write_text(SUITE.replace("margin = 0.05", "margin = 0.2"))
-    backend = f"mutant/{mutant_of('FrozenStream')}"
+    backend = "mutant/dist/frozen-stream"
     options = ["run", str(suite), "-b", backend, "-j", "1", "-o", str(tmp_path / "b")]
     done = CliRunner().invoke(app, options)
     assert done.exit_code == 1

@@ -8,7 +8,7 @@ import pytest
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.relations import sums_to_one
-from sampler_parity.harness.faults.dist import TakesPAsItIs
+from sampler_parity.harness.faults import MUTANTS
 from sampler_parity.reference.samplers.dist import Dist
 from tests.support.inside import Inside
 from tests.support.other_sort import OtherSort
@@ -30,7 +30,10 @@ def test_p_adds_up_to_one_but_for_its_rounding(p: list[float], holds: bool) -> N
     assert sums_to_one(np.array(p, np.float32)) is holds
 
 
-@pytest.mark.parametrize(("of_class", "verdict"), [(Dist, "identical"), (TakesPAsItIs, "diverged")])
+@pytest.mark.parametrize(
+    ("of_class", "verdict"),
+    [(Dist, "identical"), (MUTANTS["dist/takes-p-as-it-is"].make, "diverged")],
+)
 def test_a_draw_that_is_right_alone_is_asked_behind_a_filter_too(
     of_class: type[Dist], verdict: str
 ) -> None:

@@ -1,0 +1,65 @@
+"""The faults that are written as text: one TOML file a sampler."""
+
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import BaseModel, Field, ValidationError, model_validator
+
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.faults.mutant import Mutant
+from sampler_parity.harness.faults.patch import Patch
+from sampler_parity.harness.files import read_file, toml_of
+from sampler_parity.harness.sanitize import limits
+from sampler_parity.harness.sanitize.near import did_you_mean
+from sampler_parity.harness.strict import STRICT, mistake
+from sampler_parity.reference import ALL_SAMPLERS
+
+
+class Row(BaseModel):
+    """A fault as it is written. replace, with: the one edit; edits: several."""
+
+    model_config = STRICT
+
+    name: str
+    fault: str
+    source: str = "ours"
+    at: str = ""
+    case: str = ""
+    file: str = ""
+    replace: str = ""
+    with_: str | None = Field(None, alias="with")
+    edits: list[tuple[str, str]] = []
+
+    @model_validator(mode="after")
+    def _has_edits(self) -> Self:
+        one = bool(self.replace) and self.with_ is not None
+        if one == bool(self.edits) or bool(self.replace) != (self.with_ is not None):
+            raise ValueError("needs `replace` and `with`, or `edits`")
+        if self.name.split("/")[0] not in ALL_SAMPLERS or self.name.count("/") != 1:
+            raise ValueError(f"{self.name!r} is no name SAMPLER/FAULT")
+        return self
+
+
+def read_faults(path: Path) -> list[Mutant]:
+    """The faults of a file. Raises InputError, which names file, fault and what to do."""
+    tables = toml_of(path, read_file(path, limits.TOML))
+    rows = tables.pop("fault", None)
+    if tables or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise InputError(path, "has more or less than [[fault]]", "write each fault as one")
+    return [_fault(path, number, row) for number, row in enumerate(rows, start=1)]
+
+
+def _fault(path: Path, number: int, table: dict[str, Any]) -> Mutant:
+    place = f"{path}: fault {number} ({table.get('name', 'without a name')})"
+    try:
+        row = Row.model_validate(table)
+    except ValidationError as error:
+        type, location, reason, mend = mistake(error)
+        at = ".".join(map(str, location))
+        if type == "extra_forbidden":
+            fields = [field.alias or name for name, field in Row.model_fields.items()]
+            mend = did_you_mean(at, fields) or mend
+        raise InputError(f"{place}{at and f': {at}'}", reason, mend) from None
+    edits = row.edits or [(row.replace, row.with_ or "")]
+    patch = Patch(place, row.name, tuple(edits), row.file)
+    return Mutant(row.name, patch, row.source, row.at, row.case, row.fault)
