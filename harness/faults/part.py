@@ -8,16 +8,17 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Part:
-    """make: what is faulty, in the place of `right`; its docstring says what is wrong. check: says
-    what is wrong with one, or ""; of `right` it must say nothing, of `make` something that begins
-    with the cause."""
+    """make: what is faulty, in the place of `right`. check: says what is wrong with one, or ""; of
+    `right` it must say nothing, of `make` something that begins with the cause. text: the fault;
+    "": what the docstring of `make` says."""
 
     name: str
     make: Any
     right: Any
     check: Callable[[Any], str]
     cause: str = ""
+    text: str = ""
 
     @property
     def fault(self) -> str:
-        return inspect.getdoc(self.make) or ""
+        return self.text or inspect.getdoc(self.make) or ""

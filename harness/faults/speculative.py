@@ -81,144 +81,44 @@ def check_round(one_round: Round) -> str:
     return first_difference(law_of(one_round), law_of(right_round))
 
 
-def _position(
-    judge: Callable[[Chance, Row, Row, int], bool], recover: Callable[[Chance, Row, Row], int]
+def _round(
+    accepting: Callable[[Chance, Row, Row, int], bool] = accepts,
+    recovering: Callable[[Chance, Rows, int, Row, int], int] | None = None,
 ) -> Round:
-    """A round that accepts and recovers in these ways."""
+    """A round that judges a draft in one way, and replaces a rejected one in another: with the
+    rows of the target, the draft's position, its row and its token."""
+    recover = recovering or (lambda c, targets, i, q, x: draw(c, residual(targets[i], q)))
 
-    def verifying(chance: Chance, draft: Drafts, rows: Rows, targets: Rows) -> Tokens:
-        for i, (token, q) in enumerate(zip(draft, rows, strict=True)):
-            if not judge(chance, targets[i], q, token):
-                return (*draft[:i], recover(chance, targets[i], q))
-        return (*draft, draw(chance, targets[-1]))
+    def verifying(chance: Chance, tokens: Drafts, rows: Rows, targets: Rows) -> Tokens:
+        for i, (token, q) in enumerate(zip(tokens, rows, strict=True)):
+            if not accepting(chance, targets[i], q, token):
+                return (*tokens[:i], recover(chance, targets, i, q, token))
+        return (*tokens, draw(chance, targets[-1]))
 
     return _round_of(verifying)
 
 
-def _recover(chance: Chance, p: Row, q: Row) -> int:
-    return draw(chance, residual(p, q))
-
-
-def _accepting(judge: Callable[[Chance, Row, Row, int], bool]) -> Round:
-    return _position(judge, _recover)
-
-
-def _recovering(recover: Callable[[Chance, Row, Row], int]) -> Round:
-    return _position(accepts, recover)
-
-
-def accept_inverted(chance: Chance, draft: Model, model: Model) -> tuple[Tokens, Tokens]:
-    """A draft is accepted with min(1, q / p)."""
-    return _accepting(lambda c, p, q, x: c.below(c.uniform(), q[x] / p[x]))(chance, draft, model)
-
-
-def accept_always(chance: Chance, draft: Model, model: Model) -> tuple[Tokens, Tokens]:
-    """Every draft is accepted."""
-    return _accepting(lambda c, p, q, x: True)(chance, draft, model)
-
-
-def accept_argmax(chance: Chance, draft: Model, model: Model) -> tuple[Tokens, Tokens]:
-    """A draft is accepted where it is the target's likeliest token, as at temperature 0."""
-    return _accepting(lambda c, p, q, x: bool(p[x] == p.max()))(chance, draft, model)
-
-
-def accept_by_target_alone(chance: Chance, draft: Model, model: Model) -> tuple[Tokens, Tokens]:
-    """A draft is accepted with p, as if the draft were certain; recovery takes q into account."""
-    return _accepting(lambda c, p, q, x: c.below(c.uniform(), p[x]))(chance, draft, model)
-
-
-def draft_row_filtered(chance: Chance, draft: Model, model: Model) -> tuple[Tokens, Tokens]:
-    """The draft's row is taken after filters that it was not drawn through."""
-
-    def verifying(c: Chance, tokens: Drafts, rows: Rows, targets: Rows) -> Tokens:
-        return verify(c, tokens, [_two_likeliest(q) for q in rows], targets)
-
-    return _round_of(verifying)(chance, draft, model)
-
-
-def draft_row_unfiltered(chance: Chance, draft: Model, model: Model) -> tuple[Tokens, Tokens]:
-    """The draft is drawn through a filter, and its row taken before."""
+def _draft_row_unfiltered(chance: Chance, draft: Model, model: Model) -> tuple[Tokens, Tokens]:
     tokens, _ = _drafted(chance, lambda past: _two_likeliest(draft(past)))
     rows = [draft(tokens[:i]) for i in range(GAMMA)]
     targets = [model(tokens[:i]) for i in range(GAMMA + 1)]
     return tokens, verify(chance, tokens, rows, targets)
 
 
-def target_without_temperature(chance: Chance, draft: Model, model: Model) -> tuple[Tokens, Tokens]:
-    """The temperature is applied to the draft's side alone."""
-    return right_round(chance, draft, lambda past: _half_as_hot(model(past)))
+def _not_normalised(c: Chance, targets: Rows, i: int, q: Row, _token: int) -> int:
+    u, running = c.uniform(), np.cumsum(np.maximum(targets[i] - q, 0))
+    return next((k for k in range(len(q)) if c.below(u, running[k])), len(q) - 1)
 
 
-def draft_without_temperature(chance: Chance, draft: Model, model: Model) -> tuple[Tokens, Tokens]:
-    """The row that the draft is judged by lacks the temperature that it was drawn at."""
-
-    def verifying(c: Chance, tokens: Drafts, rows: Rows, targets: Rows) -> Tokens:
-        return verify(c, tokens, [_half_as_hot(q) for q in rows], targets)
-
-    return _round_of(verifying)(chance, draft, model)
-
-
-def recover_from_target(chance: Chance, draft: Model, model: Model) -> tuple[Tokens, Tokens]:
-    """A rejected draft is replaced by a draw from the target, the draft's share not taken off."""
-    return _recovering(lambda c, p, q: draw(c, p))(chance, draft, model)
+def _by_the_same_number(c: Chance, tokens: Drafts, rows: Rows, targets: Rows) -> Tokens:
+    for i, (token, q) in enumerate(zip(tokens, rows, strict=True)):
+        u = c.uniform()
+        if not c.below(u, targets[i][token] / q[token]):
+            return (*tokens[:i], c.index(u, residual(targets[i], q)))
+    return (*tokens, draw(c, targets[-1]))
 
 
-def recover_not_normalised(chance: Chance, draft: Model, model: Model) -> tuple[Tokens, Tokens]:
-    """max(0, p - q) is drawn from as if it summed to 1: what is missing falls to the last token."""
-
-    def recover(c: Chance, p: Row, q: Row) -> int:
-        u, running = c.uniform(), np.cumsum(np.maximum(p - q, 0))
-        return next((i for i in range(len(p)) if c.below(u, running[i])), len(p) - 1)
-
-    return _recovering(recover)(chance, draft, model)
-
-
-def recover_absolute(chance: Chance, draft: Model, model: Model) -> tuple[Tokens, Tokens]:
-    """A rejected draft is replaced from |p - q|: what the draft has too much of comes again."""
-    return _recovering(lambda c, p, q: draw(c, abs(p - q)))(chance, draft, model)
-
-
-def recover_without_draft(chance: Chance, draft: Model, model: Model) -> tuple[Tokens, Tokens]:
-    """A rejected draft is replaced from p without that token, as where the draft is certain."""
-
-    def verifying(c: Chance, tokens: Drafts, rows: Rows, targets: Rows) -> Tokens:
-        for i, token in enumerate(tokens):
-            if not accepts(c, targets[i], rows[i], token):
-                return (*tokens[:i], draw(c, several_drafts.without(targets[i], token)))
-        return (*tokens, draw(c, targets[-1]))
-
-    return _round_of(verifying)(chance, draft, model)
-
-
-def recover_from_next_row(chance: Chance, draft: Model, model: Model) -> tuple[Tokens, Tokens]:
-    """A rejected draft is replaced from the target's row behind it."""
-
-    def verifying(c: Chance, tokens: Drafts, rows: Rows, targets: Rows) -> Tokens:
-        for i, token in enumerate(tokens):
-            if not accepts(c, targets[i], rows[i], token):
-                return (*tokens[:i], draw(c, residual(targets[i + 1], rows[i])))
-        return (*tokens, draw(c, targets[-1]))
-
-    return _round_of(verifying)(chance, draft, model)
-
-
-def recover_by_the_same_number(chance: Chance, draft: Model, model: Model) -> tuple[Tokens, Tokens]:
-    """The number that rejected a draft draws its replacement, too (vLLM Ascend PR 16370)."""
-
-    def verifying(c: Chance, tokens: Drafts, rows: Rows, targets: Rows) -> Tokens:
-        for i, (token, q) in enumerate(zip(tokens, rows, strict=True)):
-            u = c.uniform()
-            if not c.below(u, targets[i][token] / q[token]):
-                return (*tokens[:i], c.index(u, residual(targets[i], q)))
-        return (*tokens, draw(c, targets[-1]))
-
-    return _round_of(verifying)(chance, draft, model)
-
-
-def accept_by_the_drafts_number(
-    chance: Chance, draft: Model, model: Model
-) -> tuple[Tokens, Tokens]:
-    """The number that drew a draft judges it, too (vLLM PR 47386)."""
+def _by_the_drafts_number(chance: Chance, draft: Model, model: Model) -> tuple[Tokens, Tokens]:
     tokens: Tokens = ()
     numbers = []
     for _ in range(GAMMA):
@@ -227,88 +127,157 @@ def accept_by_the_drafts_number(
     for i, token in enumerate(tokens):
         p, q = model(tokens[:i]), draft(tokens[:i])
         if not chance.below(numbers[i], p[token] / q[token]):
-            return tokens, (*tokens[:i], _recover(chance, p, q))
+            return tokens, (*tokens[:i], draw(chance, residual(p, q)))
     return tokens, (*tokens, draw(chance, model(tokens)))
 
 
-def one_number_for_all(chance: Chance, draft: Model, model: Model) -> tuple[Tokens, Tokens]:
-    """One number judges every position of a round."""
+def _one_number_for_all(chance: Chance, draft: Model, model: Model) -> tuple[Tokens, Tokens]:
     tokens, rows = _drafted(chance, draft)
     u = chance.uniform()
     for i, (token, q) in enumerate(zip(tokens, rows, strict=True)):
         p = model(tokens[:i])
         if not chance.below(u, p[token] / q[token]):
-            return tokens, (*tokens[:i], _recover(chance, p, q))
+            return tokens, (*tokens[:i], draw(chance, residual(p, q)))
     return tokens, (*tokens, draw(chance, model(tokens)))
 
 
-def history_not_advanced(chance: Chance, draft: Model, model: Model) -> tuple[Tokens, Tokens]:
-    """The target's rows behind the first do not know the drafted tokens before them."""
-    return right_round(chance, draft, lambda past: model(()))
+def _stops_late(c: Chance, tokens: Drafts, rows: Rows, targets: Rows) -> Tokens:
+    emitted: Tokens = ()
+    for i, (token, q) in enumerate(zip(tokens, rows, strict=True)):
+        is_accepted = accepts(c, targets[i], q, token)
+        emitted += (token if is_accepted else draw(c, residual(targets[i], q)),)
+    return (*emitted, draw(c, targets[-1]))
 
 
-def bonus_missing(chance: Chance, draft: Model, model: Model) -> tuple[Tokens, Tokens]:
-    """Behind a whole draft nothing is drawn."""
-    tokens, emitted = right_round(chance, draft, model)
-    return tokens, emitted[:GAMMA]
-
-
-def bonus_from_the_row_before(chance: Chance, draft: Model, model: Model) -> tuple[Tokens, Tokens]:
-    """The token behind a whole draft is drawn from the row of the last drafted one."""
-
-    def verifying(c: Chance, tokens: Drafts, rows: Rows, targets: Rows) -> Tokens:
-        return verify(c, tokens, rows, [*targets[:-1], targets[-2]])
-
-    return _round_of(verifying)(chance, draft, model)
-
-
-def stops_early(chance: Chance, draft: Model, model: Model) -> tuple[Tokens, Tokens]:
-    """The last drafted token is never judged: lossless, and a token short."""
-
-    def verifying(c: Chance, tokens: Drafts, rows: Rows, targets: Rows) -> Tokens:
-        return verify(c, tokens[:-1], rows[:-1], targets[:-1])
-
-    return _round_of(verifying)(chance, draft, model)
-
-
-def stops_late(chance: Chance, draft: Model, model: Model) -> tuple[Tokens, Tokens]:
-    """Behind a rejected draft the round goes on."""
-
-    def verifying(c: Chance, tokens: Drafts, rows: Rows, targets: Rows) -> Tokens:
-        emitted: Tokens = ()
-        for i, (token, q) in enumerate(zip(tokens, rows, strict=True)):
-            is_accepted = accepts(c, targets[i], q, token)
-            emitted += (token if is_accepted else _recover(c, targets[i], q),)
-        return (*emitted, draw(c, targets[-1]))
-
-    return _round_of(verifying)(chance, draft, model)
-
-
-def _round(make: Round, cause: str) -> Part:
-    name = f"speculative/{make.__name__.replace('_', '-')}"
-    return Part(name, make, right_round, check_round, cause)
+def _part(name: str, cause: str, fault: str, one_round: Round) -> Part:
+    return Part(f"speculative/{name}", one_round, right_round, check_round, cause, fault)
 
 
 PARTS = (
-    _round(accept_inverted, "accept 0"),
-    _round(accept_always, "accept 0"),
-    _round(accept_argmax, "accept 0"),
-    _round(accept_by_target_alone, "accept 0"),
-    _round(accept_by_the_drafts_number, "accept 0"),
-    _round(one_number_for_all, "accept 1"),
-    _round(draft_row_filtered, "accept 0"),
-    _round(draft_row_unfiltered, "draft 0"),
-    _round(target_without_temperature, "accept 0"),
-    _round(draft_without_temperature, "accept 0"),
-    _round(recover_from_target, "recover 0"),
-    _round(recover_not_normalised, "recover 0"),
-    _round(recover_absolute, "recover 0"),
-    _round(recover_without_draft, "recover 0"),
-    _round(recover_from_next_row, "recover 0"),
-    _round(recover_by_the_same_number, "recover 0"),
-    _round(history_not_advanced, "accept 1"),
-    _round(bonus_missing, "bonus"),
-    _round(bonus_from_the_row_before, "bonus"),
-    _round(stops_early, "bonus"),
-    _round(stops_late, "shape"),
+    _part(
+        "accept-inverted",
+        "accept 0",
+        "A draft is accepted with min(1, q / p).",
+        _round(lambda c, p, q, x: c.below(c.uniform(), q[x] / p[x])),
+    ),
+    _part(
+        "accept-always",
+        "accept 0",
+        "Every draft is accepted.",
+        _round(lambda c, p, q, x: True),
+    ),
+    _part(
+        "accept-argmax",
+        "accept 0",
+        "A draft is accepted where it is the target's likeliest token, as at temperature 0.",
+        _round(lambda c, p, q, x: bool(p[x] == p.max())),
+    ),
+    _part(
+        "accept-by-target-alone",
+        "accept 0",
+        "A draft is accepted with p, as if the draft were certain; recovery takes q into account.",
+        _round(lambda c, p, q, x: c.below(c.uniform(), p[x])),
+    ),
+    _part(
+        "accept-by-the-drafts-number",
+        "accept 0",
+        "The number that drew a draft judges it, too (vLLM PR 47386).",
+        _by_the_drafts_number,
+    ),
+    _part(
+        "one-number-for-all",
+        "accept 1",
+        "One number judges every position of a round.",
+        _one_number_for_all,
+    ),
+    _part(
+        "draft-row-filtered",
+        "accept 0",
+        "The draft's row is taken after filters that it was not drawn through.",
+        _round_of(lambda c, x, rows, p: verify(c, x, [_two_likeliest(q) for q in rows], p)),
+    ),
+    _part(
+        "draft-row-unfiltered",
+        "draft 0",
+        "The draft is drawn through a filter, and its row taken before.",
+        _draft_row_unfiltered,
+    ),
+    _part(
+        "target-without-temperature",
+        "accept 0",
+        "The temperature is applied to the draft's side alone.",
+        lambda c, draft, model: right_round(c, draft, lambda past: _half_as_hot(model(past))),
+    ),
+    _part(
+        "draft-without-temperature",
+        "accept 0",
+        "The row that the draft is judged by lacks the temperature that it was drawn at.",
+        _round_of(lambda c, x, rows, p: verify(c, x, [_half_as_hot(q) for q in rows], p)),
+    ),
+    _part(
+        "recover-from-target",
+        "recover 0",
+        "A rejected draft is replaced by a draw from the target, the draft's share not taken off.",
+        _round(recovering=lambda c, targets, i, q, x: draw(c, targets[i])),
+    ),
+    _part(
+        "recover-not-normalised",
+        "recover 0",
+        "max(0, p - q) is drawn from as if it summed to 1: the last token takes the rest.",
+        _round(recovering=_not_normalised),
+    ),
+    _part(
+        "recover-absolute",
+        "recover 0",
+        "A rejected draft is replaced from |p - q|: what the draft has too much of comes again.",
+        _round(recovering=lambda c, targets, i, q, x: draw(c, abs(targets[i] - q))),
+    ),
+    _part(
+        "recover-without-draft",
+        "recover 0",
+        "A rejected draft is replaced from p without that token, as where the draft is certain.",
+        _round(recovering=lambda c, p, i, q, x: draw(c, several_drafts.without(p[i], x))),
+    ),
+    _part(
+        "recover-from-next-row",
+        "recover 0",
+        "A rejected draft is replaced from the target's row behind it.",
+        _round(recovering=lambda c, targets, i, q, x: draw(c, residual(targets[i + 1], q))),
+    ),
+    _part(
+        "recover-by-the-same-number",
+        "recover 0",
+        "The number that rejected a draft draws its replacement, too (vLLM Ascend PR 16370).",
+        _round_of(_by_the_same_number),
+    ),
+    _part(
+        "history-not-advanced",
+        "accept 1",
+        "The target's rows behind the first do not know the drafted tokens before them.",
+        lambda c, draft, model: right_round(c, draft, lambda past: model(())),
+    ),
+    _part(
+        "bonus-missing",
+        "bonus",
+        "Behind a whole draft nothing is drawn.",
+        _round_of(lambda c, x, rows, targets: verify(c, x, rows, targets)[:GAMMA]),
+    ),
+    _part(
+        "bonus-from-the-row-before",
+        "bonus",
+        "The token behind a whole draft is drawn from the row of the last drafted one.",
+        _round_of(lambda c, x, rows, p: verify(c, x, rows, [*p[:-1], p[-2]])),
+    ),
+    _part(
+        "stops-early",
+        "bonus",
+        "The last drafted token is never judged: lossless, and a token short.",
+        _round_of(lambda c, x, rows, targets: verify(c, x[:-1], rows[:-1], targets[:-1])),
+    ),
+    _part(
+        "stops-late",
+        "shape",
+        "Behind a rejected draft the round goes on.",
+        _round_of(_stops_late),
+    ),
 )

@@ -10,7 +10,7 @@ import pytest
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.faults import MUTANTS, Mutant, selftest
+from sampler_parity.harness.faults import MUTANTS, Mutant, results, selftest
 from sampler_parity.harness.faults.adapters import ADAPTERS
 from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.faults.parts import PARTS
@@ -124,8 +124,8 @@ def test_selftest_fails_for_what_is_not_caught_at_its_stage(
     backend = InProcess("top_p/planted")
     result = selftest.try_mutant(MUTANTS["top_p/planted"], backend)
     backend.close()
-    report = selftest.SelfTestReport(
-        mutants=[result], adapters=[], baseline=selftest.BaselineResult(), seconds=0
+    report = results.SelfTestReport(
+        mutants=[result], adapters=[], baseline=results.BaselineResult(), seconds=0
     )
     assert (result.caught, report.passed) == (caught, caught)
     assert report.survivors == ([] if caught else ["top_p/planted"])
@@ -142,8 +142,8 @@ def test_mutant_that_never_ends_is_a_timeout(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_selftest_of_nothing_does_not_pass() -> None:
-    nothing = selftest.SelfTestReport(
-        mutants=[], adapters=[], baseline=selftest.BaselineResult(), seconds=0
+    nothing = results.SelfTestReport(
+        mutants=[], adapters=[], baseline=results.BaselineResult(), seconds=0
     )
     assert not nothing.passed
 
