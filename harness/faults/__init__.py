@@ -1,11 +1,11 @@
 """Planted faults: samplers and chains wrong in one named way, which the self-test must catch.
 
-A file for each sampler, found by its name; exllamav3.py, ik_llama.py, mlx_lm.py, rwkv.py,
-sglang.py, vllm.py and transformers.py for all stages of these engines; chain.py and chain_order.py
-for faults between the samplers, batch.py between rows, capacities.py for what is right up to a
-size, shared.py for state that is of no instance, rare.py for what is wrong once in a long while,
-conventions.py for exact equality, NaN and +inf. adapters.py holds whole adapters that break the
-protocol; it is not imported here because it is run as a program.
+What changes a few lines of a sampler is text: NAME.toml for each sampler, capacities.toml for what
+is right up to a size, conventions.toml for exact equality, NaN and +inf. The others are classes:
+token_trie.py; chain.py and chain_order.py for faults between the samplers, batch.py between rows,
+shared.py for state that is of no instance, rare.py for what is wrong once in a long while.
+adapters.py holds whole adapters that break the protocol; it is not imported here because it is run
+as a program.
 """
 
 import functools
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _OF_ENGINES = "sampler_parity.harness.mutants"
 _TOGETHER = [
-    *("chain", "chain_order", "batch", "capacities", "shared", "rare", "conventions"),
+    *("chain", "chain_order", "batch", "shared", "rare"),
     *("exllamav3", "ik_llama", "mlx_lm", "rwkv", "sglang", "transformers"),
     *("vllm", "vllm_filters"),
 ]
@@ -34,10 +34,8 @@ def _mutants() -> dict[str, Mutant]:
     from sampler_parity.harness.faults.catalogue import read_faults
     from sampler_parity.reference import ALL_SAMPLERS
 
-    found: list[Mutant] = []
+    found = [m for path in sorted(Path(__file__).parent.glob("*.toml")) for m in read_faults(path)]
     for name in (*ALL_SAMPLERS, *_TOGETHER):
-        if (path := Path(__file__).with_name(f"{name}.toml")).is_file():
-            found += read_faults(path)
         for module in (f"{__name__}.{name}", f"{_OF_ENGINES}.{name}"):
             if find_spec(module):
                 found += import_module(module).MUTANTS

@@ -104,6 +104,13 @@ class AcceptsLate(Chain):
         return twin
 
 
+class Stages16(Chain):
+    """A chain has room for 16 stages: a further one does nothing."""
+
+    def __init__(self, samplers: list[Sampler]) -> None:
+        super().__init__([*samplers[:16], *(Temp(1.0) for _ in samplers[16:])])
+
+
 def top_p_before_top_k(samplers: list[Sampler]) -> Chain:
     """top_p is measured before top_k has cut."""
     return Chain(_swapped(samplers, "top_k", "top_p"))
@@ -166,6 +173,7 @@ def _swapped(samplers: list[Sampler], a: str, b: str) -> list[Sampler]:
 
 
 MUTANTS = [
+    Mutant("chain/16-stages", Stages16, at="temp", case="capacities/chain"),
     Mutant(
         "chain/reset-forgets-last",
         ResetForgetsLast,

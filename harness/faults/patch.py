@@ -9,17 +9,16 @@ import linecache
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Any
 
-from sampler_parity import reference
 from sampler_parity.harness.errors import InputError
-from sampler_parity.reference import ALL_SAMPLERS
 from sampler_parity.reference.compiled import Compiled
 
-ROOT = Path(reference.__file__).parent.parent
-_NAMESPACE = "sampler_parity"
+ROOT = Path(__file__).resolve().parents[2]
+NAMESPACE = "sampler_parity"
 
 
 @dataclass(frozen=True)
@@ -36,20 +35,30 @@ class Patch:
         """The sampler's class, made anew. Raises InputError for an edit that does not fit."""
         return _faulty(self)
 
-    @property
+    def sampler(self) -> Any:
+        """The right class. Raises InputError where the reference has none."""
+        from sampler_parity.reference import ALL_SAMPLERS  # loads them all
+
+        name = self.name.split("/")[0]
+        if name not in ALL_SAMPLERS:
+            raise InputError(self.place, f"the reference has no sampler {name!r}", "correct `name`")
+        return ALL_SAMPLERS[name]
+
     def module(self) -> ModuleType:
-        """The module that it patches."""
+        """What it patches. Raises InputError where the reference has no such module."""
         if not self.file:
-            return _module_of(self.name)
-        dotted = ".".join((_NAMESPACE, *Path(self.file).with_suffix("").parts))
-        if dotted not in sys.modules:
-            raise InputError(self.place, f"the reference has no {self.file}", "correct `file`")
-        return sys.modules[dotted]
+            return sys.modules[self.sampler().__module__]
+        dotted = ".".join((NAMESPACE, *Path(self.file).with_suffix("").parts))
+        try:
+            return import_module(dotted)
+        except ModuleNotFoundError:
+            problem = f"the reference has no {self.file}"
+            raise InputError(self.place, problem, "correct `file`") from None
 
     def text(self) -> str:
         """The patched source. Raises InputError unless each text that is replaced is there once."""
-        text = _source(self.module)
-        path = Path(str(self.module.__file__)).relative_to(ROOT)
+        module = self.module()
+        text, path = _source(module), _path(module)
         for number, (old, new) in enumerate(self.edits, start=1):
             count = text.count(old)
             place = f"{self.place}: edit {number}"
@@ -65,28 +74,29 @@ class Patch:
 
 @functools.cache
 def _faulty(patch: Patch) -> Callable[..., Any]:
-    right = _module_of(patch.name)
-    patched = _executed(patch.module, patch.name, patch.text())
-    module = patched
-    if patch.module is not right:
-        module = _executed(right, patch.name, _source(right))
-        for name, value in vars(patch.module).items():
-            if vars(module).get(name) is value:
-                vars(module)[name] = vars(patched)[name]
-    return _of_its_kind(ALL_SAMPLERS[patch.name.split("/")[0]], module)
+    right, patched = patch.sampler(), patch.module()
+    own = sys.modules[right.__module__]
+    faulty = made = _executed(patched, patch.name, patch.text())
+    if patched is not own:  # whatever it imported from there it takes from the patched module
+        made = _executed(own, patch.name, _source(own))
+        for name, value in vars(patched).items():
+            if vars(made).get(name) is value:
+                vars(made)[name] = vars(faulty)[name]
+    return _of_its_kind(right, made)
 
 
 def _of_its_kind(right: Any, module: ModuleType) -> Callable[..., Any]:
     """The module's class as one of the right sampler's, for those that ask what a sampler is."""
-    skipped = {"__dict__", "__weakref__"}
-    members = {k: v for k, v in vars(vars(module)[right.__name__]).items() if k not in skipped}
+    members = dict(vars(vars(module)[right.__name__]))
+    for name in ("__dict__", "__weakref__"):
+        del members[name]
     faulty: Callable[..., Any] = type(right)(right.__name__, (right,), members)
     vars(module)[right.__name__] = faulty
     return faulty
 
 
-def _module_of(name: str) -> ModuleType:
-    return sys.modules[ALL_SAMPLERS[name.split("/")[0]].__module__]
+def _path(module: ModuleType) -> Path:
+    return Path(str(module.__file__)).resolve().relative_to(ROOT)
 
 
 @functools.cache
@@ -97,7 +107,7 @@ def _source(module: ModuleType) -> str:
 def _executed(module: ModuleType, name: str, text: str) -> ModuleType:
     """A module of this source; tracebacks show its lines. Raises InputError for a changed function
     that Numba compiles: that takes a second each time."""
-    file = f"<{name}: {Path(str(module.__file__)).relative_to(ROOT)}>"
+    file = f"<{name}: {_path(module)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
     fresh = ModuleType(f"{module.__name__} ({name})")
     exec(compile(text, file, "exec"), vars(fresh))

@@ -1,0 +1,131 @@
+"""Faults as text: every patch fits the reference, and one that does not is told in one line."""
+
+import traceback
+
+import pytest
+
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.faults import MUTANTS, Mutant, results, selftest
+from sampler_parity.harness.faults.in_process import InProcess
+from sampler_parity.harness.faults.patch import Patch
+from sampler_parity.reference import Candidates
+from sampler_parity.reference.random import Mt19937
+from sampler_parity.reference.samplers.dist import Dist
+from sampler_parity.reference.samplers.mirostat_v2 import MirostatV2
+from sampler_parity.reference.samplers.top_p import TopP
+
+PATCHES = {name: mutant.of for name, mutant in MUTANTS.items() if isinstance(mutant.of, Patch)}
+
+
+def patch(*edits: tuple[str, str], name: str = "top_p/planted", file: str = "") -> Patch:
+    return Patch(f"a.toml: fault 1 ({name})", name, edits, file)
+
+
+def test_every_patch_fits_the_reference_and_gives_a_class_of_its_sampler() -> None:
+    assert len(PATCHES) > 200
+    for name, one in PATCHES.items():
+        made = one.faulty()
+        assert getattr(made, "name", "") == name.split("/")[0], name
+        assert one.faulty() is made
+
+
+def test_the_module_that_is_patched_stays_as_it_is() -> None:
+    faulty = patch(("return self.p >= 1", ""), ("mass >= self.p", "mass > self.p"))
+    with pytest.raises(InputError):
+        faulty.faulty()
+    half = Candidates.from_logits([0.0, 0.0])
+    right = half.copy()
+    patch(("mass >= self.p", "mass > self.p")).faulty()(0.5).apply(half)
+    TopP(0.5).apply(right)
+    assert (len(half), len(right)) == (2, 1)
+
+
+@pytest.mark.parametrize(
+    ("edits", "file", "said"),
+    [
+        (
+            [("self.q", "0")],
+            "",
+            "edit 1: stands 0 times in reference/samplers/top_p.py, and must once: 'self.q'"
+            " - copy the lines as they are now",
+        ),
+        (
+            [("mass >= self.p", "mass > self.p"), ("self.min_keep", "0")],
+            "",
+            "edit 2: stands 3 times in reference/samplers/top_p.py, and must once: 'self.min_keep'"
+            " - copy more lines around it",
+        ),
+        ([("order = cand", "o = cand")], "", "edit 1: stands 2 times in reference/samplers/top_p"),
+        ([("mass >= self.p", "mass >= self.p")], "", "edit 1: replaces nothing: 'mass >= self.p'"),
+        (
+            [("a", "b")],
+            "reference/samplers/top_q.py",
+            "the reference has no reference/samplers/top_q.py - correct `file`",
+        ),
+    ],
+    ids=["not there", "three times", "twice", "nothing changes", "no such file"],
+)
+def test_a_patch_that_does_not_fit_is_told_with_its_place(
+    edits: list[tuple[str, str]], file: str, said: str
+) -> None:
+    with pytest.raises(InputError) as caught:
+        patch(*edits, file=file).faulty()
+    assert str(caught.value).startswith("a.toml: fault 1 (top_p/planted)")
+    assert said in str(caught.value)
+
+
+def test_a_patch_of_no_sampler_is_told_with_its_place() -> None:
+    with pytest.raises(InputError, match=r"no sampler 'top_q' - correct `name`$"):
+        patch(("a", "b"), name="top_q/off").faulty()
+
+
+def test_a_change_in_what_numba_compiles_is_refused() -> None:
+    twice = patch(
+        ("total += weight", "total += 2 * weight"), name="dist/x", file="reference/random.py"
+    )
+    with pytest.raises(InputError, match="_cumulative is compiled by Numba - write the fault as a"):
+        twice.faulty()
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        ("mass = floats.running_sum(p)", "mass = floats.running_sum(p)  # of all"),
+        ("mass >= self.p", "self.p <= mass"),
+    ],
+    ids=["a comment", "the same said otherwise"],
+)
+def test_a_patch_that_changes_nothing_survives_the_self_test(
+    edit: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    planted = Mutant("top_p/planted", patch(edit), text="Nothing is wrong.")
+    monkeypatch.setitem(MUTANTS, planted.name, planted)
+    cases = selftest._cases_of
+    monkeypatch.setattr(
+        selftest, "_cases_of", lambda path: cases(path)[:9] if path.stem == "top_p" else []
+    )
+    backend = InProcess(planted.name)
+    result = selftest.try_mutant(planted, backend)
+    backend.close()
+    assert (result.caught, result.tried) == (False, 9)
+    assert results.line_of(result).startswith("SURVIVED top_p/planted")
+
+
+def test_a_patch_of_another_module_is_met_by_the_sampler_alone() -> None:
+    swapped = MUTANTS["dist/words-swapped"].make(1)
+    assert swapped.rng.uniform_double() != Dist(1).rng.uniform_double()
+    assert isinstance(swapped, Dist)
+    assert not isinstance(swapped.rng, Mt19937)
+    in_nats, right = MUTANTS["mirostat_v2/surprise-in-nats"].make(1), MirostatV2(1)
+    for sampler in (in_nats, right):
+        sampler.apply(Candidates.from_logits([2.0, 1.0, 0.0]))
+    assert in_nats.mu != right.mu
+
+
+def test_a_traceback_shows_the_line_of_the_fault() -> None:
+    crashes = MUTANTS["penalties/no-window-crashes"].make(0, 1.5)
+    with pytest.raises(IndexError) as caught:
+        crashes.accept(1)
+    shown = "".join(traceback.format_exception(caught.value))
+    assert '"<penalties/no-window-crashes: reference/samplers/penalties.py>", line ' in shown
+    assert 'raise IndexError("ring buffer of no capacity")' in shown
