@@ -42,7 +42,7 @@ def _samplers(root: Path) -> list[str]:
         if not (root / "tests" / "reference" / f"test_{TESTED_IN.get(name, name)}.py").is_file():
             lines.append(f"sampler {name}: no test tests/reference/test_{name}.py")
     return lines + [
-        f"sampler {name}: {mutants[name]} of 3 mutants in harness/faults/{name}.py"
+        f"sampler {name}: {mutants[name]} of 3 mutants in harness/faults/{name}.toml"
         for name in sorted({*ALL_ROWS} - NO_MUTANTS)
         if mutants[name] < 3
     ]

@@ -49,38 +49,26 @@ chain = [{ keep_even = {} }]
 logits = { values = [1.0, 2.0, 0.0, 3.0] }
 expect = { ids = [0, 2] }
 """,
-    "harness/faults/keep_even.py": '''"""keep_even, wrong in one way each."""
+    "harness/faults/keep_even.toml": """# keep_even, wrong in one way each.
 
-import numpy as np
+[[fault]]
+name = "keep_even/odd"
+fault = "The odd ids stay."
+replace = "% 2 == 0"
+with = "% 2 == 1"
 
-from sampler_parity.harness.faults.mutant import Mutant
-from sampler_parity.reference.candidates import Candidates
-from sampler_parity.reference.samplers.keep_even import KeepEven
+[[fault]]
+name = "keep_even/all"
+fault = "Nothing is removed."
+replace = "cand.keep(np.flatnonzero(cand.ids % 2 == 0))"
+with = "pass"
 
-
-class Odd(KeepEven):
-    """The odd ids stay."""
-
-    def apply(self, cand: Candidates) -> None:
-        cand.keep(np.flatnonzero(cand.ids % 2 == 1))
-
-
-class All(KeepEven):
-    """Nothing is removed."""
-
-    def apply(self, cand: Candidates) -> None:
-        pass
-
-
-class Half(KeepEven):
-    """The first half stays."""
-
-    def apply(self, cand: Candidates) -> None:
-        cand.keep(slice(len(cand) // 2))
-
-
-MUTANTS = [Mutant(f"keep_even/{make.__name__.lower()}", make) for make in (Odd, All, Half)]
-''',
+[[fault]]
+name = "keep_even/half"
+fault = "The first half stays."
+replace = "np.flatnonzero(cand.ids % 2 == 0)"
+with = "slice(len(cand) // 2)"
+""",
     "tests/reference/test_keep_even.py": "def test_nothing() -> None: ...\n",
 }
 SAMPLER_ROW = {
@@ -255,7 +243,7 @@ print(json.dumps({
         },
         {
             "suites/parity/keep_even.toml": "sampler keep_even: no suite",
-            "harness/faults/keep_even.py": "sampler keep_even: 0 of 3 mutants",
+            "harness/faults/keep_even.toml": "sampler keep_even: 0 of 3 mutants",
             "tests/reference/test_keep_even.py": "sampler keep_even: no test",
             "harness/backends/toy.py": "engine toy: no adapter harness/backends/toy.py",
             "suites/toy/toy.toml": "engine toy: no suite toy",
