@@ -46,7 +46,7 @@ PACKAGES = (
     "harness.faults.patch",
     "harness.faults.mutant",
     "harness.faults.orders",
-    "harness.mutants",
+    "harness.faults",
     "harness.faults",
     "harness.run",
     "harness.lint",

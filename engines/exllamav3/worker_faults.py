@@ -4,7 +4,7 @@ from typing import Any
 
 from sampler_parity.engines.exllamav3 import worker
 from sampler_parity.engines.exllamav3.engine import exllamav3
-from sampler_parity.harness.mutants.engines import Fault
+from sampler_parity.harness.faults.engine_faults import Fault
 
 
 class TopKOneMore(worker.Worker):

@@ -4,7 +4,7 @@ from typing import Any
 
 from sampler_parity.engines.gpt4all import worker
 from sampler_parity.engines.shared.stage_parameters import ANY_SEED
-from sampler_parity.harness.mutants.engines import Fault
+from sampler_parity.harness.faults.engine_faults import Fault
 from sampler_parity.harness.protocol.messages import ChainSpec
 
 

@@ -4,8 +4,8 @@ from typing import Any
 
 from sampler_parity.engines.ik_llama.stage import Stage
 from sampler_parity.engines.ik_llama.worker import Instance, Worker
+from sampler_parity.harness.faults.engine_faults import Fault
 from sampler_parity.harness.llama_cpp.candidates import NativeCandidates
-from sampler_parity.harness.mutants.engines import Fault
 from sampler_parity.harness.protocol.messages import ChainSpec
 
 

@@ -1,6 +1,6 @@
 """Faults of lloyal.node; lloyal.mjs plants them in the package."""
 
-from sampler_parity.harness.mutants.engines import Fault
+from sampler_parity.harness.faults.engine_faults import Fault
 
 FAULTS = [
     Fault(

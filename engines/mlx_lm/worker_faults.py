@@ -5,7 +5,7 @@ from typing import Any
 
 from sampler_parity.engines.mlx_lm import worker
 from sampler_parity.engines.mlx_lm.engine import libraries
-from sampler_parity.harness.mutants.engines import Fault
+from sampler_parity.harness.faults.engine_faults import Fault
 
 
 class TopPByPosition(worker.Worker):

@@ -1,6 +1,6 @@
 """Faults of node-llama-cpp; node_llama_cpp.mjs plants them in the package."""
 
-from sampler_parity.harness.mutants.engines import Fault
+from sampler_parity.harness.faults.engine_faults import Fault
 
 FAULTS = [
     Fault(f"node_llama_cpp/{name}", fault, case=f"node_llama_cpp/{case}", stage="node_llama_cpp")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from sampler_parity.engines.onnxruntime_genai import worker as genai
-from sampler_parity.harness.mutants.engines import Fault
+from sampler_parity.harness.faults.engine_faults import Fault
 from sampler_parity.harness.protocol.messages import ChainSpec
 
 

@@ -8,10 +8,6 @@ import numpy as np
 
 from sampler_parity.engines.tsampler.model import filters, sample, stages
 from sampler_parity.engines.tsampler.model.history import (
-from sampler_parity.harness.faults.mutant import Mutant
-from sampler_parity.reference import Candidates, floats
-from sampler_parity.engines.tsampler.model import filters, sample, stages
-from sampler_parity.engines.tsampler.model.history import (
     PenaltyParams,
     TokenHistoryTracker,
 )

@@ -6,7 +6,7 @@ from sampler_parity.engines.vllm.batch import Batch
 from sampler_parity.engines.vllm.requests import Request
 from sampler_parity.engines.vllm.serving import Serving
 from sampler_parity.engines.vllm.worker import Instance, Worker
-from sampler_parity.harness.mutants.engines import Fault
+from sampler_parity.harness.faults.engine_faults import Fault
 from sampler_parity.harness.protocol import messages as p
 
 

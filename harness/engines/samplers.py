@@ -4,8 +4,10 @@ A model is imported when its row is asked for, so that llama.cpp's samplers load
 """
 
 import functools
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
+from typing import cast
 
 from sampler_parity.harness.engines.engine_file import (
     NAMESPACE,
@@ -54,6 +56,11 @@ class Makers(Mapping[str, Callable[..., Sampler]]):
 
 ALL_ROWS = Rows()
 ALL_SAMPLERS = Makers()
+
+
+def replaced(name: str, make: Callable[..., Sampler]) -> Mapping[str, Callable[..., Sampler]]:
+    """Return all samplers with another one under a name; loads no model."""
+    return ChainMap({name: make}, cast(dict[str, Callable[..., Sampler]], ALL_SAMPLERS))
 
 
 @functools.cache

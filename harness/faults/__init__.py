@@ -3,9 +3,9 @@
 What changes a few lines of a sampler is text: NAME.toml for each sampler, capacities.toml for what
 is right up to a size, conventions.toml for exact equality, NaN and +inf. The others are classes:
 token_trie.py; chain.py and chain_order.py for faults between the samplers, batch.py between rows,
-shared.py for state that is of no instance, rare.py for what is wrong once in a long while.
-adapters.py holds whole adapters that break the protocol; it is not imported here because it is run
-as a program.
+shared.py for state that is of no instance, rare.py for what is wrong once in a long while. Those
+of an engine's stages are in engines/NAME/model_faults.py. adapters.py holds whole adapters that
+break the protocol; it is not imported here because it is run as a program.
 """
 
 import functools
@@ -15,30 +15,26 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sampler_parity.harness.engines.engine_file import NAMESPACE, engine_names
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults.mutant import Mutant
+from sampler_parity.reference.registry import REFERENCE_ROWS
 
 if TYPE_CHECKING:
     MUTANTS: dict[str, Mutant]
 
-_OF_ENGINES = "sampler_parity.harness.mutants"
-_TOGETHER = [
-    *("chain", "chain_order", "batch", "shared", "rare"),
-    *("exllamav3", "ik_llama", "mlx_lm", "rwkv", "sglang", "transformers"),
-    *("vllm", "vllm_filters"),
-]
+_CLASSES = (*REFERENCE_ROWS, "chain", "chain_order", "batch", "shared", "rare")
 
 
 @functools.cache
 def _mutants() -> dict[str, Mutant]:
     from sampler_parity.harness.faults.catalogue import read_faults
-    from sampler_parity.reference import ALL_SAMPLERS
 
     found = [m for path in sorted(Path(__file__).parent.glob("*.toml")) for m in read_faults(path)]
-    for name in (*ALL_SAMPLERS, *_TOGETHER):
-        for module in (f"{__name__}.{name}", f"{_OF_ENGINES}.{name}"):
-            if find_spec(module):
-                found += import_module(module).MUTANTS
+    modules = [f"{__name__}.{name}" for name in _CLASSES]
+    modules += [f"{NAMESPACE}.{name}.model_faults" for name in engine_names()]
+    for module in filter(find_spec, modules):
+        found += import_module(module).MUTANTS
     return by_name(found)
 
 

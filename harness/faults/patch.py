@@ -37,12 +37,12 @@ class Patch:
 
     def sampler(self) -> Any:
         """The right class. Raises InputError where the reference has none."""
-        from sampler_parity.reference import ALL_SAMPLERS  # loads them all
+        from sampler_parity.reference.registry import REFERENCE_SAMPLERS  # loads them all
 
         name = self.name.split("/")[0]
-        if name not in ALL_SAMPLERS:
+        if name not in REFERENCE_SAMPLERS:
             raise InputError(self.place, f"the reference has no sampler {name!r}", "correct `name`")
-        return ALL_SAMPLERS[name]
+        return REFERENCE_SAMPLERS[name]
 
     def module(self) -> ModuleType:
         """What it patches. Raises InputError where the reference has no such module."""

@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel
 
-from sampler_parity.harness.mutants.engines.trial import EngineResult
+from sampler_parity.harness.faults.engine_trial import EngineResult
 from sampler_parity.harness.strict import STRICT
 from sampler_parity.harness.verdicts import Verdict
 

@@ -22,13 +22,15 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from sampler_parity.harness.backends.engines import WORKER_COMMAND
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.late_failures import Charges
+from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults import MUTANTS, Mutant
 from sampler_parity.harness.faults.adapters import ADAPTERS, TRIGGER, Adapter, trial_cases
+from sampler_parity.harness.faults.engine_faults import faults
+from sampler_parity.harness.faults.engine_trial import absent, try_faults
 from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.faults.part import Part
 from sampler_parity.harness.faults.parts import PARTS
@@ -40,8 +42,6 @@ from sampler_parity.harness.faults.results import (
     SelfTestReport,
     line_of,
 )
-from sampler_parity.harness.mutants.engines import faults
-from sampler_parity.harness.mutants.engines.trial import absent, try_faults
 from sampler_parity.harness.processes.pool import Died, Pool
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.process import BackendProcess

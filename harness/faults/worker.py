@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends import reference
-from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
+from sampler_parity.harness.engines.samplers import replaced
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults import MUTANTS
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
@@ -37,7 +37,7 @@ class Worker(reference.Worker):
         if self.mutant.sampler == "batch":
             self.serving = self.mutant.make
         elif self.mutant.sampler != "chain":
-            self.samplers = {**ALL_SAMPLERS, self.mutant.sampler: self.mutant.make}
+            self.samplers = replaced(self.mutant.sampler, self.mutant.make)
 
     def hello(self) -> HelloReply:
         return super().hello().model_copy(update={"name": f"mutant/{self.mutant.name}"})

@@ -11,11 +11,6 @@ from sampler_parity.harness.checks.stages.arrays import MOST_ARRAYS
 from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.failures import counterexample as module
 from sampler_parity.harness.failures.counterexample import (
-from sampler_parity.harness.faults.in_process import InProcess
-from sampler_parity.harness.inputs.logits import Generated
-from sampler_parity.harness.parity import counterexample as module
-from sampler_parity.harness.checks.stages.arrays import MOST_ARRAYS
-from sampler_parity.harness.failures.counterexample import (
     BY_CHANCE,
     SILENT,
     TRIED,
@@ -26,8 +21,8 @@ from sampler_parity.harness.failures.counterexample import (
 )
 from sampler_parity.harness.failures.differing import Kind
 from sampler_parity.harness.failures.groups import groups
-from sampler_parity.harness.inputs.logits import Generated
 from sampler_parity.harness.faults.in_process import InProcess
+from sampler_parity.harness.inputs.logits import Generated
 from sampler_parity.harness.protocol.process import BackendProcess
 from tests.support.draws import DRAWS
 from tests.support.report_bundles import case, diverged, got, run_info

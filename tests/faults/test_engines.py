@@ -14,12 +14,11 @@ from sampler_parity.harness.backends.reference import Worker as Reference
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.faults import selftest
+from sampler_parity.harness.faults import engine_faults, engine_trial, engine_worker, selftest
+from sampler_parity.harness.faults.engine_faults import Fault, faults, file_of
 from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.faults.worker import Worker as Mutant
 from sampler_parity.harness.inputs.logits import Literals
-from sampler_parity.harness.mutants import engines
-from sampler_parity.harness.mutants.engines import Fault, faults, file_of, trial, worker
 from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.verdicts import Verdict
 
@@ -48,8 +47,8 @@ class Raises(Mutant):
 
 @pytest.fixture
 def _planted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "faults_of", lambda _: {PLANTED.name: PLANTED})
-    monkeypatch.setattr(worker, "faults_of", lambda _: {PLANTED.name: PLANTED})
+    monkeypatch.setattr(engine_faults, "faults_of", lambda _: {PLANTED.name: PLANTED})
+    monkeypatch.setattr(engine_worker, "faults_of", lambda _: {PLANTED.name: PLANTED})
 
 
 def test_a_fault_is_named_behind_its_engine_and_runs_where_the_engine_does() -> None:
@@ -72,18 +71,18 @@ def test_a_fault_of_a_program_is_a_program_beside_the_list_of_faults() -> None:
 
 @pytest.mark.usefixtures("_planted")
 def test_the_worker_of_a_fault_is_the_faulty_class_under_its_own_name() -> None:
-    faulty = worker.Worker("null", "planted")
+    faulty = engine_worker.Worker("null", "planted")
     assert isinstance(faulty, OneMore)
     assert faulty.hello().name == "mutant/engine/null/planted"
     with pytest.raises(InputError, match=r"null/other: unknown - mutant/engine/null/planted$"):
-        worker.Worker("null", "other")
+        engine_worker.Worker("null", "other")
 
 
-def tried(right: str, wrong: str, fault: Fault = PLANTED) -> trial.EngineResult:
+def tried(right: str, wrong: str, fault: Fault = PLANTED) -> engine_trial.EngineResult:
     """A worker of the reference, or a mutant of it, in place of the engine and of its fault."""
     backends = [InPlace("null", Mutant(name) if name else Reference()) for name in (right, wrong)]
     try:
-        return trial.try_fault(fault, TOP_K, *backends)
+        return engine_trial.try_fault(fault, TOP_K, *backends)
     finally:
         for backend in backends:
             backend.close()
@@ -129,7 +128,7 @@ def test_a_fault_that_only_breaks_the_worker_is_caught_only_where_it_says_so(
     fault = Fault("null/planted", OneMore, "top_k/two", stage=stage, verdict=verdict)
     right, wrong = InPlace("null", Reference()), InProcess("top_k/keeps-one-more")
     wrong.name, wrong.worker = "null", Raises("top_k/keeps-one-more")
-    result = trial.try_fault(fault, TOP_K, right, wrong)
+    result = engine_trial.try_fault(fault, TOP_K, right, wrong)
     right.close()
     wrong.close()
     assert (result.verdict, result.caught) == ("crashed", caught)
@@ -141,7 +140,7 @@ def test_an_engine_that_is_not_there_is_skipped_with_the_reason_and_nothing_has_
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     planted = Fault("bare/off", OneMore, case="x/y", stage="x")
     monkeypatch.setattr(selftest, "faults", lambda: {planted.name: planted})
-    monkeypatch.setattr(trial, "faults", lambda: {planted.name: planted})
+    monkeypatch.setattr(engine_trial, "faults", lambda: {planted.name: planted})
     row = environments.known(next(iter(environments.all_environments())))
     absent = OWN["null"].model_copy(update={"name": "bare", "environment": row.name})
     monkeypatch.setitem(OWN, "bare", absent)
@@ -154,7 +153,7 @@ def test_an_engine_that_is_not_there_is_skipped_with_the_reason_and_nothing_has_
 def test_every_fault_names_a_case_of_its_engine() -> None:
     for name, fault in faults().items():
         assert 0 < len(fault.fault) <= 100, name
-        assert trial.case_of(fault).id.startswith(fault.case), name
+        assert engine_trial.case_of(fault).id.startswith(fault.case), name
 
 
 @pytest.mark.nightly
@@ -162,5 +161,7 @@ def test_every_fault_names_a_case_of_its_engine() -> None:
 def test_every_fault_of_an_engine_is_caught_in_its_environment(engine: str) -> None:
     if why := registry.inspect(engine).unavailable if engine else "no engine has faults":
         pytest.skip(why)
-    results = trial.try_faults(engine, [n for n, f in faults().items() if f.engine == engine])
+    results = engine_trial.try_faults(
+        engine, [n for n, f in faults().items() if f.engine == engine]
+    )
     assert [result.line() for result in results if not result.caught] == []

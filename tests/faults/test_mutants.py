@@ -9,6 +9,7 @@ import pytest
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults import MUTANTS, Mutant, results, selftest
 from sampler_parity.harness.faults.adapters import ADAPTERS
@@ -18,7 +19,7 @@ from sampler_parity.harness.faults.worker import Worker
 from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.file import expand, find_suites
-from sampler_parity.reference import ALL_SAMPLERS, SAMPLERS, Candidates
+from sampler_parity.reference import SAMPLERS, Candidates
 from sampler_parity.reference.samplers.greedy import Greedy
 from sampler_parity.reference.samplers.top_p import TopP
 from tests.support.examples import one_in

@@ -4,9 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.gate.dry_run import (
 from sampler_parity.harness.faults.candidates import WrongPenalties
-from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.gate.dry_run import (
     CONFIDENCE,
     EXPECTED,
@@ -17,7 +15,6 @@ from sampler_parity.harness.gate.dry_run import (
     result_of,
 )
 from sampler_parity.harness.gate.policy import read_policy
-from sampler_parity.harness.faults.candidates import WrongPenalties
 from sampler_parity.harness.suite.file import expand
 from sampler_parity.harness.suite.timings import read_timings
 from tests.support.gate_bundles import both, finished, timed

@@ -6,13 +6,12 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 
-from sampler_parity.harness.backends.engines import ENGINES, OWN, Engine
+from sampler_parity.harness.backends.engines import ENGINES, OWN
 from sampler_parity.harness.backends.environments import known
 from sampler_parity.harness.engines.engine_file import NAMESPACE, Engine, engine_file, engine_names
 from sampler_parity.harness.engines.samplers import ALL_ROWS
 from sampler_parity.harness.faults import MUTANTS
-from sampler_parity.harness.mutants import MUTANTS
-from sampler_parity.harness.mutants.engines import faults
+from sampler_parity.harness.faults.engine_faults import faults
 from sampler_parity.harness.suite.shipped import shipped
 from sampler_parity.reference.registry import ROWS
 

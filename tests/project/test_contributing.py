@@ -219,7 +219,7 @@ import json
 from pathlib import Path
 from sampler_parity.harness import lint
 from sampler_parity.harness.cli.make_engines import chosen, runs
-from sampler_parity.harness.mutants import MUTANTS
+from sampler_parity.harness.faults import MUTANTS
 from sampler_parity.harness.cli.engines import chosen, runs
 from sampler_parity.harness.faults import MUTANTS
 from sampler_parity.harness.suite.file import expand, find_suites

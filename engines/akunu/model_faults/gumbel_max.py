@@ -7,10 +7,6 @@ from numpy.typing import NDArray
 
 from sampler_parity.engines.akunu.model import pipeline as akunu
 from sampler_parity.engines.akunu.model.gumbel_max import (
-from sampler_parity.harness.faults.mutant import Mutant
-from sampler_parity.reference import Candidates, floats
-from sampler_parity.reference.pipelines import akunu
-from sampler_parity.engines.akunu.model.gumbel_max import (
     U_MAX,
     U_MIN,
     AkunuGumbel,

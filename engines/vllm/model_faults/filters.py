@@ -5,9 +5,6 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.engines.vllm.model import (
-from sampler_parity.harness.faults.mutant import Mutant
-from sampler_parity.reference import Candidates
-from sampler_parity.engines.vllm.model import (
     VllmLogprobs,
     VllmMinP,
     VllmSample,

@@ -6,9 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.engines.vllm.model import (
-from sampler_parity.harness.faults.mutant import Mutant
-from sampler_parity.reference import Candidates
-from sampler_parity.engines.vllm.model import (
     VllmAllowedTokenIds,
     VllmBadWords,
     VllmMinTokens,

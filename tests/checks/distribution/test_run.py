@@ -10,18 +10,6 @@ from typer.testing import CliRunner
 
 from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.checks.distribution.block import (
-from sampler_parity.harness.checks.distribution.record import CellOnBackend, DistributionResult
-from sampler_parity.harness.cli.app import app
-from sampler_parity.harness.checks.distribution.run import execute_cell
-from sampler_parity.harness.checks.distribution.decisions import decisions, unmet
-from sampler_parity.harness.checks.distribution.draws import _moved
-from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.faults.in_process import InProcess
-from sampler_parity.harness.protocol.interface import Backend, BackendFailure
-from sampler_parity.harness.protocol.process import BackendProcess
-from sampler_parity.harness.protocol.scratch import Scratch
-from sampler_parity.harness.statistics.plan import Budget, Errors
-from sampler_parity.harness.checks.distribution.block import (
     Cell,
     Coupled,
     Frequency,
@@ -35,7 +23,6 @@ from sampler_parity.harness.checks.distribution.record import CellOnBackend, Dis
 from sampler_parity.harness.checks.distribution.run import execute_cell
 from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.mutants import MUTANTS
 from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess

@@ -5,7 +5,6 @@ import pytest
 
 from sampler_parity.harness.checks.stages.classify import classify, identical
 from sampler_parity.harness.faults import MUTANTS
-from sampler_parity.harness.mutants import MUTANTS
 from sampler_parity.harness.protocol.ask import Got
 from sampler_parity.harness.verdicts import ORDER, worst
 from sampler_parity.reference import Candidates

@@ -10,7 +10,7 @@ from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.mutants.engines import Fault, faults
+from sampler_parity.harness.faults.engine_faults import Fault, faults
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.strict import STRICT
 from sampler_parity.harness.suite.file import expand, find_suites

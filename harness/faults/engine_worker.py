@@ -3,7 +3,7 @@
 from typing import Any
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.mutants.engines import faults_of
+from sampler_parity.harness.faults.engine_faults import faults_of
 
 
 def Worker(engine: str, fault: str) -> Any:  # noqa: N802 - in the place of a class

@@ -1,0 +1,23 @@
+"""Engines whose sampler is a chain of llama.cpp's, with the samplers in a wrong order: each fault
+is made of one of these and its engine's pipeline."""
+
+from sampler_parity.engines.shared.chain_model import OfChain
+from sampler_parity.reference import Candidates
+from sampler_parity.reference.samplers.temp import Temp
+from sampler_parity.reference.samplers.top_p import TopP
+
+
+class TemperatureFirst(OfChain):
+    """The temperature comes before the filters."""
+
+    def apply(self, cand: Candidates) -> None:
+        self.samplers.sort(key=lambda sampler: not isinstance(sampler, Temp))
+        super().apply(cand)
+
+
+class TopPBeforeTopK(OfChain):
+    """Top-p counts in the whole vocabulary, and top-k comes behind it."""
+
+    def apply(self, cand: Candidates) -> None:
+        self.samplers.sort(key=lambda sampler: not isinstance(sampler, TopP))
+        super().apply(cand)
