@@ -59,10 +59,11 @@ class Link:
 
 @dataclass(frozen=True)
 class Lines:
-    """Parts below each other, with commas between them in Markdown. whole: none of them breaks."""
+    """Parts with commas between them in Markdown; in HTML below each other, or behind. whole: none
+    of them breaks."""
 
     parts: Sequence["Inline"]
-    whole: bool = False
+    form: Literal["below", "whole", "behind"] = "below"
 
 
 Inline: TypeAlias = Union[str, Untrusted, Strong, Toned, Link, Lines, tuple["Inline", ...]]  # noqa: UP007
@@ -71,9 +72,9 @@ Inline: TypeAlias = Union[str, Untrusted, Strong, Toned, Link, Lines, tuple["Inl
 @dataclass(frozen=True)
 class TableCell:
     """A cell of a table. kind: its class of CSS; "n" for a number. key: see sort_key.
-    span: columns. bold: in Markdown, which has no colours."""
+    span: columns. bold: in Markdown, which has no colours. Blocks are in HTML alone."""
 
-    content: Inline
+    content: "Inline | list[Block]"
     tone: Tone = ""
     kind: Literal["", "n", "text", "wide", "keep"] = ""
     key: str | None = None

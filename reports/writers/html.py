@@ -95,8 +95,7 @@ class _Writer:
                 return ""
 
     def fact(self, term: doc.Inline, said: doc.Inline | Sequence[doc.Block]) -> str:
-        text = self.blocks(said) if isinstance(said, list) else _inline(said)
-        return f"<dt>{_inline(term)}</dt><dd>{text}</dd>\n"
+        return f"<dt>{_inline(term)}</dt><dd>{self.content(said)}</dd>\n"
 
     def figure(self, figure: doc.Picture) -> str:
         svg = figure.draw(f"picture {next(self.pictures)}")  # escaped by Matplotlib
@@ -120,7 +119,7 @@ class _Writer:
             for head, kind in zip(heads, kinds, strict=True)
         )
         labels = heads if "stacked" in table.style.split() else [""] * len(heads)
-        body = "\n".join(_row(row, labels) for row in rows[: table.most_html])
+        body = "\n".join(self.row(row, labels) for row in rows[: table.most_html])
         left_out = len(rows) - len(rows[: table.most_html])
         more = f"\n<p>{left_out:,} more {table.what} are in the JSON.</p>" if left_out else ""
         return (
@@ -130,22 +129,25 @@ class _Writer:
             f"<thead><tr>{columns}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>{more}"
         )
 
+    def row(self, row: doc.TableRow, labels: list[str]) -> str:
+        head, *cells = map(_cell, row.cells)
+        text = self.content(head.content)
+        parts = [f'<th scope="row"{_class(head.kind, head.tone)}>{text}</th>']
+        for cell, label in zip(cells, labels[1:], strict=False):
+            attributes = _class(cell.kind, cell.tone)
+            attributes += f' colspan="{cell.span}"' if cell.span > 1 else ""
+            attributes += f' data-label="{label}"' if label and "<" not in label else ""
+            attributes += f' data-n="{cell.key}"' if cell.key is not None else ""
+            parts.append(f"<td{attributes}>{self.content(cell.content)}</td>")
+        return f"<tr{_id(row.id)}>{''.join(parts)}</tr>"
+
+    def content(self, content: doc.Inline | Sequence[doc.Block]) -> str:
+        return self.blocks(content) if isinstance(content, list) else _inline(content)
+
 
 def heads_of(table: doc.Table) -> list[doc.Inline]:
     """Return the heads of the columns."""
     return table.head.split(" | ") if isinstance(table.head, str) else [*table.head]
-
-
-def _row(row: doc.TableRow, labels: list[str]) -> str:
-    head, *cells = map(_cell, row.cells)
-    parts = [f'<th scope="row"{_class(head.kind, head.tone)}>{_inline(head.content)}</th>']
-    for cell, label in zip(cells, labels[1:], strict=False):
-        attributes = _class(cell.kind, cell.tone)
-        attributes += f' colspan="{cell.span}"' if cell.span > 1 else ""
-        attributes += f' data-label="{label}"' if label and "<" not in label else ""
-        attributes += f' data-n="{cell.key}"' if cell.key is not None else ""
-        parts.append(f"<td{attributes}>{_inline(cell.content)}</td>")
-    return f"<tr{_id(row.id)}>{''.join(parts)}</tr>"
 
 
 def _cell(cell: doc.TableCell | doc.Inline) -> doc.TableCell:
@@ -185,9 +187,11 @@ def _inline(content: doc.Inline) -> str:
             return f"<{tag}{_class(tone)}>{_inline(inner)}</{tag}>"
         case doc.Link(inner, target):
             return f'<a href="{_text(target)}">{_inline(inner)}</a>'
-        case doc.Lines(parts, whole):
+        case doc.Lines(parts, form):
             texts = [_inline(part) for part in parts]
-            return "".join(f"<div>{t}</div>" for t in texts) if whole else "<br>".join(texts)
+            if form == "whole":
+                return "".join(f"<div>{text}</div>" for text in texts)
+            return (" " if form == "behind" else "<br>").join(texts)
 
 
 def _text(text: str) -> str:

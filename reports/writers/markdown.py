@@ -73,7 +73,7 @@ def _cells(row: doc.TableRow | Sequence[doc.TableCell | doc.Inline], columns: in
     cells = []
     for cell in row.cells if isinstance(row, doc.TableRow) else row:
         cell = cell if isinstance(cell, doc.TableCell) else doc.TableCell(cell)
-        text = _inline(cell.content)
+        text = "" if isinstance(cell.content, list) else _inline(cell.content)
         cells += [f"**{text}**" if cell.bold and text else text, *[""] * (cell.span - 1)]
     return [*cells, *[""] * (columns - len(cells))]
 

@@ -8,17 +8,18 @@ from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.checks.distribution.record import CellOnBackend, DistributionResult
 from sampler_parity.harness.failures.explanations import Key
 from sampler_parity.reports.pages.matrix.build import matrix_of
-from sampler_parity.reports.pages.matrix.html import html
+from sampler_parity.reports.pages.matrix.document import document
 from sampler_parity.reports.pages.matrix.labels import (
     differing,
     differs,
     headlines,
     near,
     others,
-    shade,
+    tone,
 )
-from sampler_parity.reports.pages.matrix.markdown import markdown
 from sampler_parity.reports.pages.matrix.model import Cell, Engine, Law, Matrix
+from sampler_parity.reports.writers.html import html
+from sampler_parity.reports.writers.markdown import markdown
 from tests.support.chromium import See
 from tests.support.engines import KEEPS_ALL, of_ties, properties_in
 from tests.support.report_bundles import HOSTILE, bundle_of, case, got, read_back, run_info
@@ -54,18 +55,18 @@ def test_a_cell_has_its_count_its_difference_why_and_the_replay(tmp_path: Path) 
     assert (difference.why, difference.required) == ("Cuts by value.", True)
     replay = "sampler-parity run properties/ties --case ties/top_k -b transformers"
     assert difference.replay == replay
-    assert shade(cell) == "fair"
+    assert tone(cell) == "fair"
 
 
 def test_what_fails_or_is_not_explained_is_red_and_fails_the_page(tmp_path: Path) -> None:
     matrix = made(tmp_path / "b")
-    assert shade(ties(matrix, "mine")) == "bad"  # not as required
+    assert tone(ties(matrix, "mine")) == "bad"  # not as required
     assert (matrix.failing, matrix.unexplained, matrix.ok) == (2, 0, False)
     unexplained = made(tmp_path / "c", {})
-    assert shade(ties(unexplained, "transformers")) == "bad"
+    assert tone(ties(unexplained, "transformers")) == "bad"
     assert unexplained.unexplained == 1
-    assert "not explained" in html(unexplained)
-    assert "**not explained**" in markdown(unexplained)
+    assert "not explained" in html(document(unexplained))
+    assert "**not explained**" in markdown(document(unexplained))
 
 
 def test_what_an_engine_lacks_is_no_difference_and_one_that_is_not_here_says_why(
@@ -73,11 +74,11 @@ def test_what_an_engine_lacks_is_no_difference_and_one_that_is_not_here_says_why
 ) -> None:
     matrix = made(tmp_path / "b")
     gumbel = ties(matrix, "akunu/gumbel")
-    assert (gumbel.judged, gumbel.skipped, shade(gumbel)) == (1, 1, "good")
+    assert (gumbel.judged, gumbel.skipped, tone(gumbel)) == (1, 1, "good")
     away = engine(matrix, "akunu/cuda")
     assert away.unavailable == "CuPy is not installed"
-    assert "did not run: CuPy is not installed" in html(matrix)
-    assert "CuPy is not installed" in markdown(matrix)
+    assert "did not run: CuPy is not installed" in html(document(matrix))
+    assert "CuPy is not installed" in markdown(document(matrix))
     assert headlines(matrix)[:2] == [
         "4 engines ran; 2/4 have every property asked",
         "1 did not run here",
@@ -93,20 +94,20 @@ def test_an_engine_leads_to_the_page_of_what_it_means_here_or_not(tmp_path: Path
     assert pages["transformers"] == "docs/transformers.md"
     assert pages["akunu/cuda"] == "docs/akunu.md"
     assert pages["llama.cpp"] == pages["mine"] == ""
-    assert "<code>docs/akunu.md</code>" in html(matrix)
-    assert "docs/transformers.md" in markdown(matrix)
+    assert "<code>docs/akunu.md</code>" in html(document(matrix))
+    assert "docs/transformers.md" in markdown(document(matrix))
 
 
 def test_a_boundary_says_how_far_it_is_from_the_cut(tmp_path: Path) -> None:
     (cell,) = engine(made(tmp_path / "b"), "mine").samplers
     assert (cell.column, differs(cell)) == ("top_p", ["1 boundary"])
     assert near(cell.differences[0]) == "3e-07 of the cut"
-    assert "3e-07 of the cut" in html(made(tmp_path / "c"))
+    assert "3e-07 of the cut" in html(document(made(tmp_path / "c")))
 
 
 def test_every_judged_cell_leads_to_a_place_that_is_there(tmp_path: Path) -> None:
     matrix = made(tmp_path / "b")
-    page = html(matrix)
+    page = html(document(matrix))
     judged = [c for e in matrix.engines for c in e.cells if c.judged]
     assert judged
     for cell in judged:
@@ -132,8 +133,8 @@ def test_a_suite_that_was_another_says_so(tmp_path: Path) -> None:
     matrix = matrix_of([bundle_of(tmp_path / "b", info, [of_ties("top_k", got())])], {})
     assert matrix is not None
     assert matrix.properties[0].changed
-    assert "the suite of a bundle was another" in html(matrix)
-    assert "the suite of a bundle was another" not in html(made(tmp_path / "same"))
+    assert "the suite of a bundle was another" in html(document(matrix))
+    assert "the suite of a bundle was another" not in html(document(made(tmp_path / "same")))
 
 
 def test_a_property_that_is_none_of_ours_has_its_name_alone(tmp_path: Path) -> None:
@@ -184,7 +185,7 @@ def test_the_law_of_an_engines_draws_stands_beside_its_properties(tmp_path: Path
     of_draws = engine(matrix, "transformers").law
     assert of_draws is not None
     assert (of_draws.tests, of_draws.equivalent, of_draws.met) == (1, 1, 1)
-    assert "distribution.html" in html(matrix)
+    assert "distribution.html" in html(document(matrix))
 
 
 def test_the_draws_of_an_engine_say_what_is_decided_of_those_that_are_not_equivalent() -> None:
@@ -215,9 +216,9 @@ def test_foreign_text_is_escaped(tmp_path: Path) -> None:
     bundle = bundle_of(tmp_path / "b", run_info("llama.cpp"), [of_ties("top_k", hostile)])
     matrix = matrix_of([bundle], {})
     assert matrix is not None
-    assert "<script>alert" not in html(matrix)
-    assert "<script>alert" not in markdown(matrix)
-    assert "@you" not in markdown(matrix)
+    assert "<script>alert" not in html(document(matrix))
+    assert "<script>alert" not in markdown(document(matrix))
+    assert "@you" not in markdown(document(matrix))
 
 
 FILTER = """(page) => {
@@ -240,6 +241,6 @@ FILTER = """(page) => {
 def test_the_page_is_filtered_by_engine_by_property_and_by_what_differs(
     see: See, tmp_path: Path
 ) -> None:
-    wide, phone = see(html(made(tmp_path / "b")), 1280, 390, act=FILTER)
+    wide, phone = see(html(document(made(tmp_path / "b"))), 1280, 390, act=FILTER)
     assert wide.answer == '[["Engine","ties"],["mine"],["transformers","mine"]]'
     assert (wide.console, phone.scroll_width) == ([], 390)

@@ -1,22 +1,24 @@
-"""What the matrix says, in words: HTML and Markdown say the same."""
+"""Labels of the matrix page."""
 
 from typing import Any
 
 from sampler_parity.harness.failures.format_difference import number
+from sampler_parity.reports.document import Tone
+from sampler_parity.reports.labels import several
 from sampler_parity.reports.pages.matrix.model import Cell, Difference, Engine, Law, Matrix
 
 REFERENCE = "reference"  # what the engines are compared with, and none of them
 
 
 def counted(cell: Cell) -> str:
-    """Identical of judged: "7/9"; "lacks" where the engine claims nothing of it."""
+    """Return identical of judged: "7/9"; "lacks" where the engine claims nothing of it."""
     if cell.judged:
         return f"{cell.identical:,}/{cell.judged:,}"
     return "lacks" if cell.lacks else ""
 
 
 def differs(cell: Cell) -> list[str]:
-    """Of what differs how many by verdict, the worst first: ["2 tied", "1 rejected"]."""
+    """Return, of what differs, how many by verdict, the worst first: ["2 tied", "1 rejected"]."""
     by_verdict: dict[str, int] = {}
     for difference in cell.differences:
         if difference.verdict != "identical":
@@ -25,8 +27,8 @@ def differs(cell: Cell) -> list[str]:
     return [f"{n:,} {verdict}" for verdict, n in by_verdict.items()]
 
 
-def shade(cell: Cell) -> str:
-    """The class of a cell: colour says again what the words say."""
+def tone(cell: Cell) -> Tone:
+    """Return the colour of a cell, which says again what its words say."""
     if not cell.judged:
         return "quiet"
     if cell.met < cell.judged or cell.unexplained:
@@ -34,19 +36,20 @@ def shade(cell: Cell) -> str:
     return "good" if cell.identical == cell.judged else "fair"
 
 
-def shade_of_law(law: Law) -> str:
+def tone_of_law(law: Law) -> Tone:
+    """Return the colour of an engine's draws."""
     if law.met < law.tests:
         return "bad"
     return "good" if law.equivalent == law.tests else "fair"
 
 
 def others(law: Law) -> list[str]:
-    """What is decided of the draws that are not equivalent: ["1 different", "2 undecided"]."""
+    """Return what is decided of draws that are not equivalent: ["1 different", "2 undecided"]."""
     return [f"{n:,} {decision}" for decision, n in law.others.items()]
 
 
 def near(difference: Difference) -> str:
-    """How near it is: of a boundary to the cut, of what is close to the value."""
+    """Return how near it is: of a boundary to the cut, of what is close to the value."""
     if difference.margin is None:
         return ""
     if difference.verdict == "boundary":
@@ -57,7 +60,7 @@ def near(difference: Difference) -> str:
 
 
 def both(difference: Difference) -> str:
-    """What was got and what was expected: "drawn 1, 2, 3, 4; expected 1, 2"."""
+    """Return what was got and what was expected: "drawn 1, 2, 3, 4; expected 1, 2"."""
     if difference.got is None and difference.expected is None:
         return ""
     what = "got" if difference.what in ("", "value") else difference.what
@@ -65,24 +68,25 @@ def both(difference: Difference) -> str:
 
 
 def state(difference: Difference) -> str:
-    """What is wrong with it for who maintains the engine; or ''."""
+    """Return what is wrong with it for the maintainers of the engine; or ''."""
     if not difference.required:
         return "not as required"
     return "" if difference.why else "not explained"
 
 
 def headlines(matrix: Matrix) -> list[str]:
+    """Return what the matrix comes to, a line each."""
     engines = [engine for engine in matrix.engines if engine.name != REFERENCE]
     ran = [engine for engine in engines if not engine.unavailable]
     whole = sum(engine.judged > 0 and engine.identical == engine.judged for engine in ran)
     asked = sum(engine.judged > 0 for engine in ran)
-    lines = [f"{_several(len(ran), 'engine')} ran; {whole:,}/{asked:,} have every property asked"]
+    lines = [f"{several(len(ran), 'engine')} ran; {whole:,}/{asked:,} have every property asked"]
     if len(ran) < len(engines):
         lines.append(f"{len(engines) - len(ran):,} did not run here")
     if matrix.unexplained:
-        lines.append(f"not explained: {_several(matrix.unexplained, 'result')}")
+        lines.append(f"not explained: {several(matrix.unexplained, 'result')}")
     if matrix.failing:
-        lines.append(f"not as required: {_several(matrix.failing, 'result')}")
+        lines.append(f"not as required: {several(matrix.failing, 'result')}")
     return lines
 
 
@@ -95,12 +99,12 @@ _HEADS = {
 
 
 def spaced(name: str) -> str:
-    """A column's head, which may break between its words."""
+    """Return the head of a column, which may break between its words."""
     return _HEADS.get(name, name.replace("_", " "))
 
 
 def differing(engine: Engine) -> str:
-    """The properties at which an engine is not llama.cpp's: "differs at ties, temp 0"."""
+    """Return the properties at which an engine is not llama.cpp's: "differs at ties, temp 0"."""
     columns = [spaced(c.column) for c in engine.properties if c.judged > c.identical]
     if columns:
         return f"differs at {', '.join(columns)}"
@@ -111,7 +115,3 @@ def _value(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(number, value)) or "none"
     return number(value)
-
-
-def _several(n: int, what: str) -> str:
-    return f"{n:,} {what}{'' if n == 1 else 's'}"
