@@ -6,7 +6,7 @@ JSON, is built, and functions of that model. The writers make every other format
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from pydantic import BaseModel
 
@@ -23,27 +23,6 @@ _ENDING = {"junit": "junit.xml"}
 
 
 @dataclass(frozen=True)
-class OldForms:
-    """The formats of a page that has no document yet."""
-
-    html: Callable[[Any], str]
-    markdown: Callable[[Any], str]
-    terminal_lines: Callable[[Any], list[str]] = lambda _: []
-    last_line: Callable[[Any], str] | None = None
-    junit: Callable[[Any, Any], str] | None = None
-    headlines: Callable[[Any], list[str]] = lambda _: []
-    findings: Callable[[Any], Any] = lambda _: []
-    heat_map: Callable[[Any], Any] = lambda _: None
-    ok: Callable[[Any], bool | None] = lambda _: None
-
-    def summary(self, model: Any) -> PageSummary:
-        one = len(getattr(model, "sections", [0])) == 1
-        last = self.last_line(model) if self.last_line and one else ""
-        parts = (self.headlines(model), self.terminal_lines(model) if one else [], last)
-        return PageSummary(self.ok(model), *parts, self.findings(model), self.heat_map(model))
-
-
-@dataclass(frozen=True)
 class Page(Generic[Source, Model]):
     """A page, before anything is read.
 
@@ -57,11 +36,10 @@ class Page(Generic[Source, Model]):
     answers: str
     model: type[Model]
     build: Callable[[Source], Model | None]
-    document: Callable[[Model], Document] | None = None
-    summary: Callable[[Model], PageSummary] | None = None
+    document: Callable[[Model], Document]
+    summary: Callable[[Model], PageSummary]
     junit_tests: Callable[[Source, Model], Iterable[JunitTest]] | None = None
     missed: bool = True
-    old: OldForms | None = None
 
     def made(self, source: Source) -> "ReadyPage[Source, Model] | None":
         """Return None where it has nothing to say. Raises InputError for what cannot be read."""
@@ -79,9 +57,7 @@ class ReadyPage(Generic[Source, Model]):
 
     @property
     def summary(self) -> PageSummary:
-        of = self.page.old.summary if self.page.old else self.page.summary
-        assert of is not None
-        return of(self.model)
+        return self.page.summary(self.model)
 
     @property
     def terminal_lines(self) -> list[str]:
@@ -96,13 +72,7 @@ class ReadyPage(Generic[Source, Model]):
         if name == "json":
             return self.model.model_dump_json(indent=1) + "\n"
         if name == "junit":
-            if self.page.old:
-                old = self.page.old.junit
-                return old(self.source, self.model) if old else None
             tests = self.page.junit_tests
             return junit(tests(self.source, self.model)) if tests else None
-        if self.page.old:
-            return (self.page.old.markdown if name == "md" else self.page.old.html)(self.model)
-        assert self.page.document is not None
         document = self.page.document(self.model)
         return markdown(document) if name == "md" else html(document)

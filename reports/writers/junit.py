@@ -1,7 +1,6 @@
 """Writes tests as JUnit XML: test suites by name, in the order in which they come."""
 
 from collections.abc import Iterable
-from typing import Any
 from xml.etree import ElementTree
 
 from sampler_parity.harness.sanitize.printable import one_line
@@ -42,23 +41,3 @@ def _count(node: ElementTree.Element) -> None:
     for name, attribute in _OUTCOMES.items():
         node.set(attribute, str(sum(test.find(name) is not None for test in tests)))
     node.set("time", f"{sum(float(test.get('time', '0')) for test in tests):.6f}")
-
-
-class JunitDocument:
-    """The form of pages that yield no tests yet."""
-
-    def __init__(self) -> None:
-        self.checks: list[dict[str, Any]] = []
-
-    def test(self, suite: str, started: str, name: str, classname: str, time_s: float) -> Any:
-        fields = ("suite", "started", "name", "classname", "time_s")
-        values = (suite, started, name, classname, time_s)
-        self.checks.append(dict(zip(fields, values, strict=True)))
-        return self.checks[-1]
-
-    def text(self) -> str:
-        return junit(JunitTest(**check) for check in self.checks)
-
-
-def outcome(test: Any, name: str, kind: str, message: str, body: str = "") -> None:
-    test |= {"outcome": name, "kind": kind, "message": message, "body": body}

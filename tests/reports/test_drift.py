@@ -9,9 +9,10 @@ from sampler_parity.harness.checks.stages.record import BackendResult, CaseResul
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference.releases import CHANGES
 from sampler_parity.reports.pages.parity.build import report_of
-from sampler_parity.reports.pages.parity.html import html
-from sampler_parity.reports.pages.parity.markdown import markdown
+from sampler_parity.reports.pages.parity.document import document
 from sampler_parity.reports.pages.parity.model import DriftCell
+from sampler_parity.reports.writers.html import html
+from sampler_parity.reports.writers.markdown import markdown
 from tests.support.report_bundles import case, diverged, got, read_back, run_info
 
 CHANGE = next(change for change in CHANGES if change.samplers == ("top_n_sigma",))
@@ -86,8 +87,8 @@ def test_a_case_that_its_own_release_does_not_explain_is_said_first(tmp_path: Pa
     drift = report_of([bundle]).drift
     assert drift is not None
     assert drift.rows[0].verdict == "not explained in b4753"
-    assert "1 of 2 not explained" in html(report_of([bundle]))
-    assert "**1/2 not explained**" in markdown(report_of([bundle]))
+    assert "1/2 not explained" in html(document(report_of([bundle])))
+    assert "**1/2 not explained**" in markdown(document(report_of([bundle])))
 
 
 def test_what_nobody_knows_how_to_call_is_not_said_to_be_missing(tmp_path: Path) -> None:
@@ -98,9 +99,9 @@ def test_what_nobody_knows_how_to_call_is_not_said_to_be_missing(tmp_path: Path)
     (row,) = report.drift.rows
     assert (row.cells[0].unknown, row.cells[0].lacking, row.cells[0].unexplained) == (1, 0, 0)
     assert row.verdict == "not known in b4529, the same meaning in all that were judged"
-    assert "1 of 1 not known" in html(report)
-    assert "1/1 not known" in markdown(report)
-    assert "not in it" not in html(report) + markdown(report)
+    assert "1/1 not known" in html(document(report))
+    assert "1/1 not known" in markdown(document(report))
+    assert "not in it" not in html(document(report)) + markdown(document(report))
 
 
 def test_a_release_that_was_judged_by_its_neighbours_is_said_to_be(tmp_path: Path) -> None:
@@ -113,8 +114,8 @@ def test_a_release_that_was_judged_by_its_neighbours_is_said_to_be(tmp_path: Pat
     (row,) = report.drift.rows
     assert [cell.by_neighbours for cell in row.cells] == [True, False]
     assert row.verdict.startswith(f"judged by its neighbours in {between}, ")
-    assert html(report).count("by its neighbours</div>") == 1
-    assert "as v0.5.0, by its neighbours |" in markdown(report)
+    assert html(document(report)).count("by its neighbours</div>") == 1
+    assert "as v0.5.0, by its neighbours |" in markdown(document(report))
 
 
 def test_what_is_undefined_in_a_release_is_counted_apart(tmp_path: Path) -> None:
@@ -124,13 +125,13 @@ def test_what_is_undefined_in_a_release_is_counted_apart(tmp_path: Path) -> None
     assert report.drift is not None
     (cell,) = report.drift.rows[0].cells
     assert (cell.undefined, cell.unexplained) == (1, 0)
-    assert "1 undefined" in html(report)
-    assert "1 undefined" in markdown(report)
+    assert "1 undefined" in html(document(report))
+    assert "1 undefined" in markdown(document(report))
 
 
 def test_a_change_is_shown_with_its_command_and_its_texts_escaped(tmp_path: Path) -> None:
     report = report_of(three(tmp_path))
-    page, text = html(report), markdown(report)
+    page, text = html(document(report)), markdown(document(report))
     assert "&lt;old&gt;" in page
     assert "<old>" not in page
     assert "run parity/top_n_sigma --case a -b llama.cpp@b4753" in page
@@ -141,8 +142,8 @@ def test_a_change_is_shown_with_its_command_and_its_texts_escaped(tmp_path: Path
 def test_a_report_without_an_old_release_has_no_table(tmp_path: Path) -> None:
     report = report_of(three(tmp_path)[:1])
     assert report.drift is None
-    assert "Drift" not in html(report)
-    assert "Drift" not in markdown(report)
+    assert "Drift" not in html(document(report))
+    assert "Drift" not in markdown(document(report))
 
 
 def test_a_case_counts_for_a_sampler_only_by_the_changes_of_that_sampler(tmp_path: Path) -> None:

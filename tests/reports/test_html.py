@@ -11,7 +11,9 @@ from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.reports.pages.parity.build import report_of
-from sampler_parity.reports.pages.parity.html import CARDS, html
+from sampler_parity.reports.pages.parity.cards import CARDS
+from sampler_parity.reports.pages.parity.document import document
+from sampler_parity.reports.writers.html import html
 from tests.support.chromium import See, Seen
 from tests.support.html_page import Page
 from tests.support.report_bundles import (
@@ -61,15 +63,17 @@ def full_page(folder: Path) -> str:
     second = bundle_of(
         folder / "two", run_info("llama.cpp"), [case("a", {"llama.cpp": got()})], timings(2000)
     )
-    return html(report_of([first, second]))
+    return html(document(report_of([first, second])))
 
 
 def page_of(folder: Path, *cases: CaseResult) -> Page:
-    return Page(html(report_of([bundle_of(folder / "x", run_info("native"), list(cases))])))
+    return Page(
+        html(document(report_of([bundle_of(folder / "x", run_info("native"), list(cases))])))
+    )
 
 
 def test_html_escapes_everything_that_others_choose(tmp_path: Path) -> None:
-    text = html(report_of([read_finished(hostile_bundle(tmp_path / "x"))]))
+    text = html(document(report_of([read_finished(hostile_bundle(tmp_path / "x"))])))
     page = Page(text)
     assert not page.all("script")
     assert not [a for _, attributes in page.elements for a in attributes if a.startswith("on")]
@@ -190,7 +194,7 @@ def test_html_ids_of_groups_are_their_anchors_and_those_of_two_bundles_differ(
         for name in ("one", "two")
     )
     (group,) = report_of([one]).sections[0].findings
-    alone, both = (Page(html(report_of(bundles))) for bundles in ([one], [one, two]))
+    alone, both = (Page(html(document(report_of(bundles)))) for bundles in ([one], [one, two]))
     ids = [[a["id"] for _, a in page.elements if "id" in a] for page in (alone, both)]
     assert group.anchor in ids[0]
     assert {f"b1-{group.anchor}", f"b2-{group.anchor}"} <= set(ids[1])
@@ -204,7 +208,7 @@ def test_html_speed_names_ratio_interval_and_rule(tmp_path: Path) -> None:
     info = run_info("llama.cpp")
     cases = [case("a", {"llama.cpp": got()})]
     slow = bundle_of(tmp_path / "slow", info, cases, timings(2000))
-    text = Page(html(report_of([slow]))).text
+    text = Page(html(document(report_of([slow])))).text
     # medians 610,000 and 100 ns; limit 2 * 100 + 50,000 ns; rounds of 6,000 and 6,200 times
     assert "610 µs" in text
     assert "6.1e+03 × [6e+03, 6.2e+03]" in text
@@ -272,7 +276,7 @@ class TestInChromium:
             [case(LONG, {"x" * 300: diverged(detail="y" * 3000, values={"got": "z" * 500})})],
         )
         read = [read_finished(p) for p in (bundle, hostile_bundle(tmp_path / "hostile"))]
-        assert see(html(report_of(read)), 390) == [Seen(390, "Parity report: FAILED", [])]
+        assert see(html(document(report_of(read))), 390) == [Seen(390, "Parity report: FAILED", [])]
 
     def test_overflow_and_script_errors_are_seen_where_they_are(self, see: See) -> None:
         page = "<title>x</title><div style='width:600px'>wide</div><script>nothing.here</script>"
@@ -299,7 +303,7 @@ def test_a_suite_that_was_measured_is_no_row_and_one_without_a_case_is_not_red(
     timed = [t.model_copy(update={"suite": "timing/x"}) for t in timings()]
     info = run_info("llama.cpp", suites=suites)
     bundle = bundle_of(tmp_path / "x", info, [case("a", {"llama.cpp": got()})], timed)
-    text = html(report_of([bundle]))
+    text = html(document(report_of([bundle])))
     assert "ok: 1/1 cases" in text
     assert "timing/x" not in text
     rows = text[text.index("parity/none") :].partition("</tr>")[0]

@@ -5,12 +5,13 @@ from xml.etree import ElementTree
 
 from sampler_parity.harness.bundle.bundle import Bundle, read_finished
 from sampler_parity.reports.pages.parity.build import report_of
-from sampler_parity.reports.pages.parity.junit import junit
+from sampler_parity.reports.pages.parity.junit import junit_tests
+from sampler_parity.reports.writers.junit import junit
 from tests.support.report_bundles import bundle_of, case, diverged, got, hostile_bundle, run_info
 
 
 def parsed(*bundles: Bundle) -> ElementTree.Element:
-    text = junit(report_of(list(bundles)), list(bundles))
+    text = junit(junit_tests(report_of(list(bundles)), list(bundles)))
     return ElementTree.fromstring(text.encode())
 
 

@@ -7,8 +7,9 @@ import pytest
 from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.sanitize.markup import safe
 from sampler_parity.reports.pages.parity.build import report_of
-from sampler_parity.reports.pages.parity.markdown import SHOWN, markdown
-from sampler_parity.reports.writers.markdown import MOST_CHARACTERS
+from sampler_parity.reports.pages.parity.cards import SHOWN
+from sampler_parity.reports.pages.parity.document import document
+from sampler_parity.reports.writers.markdown import MOST_CHARACTERS, markdown
 from tests.support.report_bundles import bundle_of, case, diverged, got, hostile_bundle, run_info
 
 
@@ -28,15 +29,15 @@ def test_markdown_text_of_others_is_neither_markup_nor_mention(text: str, expect
 
 
 def test_markdown_of_hostile_texts_has_no_markup_but_its_own(tmp_path: Path) -> None:
-    text = markdown(report_of([read_finished(hostile_bundle(tmp_path / "x"))]))
+    text = markdown(document(report_of([read_finished(hostile_bundle(tmp_path / "x"))])))
     own = text.replace("<code>", "").replace("</code>", "")
     assert "alert(1)" in own
     for character in "<>@`\\":
         assert character not in own
     tables = [line for line in text.splitlines() if line.startswith("| ")]
-    # findings: 4 columns, 3 lines; backends: 4 columns, 4 lines; matrix: sampler, cases, 2
-    # backends, 3 lines; speed: 6 columns; samplers by implementation: 3 columns, 3 lines
-    assert [line.count(" | ") for line in tables] == [3] * 10 + [5] * 3 + [2] * 3
+    # findings, cases without a result, backends, matrix: 4 columns, 3, 5, 4 and 3 lines; speed: 8
+    # columns, 5 lines; samplers by implementation: 3 columns, 3 lines
+    assert [line.count(" | ") for line in tables] == [3] * 15 + [7] * 5 + [2] * 3
 
 
 def test_markdown_shows_counts_matrix_and_failures(tmp_path: Path) -> None:
@@ -44,7 +45,7 @@ def test_markdown_shows_counts_matrix_and_failures(tmp_path: Path) -> None:
         case("a", {"native": diverged()}, samplers=["x", "y", "top_p", "temp", "dist"]),
         case("b", {"native": got()}),
     ]
-    text = markdown(report_of([bundle_of(tmp_path / "x", run_info("native"), cases)]))
+    text = markdown(document(report_of([bundle_of(tmp_path / "x", run_info("native"), cases)])))
     for line in (
         "# Parity report: FAILED",
         "| finding | backend | smallest | replay |",
@@ -65,7 +66,7 @@ def test_markdown_begins_with_the_worst_group_and_says_how_many_more_there_are(
     cases = [case(s, {"native": diverged(stage=s)}, samplers=[s]) for s in stages]
     cases += [case(f"d{i}", {"native": diverged()}) for i in range(7)]
     cases += [case(f"u{i}", {"native": got("unsupported", detail="no x")}) for i in range(99)]
-    text = markdown(report_of([bundle_of(tmp_path / "x", run_info("native"), cases)]))
+    text = markdown(document(report_of([bundle_of(tmp_path / "x", run_info("native"), cases)])))
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert rows[2].startswith("| **7 cases diverge at top&#95;p&#58; keeps 63 fewer")
     assert text.count(" diverges at ") == SHOWN - 1 == 19
@@ -81,7 +82,9 @@ def test_markdown_fits_a_comment_however_much_failed(tmp_path: Path, bundles: in
         for i in range(200 // bundles)
     ]
     folders = [tmp_path / str(i) for i in range(bundles)]
-    text = markdown(report_of([bundle_of(folder, run_info(long), cases) for folder in folders]))
+    text = markdown(
+        document(report_of([bundle_of(folder, run_info(long), cases) for folder in folders]))
+    )
     assert len(text) <= MOST_CHARACTERS + 100 < 65_536
     assert text.startswith("# Parity report: FAILED")
     assert f"{200 // bundles} case" in text

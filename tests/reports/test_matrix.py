@@ -14,10 +14,11 @@ from sampler_parity.harness.failures.explanations import (
     read_explanations,
 )
 from sampler_parity.reports.pages.parity.build import report_of
-from sampler_parity.reports.pages.parity.html import html
-from sampler_parity.reports.pages.parity.markdown import markdown
+from sampler_parity.reports.pages.parity.document import document
 from sampler_parity.reports.pages.parity.matrix import matrix
 from sampler_parity.reports.pages.parity.matrix_model import MatrixDifference
+from sampler_parity.reports.writers.html import html
+from sampler_parity.reports.writers.markdown import markdown
 from tests.support.report_bundles import bundle_of, case, diverged, got, run_info
 
 CLOSE = got("close", step=0, stage="top_p", stage_index=0, what="p")
@@ -58,15 +59,15 @@ def test_a_difference_without_its_line_fails_the_report_though_its_case_allows_i
     assert report.matrix is not None
     assert report.matrix.unexplained == 1
     assert not report.ok
-    assert "not explained" in html(report)
-    assert "**FAILED: 1 results are not explained.**" in markdown(report)
+    assert "not explained" in html(document(report))
+    assert "**FAILED: 1 results are not explained.**" in markdown(document(report))
 
 
 def test_an_explained_difference_does_not_fail_the_report(tmp_path: Path) -> None:
     report = report_of([of(tmp_path / "a", "tsampler", CLOSE)])
     assert report.ok
-    assert "Sums in double" in html(report)
-    assert "Sums in double" in markdown(report)
+    assert "Sums in double" in html(document(report))
+    assert "Sums in double" in markdown(document(report))
 
 
 def test_a_line_for_one_verdict_does_not_cover_another(tmp_path: Path) -> None:
@@ -92,14 +93,14 @@ def test_what_a_backend_refuses_it_explains_itself(tmp_path: Path) -> None:
 def test_another_authors_backend_is_shown_and_not_judged_by_our_list(tmp_path: Path) -> None:
     report = report_of([of(tmp_path / "a", "mine", CLOSE)])
     assert report.ok
-    assert "not explained" in html(report)
+    assert "not explained" in html(document(report))
 
 
 def test_builds_of_llama_cpp_alone_need_no_matrix(tmp_path: Path) -> None:
     report = report_of([of(tmp_path / "a", "llama.cpp@b4753", got())])
     assert report.matrix is None
-    assert "Samplers by implementation" not in html(report)
-    assert "Samplers by implementation" not in markdown(report)
+    assert "Samplers by implementation" not in html(document(report))
+    assert "Samplers by implementation" not in markdown(document(report))
 
 
 def test_what_is_judged_by_an_old_release_is_left_to_drift(tmp_path: Path) -> None:

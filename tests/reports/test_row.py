@@ -5,10 +5,13 @@ from pathlib import Path
 from sampler_parity.harness.checks.stages.record import LiveRow
 from sampler_parity.harness.failures.explain import explanation, overview
 from sampler_parity.reports.pages.parity.build import report_of
-from sampler_parity.reports.pages.parity.html import html
-from sampler_parity.reports.pages.parity.junit import junit
-from sampler_parity.reports.pages.parity.markdown import markdown
-from sampler_parity.reports.pages.parity.terminal import terminal_lines
+from sampler_parity.reports.pages.parity.document import document
+from sampler_parity.reports.pages.parity.junit import junit_tests
+from sampler_parity.reports.pages.parity.page import summary
+from sampler_parity.reports.writers.html import html
+from sampler_parity.reports.writers.junit import junit
+from sampler_parity.reports.writers.markdown import markdown
+from sampler_parity.reports.writers.terminal import terminal_lines
 from tests.support.report_bundles import bundle_of, case, diverged, run_info
 
 PLACE = "step 3 of 8, row 5 of 17, stage dist"
@@ -19,9 +22,13 @@ def test_the_row_of_a_batch_is_said_on_every_page_and_at_the_terminal(tmp_path: 
     cases = [case("rows/a", {"mine": of_row}, steps=8, suite="batch/rows")]
     bundle = bundle_of(tmp_path / "b", run_info("mine"), cases)
     report = report_of([bundle])
-    assert f"  DIVERGED rows/a   mine 1.0, {PLACE}" in terminal_lines(report)
+    assert f"  DIVERGED rows/a   mine 1.0, {PLACE}" in terminal_lines(summary(report))
     assert f"  DIVERGED rows/a   mine 1.0, {PLACE}" in list(overview(bundle.folder))
     first = next(explanation(bundle.folder, "rows/a"))
     assert first == "DIVERGED rows/a   mine 1.0 vs reference, " + PLACE
-    for text in (html(report), markdown(report), junit(report, [bundle])):
+    for text in (
+        html(document(report)),
+        markdown(document(report)),
+        junit(junit_tests(report, [bundle])),
+    ):
         assert PLACE in text

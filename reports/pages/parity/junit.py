@@ -1,71 +1,64 @@
-"""The report as JUnit XML: a test suite for every suite file and backend, a test for every case.
+"""The parity page as tests for JUnit: one for every case on every backend.
 
-Its message begins with the group of failures that it is of, its text names the smallest of them.
-A verdict that the case does not allow is a failure, or an error if the backend crashed or took too
-long. A case without a result is an error. `unsupported` where the case allows it is skipped. What
-the reference refused, and an expectation that it missed, is a failure on every backend.
+The message of a test begins with the group of failures that it is of, its text names the smallest
+of them. A verdict that the case does not allow is a failure, or an error if the backend crashed or
+took too long. A case without a result is an error. `unsupported` where the case allows it is
+skipped. What the reference refused, and an expectation that it missed, is a failure everywhere.
 """
 
-from xml.etree import ElementTree
+from collections.abc import Iterator
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.failures.format_difference import lines, place, side_by_side
 from sampler_parity.harness.failures.groups import Group
 from sampler_parity.harness.sanitize.printable import visible
-from sampler_parity.reports.pages.parity.model import Difference, Problem, Report, Section
-from sampler_parity.reports.writers.junit import JunitDocument, outcome
+from sampler_parity.reports.document import JunitTest
+from sampler_parity.reports.pages.parity.model import Difference, Report, Section
 
 
-def junit(report: Report, bundles: list[Bundle]) -> str:
-    """bundles: those that the report was made of, in the same order."""
-    document = JunitDocument()
+def junit_tests(report: Report, bundles: list[Bundle]) -> Iterator[JunitTest]:
+    """Yield the tests. bundles: those that the report was made of, in the same order."""
     for section, bundle in zip(report.sections, bundles, strict=True):
-        _add_section(document, section, bundle)
-    return document.text()
+        yield from _of_section(section, bundle)
 
 
-def _add_section(document: JunitDocument, section: Section, bundle: Bundle) -> None:
+def _of_section(section: Section, bundle: Bundle) -> Iterator[JunitTest]:
     differences = {(d.case, d.backend): d for d in section.differences}
     findings = {(case, g.backend): g for g in section.findings for case in g.cases}
     problems = {p.case: p for p in section.problems if p.kind != "not run"}
     for case in bundle.cases:
         for raw_name in bundle.info.backends:
             suite, name, case_id = visible(case.suite), visible(raw_name), visible(case.id)
-            result = case.backends.get(raw_name)
-            test = document.test(
-                f"{section.bundle}: {suite} on {name}",
-                section.run.started,
-                case_id,
-                f"{suite}.{name}",
-                result.wall_s if result else 0.0,
-            )
-            at = (case_id, name)
-            problem = problems.get(case_id)
-            _judge(test, case, raw_name, problem, differences.get(at), findings.get(at))
+            result, at = case.backends.get(raw_name), (case_id, name)
+            label = f"{section.bundle}: {suite} on {name}"
+            wall_s = result.wall_s if result else 0.0
+            test = JunitTest(label, section.run.started, case_id, f"{suite}.{name}", wall_s)
+            if result is None:
+                yield test.ended("error", "not run", "no result from this backend")
+            elif problem := problems.get(case_id):
+                text = f"{problem.kind}: {problem.detail}"
+                yield test.ended("failure", problem.kind, text, f"replay: {problem.replay}")
+            else:
+                yield _judged(test, case, raw_name, differences.get(at), findings.get(at))
 
 
-def _judge(
-    test: ElementTree.Element,
+def _judged(
+    test: JunitTest,
     case: CaseResult,
     backend: str,
-    problem: Problem | None,
     difference: Difference | None,
     finding: Group | None,
-) -> None:
-    if backend not in case.backends:
-        outcome(test, "error", "not run", "no result from this backend")
-    elif problem is not None:
-        message = f"{problem.kind}: {problem.detail}"
-        outcome(test, "failure", problem.kind, message, f"replay: {problem.replay}")
-    elif difference is not None and finding is not None:
-        kind = "error" if difference.verdict in ("crashed", "timeout") else "failure"
+) -> JunitTest:
+    if difference is not None and finding is not None:
+        outcome = "error" if difference.verdict in ("crashed", "timeout") else "failure"
         message = f"{finding.text} | {_message(difference)}"
-        outcome(test, kind, difference.verdict, message, _body(difference, finding))
-    elif case.skipped(backend):
-        outcome(test, "skipped", "skipped", f"not claimed: {case.backends[backend].detail}")
-    elif difference is not None and difference.verdict == "unsupported":
-        outcome(test, "skipped", "unsupported", f"unsupported: {difference.detail}")
+        return test.ended(outcome, difference.verdict, message, _body(difference, finding))
+    if case.skipped(backend):
+        return test.ended("skipped", "skipped", f"not claimed: {case.backends[backend].detail}")
+    if difference is not None and difference.verdict == "unsupported":
+        return test.ended("skipped", "unsupported", f"unsupported: {difference.detail}")
+    return test
 
 
 def _message(difference: Difference) -> str:
@@ -78,7 +71,7 @@ def _message(difference: Difference) -> str:
 
 
 def _body(difference: Difference, finding: Group) -> str:
-    """What differs in this case; the smallest of its group, where that is another; its replay."""
+    """Return what differs in this case; the smallest of its group, where that is another."""
     rows = [f"{w}: got {g}, expected {e}" for w, g, e in side_by_side(difference)]
     rows += filter(None, [difference.detail])
     if finding.example.case != difference.case:

@@ -2,9 +2,9 @@
 
 from collections import defaultdict
 
-from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.failures.groups import Group, rank
-from sampler_parity.reports.pages.parity.html import card
+from sampler_parity.reference import ALL_SAMPLERS
+from sampler_parity.reports.pages.parity.labels import card_id
 from sampler_parity.reports.pages.parity.model import Report, Section, Tally
 from sampler_parity.reports.summary import HeatCell, HeatMap, HeatRow, PageFinding
 
@@ -18,7 +18,7 @@ def findings(report: Report) -> list[PageFinding]:
     lines = [
         PageFinding(
             text=f"{f'{part.bundle}: ' if several else ''}{group.text}, on {group.backend}",
-            anchor=card(report, part, group),
+            anchor=card_id(report, part, group),
         )
         for part, group in sorted(of_all, key=lambda pair: rank(pair[1]))
     ]
@@ -68,7 +68,7 @@ def _worst(report: Report, part: Section) -> dict[tuple[str, str], tuple[Group, 
         for case in group.cases:
             chain = samplers[case, group.backend]
             for sampler in [group.stage] if group.stage in chain else chain:
-                worst.setdefault((sampler, group.backend), (group, card(report, part, group)))
+                worst.setdefault((sampler, group.backend), (group, card_id(report, part, group)))
     return worst
 
 

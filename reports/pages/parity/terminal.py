@@ -3,7 +3,7 @@
 from sampler_parity.harness.failures.format_difference import lines
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.harness.verdicts import Verdict
-from sampler_parity.reports.labels import duration
+from sampler_parity.reports.labels import duration, state_of
 from sampler_parity.reports.pages.parity.model import (
     BackendSummary,
     Configuration,
@@ -19,34 +19,26 @@ _ALWAYS: tuple[Verdict, ...] = ("diverged", "crashed")
 
 
 def terminal_lines(report: Report) -> list[str]:
-    """Of the bundle of a run: failures, backends, devices, speed."""
-    (part,) = report.sections
+    """Return failures, backends, devices, speed."""
+    lines: list[str] = []
+    for part in report.sections:
+        lines += _failures(part)
+        lines += [_backend_line(s, _failing(part, s.name)) for s in part.backends]
     devices = report.devices.configurations if report.devices else []
-    return [
-        *_failures(part),
-        *(_backend_line(s, _failing(part, s.name)) for s in part.backends),
-        *(_device_line(c) for c in devices if not c.unavailable),
-        *_speed(part.timings),
-    ]
+    lines += [_device_line(c) for c in devices if not c.unavailable]
+    return lines + [line for part in report.sections for line in _speed(part.timings)]
 
 
 def last_line(report: Report) -> str:
-    """What a run ends with."""
-    (part,) = report.sections
-    return f"{_total(part)}   {part.wall_s:,.1f} s   {_state(part.ok)}"
-
-
-def _state(ok: bool) -> str:
-    return "ok" if ok else "FAILED"
-
-
-def _total(part: Section) -> str:
-    skipped = part.cases - part.cases_judged
+    """Return what a run ends with."""
+    parts = report.sections
+    met, judged = sum(p.cases_met for p in parts), sum(p.cases_judged for p in parts)
+    skipped = sum(p.cases for p in parts) - judged
     left = f"   {skipped:,} skipped" if skipped else ""
-    return (
-        f"cases    {part.cases_met:,}/{part.cases_judged:,} as required{left}"
-        f"   {part.steps:,} steps"
-    )
+    steps, wall_s = sum(p.steps for p in parts), sum(p.wall_s for p in parts)
+    ok = state_of(all(part.ok for part in parts))
+    cases = f"cases    {met:,}/{judged:,} as required{left}"
+    return f"{cases}   {steps:,} steps   {wall_s:,.1f} s   {ok}"
 
 
 def _device_line(c: Configuration) -> str:

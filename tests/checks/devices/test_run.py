@@ -35,8 +35,9 @@ from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.suite.file import expand, suites_folder
 from sampler_parity.reports.pages.parity.build import report_of
-from sampler_parity.reports.pages.parity.html import html
-from sampler_parity.reports.pages.parity.markdown import markdown
+from sampler_parity.reports.pages.parity.document import document
+from sampler_parity.reports.writers.html import html
+from sampler_parity.reports.writers.markdown import markdown
 from tests.support.command_line import cli
 from tests.support.inside import HELLO
 from tests.support.report_bundles import case as case_result
@@ -420,7 +421,7 @@ def test_the_report_has_a_row_for_every_configuration(tmp_path: Path) -> None:
     assert (text.case, text.token, text.verdict) == ("text", 1, "identical")
     assert text.replay.endswith("--case text -b first -b second")
     assert report.devices.across == []
-    for shown in (html(report), markdown(report)):
+    for shown in (html(document(report)), markdown(document(report))):
         assert "Hardware configurations" in shown
         assert "no driver" in shown
 
@@ -438,7 +439,7 @@ def test_bundles_of_several_machines_are_compared_by_the_rows_that_they_keep(
     q = np.exp([0.5, 0.25, 0.25, 0.25])
     wanted = float((0.25 * np.log(0.25 / (q / q.sum()))).sum())
     assert second.kl_max == pytest.approx(wanted)
-    assert "Across bundles" in html(report)
+    assert "Across bundles" in html(document(report))
 
 
 def test_bundles_of_other_models_have_nothing_in_common(tmp_path: Path) -> None:
