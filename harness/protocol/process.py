@@ -37,7 +37,7 @@ from sampler_parity.harness.protocol.limits import patience, reply_bytes
 from sampler_parity.harness.protocol.pipes import Deadline
 from sampler_parity.harness.protocol.replies import OtherVersion, checked, parsed
 from sampler_parity.harness.protocol.scratch import Scratch
-from sampler_parity.harness.sanitize.last_words import BYTES, error_line, last_lines
+from sampler_parity.harness.sanitize.crash_output import BYTES, error_line, last_lines
 
 START_TIMEOUT_S = 60.0
 _SCRIPT = re.compile(r"^[^-].*\.[A-Za-z]{1,4}$")  # an argument that is the name of a file

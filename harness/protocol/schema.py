@@ -2,7 +2,9 @@
 
 import functools
 import json
-from typing import Any
+import operator
+from itertools import chain
+from typing import Any, get_args
 
 from pydantic import TypeAdapter
 
@@ -12,39 +14,10 @@ from sampler_parity.harness.protocol import messages as p
 @functools.cache
 def protocol_schema() -> str:
     """Return the text of harness/schemas/protocol.schema.json: `$defs` of every message."""
-    union: Any = (
-        p.HelloRequest
-        | p.HelloReply
-        | p.RunRequest
-        | p.RunReply
-        | p.BatchRequest
-        | p.BatchReply
-        | p.DrawsRequest
-        | p.DrawsReply
-        | p.TimeRequest
-        | p.TimeReply
-        | p.DecodeRequest
-        | p.DecodeReply
-        | p.TokenizeRequest
-        | p.TokenizeReply
-        | p.CaptureRequest
-        | p.CaptureReply
-        | p.DevicesRequest
-        | p.DevicesReply
-        | p.GenerateRequest
-        | p.GenerateReply
-        | p.ThroughputRequest
-        | p.ThroughputReply
-        | p.SequencesRequest
-        | p.SequencesReply
-        | p.SkipRatioRequest
-        | p.SkipRatioReply
-        | p.SpeculativeRequest
-        | p.SpeculativeReply
-        | p.ByeRequest
-        | p.ErrorReply
-    )
-    schema = TypeAdapter(union).json_schema()
+    *requests, bye = get_args(p.Request)
+    pairs = zip(requests, get_args(p.Reply), strict=True)
+    union = functools.reduce(operator.or_, [*chain.from_iterable(pairs), bye, p.ErrorReply])
+    schema = TypeAdapter[Any](union).json_schema()
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = f"sampler-parity adapter protocol {p.PROTOCOL_VERSION}"
     return json.dumps(schema, indent=2, sort_keys=True) + "\n"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sampler_parity.harness.sanitize.last_words import LINES, error_line, last_lines
+from sampler_parity.harness.sanitize.crash_output import LINES, error_line, last_lines
 from tests.support.script_backend import backend, failure
 
 NODE = """node:fs:573
