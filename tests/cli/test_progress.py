@@ -92,7 +92,7 @@ def test_a_result_is_a_line_where_somebody_asks_for_it(
     assert list(lines_of([])) == []
 
 
-def test_the_last_words_count_everything() -> None:
+def test_the_last_line_counts_everything() -> None:
     pace = Pace(WORKS, 0.0)
     pace.ended([RESULT] * 2 + [TIMED] * 6_150, 1.0)
     assert in_words(pace, Counter()) == "6,152 of 6,152"

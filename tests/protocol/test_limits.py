@@ -171,7 +171,7 @@ def test_a_greeting_of_a_book_is_no_greeting(key: str) -> None:
         assert "not a reply" in str(failure(process))
 
 
-def test_the_last_words_of_many_are_read_alone() -> None:
+def test_the_crash_output_of_many_is_read_alone() -> None:
     act = "sys.stderr.write('x' * (1 << 26) + '\\nno more\\n'); sys.exit(3)"
     with backend(act) as process:
         assert str(failure(process)) == "exit status 3: no more"

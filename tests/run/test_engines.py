@@ -117,7 +117,7 @@ def test_an_environment_that_is_removed_under_a_run_is_a_verdict() -> None:
     ],
     ids=["ends", "cannot be imported"],
 )
-def test_an_engine_that_does_not_start_is_unavailable_with_its_last_words(
+def test_an_engine_that_does_not_start_is_unavailable_with_its_crash_output(
     python: str, said: str
 ) -> None:
     place(ROW, python=python)
