@@ -16,7 +16,8 @@ LONGEST_TEXT = 1 << 14
 
 
 def write(folder: Path, rows: NDArray[np.float32]) -> None:
-    """model.bin, config.json, vocabulary.json: token i is the text of i. Raises InputError."""
+    """Write model.bin, config.json, vocabulary.json: token i is the text of i. Raises
+    InputError."""
     if len(rows) != 1:
         raise InputError("table model", f"{len(rows)} rows, CTranslate2's holds one", "give one")
     from ctranslate2.specs import transformer_spec

@@ -16,7 +16,7 @@ _LONGEST_TEXT = 1 << 17
 
 
 def write(folder: Path, rows: NDArray[np.float32], eos_token_id: Sequence[int] = (0,)) -> None:
-    """model.onnx and genai_config.json. eos_token_id: at least one, each below n_vocab."""
+    """Write model.onnx and genai_config.json. eos_token_id: at least one, each below n_vocab."""
     import onnx
     from onnx import TensorProto, helper, numpy_helper
 

@@ -44,7 +44,7 @@ def _stem(case: str, backend: str) -> str:
 
 
 def array_of(content: bytes) -> NDArray[Any]:
-    """The array of a .npy file. Raises ValueError for what is none."""
+    """Read the array of a .npy file. Raises ValueError for what is none."""
     try:
         array: NDArray[Any] = np.lib.format.read_array(io.BytesIO(content), allow_pickle=False)
     except (ValueError, EOFError, OverflowError, MemoryError, TypeError) as error:
@@ -77,6 +77,6 @@ def write_content(path: Path, content: bytes) -> None:
 
 
 def fix_of(error: OSError) -> str:
-    """What to do so that a run can go on."""
+    """Return what to do so that a run can go on."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     return f"{'free space' if full else 'mend that'}, then run with --resume"

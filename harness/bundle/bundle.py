@@ -75,7 +75,7 @@ _RECORDS: dict[str, type[Record]] = {
 
 @dataclass(frozen=True)
 class Bundle:
-    """A bundle that was read. footer is None for an unfinished run.
+    """Hold a bundle that was read. footer is None for an unfinished run.
 
     counts: of every kind of result, as the footer must state them.
     """
@@ -100,19 +100,19 @@ class Bundle:
     counts: dict[str, int] = field(default_factory=dict)
 
     def backend(self, name: str) -> BackendInfo:
-        """What run.json says of a backend. Raises InputError where it says nothing."""
+        """Return run.json's entry of a backend. Raises InputError where there is none."""
         if name not in self.info.backends:
             raise InputError(self.folder, f"backend {name!r} is not in run.json", _AGAIN)
         return self.info.backends[name]
 
     @property
     def has_no_case(self) -> bool:
-        """Other results alone stand in it; not so where there is none at all."""
+        """Tell whether it has only other results; not so where there is none at all."""
         return not any((self.cases, self.changes, self.decodings)) and bool(self.counts)
 
     @property
     def other_results(self) -> list[Suited]:
-        """The other results that come of a suite."""
+        """Return the results of suites that are no cases."""
         return [
             *self.cells,
             *self.decodings,
@@ -124,7 +124,8 @@ class Bundle:
 
 
 def done_ids(folder: Path) -> set[str]:
-    """The ids of the results that a bundle, finished or not, has; none where there is no bundle."""
+    """Return the ids of the results that a bundle, finished or not, has; none where there is no
+    bundle."""
     path = folder / "results.jsonl"
     if not path.exists():
         return set()
@@ -200,7 +201,7 @@ def read_finished(folder: Path) -> Bundle:
 
 
 def digest(folder: Path) -> str:
-    """Of run.json and results.jsonl. Raises InputError."""
+    """Return the digest of run.json and results.jsonl. Raises InputError."""
     try:
         contents = [(folder / name).read_bytes() for name in ("run.json", "results.jsonl")]
     except OSError as error:
@@ -230,7 +231,8 @@ def check_run_json(folder: Path, footer: Footer) -> None:
 
 
 def records_of(path: Path, torn_ok: bool) -> Iterator[tuple[int, Record]]:
-    """Each record with the byte offset behind it. Raises InputError for what contradicts itself.
+    """Yield each record with the byte offset behind it. Raises InputError for what contradicts
+    itself.
 
     torn_ok: a last line without its end is passed over.
     """
@@ -259,7 +261,7 @@ def records_of(path: Path, torn_ok: bool) -> Iterator[tuple[int, Record]]:
 
 @dataclass
 class _Checks:
-    """What holds between the lines of a bundle. lines: of each result, where it stands."""
+    """Check what holds between the lines of a bundle. lines: of each result, where it stands."""
 
     path: Path
     lines: dict[tuple[str, str], int] = field(default_factory=dict)

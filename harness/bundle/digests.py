@@ -25,7 +25,7 @@ def of_run(run_sha256: str) -> bytes:
 
 
 def of_lines(sha256: Any, lines: Iterable[bytes]) -> bytes:
-    """sha256: of the lines above, which takes these, too."""
+    """Return the digests of lines. sha256: of the lines above; it takes these, too."""
     return b"".join(_of_line(sha256, line) for line in lines)
 
 

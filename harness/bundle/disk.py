@@ -19,7 +19,7 @@ def make_folder(path: Path) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Whole or not at all: what stood there before stays until the new is complete."""
+    """Write all or nothing: what stood there before stays until the new is complete."""
     part = path.with_name(path.name + ".part")
     try:
         with suppress(FileNotFoundError):  # of a run that was killed
@@ -38,8 +38,8 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def append(path: Path, content: bytes) -> None:
-    """Behind what the file has, which must be there. After an error it is as it was before, or
-    where that fails, too, ends with a part of the content."""
+    """Append to a file, which must be there. After an error it is as it was before, or where
+    that fails, too, ends with a part of the content."""
     file = _opened(path, os.O_WRONLY | os.O_APPEND)
     try:
         size = os.fstat(file).st_size
@@ -75,7 +75,7 @@ def _opened(path: Path, flags: int) -> int:
 
 
 def _write(file: int, content: bytes) -> None:
-    """All of it: the system may take less at a time."""
+    """Write all of it: the system may take less at a time."""
     left = memoryview(content)
     while left:
         left = left[os.write(file, left) :]

@@ -19,7 +19,7 @@ _open: set[int] = set()
 
 
 def _close_in_fork() -> None:
-    """A copy of the file would hold the lock for as long as the new process lives."""
+    """Close the copies of a fork: they would hold the lock for as long as the new process lives."""
     for file in _open:
         os.close(file)
     _open.clear()
@@ -57,7 +57,7 @@ def locked(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def waiting_for(path: Path) -> Iterator[None]:
-    """The same lock on a file of any name, once whoever has it lets go."""
+    """Take the same lock on a file of any name, once its holder releases it."""
     file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
     _open.add(file)
     try:

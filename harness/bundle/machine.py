@@ -39,7 +39,7 @@ def digest_of_code() -> str:
 
 
 def _digest(*folders: str) -> str:
-    """Of the files that decide what is computed, by name and content."""
+    """Return the digest of the files that decide what is computed, by name and content."""
     digest = hashlib.sha256()
     for path in sorted(path for folder in folders for path in _own_files(_ROOT / folder)):
         digest.update(path.relative_to(_ROOT).as_posix().encode())
@@ -67,7 +67,7 @@ def _cpu() -> tuple[str, list[str]]:
 
 
 def _libm() -> str:
-    """The math library of this process: its exp, log and pow decide last bits."""
+    """Return the math library of this process: its exp, log and pow decide last bits."""
     maps = Path("/proc/self/maps")
     text = maps.read_text(encoding="utf-8") if maps.exists() else ""
     line = re.search(r"/\S*/libm[.-]\S*$", text, re.MULTILINE)

@@ -14,7 +14,8 @@ _WORKERS = ("sampler_parity.harness.backends.worker", "harness.worker")
 
 
 def replay(info: RunInfo, suite: str, case: str, backends: Iterable[str]) -> str:
-    """The command that runs one case of a run again, on those of these backends that were in it."""
+    """Return the command that runs one case of a run again, on those of these backends that were
+    in it."""
     known = {name: info.backends[name] for name in backends if name in info.backends}
     line = command(info.paths.get(suite, suite), case, info.seed, known)
     if accept := info.options.get("accept"):
@@ -23,7 +24,8 @@ def replay(info: RunInfo, suite: str, case: str, backends: Iterable[str]) -> str
 
 
 def command(suite: str, case: str, seed: int, backends: dict[str, BackendInfo]) -> str:
-    """suite: its name or its path. Foreign adapters are named with their command."""
+    """Format the command. suite: its name or its path. An untrusted adapter is named with its
+    command."""
     parts = ["sampler-parity", "run", *([suite] if suite else []), "--case", case]
     parts += ["--seed", str(seed)] if seed else []
     for name, info in backends.items():
@@ -51,8 +53,8 @@ def _backend_option(name: str, info: BackendInfo) -> str:
 
 
 def _programs(command: list[str]) -> set[str]:
-    """What an engine of ours may be called whose command names a program below harness/backends:
-    the program, its folder, and the worker that it starts."""
+    """Return the names that an engine of ours may have whose command names a program below
+    harness/backends: the program, its folder, and the worker that it starts."""
     names: set[str] = set()
     for word, behind in zip(command, [*command[1:], ""], strict=True):
         if of_ours := _PROGRAM.search(word):
@@ -61,12 +63,12 @@ def _programs(command: list[str]) -> set[str]:
 
 
 def _is_relative_path(build: str) -> bool:
-    """Whether a build was named by a folder as seen from another; `./build` is, `b4753` is not."""
+    """Tell whether a build was named by a relative folder; `./build` is, `b4753` is not."""
     return ("/" in build or os.sep in build) and not os.path.isabs(build)
 
 
 def _engine_name(engine: str, arguments: list[str]) -> str:
-    """What a worker was asked for: the name of a backend by its command line."""
+    """Return the name of a backend by the command line of its worker."""
     if engine in ("mutant", "slow"):
         return f"{engine}/{arguments[0]}"
     if not any(arguments):

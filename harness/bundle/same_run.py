@@ -31,7 +31,7 @@ def differing(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:
 
 
 def _changes(old: RunInfo, new: RunInfo) -> Iterator[tuple[str, str]]:
-    """What has changed, each with what to do."""
+    """Yield what has changed, each with what to do."""
     for key in ("version", "profile", "seed"):
         then, now = getattr(old, key), getattr(new, key)
         if then != now:
@@ -79,7 +79,8 @@ def _backend_changes(name: str, old: BackendInfo, new: BackendInfo) -> Iterator[
 
 
 def _command(backend: BackendInfo) -> list[str]:
-    """Without the program where it is a Python of ours, which has several names."""
+    """Return the command without the program where it is a Python of ours, which has several
+    names."""
     first, *rest = backend.command or [""]
     return rest if rest[:1] == ["-m"] else [first, *rest]
 

@@ -26,7 +26,8 @@ class Summary(BaseModel):
 
 
 def summarize(bundle: Bundle) -> Summary:
-    """Verdicts by backend, and by backend and sampler; a case counts for each of its samplers."""
+    """Count verdicts by backend, and by backend and sampler; a case counts for each of its
+    samplers."""
     backends = {}
     for name in bundle.info.backends:
         results = [(case, case.backends[name]) for case in bundle.cases if name in case.backends]

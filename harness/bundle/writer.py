@@ -31,8 +31,8 @@ _HALF_A_PAIR = re.compile(r"""[^\s'"]*\\ud[89a-f][0-9a-f]{2}[^\s'"]*""")  # as r
 
 @dataclass
 class BundleWriter:
-    """Appends to a bundle. done holds the ids that it already has (of a resumed run); run_sha256 is
-    that of run.json, sha256 that of the records so far."""
+    """Append to a bundle. done holds the ids that it already has (of a resumed run); run_sha256
+    is that of run.json, sha256 that of the records so far."""
 
     folder: Path
     info: RunInfo
@@ -54,7 +54,7 @@ class BundleWriter:
         self.sha256 = sha256
 
     def close(self, footer: Footer) -> Footer:
-        """The footer as it is written: with the digests of what was written before it. Raises
+        """Write the footer with the digests of what was written before it, and return it. Raises
         InputError where something else stands there: then the footer refuses it for ever."""
         sha256 = self.sha256.hexdigest()
         closed = footer.model_copy(update={"sha256": sha256, "run_sha256": self.run_sha256})
@@ -71,7 +71,7 @@ class BundleWriter:
 
 
 def create(folder: Path, info: RunInfo) -> BundleWriter:
-    """A new bundle. Raises InputError where one already is, or the folder cannot be written."""
+    """Create a bundle. Raises InputError where one already is, or the folder cannot be written."""
     if (folder / "results.jsonl").exists():
         raise InputError(folder, "holds a bundle already", "use --resume or another -o")
     about = _text_of(info)

@@ -35,7 +35,7 @@ Key = tuple[str, str, str]
 
 
 class _Side:
-    """A column while it is compared."""
+    """Hold a column while it is compared."""
 
     def __init__(self, bundle: Bundle, name: str, label: str) -> None:
         self.bundle, self.name, self.label = bundle, name, label
@@ -64,13 +64,14 @@ class _Side:
         self.figures = {(f.kind, f.id): f for f in figures_of(bundle) if f.backend == name}
 
     def verdicts(self) -> dict[Key, str]:
-        """Of cases and distribution tests. What is wrong with a case itself counts as well."""
+        """Return the verdicts of cases and distribution tests. A fault of the case itself counts
+        as well."""
         return {key: _state(case, self.name) for key, case in self.cases.items()} | self.decisions
 
 
 def compare(bundles: list[Bundle]) -> Compared | None:
-    """None where nothing can be compared with anything. Raises InputError for a kept row that is
-    missing or malformed."""
+    """Compare bundles; None where they have nothing in common. Raises InputError for a kept row
+    that is missing or malformed."""
     sides = _sides(bundles)
     pairs = [(i, side, sides[side.base]) for i, side in enumerate(sides) if side.base is not None]
     columns = [_column(side, sides) for side in sides]
@@ -121,7 +122,7 @@ def _unavailable(bundles: list[Bundle]) -> Iterator[Unavailable]:
 
 
 def _labels(names: list[str]) -> list[str]:
-    """The names of the folders, those that occur again with a number."""
+    """Return the names of the folders, numbered where one occurs again."""
     return [
         name if names.count(name) == 1 else f"{name} ({names[: i + 1].count(name)})"
         for i, name in enumerate(names)
@@ -157,7 +158,7 @@ def _ids(keys: set[Key]) -> set[tuple[str, str]]:
 
 
 def _verdicts(sides: list[_Side]) -> Iterator[Verdicts]:
-    """What differs from its base in some column; the rows with most cases first."""
+    """Yield what differs from its base in some column; the rows with most cases first."""
     states = [side.verdicts() for side in sides]
     groups: dict[tuple[str, str, tuple[str | None, ...], tuple[str, ...]], list[str]]
     groups = defaultdict(list)
@@ -221,7 +222,7 @@ def _text(case: CaseResult, backend: str) -> str:
 
 
 def _cells(sides: list[_Side]) -> Iterator[Cell]:
-    """Every distribution test that a column and its base have; those apart first."""
+    """Yield every distribution test that a column and its base have; those apart first."""
     rows = []
     for key in dict.fromkeys(key for side in sides for key in side.decisions):
         has = [key in side.decisions for side in sides]
@@ -254,7 +255,7 @@ def _disjoint(a: Interval | None, b: Interval | None) -> bool:
 
 
 def _speeds(sides: list[_Side]) -> Iterator[Speed]:
-    """Every figure that a column and its base have, the largest change first."""
+    """Yield every figure that a column and its base have, the largest change first."""
     rows = []
     for key in dict.fromkeys(key for side in sides for key in side.figures):
         figures = [side.figures.get(key) for side in sides]

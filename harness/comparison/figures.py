@@ -22,8 +22,8 @@ Unit = Literal["ns", "tokens/s", "skipped"]
 
 @dataclass(frozen=True)
 class Figure:
-    """values: one a round; the figure is their median. baseline: what it is compared with in its
-    own run, or ""."""
+    """Hold a figure: the median of `values`, one a round. baseline: what it is compared with in
+    its own run, or ""."""
 
     kind: Kind
     id: str
@@ -38,7 +38,7 @@ class Figure:
 
 
 def figures_of(bundle: Bundle) -> Iterator[Figure]:
-    """Of what was measured; what failed has no figure. A time is the fastest of its round."""
+    """Yield what was measured; what failed has no figure. A time is the fastest of its round."""
     for timing in bundle.timings:
         first = timing.baseline or BASELINE
         for name, ns in timing.ns.items():
@@ -57,7 +57,7 @@ def figures_of(bundle: Bundle) -> Iterator[Figure]:
 
 
 def _rates(result: ThroughputResult, backend: str) -> tuple[float, ...]:
-    """Tokens a second of each round, all sequences together."""
+    """Return tokens a second of each round, all sequences together."""
     made = result.sequences * result.n_tokens
     spent = [sum(r.sample_ns) + sum(r.decode_ns) for r in result.backends[backend].rounds]
     return tuple(1e9 * made / ns for ns in spent if ns)
@@ -65,7 +65,7 @@ def _rates(result: ThroughputResult, backend: str) -> tuple[float, ...]:
 
 @dataclass(frozen=True)
 class FigureChange:
-    """A figure over another. low, high: 95%; None with too few rounds."""
+    """Hold a figure over another. low, high: 95%; None with too few rounds."""
 
     value: float
     low: float | None
@@ -73,7 +73,7 @@ class FigureChange:
 
 
 def change_in_run(figure: Figure, base: Figure) -> FigureChange | None:
-    """Of two figures of one run, whose rounds stood next to each other."""
+    """Compare two figures of one run, whose rounds stood next to each other."""
     interval = ratio_of_rounds(np.array(figure.values), np.array(base.values))
     if interval is None:
         return None
@@ -84,8 +84,8 @@ def change_in_run(figure: Figure, base: Figure) -> FigureChange | None:
 
 
 def change_across(new: Figure, old: Figure) -> FigureChange | None:
-    """Of two runs: the ratio of medians with its bootstrap interval; None where that says
-    nothing."""
+    """Compare two runs: the ratio of medians with its bootstrap interval; None without a
+    meaning."""
     a, b = np.array(new.values), np.array(old.values)
     if (b <= 0).any():
         return None

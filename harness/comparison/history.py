@@ -160,7 +160,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _check_tables(connection: sqlite3.Connection, path: Path) -> None:
-    """The tables and kinds of values are those that we make, and nothing else is there."""
+    """Check that the tables and kinds of values are those that we make, and no others."""
     with closing(sqlite3.connect(":memory:")) as made:
         made.executescript(_TABLES)
         columns = _columns(made)
@@ -184,7 +184,7 @@ def _no_rows(connection: sqlite3.Connection, path: Path, table: str, where: str,
 
 
 def _columns(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
-    """Table, name and type of every column, in order."""
+    """Return table, name and type of every column, in order."""
     query = (
         "SELECT tables.name, columns.name, columns.type FROM sqlite_schema AS tables,"
         " pragma_table_info(tables.name) AS columns WHERE tables.type = 'table'"

@@ -25,7 +25,8 @@ _SAME = VERDICTS[: VERDICTS.index("diverged")]
 
 @dataclass(frozen=True)
 class NightlyChange:
-    """subject: a bundle, a backend or a case. finding: whether its suite records findings."""
+    """Hold a change. subject: a bundle, a backend or a case. finding: whether its suite records
+    findings."""
 
     kind: Kind
     bundle: str
@@ -38,7 +39,7 @@ class NightlyChange:
 
 @dataclass(frozen=True)
 class CaseState:
-    """What a case or a distribution test came to. met: whether that is as required."""
+    """Hold the result of a case or a distribution test. met: whether it is as required."""
 
     verdict: str
     met: bool
@@ -47,7 +48,8 @@ class CaseState:
 
 
 def read_night(folder: Path) -> dict[str, Bundle]:
-    """By place below the folder. Raises InputError for none, and for one that is not finished."""
+    """Read the bundles by place below the folder. Raises InputError for none, and for one that
+    is not finished."""
     places = sorted(path.parent for path in folder.rglob("run.json"))
     if not places:
         raise InputError(folder, "has no bundle", "name a folder of bundles")
@@ -55,7 +57,7 @@ def read_night(folder: Path) -> dict[str, Bundle]:
 
 
 def changes(before: dict[str, Bundle], after: dict[str, Bundle]) -> list[NightlyChange]:
-    """What got worse first."""
+    """Return all changes; what got worse comes first."""
     lost, added = before.keys() - after.keys(), after.keys() - before.keys()
     lines = [NightlyChange("gone", name, "", "bundle", "there", "not there") for name in lost]
     lines += [NightlyChange("new", name, "", "bundle", "not there", "there") for name in added]
@@ -129,8 +131,8 @@ def _of_backend(
 
 
 def _kind(old: CaseState, new: CaseState, finding: bool) -> Kind:
-    """A finding is mended where a backend that did as recorded does so no more, or one that
-    differed from the reference differs no more."""
+    """Classify a change. A finding is fixed where a backend no longer behaves as recorded, or no
+    longer differs from the reference."""
     if "skipped" in (old.verdict, new.verdict):
         return "new" if old.verdict == "skipped" else "gone"
     if finding and old.met and not new.met and new.verdict not in ("crashed", "timeout"):

@@ -12,14 +12,14 @@ _NAME = 34
 
 @dataclass(frozen=True)
 class ServerVerdicts:
-    """A server of a bundle, by id what was found."""
+    """Hold the results of a server by id."""
 
     name: str
     results: dict[str, ServerResult]
 
 
 def server_verdicts(bundles: Sequence[Bundle]) -> list[ServerVerdicts]:
-    """Every server of the bundles, in their order."""
+    """Return every server of the bundles, in their order."""
     columns = []
     for bundle in bundles:
         for server in dict.fromkeys(result.server for result in bundle.servers):
@@ -30,13 +30,14 @@ def server_verdicts(bundles: Sequence[Bundle]) -> list[ServerVerdicts]:
 
 
 def differing(first: ServerVerdicts, other: ServerVerdicts) -> list[str]:
-    """The ids of both whose verdicts are not the same."""
+    """Return the ids that both have, with other verdicts."""
     both = [id for id in first.results if id in other.results]
     return [id for id in both if first.results[id].verdict != other.results[id].verdict]
 
 
 def lines(first: ServerVerdicts, other: ServerVerdicts) -> Iterator[str]:
-    """How many verdicts differ, each with the evidence of both, and what one of them alone has."""
+    """Yield how many verdicts differ, each with the evidence of both, and what one of them alone
+    has."""
     differ = differing(first, other)
     common = first.results.keys() & other.results.keys()
     yield f"compare  {first.name}"

@@ -25,7 +25,7 @@ from sampler_parity.harness.gate.gate import gate
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.gate.records import GateResult
 from sampler_parity.harness.gate.speed_rules import ratio_in_run
-from sampler_parity.harness.processes import shell
+from sampler_parity.harness.processes import words
 
 # Candidate -> the rule that must fail, the only one; None: all must be met.
 EXPECTED = {"clean": None, "wrong-penalties": "parity", "slower": "speed"}
@@ -118,7 +118,7 @@ class DryRun(BaseModel):
 
 
 def dry_run(number: int, folder: Path) -> DryRun:
-    """One run of all candidates, again with more rounds as long as one cannot be judged."""
+    """Run all candidates once, again with more rounds as long as one cannot be judged."""
     suites = []
     for group, text in (("parity", PARITY), ("timing", TIMING)):
         (folder / group).mkdir(parents=True)
@@ -146,7 +146,7 @@ def dry_run(number: int, folder: Path) -> DryRun:
 
 
 def _run(folder: Path, suites: list[Path], rounds: int, seed: int) -> Bundle:
-    """The commands that a maintainer types. Raises InputError where the run itself failed."""
+    """Run the commands that a maintainer types. Raises InputError where the run itself failed."""
     adapter = [sys.executable, "-m", "sampler_parity.harness.faults.candidates"]
     command = [
         sys.executable,
@@ -157,7 +157,7 @@ def _run(folder: Path, suites: list[Path], rounds: int, seed: int) -> Bundle:
     command += [*map(str, suites), "-b", "llama.cpp", "-o", str(folder), "-j", "1"]
     command += ["--rounds", str(rounds), "--seed", str(seed)]
     for name in EXPECTED:
-        command += ["-b", f"{name}={shell.join([*adapter, name])}"]
+        command += ["-b", f"{name}={words.join([*adapter, name])}"]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
     if done.returncode > 1:
         raise InputError(folder, f"run: {done.stderr.strip()}")
@@ -171,7 +171,7 @@ def _gate(bundle: Bundle, folder: Path, name: str) -> GateResult:
 
 
 def result_of(name: str, result: GateResult, backend: str) -> CandidateResult:
-    """What the gate said of a candidate, which ran as this backend."""
+    """Return what the gate reported of a candidate, which ran as this backend."""
     failed = [rule.rule for rule in result.rules if rule.state == "failed"]
     kind = EXPECTED[name]
     expected = [f"{kind}.{backend}"] if kind else []

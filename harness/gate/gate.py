@@ -37,7 +37,7 @@ from sampler_parity.harness.suite.shipped import shipped
 
 
 def gate(bundle: Bundle, file: PolicyFile, baseline: Bundle | None, today: date) -> GateResult:
-    """The outcome of every rule. bundle and baseline: as `read_finished` gives them."""
+    """Return the outcome of every rule. bundle and baseline: as `read_finished` gives them."""
     policy, allowances = file.policy, Allowances(file.policy, today)
     rules = [
         _run(bundle, policy),
@@ -77,7 +77,7 @@ def gate(bundle: Bundle, file: PolicyFile, baseline: Bundle | None, today: date)
 
 
 def _run(bundle: Bundle, policy: Policy) -> RuleOutcome:
-    """Whether the bundle is of the run that the policy is about."""
+    """Judge whether the bundle is of the run that the policy is about."""
     info = bundle.info
     findings = [
         _not_run(f"suite {pattern}", "not run", "run", "run it")
@@ -112,7 +112,8 @@ def _not_run(subject: str, figure: str, limit: str, fix: str) -> Finding:
 
 
 def _allowances(policy: Policy, allowances: Allowances) -> list[RuleOutcome]:
-    """A rule for every known divergence that has expired or, where the policy wants, is unused."""
+    """Return a failed rule for every allowance that has expired or, where the policy wants, is
+    unused."""
     outcomes = []
     for i, allowed in enumerate(policy.allow):
         subject = f"{allowed.case} on {allowed.backend}"

@@ -12,7 +12,7 @@ _EXIT = {0: "pass", 1: "FAILED", 2: "COULD NOT JUDGE"}
 
 
 def terminal_lines(result: GateResult) -> Iterator[str]:
-    """What is wrong first, then a line for every rule, then the verdict."""
+    """Yield what is wrong, then a line for every rule, then the verdict."""
     for rule in result.rules:
         for finding in rule.findings[:SHOWN]:
             yield from _finding(rule, finding)
@@ -25,7 +25,7 @@ def terminal_lines(result: GateResult) -> Iterator[str]:
 
 
 def verdict_line(result: GateResult) -> str:
-    """ "gate     FAILED   1 rule: parity.x (first: a case on x)   exit 1"."""
+    """Format "gate     FAILED   1 rule: parity.x (first: a case on x)   exit 1"."""
     parts = ["gate", _EXIT[result.exit_status]]
     for state, words in (("failed", "failed"), ("unjudged", "not judged")):
         rules = [rule for rule in result.rules if rule.state == state]
@@ -57,12 +57,12 @@ def _finding(rule: RuleOutcome, finding: Finding) -> Iterator[str]:
 
 
 def _line(text: str) -> str:
-    """What an adapter said may hold anything."""
+    """Replace what cannot be printed: an adapter's text may hold anything."""
     return "".join(c if c.isprintable() else " " for c in text)
 
 
 def markdown(result: GateResult) -> str:
-    """For a comment or a summary: the verdict, a table of rules, what is wrong."""
+    """Format a comment or a summary: the verdict, a table of rules, what is wrong."""
     lines = [
         f"## Gate: {_EXIT[result.exit_status]}",
         "",

@@ -206,7 +206,7 @@ class PolicyFile:
 
 
 def read_policy(path: Path | None) -> PolicyFile:
-    """The policy of a file, or the default one. Raises InputError."""
+    """Read the policy of a file, or the default one. Raises InputError."""
     shown = str(path) if path else "the default policy"
     source = path or Path(str(files("sampler_parity.harness.gate"))) / "default.toml"
     content = read_file(source, limits.TOML)
@@ -219,14 +219,14 @@ def read_policy(path: Path | None) -> PolicyFile:
 
 
 def _explained(error: ValidationError) -> tuple[str, str]:
-    """Problem, with its place in the file, and mend of the first thing that is wrong."""
+    """Return the problem, with its place in the file, and the fix of the first mistake."""
     _, location, reason, fix = mistake(error)
     place = place_of(location)
     return f"{place}: {reason}" if place else reason, fix or "see docs/gate.md"
 
 
 def place_of(location: tuple[int | str, ...]) -> str:
-    """ "parity[2].verdicts[1]" for ("parity", 1, "verdicts", 0): counted from 1, as people do."""
+    """Format "parity[2].verdicts[1]" for ("parity", 1, "verdicts", 0), counted from 1."""
     place = ""
     for part in location:
         if isinstance(part, int):
@@ -237,12 +237,12 @@ def place_of(location: tuple[int | str, ...]) -> str:
 
 
 def _inside_union(part: str) -> bool:
-    """What pydantic adds for a member of a union is no part of the file."""
+    """Tell whether pydantic added a part for a member of a union: it is no part of the file."""
     return part.startswith("literal[")
 
 
 def _name(kind: str, *patterns: str) -> str:
-    """ "parity.tsampler.top_p"; trailing * are left out."""
+    """Format "parity.tsampler.top_p"; trailing * are left out."""
     parts = list(patterns)
     while parts and parts[-1] == "*":
         parts.pop()

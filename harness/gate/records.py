@@ -71,6 +71,6 @@ class GateResult(_Record):
 
 
 def state_of(findings: list[Finding]) -> State:
-    """What fails weighs more than what cannot be judged."""
+    """Return the worst state: a failure weighs more than what cannot be judged."""
     states = {finding.state for finding in findings}
     return "failed" if "failed" in states else "unjudged" if states else "met"

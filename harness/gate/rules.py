@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 @dataclass
 class RuleTally:
-    """What one rule has words so far."""
+    """Count what one rule has judged so far."""
 
     met: int = 0
     allowed: int = 0
@@ -52,7 +52,8 @@ class RuleTally:
 
 @dataclass(frozen=True)
 class Allowances:
-    """The known divergences of a policy that hold today, and how many results each let pass."""
+    """Hold the known divergences of a policy that are valid today, and how many results each let
+    pass."""
 
     policy: Policy
     today: date
@@ -76,7 +77,7 @@ def by_first_rule(
     fits: Callable[[R, T], bool],
     judge: Callable[[R, T], Judgement],
 ) -> list[RuleOutcome]:
-    """Every result is judged by the first rule that fits it; the outcome of every rule."""
+    """Judge every result by the first rule that fits it; return the outcome of every rule."""
     tallies: defaultdict[int, RuleTally] = defaultdict(RuleTally)
     for result in results:
         place = next((i for i, rule in enumerate(rules) if fits(rule, result)), None)
@@ -86,7 +87,7 @@ def by_first_rule(
 
 
 def judge_parity(bundle: Bundle, policy: Policy, allowances: Allowances) -> list[RuleOutcome]:
-    """Every case on every backend that ran."""
+    """Judge every case on every backend that ran."""
     return by_first_rule(
         "parity",
         policy.parity,
@@ -127,8 +128,8 @@ def _judge_case(
 def _judge_skipped(
     case: str, backend: str, why: str, rule: ParityRule, allowances: Allowances, limit: str
 ) -> Judgement:
-    """What was not asked is not judged; it passes only where the policy says so. Who lets
-    `unsupported` pass, as it was called before, lets pass what was not asked for that reason."""
+    """Judge a case that did not run: it passes only where the policy allows it. A rule that
+    accepts `unsupported`, the name of older versions, accepts it, too."""
     lenient = {"skipped", "unsupported"}
     if allowances.policy.skipped == "allow" or lenient & set(rule.verdicts):
         return "skipped"
@@ -139,7 +140,7 @@ def _judge_skipped(
 
 
 def _placed(got: BackendResult, case: CaseResult) -> str:
-    """ "diverged at stage 3 of 5 (top_p): p"."""
+    """Format "diverged at stage 3 of 5 (top_p): p"."""
     words: list[str] = [f"{got.verdict} and tied" if got.ties else got.verdict]
     if got.stage:
         where = got.stage
@@ -156,7 +157,7 @@ def _placed(got: BackendResult, case: CaseResult) -> str:
 def judge_not_worse(
     bundle: Bundle, baseline: Bundle | None, policy: Policy, allowances: Allowances
 ) -> list[RuleOutcome]:
-    """Every case and backend of the baseline bundle."""
+    """Judge every case and backend of the baseline bundle."""
     now = {case.id: case for case in bundle.cases}
     before = baseline.cases if baseline else []
     return by_first_rule(
@@ -175,7 +176,7 @@ def _not_worse(
     backend: str,
     allowances: Allowances,
 ) -> Judgement:
-    """A verdict beside that of the same case in the baseline bundle."""
+    """Compare a verdict with that of the same case in the baseline bundle."""
     was = old.backends[backend]
     subject = f"{old.id} on {backend}"
     limit = f"not worse than {was.verdict}"
@@ -199,7 +200,7 @@ def _badness(result: BackendResult) -> tuple[int, bool]:
 def judge_distributions(
     bundle: Bundle, policy: Policy, allowances: Allowances
 ) -> list[RuleOutcome]:
-    """Every distribution test on every backend that ran."""
+    """Judge every distribution test on every backend that ran."""
     decided = decisions(bundle.cells)
 
     def judge(rule: DistributionRule, result: tuple[DistributionResult, str]) -> Judgement:
@@ -242,7 +243,7 @@ def _by_decision(cell: DistributionResult, backend: str, decision: str) -> tuple
 
 
 def _by_margin(got: CellOnBackend, decision: str, margin: float) -> tuple[State, str]:
-    """The size decides: a difference that is proven and stays below the margin passes."""
+    """Judge by size: a difference that is proven and stays below the margin passes."""
     limit = f"at most {margin:g}"
     if decision in ("equivalent", "different", "undecided") and got.high is not None:
         if got.high <= margin:
@@ -260,7 +261,7 @@ def _bounded(decision: str, got: CellOnBackend) -> str:
 
 
 def ran(bundle: Bundle) -> list[str]:
-    """The backends that ran: each of them must have a result of everything."""
+    """Return the backends that ran: each of them must have a result of everything."""
     return [name for name, info in bundle.info.backends.items() if not info.unavailable]
 
 
@@ -276,7 +277,7 @@ def finding(
 def outcomes(
     kind: str, rules: Sequence[Rule], tallies: Mapping[int, RuleTally]
 ) -> list[RuleOutcome]:
-    """The outcome of every rule; one that found less than it must is unjudged."""
+    """Return the outcome of every rule; one that found less than it must is unjudged."""
     rows = []
     for i, rule in enumerate(rules):
         tally = tallies.get(i, RuleTally())

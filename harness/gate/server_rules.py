@@ -13,7 +13,7 @@ _ORDER: Sequence[str] = get_args(ServerVerdict)  # best first
 
 
 def judge_servers(bundle: Bundle, policy: Policy, allowances: Allowances) -> list[RuleOutcome]:
-    """Every result of every server."""
+    """Judge every result of every server."""
     return by_first_rule(
         "server",
         policy.server,
@@ -26,7 +26,7 @@ def judge_servers(bundle: Bundle, policy: Policy, allowances: Allowances) -> lis
 def judge_servers_not_worse(
     bundle: Bundle, baseline: Bundle | None, policy: Policy, allowances: Allowances
 ) -> list[RuleOutcome]:
-    """Every result of the baseline bundle that says something."""
+    """Judge every result of the baseline bundle that was not skipped."""
     now = {(result.server, result.id): result for result in bundle.servers}
     before = baseline.servers if baseline else []
     return by_first_rule(

@@ -27,7 +27,8 @@ MORE = "measure again, with more rounds (docs/gate.md)"
 
 @dataclass(frozen=True)
 class TimeRatio:
-    """Time over the baseline's, its interval, and by how much the baseline differs from itself."""
+    """Hold a time over the baseline's, its interval, and how much the baseline differs from
+    itself."""
 
     ratio: float
     low: float
@@ -40,7 +41,7 @@ class TimeRatio:
 
 
 def judge_speed(bundle: Bundle, baseline: Bundle | None, policy: Policy) -> list[RuleOutcome]:
-    """Every timed chain of every backend that ran."""
+    """Judge every timed chain of every backend that ran."""
     old = {timing.id: timing for timing in baseline.timings} if baseline else {}
 
     def judge(rule: SpeedRule, result: tuple[TimingResult, str]) -> Judgement:
@@ -70,7 +71,7 @@ def judge_speed(bundle: Bundle, baseline: Bundle | None, policy: Policy) -> list
 def _judge(
     bundle: Bundle, timing: TimingResult, backend: str, rule: SpeedRule, ratio: TimeRatio | str
 ) -> Judgement:
-    """ratio: or why there is none."""
+    """Judge a ratio. ratio: or why there is none."""
     to = rule.baseline or f"{backend} of the baseline bundle, by {rule.anchor}"
     subject = f"{timing.id} on {backend}"
     limit = f"at most {rule.max_ratio:g} times {to} ({rule.confidence:.0%})"
@@ -86,7 +87,7 @@ def _judge(
 
 
 def state_of_ratio(ratio: TimeRatio, max_ratio: float) -> State:
-    """failed: surely above the limit; met: surely within it; unjudged: the run is too noisy.
+    """Return failed: surely above the limit; met: surely within it; unjudged: the run is too noisy.
 
     Both ends of the interval are moved outwards by the noise.
     """
@@ -100,7 +101,7 @@ def state_of_ratio(ratio: TimeRatio, max_ratio: float) -> State:
 def ratio_in_run(
     timing: TimingResult, backend: str, baseline: str, confidence: float
 ) -> TimeRatio | str:
-    """Against a backend of the same run, round by round; or why there is no ratio."""
+    """Compare with a backend of the same run, round by round; or return why there is no ratio."""
     for name in (backend, baseline):
         if not timing.ns.get(name):
             return timing.failed.get(name) or f"{name} was not timed"
@@ -119,7 +120,7 @@ def _noise(timing: TimingResult) -> float | None:
 def ratio_across_runs(
     timing: TimingResult, old: TimingResult | None, backend: str, rule: SpeedRule
 ) -> TimeRatio | str:
-    """Against the same backend of another run, both by the anchor of their own run."""
+    """Compare with the same backend of another run, both by the anchor of their own run."""
     if old is None:
         return "was not timed in the baseline bundle"
     assert rule.anchor is not None
@@ -141,7 +142,7 @@ def ratio_across_runs(
 
 
 def other_machine(bundle: Bundle, baseline: Bundle) -> str:
-    """Why the times of two bundles cannot be compared; "" where they can."""
+    """Return why the times of two bundles cannot be compared; "" where they can."""
     for what in ("cpu", "machine", "cores", "system"):
         now, was = (getattr(b.info.machine, what) for b in (bundle, baseline))
         if now != was:
@@ -150,7 +151,7 @@ def other_machine(bundle: Bundle, baseline: Bundle) -> str:
 
 
 def judge_skip_ratios(bundle: Bundle, policy: Policy) -> list[RuleOutcome]:
-    """Every workload of the token trie."""
+    """Judge every workload of the token trie."""
     return by_first_rule(
         "skip_ratio",
         policy.skip_ratio,

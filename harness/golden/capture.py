@@ -70,7 +70,7 @@ def capture(
 
 
 def entry_of(job: Job, prompts: Path, made_on: FixtureConfiguration) -> LogitsEntry:
-    """What the manifest beside job.out says of the fixture that the job wrote there."""
+    """Return the manifest's entry for the fixture that the job wrote."""
     rows, n_vocab = fixtures.read_logits(job.out).shape
     return LogitsEntry(
         kind="logits",
@@ -96,7 +96,7 @@ def relative(path: Path, folder: Path) -> str:
 
 
 def read_prompts(path: Path) -> list[Prompt]:
-    """Prompts of a .jsonl file ({"id": ..., "text": ...} a line) or a .txt file (one a line).
+    """Read prompts of a .jsonl file ({"id": ..., "text": ...} a line) or a .txt file (one a line).
 
     Lines without text are skipped in .txt. Raises InputError naming the line at fault.
     """

@@ -40,7 +40,7 @@ class Prompt(BaseModel):
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be captured. command and llama_cpp are only recorded."""
+    """Describe what to capture. command and llama_cpp are only recorded."""
 
     model: Path
     model_sha256: str
@@ -56,7 +56,7 @@ class Job:
 
 @dataclass(frozen=True)
 class RowPlan:
-    """Which rows are taken: prompt_of[i] and position_of[i] of row i, in the order of decoding."""
+    """List the rows to take: prompt_of[i] and position_of[i] of row i, in the order of decoding."""
 
     tokens: list[list[int]]
     prompt_of: list[int]
@@ -69,12 +69,12 @@ class RowPlan:
 
 
 def rows_path(out: Path) -> Path:
-    """Where the rows are kept while they come."""
+    """Return where the rows are kept while they come."""
     return out.with_name(out.name + ".rows")
 
 
 def plan_rows(tokens: list[list[int]], max_rows: int | None) -> RowPlan:
-    """A row for each distinct prefix, in order; of those max_rows, evenly spaced."""
+    """Plan a row for each distinct prefix, in order; of those max_rows, evenly spaced."""
     seen: set[tuple[int, ...]] = set()
     places: list[tuple[int, int]] = []
     for prompt, sequence in enumerate(tokens):
@@ -136,7 +136,8 @@ def _refuse_empty_and_long(job: Job, model: p.TokenizeReply) -> None:
 def _decode(
     backend: Backend, job: Job, plan: RowPlan, n_vocab: int
 ) -> Iterator[tuple[int, list[int], NDArray[np.float32]]]:
-    """Of each prompt that rows are taken from: its number, their positions and logits (a view)."""
+    """Yield of each prompt that rows are taken from: its number, their positions and logits (a
+    view)."""
     positions_of: dict[int, list[int]] = {}
     for prompt, position in zip(plan.prompt_of, plan.position_of, strict=True):
         positions_of.setdefault(prompt, []).append(position)
@@ -201,7 +202,7 @@ def _progress() -> Progress:
 
 
 def _refusal(model: Path, failure: BackendFailure) -> InputError:
-    """What the user is told: what llama.cpp refuses, and what it died of."""
+    """Return the user's error: what llama.cpp refuses, and what it died of."""
     if failure.verdict == "rejected":
         where, _, problem = str(failure).partition(": ")
         return InputError(where, problem)

@@ -50,7 +50,7 @@ class Recorded(BaseModel):
 
 @dataclass(frozen=True)
 class Disagreement:
-    """The first step at which the reference differs from a recording."""
+    """Hold the first step at which the reference differs from a recording."""
 
     chain: str
     step: int
@@ -197,7 +197,7 @@ def _record_one(
 
 
 def chains_of(path: Path, fixture: Fixture) -> list[Recorded]:
-    """The chains of a recording that was read from path, checked for shape. Raises InputError."""
+    """Read the chains of a recording, checked for shape. Raises InputError."""
     again = "run `sampler-parity golden regenerate`"
     try:
         chains = [Recorded.model_validate_json(text) for text in fixture.facts["chains"]]
@@ -280,7 +280,7 @@ def _compare_one(
 def _difference(
     cand: Candidates, expected: Candidates, token: int
 ) -> tuple[str, object, object] | None:
-    """What differs first, got, expected. Only ids and p of expected are looked at."""
+    """Return what differs first, got, expected. Only ids and p of expected are looked at."""
     if len(cand) != len(expected):
         return "survivors", len(cand), len(expected)
     rank = _first(cand.ids != expected.ids)

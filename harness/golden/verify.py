@@ -41,7 +41,7 @@ Array = NDArray[np.generic]
 
 
 def verify(folder: Path | None = None) -> list[str]:
-    """One line per fixture that is in order. Raises InputError at the first that is not.
+    """Return one line per fixture that is in order. Raises InputError at the first that is not.
 
     Checked: the digest and the file's own; shape, type and NaN; that file and manifest agree on
     where it comes from; the model's and the prompts' digests; recorded results against the
@@ -165,7 +165,7 @@ def _accept(folder: Path, out: Path, name: str, new: AnyEntry, same_as: AnyEntry
 
 
 def _first_manifest(configured: FixtureConfiguration) -> dict[str, AnyEntry]:
-    """What this repository's golden/ is to hold; digests and sizes are not known yet."""
+    """Return what this repository's golden/ is to hold; digests and sizes are not known yet."""
     return {
         "small": _first_logits("small", "float32", configured),
         "small-f16": _first_logits("small-f16", "float16", configured),
@@ -261,7 +261,7 @@ def _record_again(
 def _difference(
     old: Path, new: Path, entry: AnyEntry, configured: FixtureConfiguration
 ) -> tuple[bool, str]:
-    """Whether the two files are equal, and what differs in words."""
+    """Tell whether the two files are equal, and what differs in words."""
     made = fixtures.read(new)
     if not old.is_file():
         return False, f"new, {_size(made)}"

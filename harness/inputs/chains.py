@@ -9,7 +9,7 @@ from sampler_parity.reference.chain import parameters_of
 
 
 def complete(chain: ChainSpec, n_vocab: int) -> ChainSpec:
-    """The chain with the defaults of all parameters, so that an adapter needs none of its own.
+    """Fill in the defaults of all parameters, so that an adapter needs none of its own.
 
     The chain was checked where it came from: suites are as they are read.
     """

@@ -31,19 +31,19 @@ Tensors = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Fixture:
-    """A GGUF file that was read: its facts (str, int, list[str]) and tensors by name."""
+    """Hold a GGUF file that was read: its facts (str, int, list[str]) and tensors by name."""
 
     facts: Facts
     tensors: Tensors
 
 
 def golden_folder() -> Path:
-    """The folder `golden/` of the checkout or of the installed wheel."""
+    """Return the folder `golden/` of the checkout or of the installed wheel."""
     return Path(str(files("sampler_parity.golden")))
 
 
 def check(folder: Path, name: str) -> Path:
-    """The file of a fixture, after checking it against the manifest. Raises InputError."""
+    """Return the file of a fixture, checked against the manifest. Raises InputError."""
     manifest = read_manifest(folder)
     if name not in manifest:
         known = ", ".join(sorted(manifest))
@@ -92,7 +92,7 @@ def write(path: Path, facts: Facts, tensors: Tensors) -> None:
 
 
 def _content(facts: Facts, tensors: Tensors) -> str:
-    """SHA-256 over the facts and over every tensor's name, type, shape and bytes."""
+    """Return the SHA-256 over the facts and every tensor's name, type, shape and bytes."""
     hasher = hashlib.sha256(json.dumps(facts, sort_keys=True).encode())
     for name, tensor in tensors.items():
         hasher.update(f"{name} {tensor.dtype.name} {list(tensor.shape)}\n".encode())
@@ -101,7 +101,7 @@ def _content(facts: Facts, tensors: Tensors) -> str:
 
 
 def read(path: Path) -> Fixture:
-    """A GGUF file. Raises InputError for one that is no good GGUF, or whose digest is wrong.
+    """Read a GGUF file. Raises InputError for one that is no good GGUF, or whose digest is wrong.
 
     A GGUF file made by something else has no digest and is taken as it is.
     """
@@ -133,12 +133,13 @@ def _contents(field: Any) -> Any:
 
 
 def read_logits(path: Path) -> NDArray[Any]:
-    """The tensor `logits`, float32 or float16 [rows, n_vocab], without NaN. Raises InputError."""
+    """Read the tensor `logits`, float32 or float16 [rows, n_vocab], without NaN. Raises
+    InputError."""
     return logits_of(path, read(path))
 
 
 def logits_of(path: Path, fixture: Fixture) -> NDArray[Any]:
-    """As read_logits, of a fixture that was read from path."""
+    """Do as read_logits, with a fixture that was read from path."""
     if "logits" not in fixture.tensors:
         raise InputError(path, "has no tensor `logits`", "make it with `sampler-parity capture`")
     rows = fixture.tensors["logits"]
@@ -158,7 +159,8 @@ def logits_of(path: Path, fixture: Fixture) -> NDArray[Any]:
 
 @functools.cache
 def load(name: str) -> NDArray[Any]:
-    """The rows of a golden fixture by name, or of a captured file by path. Raises InputError."""
+    """Load the rows of a golden fixture by name, or of a captured file by path. Raises
+    InputError."""
     path = Path(name)
     if path.suffix == ".gguf":
         return read_logits(path)

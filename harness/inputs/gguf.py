@@ -11,7 +11,7 @@ _ARRAY_HEAD = 4 + _LENGTH.size  # kind of its values, and how many
 
 
 class BoundedReader(gguf.GGUFReader):  # type: ignore[misc]
-    """Stops at the end of the file; the package's own reader loops on a damaged length.
+    """Read to the end of the file; the package's own reader loops on a damaged length.
 
     Arrays are read as a whole: the package's reader takes ten seconds for 128,256 tokens.
     """
@@ -37,7 +37,7 @@ class BoundedReader(gguf.GGUFReader):  # type: ignore[misc]
         return end - start, parts, [*range(len(parts))], [gguf.GGUFValueType.ARRAY, kind]
 
     def _strings(self, at: int, n: int) -> tuple[list[Any], int]:
-        """n strings as views of the file, and where they end."""
+        """Return n strings as views of the file, and where they end."""
         data = memoryview(self.data)
         strings: list[Any] = []
         for _ in range(n):

@@ -28,7 +28,7 @@ _CONTROL = 3  # of tokenizer.ggml.token_type
 
 
 def write_folder(model: Path, folder: Path) -> None:
-    """The files of a model, into a folder that is there."""
+    """Write the files of a model into an existing folder."""
     import gguf
 
     reader = gguf.GGUFReader(model)
@@ -106,7 +106,8 @@ def _tokenizer_config(reader: "gguf.GGUFReader") -> dict[str, Any]:
 
 
 def _weights(reader: "gguf.GGUFReader", heads: tuple[int, int]) -> Any:
-    """By their names there. q and k stand in the order of llama.cpp's rotation: it is undone."""
+    """Yield weights by their names there. The order of llama.cpp's rotation of q and k is
+    undone."""
     for tensor in reader.tensors:
         stem = tensor.name.removesuffix(".weight")
         data = np.array(tensor.data)
@@ -126,7 +127,7 @@ def _unrotated(data: NDArray[Any], heads: int) -> NDArray[Any]:
 
 
 def _write_safetensors(path: Path, tensors: dict[str, NDArray[Any]]) -> None:
-    """Eight bytes with the length of a JSON header, the header, the data."""
+    """Write eight bytes with the length of a JSON header, the header, the data."""
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     at = 0
     for name, data in tensors.items():

@@ -19,7 +19,8 @@ Row = NDArray[np.float32]
 
 
 def _zipf(rng: np.random.Generator, n: int) -> NDArray[Any]:
-    """log-probabilities falling as a power of the rank, as a language model's do, shuffled."""
+    """Make log-probabilities that fall as a power of the rank, like a language model's,
+    shuffled."""
     return rng.permutation(12 - 1.2 * np.log(np.arange(1, n + 1))) + rng.normal(0, 0.05, n)
 
 
@@ -31,7 +32,7 @@ def _peaked(rng: np.random.Generator, n: int) -> NDArray[Any]:
 
 
 def _masked(rng: np.random.Generator, n: int) -> NDArray[Any]:
-    """Half of the tokens banned, at least one not."""
+    """Ban half of the tokens, at least one not."""
     x = np.where(rng.random(n) < 0.5, -np.inf, rng.normal(0, 3, n))
     x[rng.integers(n)] = rng.normal(0, 3)
     return x
@@ -239,7 +240,7 @@ class Together(_Source):
 
     @property
     def samplers(self) -> list[str]:
-        """Of all chains, each once."""
+        """Return the samplers of all chains, each once."""
         chains = (text.chain for text in self.texts.values())
         return list(dict.fromkeys(name for chain in chains for stage in chain for name in stage))
 
@@ -295,8 +296,8 @@ def _generate(family: Family, n: int, seed: int, step: int) -> Row:
 
 @functools.lru_cache(maxsize=48)
 def _rungs(n: int, count: int | None, seed: int, step: int) -> Row:
-    """Likely: 0 to 8, so that all of them and no others are within 1e-4 of the likeliest; and the
-    more so the larger the id."""
+    """Make likely logits from 0 to 8, so that all of them and no others are within 1e-4 of the
+    likeliest; they grow with the id."""
     row = np.linspace(-12, -16, n).astype(np.float32)
     if count is None:
         powers = 2 ** np.arange(21)

@@ -64,7 +64,8 @@ Entry = Annotated[LogitsEntry | ResultsEntry, Field(discriminator="kind")]
 
 
 def read_manifest(folder: Path) -> dict[str, LogitsEntry | ResultsEntry]:
-    """Fixture name -> its entry. Raises InputError for a manifest that is missing or malformed."""
+    """Read the entries by fixture name. Raises InputError for a manifest that is missing or
+    malformed."""
     path = folder / "manifest.toml"
     restore = "restore it from the repository"
     entry: TypeAdapter[LogitsEntry | ResultsEntry] = TypeAdapter(Entry)

@@ -16,7 +16,8 @@ RANDOM = "random-128256"
 
 @functools.cache
 def model_path(name: str) -> Path:
-    """`small`, the golden model; `random-128256`; or the path of a GGUF file. Raises InputError.
+    """Return the file of `small`, the golden model; of `random-128256`; or a GGUF file. Raises
+    InputError.
 
     The golden model must be the one that the golden fixture was made with; the random one is made
     where it is not there yet.
@@ -50,12 +51,12 @@ def check_digest(path: Path, wanted: str) -> None:
 
 
 def n_vocab_of(name: str) -> int:
-    """Tokens of a model's vocabulary. Raises InputError."""
+    """Return the number of tokens of a model's vocabulary. Raises InputError."""
     return len(read_vocab(model_path(name)))
 
 
 def golden_prompts(per_prompt: int) -> dict[str, list[int]]:
-    """Prefixes of the golden prompts as token ids, by "PROMPT.LENGTH": per_prompt of each.
+    """Return prefixes of the golden prompts as token ids, by "PROMPT.LENGTH": per_prompt of each.
 
     Lengths are spread evenly from 1/per_prompt of a prompt to all of it. No prefix comes twice:
     what two prompts have in common, or what is too short to be cut so often, is left out.

@@ -29,7 +29,7 @@ Weights = dict[str, NDArray[np.float32]]
 
 @dataclass(frozen=True)
 class Shape:
-    """One layer. The embedding is the output matrix, too."""
+    """Describe one layer. The embedding is the output matrix, too."""
 
     n_vocab: int
     width: int
@@ -45,7 +45,7 @@ _SPECIAL = ("<|bos|>", "<|eos|>", "<|eot|>")
 
 @functools.cache
 def random_128256_path() -> Path:
-    """The model with 128,256 tokens, in the user's cache folder; made if it is not there.
+    """Return the model with 128,256 tokens, in the user's cache folder; made if it is not there.
 
     Raises InputError where it cannot be written, or comes out as another file than recorded.
     """
@@ -78,7 +78,7 @@ def _check(path: Path, sha256: str) -> None:
 def write_model(
     path: Path, shape: Shape, weights: Weights, words: list[str], merges: list[str]
 ) -> None:
-    """Token b is byte b, for b < 256; then the words, <|bos|>, <|eos|>, <|eot|>.
+    """Write a model. Token b is byte b, for b < 256; then the words, <|bos|>, <|eos|>, <|eot|>.
 
     <|bos|> is put before every text. Words and merges as byte-level BPE writes them.
     """
@@ -111,7 +111,8 @@ def write_model(
 
 
 def grow_words(n: int, seed: int = 0) -> tuple[list[str], list[str]]:
-    """n distinct words and the merge rule of each: an earlier word or first letter, and a letter.
+    """Make n distinct words and the merge rule of each: an earlier word or first letter, and a
+    letter.
 
     Words begin with a letter, a space or punctuation, and are about as long as a real vocabulary's.
     """
@@ -134,7 +135,7 @@ def grow_words(n: int, seed: int = 0) -> tuple[list[str], list[str]]:
 
 
 def make_weights(shape: Shape, spread: float = 0.0, seed: int = 0) -> Weights:
-    """Tensor name -> values, matrices as [outputs, inputs].
+    """Make tensors by name, matrices as [outputs, inputs].
 
     spread: standard deviation of a step's logits, on average over steps; 0: the last norm is 1.
     """
@@ -152,7 +153,7 @@ def make_weights(shape: Shape, spread: float = 0.0, seed: int = 0) -> Weights:
 
 
 def _uneven(width: int, spread: float) -> NDArray[np.float32]:
-    """Weights that fall as 1 / sqrt(i), their squares summing to spread squared.
+    """Make weights that fall as 1 / sqrt(i), their squares summing to spread squared.
 
     So a few dimensions decide how far a step's logits spread, and steps differ in it.
     """
@@ -164,7 +165,7 @@ def _uneven(width: int, spread: float) -> NDArray[np.float32]:
 def _normal(
     bits: np.random.PCG64, rows: int, columns: int, deviation: float
 ) -> NDArray[np.float32]:
-    """About normal: each value the sum of four 16-bit integers, shifted and scaled."""
+    """Draw about normal values: each the sum of four 16-bit integers, shifted and scaled."""
     raw = bits.random_raw(rows * columns).astype("<u8").view("<u2").reshape(rows, columns, 4)
     centred: NDArray[np.int32] = raw.sum(axis=2, dtype=np.int32) - 2 * 65535
     return centred.astype(np.float32) * np.float32(deviation * math.sqrt(3) / 65536)

@@ -64,14 +64,14 @@ _EOG_NAMES = _EOT_NAMES | frozenset(
 
 
 def cache_folder() -> Path:
-    """Where made files live: in the user's cache folder."""
+    """Return where made files live: in the user's cache folder."""
     folder = _cache_of_user(sys.platform) / "sampler-parity"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 def _cache_of_user(platform: str) -> Path:
-    """As the system has it; XDG_CACHE_HOME names another one anywhere."""
+    """Return the system's cache folder; XDG_CACHE_HOME names another one anywhere."""
     if named := os.environ.get("XDG_CACHE_HOME"):
         return Path(named)
     if platform == "win32":
@@ -81,7 +81,7 @@ def _cache_of_user(platform: str) -> Path:
 
 
 def _merges_for(words: list[str]) -> tuple[list[str], list[str]]:
-    """Merge rules that build each word left to right, and all texts that they make."""
+    """Return merge rules that build each word left to right, and all texts that they make."""
     merges, texts = [], []
     known = set(_CHAR_OF.values())
     for word in words:
@@ -96,7 +96,7 @@ def _merges_for(words: list[str]) -> tuple[list[str], list[str]]:
 
 
 def write_bpe(path: Path) -> None:
-    """256 bytes, a few dozen merged tokens, and <|bos|>, <|endoftext|>, <|eot_id|>."""
+    """Write 256 bytes, a few dozen merged tokens, and <|bos|>, <|endoftext|>, <|eot_id|>."""
     merges, merged = _merges_for(_MERGED)
     texts = [_CHAR_OF[b] for b in range(256)] + merged + ["<|bos|>", "<|endoftext|>", "<|eot_id|>"]
     types = [TokenType.NORMAL] * (len(texts) - 3) + [TokenType.CONTROL] * 3
@@ -110,7 +110,8 @@ def write_bpe(path: Path) -> None:
 
 
 def write_spm(path: Path) -> None:
-    """<unk>, <s>, </s>, 256 byte tokens, ASCII characters and a few dozen pieces with scores."""
+    """Write <unk>, <s>, </s>, 256 byte tokens, ASCII characters and a few dozen pieces with
+    scores."""
     pieces = [chr(c) for c in range(33, 127)] + ["▁", "é", "…"]
     seen = set(pieces)
     for word in _MERGED:
@@ -152,7 +153,7 @@ def _writer(path: Path, model: str, texts: list[str], types: list[TokenType]) ->
 
 
 def _finish(writer: "gguf.GGUFWriter", n_vocab: int) -> None:
-    """With weights, all 0: up to b4435 `dry` takes the context size from a whole model."""
+    """Write weights, all 0: up to b4435 `dry` takes the context size from a whole model."""
     square, line = (_WIDTH, _WIDTH), (_WIDTH,)
     shapes = {"token_embd": (n_vocab, _WIDTH), "output_norm": line}
     shapes |= {f"blk.0.{norm}": line for norm in ("attn_norm", "ffn_norm")}
@@ -171,7 +172,8 @@ _BUILT_IN = {"bpe": write_bpe, "spm": write_spm}
 
 @functools.cache
 def vocab_path(name: str) -> Path:
-    """The GGUF file of a vocabulary: `bpe`, `spm`, `small` (the golden model's), or a path."""
+    """Return the GGUF file of a vocabulary: `bpe`, `spm`, `small` (the golden model's), or a
+    path."""
     if name not in _BUILT_IN:
         path = golden_folder() / "model" / "small.gguf" if name == "small" else Path(name)
         if not os.path.isfile(path):  # of a name of any length
@@ -188,7 +190,7 @@ def vocab_path(name: str) -> Path:
 
 @functools.cache
 def read_vocab(path: Path) -> Vocab:
-    """The reference's vocabulary of a GGUF file. Raises InputError for one not covered."""
+    """Read the reference's vocabulary of a GGUF file. Raises InputError for one not covered."""
     from sampler_parity.harness.inputs.gguf import BoundedReader
 
     try:
@@ -228,7 +230,7 @@ def _vocab(path: Path, reader: "gguf.GGUFReader") -> Vocab:
 def _list(
     reader: "gguf.GGUFReader", key: str, kind: type[T], default: tuple[T, ...] | None = None
 ) -> tuple[T, ...]:
-    """A list of one kind. Raises ValueError."""
+    """Read a list of one kind. Raises ValueError."""
     items = _value(reader, key, default)
     if not isinstance(items, list | tuple) or any(type(item) is not kind for item in items):
         raise ValueError(f"tokenizer.ggml.{key} is no list of {kind.__name__}")
@@ -236,7 +238,7 @@ def _list(
 
 
 def _id(reader: "gguf.GGUFReader", key: str, default: int, n_vocab: int) -> int:
-    """A token, or -1 for none. Raises ValueError."""
+    """Read a token, or -1 for none. Raises ValueError."""
     token = _value(reader, f"{key}_token_id")
     if token is None:
         return default

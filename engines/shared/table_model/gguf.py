@@ -28,14 +28,14 @@ _BYTES = str.maketrans({" ": "\u0120", "\u010a": "\u00c4\u012c"})  # as GPT-2 wr
 
 
 def word(token: int) -> str:
-    """Token 0 is the newline that GPT-2's tokenizer must have, which here ends a text; each other
-    a blank and letters: digits and signs would be taken apart."""
+    """Return a token's text. Token 0 is the newline that GPT-2's tokenizer must have, which here
+    ends a text; each other a blank and letters: digits and signs would be taken apart."""
     return f" {np.base_repr(token, 16).lower().translate(_LETTERS)}" if token else "\u010a"
 
 
 def write(folder: Path, rows: NDArray[np.float32], words: bool = False) -> None:
-    """words: token i is word(i), of GPT-2's tokenizer. Raises InputError for rows that would not
-    come back to the bit."""
+    """Write the model. words: token i is word(i), of GPT-2's tokenizer. Raises InputError for
+    rows that would not come back to the bit."""
     import gguf  # slow to load
 
     _check(rows)
@@ -65,7 +65,7 @@ def _numbers(writer: Any, n_vocab: int) -> None:
 
 
 def _words(writer: Any, n_vocab: int) -> None:
-    """The special tokens are named: else they are 11, also where there are no so many."""
+    """Name the special tokens: else they are 11, also where there are no so many."""
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("llama-bpe")  # a word that is a token is one, without merges
     writer.add_token_list([word(token).translate(_BYTES) for token in range(n_vocab)])
