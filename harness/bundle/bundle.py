@@ -177,22 +177,13 @@ def read_finished(folder: Path) -> Bundle:
     path = folder / "results.jsonl"
     if bundle.footer is None:
         raise InputError(path, "has no footer: the run did not finish", "use run --resume")
-    if bundle.footer.cases != len(bundle.cases):
-        raise InputError(
-            path,
-            f"holds {len(bundle.cases)} cases, its footer says {bundle.footer.cases}",
-            _AGAIN,
-        )
-    if bundle.footer.cells != len(bundle.cells):
-        raise InputError(
-            path,
-            f"holds {len(bundle.cells)} distribution tests, its footer says {bundle.footer.cells}",
-            _AGAIN,
-        )
-    if bundle.footer.skip_ratios != len(bundle.skip_ratios):
-        problem = f"holds {len(bundle.skip_ratios)} skip ratios"
-        problem += f", its footer says {bundle.footer.skip_ratios}"
-        raise InputError(path, problem, _AGAIN)
+    for what, found, says in (
+        ("cases", len(bundle.cases), bundle.footer.cases),
+        ("distribution tests", len(bundle.cells), bundle.footer.cells),
+        ("skip ratios", len(bundle.skip_ratios), bundle.footer.skip_ratios),
+    ):
+        if found != says:
+            raise InputError(path, f"holds {found} {what}, its footer says {says}", _AGAIN)
     stated = bundle.footer.records
     if stated and stated != bundle.counts:
         problem = f"holds {bundle.counts or 'nothing'}, its footer says {stated}"

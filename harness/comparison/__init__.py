@@ -1,4 +1,4 @@
-"""Several bundles: beside each other (`compare`), and one after the other (`history`).
+"""Compare several bundles with each other (`compare`), or one after the other (`history`).
 
 column      a backend of a bundle; its base is the column that it is compared with
 comparison  what two columns say of the same case, prompt, test or figure; it judges nothing

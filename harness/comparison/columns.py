@@ -1,4 +1,4 @@
-"""Bundles beside each other: one column a hardware configuration, and how each differs.
+"""Compare bundles: one column a hardware configuration, and how each differs.
 
 A column is a backend of a bundle. It is compared with the first column of the same implementation
 (the name in front of "@"): llama.cpp@v0.5.0:haswell with the first llama.cpp, tsampler with the

@@ -1,7 +1,7 @@
-"""Rehearses a release (docs/releasing.md):
+"""Rehearse a release (docs/releasing.md):
 `python -m sampler_parity.harness.gate.dry_run -o FOLDER`.
 
-Three candidates, llama.cpp as it is and with one planted fault each, run the same suites beside
+Three candidates, llama.cpp as it is and with one planted fault each, run the same suites as
 llama.cpp; each is then judged by the same policy. The clean one must pass; the others must fail,
 each by its own rule and by no other. What cannot be judged is measured again with more rounds.
 """

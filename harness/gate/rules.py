@@ -1,4 +1,4 @@
-"""The gate's rules about what is right: verdicts, verdicts beside the last release, distributions.
+"""The gate's rules about what is right: verdicts, alone and since the last release; distributions.
 
 Every function here returns the outcome of each rule of its kind. What is missing is `unjudged`, and
 that never passes.
@@ -114,7 +114,7 @@ def _judge_case(
     allowed = rule.verdicts or passing(case.required[backend], allowances.policy.accept)
     limit = " or ".join(allowed)
     if got.verdict == "skipped":
-        return _judge_skipped(case.id, backend, got.detail, rule, allowances, limit)
+        return _judge_skipped(case, backend, rule, allowances, limit)
     trouble = case.refusal or case.unmet or ("" if case.steps else "no step was taken")
     if got.among(allowed) and not trouble:
         return "met"
@@ -126,17 +126,18 @@ def _judge_case(
 
 
 def _judge_skipped(
-    case: str, backend: str, why: str, rule: ParityRule, allowances: Allowances, limit: str
+    case: CaseResult, backend: str, rule: ParityRule, allowances: Allowances, limit: str
 ) -> Judgement:
     """Judge a case that did not run: it passes only where the policy allows it. A rule that
     accepts `unsupported`, the name of older versions, accepts it, too."""
     lenient = {"skipped", "unsupported"}
     if allowances.policy.skipped == "allow" or lenient & set(rule.verdicts):
         return "skipped"
-    if any(allowances.covers(case, backend, outcome) for outcome in sorted(lenient)):
+    if any(allowances.covers(case.id, backend, outcome) for outcome in sorted(lenient)):
         return "allowed"
     fix = 'claim it in the greeting, or write skipped = "allow" in the policy'
-    return finding("failed", f"{case} on {backend}", f"skipped: {why}", limit, fix=fix)
+    figure = f"skipped: {case.backends[backend].detail}"
+    return finding("failed", f"{case.id} on {backend}", figure, limit, fix=fix)
 
 
 def _placed(got: BackendResult, case: CaseResult) -> str:

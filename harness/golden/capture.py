@@ -33,7 +33,7 @@ def capture(
     max_rows: int | None = None,
     threads: int = 1,
 ) -> None:
-    """Write the fixture `out`, with progress; list it in the manifest beside it if there is one.
+    """Write the fixture `out`, with progress; list it in the manifest next to it if there is one.
 
     max_rows: take this many rows, evenly spaced; None takes all. Raises InputError for a bad
     option, prompt file or model, or where llama.cpp dies of the model.

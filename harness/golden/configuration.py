@@ -1,4 +1,4 @@
-"""What the bytes of a golden fixture may depend on beside its inputs, as it is on this machine."""
+"""What a golden fixture's bytes may depend on besides its inputs, as it is on this machine."""
 
 import functools
 from dataclasses import dataclass

@@ -102,20 +102,6 @@ def _verify_results(folder: Path, path: Path, fixture: Fixture, entry: ResultsEn
     return f"{n_chains} chains of {n_steps} steps, equal to the reference to the bit"
 
 
-def check_recorded(folder: Path | None = None) -> list[recorded.Disagreement]:
-    """Hold the reference against every recording: no disagreement means equal to the bit.
-
-    Needs no llama.cpp. Raises InputError for a fixture that is not in order.
-    """
-    folder = folder or fixtures.golden_folder()
-    disagreements: list[recorded.Disagreement] = []
-    for name, entry in read_manifest(folder).items():
-        if isinstance(entry, ResultsEntry):
-            path = fixtures.check(folder, name)
-            disagreements += _against_reference(folder, path, fixtures.read(path), entry)
-    return disagreements
-
-
 def _against_reference(
     folder: Path, path: Path, fixture: Fixture, entry: ResultsEntry
 ) -> list[recorded.Disagreement]:

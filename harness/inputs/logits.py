@@ -185,7 +185,12 @@ class Golden(_Source):
         return row
 
 
-class Decoded(_Source):
+class _OfBackend(_Source):
+    def row(self, step: int) -> Row:
+        raise ValueError(f"the logits of step {step} come from the backend that decodes")
+
+
+class Decoded(_OfBackend):
     """What a backend decodes as it generates: after a prompt, then after each token it draws."""
 
     decoded: str
@@ -195,11 +200,8 @@ class Decoded(_Source):
     def n(self) -> int:
         return n_vocab_of(self.decoded)
 
-    def row(self, step: int) -> Row:
-        raise ValueError(f"the logits of step {step} come from the backend that generates")
 
-
-class Computed(_Source):
+class Computed(_OfBackend):
     """What a backend's own device computes: the logits after the last `steps` tokens of a prompt.
 
     keep: the last of them are kept in the bundle, to be compared with those of other machines.
@@ -213,11 +215,8 @@ class Computed(_Source):
     def n(self) -> int:
         return n_vocab_of(self.computed)
 
-    def row(self, step: int) -> Row:
-        raise ValueError(f"the logits of step {step} come from the backend that decodes")
 
-
-class Together(_Source):
+class Together(_OfBackend):
     """What a backend decodes of many sequences in one context: harness/protocol/sequences.py says
     what the texts and the steps are. threads: how many sample at once. alone: each text is also
     decoded alone, and its logits are compared."""
@@ -244,11 +243,8 @@ class Together(_Source):
         chains = (text.chain for text in self.texts.values())
         return list(dict.fromkeys(name for chain in chains for stage in chain for name in stage))
 
-    def row(self, step: int) -> Row:
-        raise ValueError(f"the logits of step {step} come from the backend that decodes")
 
-
-class Crowded(_Source):
+class Crowded(_OfBackend):
     """What a backend decodes of texts alone and so many at once. texts: equally long, all given."""
 
     crowded: str
@@ -264,9 +260,6 @@ class Crowded(_Source):
     @property
     def n(self) -> int:
         return n_vocab_of(self.crowded)
-
-    def row(self, step: int) -> Row:
-        raise ValueError(f"the logits of step {step} come from the backend that decodes")
 
 
 Logits = Annotated[

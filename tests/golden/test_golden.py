@@ -250,8 +250,6 @@ def test_verify_refuses_a_recording_that_the_reference_does_not_meet(
 ) -> None:
     rewrite(folder, "native-results", change)
     assert f"native-results.gguf: {says}" in refusal(folder)
-    (disagreement,) = verify.check_recorded(folder)
-    assert says in str(disagreement)
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,6 @@ What a format cannot hold to the bit, its module says and refuses with InputErro
 fetched: the packages that write a format are those of its engine's environment, loaded by `write`.
 
     ctranslate2    one row; exact but for the sign of a zero
-    gguf           exact but for -0.0, and for infinities and NaN beside other rows
+    gguf           exact but for -0.0, and for infinities and NaN next to other rows
     onnx           exact: a Gather copies bits, NaN's payload and denormals too
 """

@@ -3,7 +3,7 @@
 The embedding of a token is one large number in the place of its row. One layer of zeros adds
 nothing to it; the norm makes exactly 1 of it, for the width is a power of 4; and the output matrix
 has the rows as its columns: a logit is its number, times 1, plus zeros. Denormals come through. So
-do infinities and NaN, where there is one row: beside others each would be times 0. -0.0 comes back
+do infinities and NaN, where there is one row: next to others each would be times 0. -0.0 comes back
 as 0.0 and is refused, as are infinities in two rows or more.
 
 Tokens are t0, t1, ... of a tokenizer that has no special ones, so that no text ends. llama.cpp of
@@ -21,7 +21,7 @@ from sampler_parity.harness.errors import InputError
 FILE = "model.gguf"
 WIDTH = 16  # of a table of up to 16 rows
 BETWEEN_WORDS = "0"  # keeps words apart, and is no token itself
-_LARGE = 2.0**20  # beside whose square the norm's 1e-5 is nothing
+_LARGE = 2.0**20  # its square makes the norm's 1e-5 nothing
 _LONGEST_TEXT = 1 << 17
 _LETTERS = str.maketrans("0123456789abcdef", "abcdefghijklmnop")
 _BYTES = str.maketrans({" ": "\u0120", "\u010a": "\u00c4\u012c"})  # as GPT-2 writes these bytes
