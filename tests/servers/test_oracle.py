@@ -12,7 +12,7 @@ from sampler_parity.harness.protocol.interface import BackendFailure, R
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.dialects import DIALECTS
-from sampler_parity.harness.servers.oracle import samplers
+from sampler_parity.harness.servers.oracle import registry, samplers
 from sampler_parity.harness.servers.oracle.check import check_tokens
 from sampler_parity.harness.servers.oracle.decoder import ModelLogits, TextLogits
 from sampler_parity.harness.servers.oracle.generate import Oracle
@@ -20,6 +20,7 @@ from sampler_parity.harness.servers.oracle.model import KnownModel
 from tests.support.fake_server import (
     EOS,
     TABLE,
+    VOCAB,
     Answered,
     Answering,
     N,
@@ -49,6 +50,13 @@ def test_a_server_that_samples_as_the_reference_is_honoured_token_by_token() -> 
     assert [(r.name, r.verdict, r.evidence) for r in done] == [
         (name, "honoured", "2/2 requests as the reference, 32 tokens") for name in CHAINS
     ]
+
+
+def test_the_engine_s_own_sampler_is_found_by_its_dialect() -> None:
+    """Its module is named by a text, which nothing else would check."""
+    build = registry.sampler_of("llama-cpp-python")
+    sampler = build({"temperature": 0.0, "logit_bias": {"7": 100}, "seed": 1}, [5], VOCAB)
+    assert [sampler.sample(TABLE[5].copy()) for _ in range(2)] == [7, 7]
 
 
 def test_the_first_token_that_is_another_is_told_with_its_place() -> None:
