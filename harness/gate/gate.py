@@ -171,19 +171,17 @@ def _notes(
             f"suite {suite} is not the one that is shipped: what its cases require is its own"
             for suite in others
         ]
-    silent = [
-        name
+    notes += [
+        f"no parity rule is about backend {name}"
         for name, info in bundle.info.backends.items()
         if policy.parity
         and not info.unavailable
         and not any(fnmatchcase(name, rule.backend) for rule in policy.parity)
     ]
-    notes += [f"no parity rule is about backend {name}" for name in silent]
-    if baseline is not None:
-        changed = [
-            suite
-            for suite, digest in bundle.info.suites.items()
-            if baseline.info.suites.get(suite, digest) != digest
-        ]
-        notes += [f"suite {suite} is not that of the baseline bundle" for suite in changed]
+    before = baseline.info.suites if baseline is not None else {}
+    notes += [
+        f"suite {suite} is not that of the baseline bundle"
+        for suite, digest in bundle.info.suites.items()
+        if before.get(suite, digest) != digest
+    ]
     return notes

@@ -16,12 +16,10 @@ from sampler_parity.reference.vocab import Vocab
 
 @dataclass(frozen=True)
 class ExpectedText:
-    """Hold the tokens of a text, and the text as far as it is given out. ended: limit, eos, word,
-    or other: it went on."""
+    """Hold the tokens of a text, and the text as far as it is given out."""
 
     tokens: tuple[int, ...]
     text: bytes
-    ended: str
 
 
 @dataclass(frozen=True)
@@ -66,16 +64,14 @@ def generate(
     tokens: list[int] = []
     text = b""
     stops = [word.encode() for word in parameters.get("stop") or ()]
-    while True:
+    while len(tokens) < length_of(parameters):
         token = sampler.sample(np.array(text_logits.after(tokens)))
         tokens.append(token)
         if token in vocab.eog:
-            return ExpectedText(tuple(tokens), text, "eos")
+            break
         text += vocab.piece(token, special=False)
         found = [at for word in stops if (at := text.find(word)) >= 0]
-        if found:
-            return ExpectedText(tuple(tokens), text[: min(found)], "word")
-        if len(tokens) == length_of(parameters):
-            return ExpectedText(tuple(tokens), text, "limit")
-        if answered is not None and [*answered[: len(tokens)]] != tokens:
-            return ExpectedText(tuple(tokens), text, "other")
+        text = text[: min(found)] if found else text
+        if found or (answered is not None and [*answered[: len(tokens)]] != tokens):
+            break
+    return ExpectedText(tuple(tokens), text)

@@ -19,7 +19,6 @@ from sampler_parity.harness.servers.oracle.model import ROUNDING, KnownModel
 from sampler_parity.harness.servers.oracle.samplers import SamplerFactory
 from sampler_parity.reference.vocab import Vocab
 
-EACH = 9  # of a chain: 63 chains of llama-server are 567 requests
 # The reference of the engine: imported by name, for nothing here imports an engine.
 _LLAMA_CPP_PYTHON = "sampler_parity.engines.llama_cpp_python.model"
 
@@ -31,7 +30,7 @@ def sampler_of(dialect: str) -> SamplerFactory:
     return partial(samplers.llama_cpp_python, import_module(_LLAMA_CPP_PYTHON).LlamaCppPython)
 
 
-def oracle_of_server(server: str, each: int = EACH) -> Oracle | None:
+def oracle_of_server(server: str, each: int) -> Oracle | None:
     """Return the oracle of a server that we start; None where nothing predicts its tokens. Raises
     InputError without the golden model."""
     if server not in CHAINS:
