@@ -11,13 +11,8 @@ from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
 from sampler_parity.harness.errors import InputError
 
 _AGAIN = "run again without --resume, to another -o"
-_SELF_REPORT = (
-    "name",
-    "version",
-    "build",
-    "device",
-    "capabilities",
-)  # what a backend says of itself
+# what a backend reports of itself
+_SELF_REPORT = ("name", "version", "build", "device", "capabilities")
 
 
 def refuse_another(folder: Path, old: RunInfo, new: RunInfo) -> None:

@@ -30,7 +30,7 @@ _REQUEST = {"temperature": 0.9, "repeat_penalty": 1.1}  # the rest as documented
 
 @dataclass(frozen=True)
 class Replay:
-    """near: how many tokens only moved logits explain. other: the first that nothing explains."""
+    """Count near ties: tokens that only moved logits explain. other: one that nothing explains."""
 
     near: int
     other: str = ""

@@ -149,7 +149,7 @@ EFFECTS: dict[str, Callable[[Probe, Parameter], Observation]] = {
 
 
 def _effect(moved: bool, holds: bool, right: str, answer: Answer, wrong: str = "") -> Observation:
-    """wrong: "" where both are the same line."""
+    """Make the verdict. wrong: "" where it is the same line as right."""
     if answer.refusal:
         return Observation("error", f"a documented value is refused: {answer.refusal}", answer)
     if not moved:

@@ -46,8 +46,8 @@ class ServerFailure(Exception):  # noqa: N818 - a verdict on a server, not a def
 
 @dataclass(frozen=True)
 class Reply:
-    """status: 200 to 299, or 400 to 499 of a refusal. data: its JSON; of a refusal without JSON its
-    text."""
+    """Hold a reply. status: 200 to 299, or 400 to 499 of a refusal. data: its JSON; of a refusal
+    without JSON its text."""
 
     status: int
     data: Any

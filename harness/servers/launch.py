@@ -1,4 +1,4 @@
-"""Real servers, started here on a free port of the loopback address, and ended with who asked."""
+"""Start real servers on a free port of the loopback address, and end them with us."""
 
 import os
 import socket
@@ -98,35 +98,35 @@ REAL: dict[str, Real] = {
 
 
 def missing(real: Real) -> str:
-    """Why a server cannot be started here, with what mends it; "" where it can."""
+    """Return why a server cannot be started here, with the fix; "" where it can."""
     return environments.missing(real.environment)
 
 
 @contextmanager
 def started(real: Real, model: Path) -> Iterator[Address]:
-    """The address of a server that answers. Raises InputError for one that does not start."""
+    """Start a server and give its address. Raises InputError for one that does not start."""
     if why := missing(real):
         raise InputError(f"server {real.name}", "its environment is not there", why)
     port = free_port()
     address = Address("http", "127.0.0.1", port)
     with (
         _readable(real, model) as path,
-        tempfile.TemporaryFile() as said,
-        _process(_words(real, path, port), said.fileno()) as run,
+        tempfile.TemporaryFile() as output,
+        _process(_words(real, path, port), output.fileno()) as run,
     ):
         try:
             _wait(real, address, run)
         except TimeoutError:
-            said.seek(0)
-            lines = said.read().decode(errors="replace").strip().splitlines() or ["it said nothing"]
-            problem = f"does not start: {one_line(lines[-1])}"
+            output.seek(0)
+            lines = output.read().decode(errors="replace").strip().splitlines()
+            problem = f"does not start: {one_line(lines[-1]) if lines else 'it said nothing'}"
             raise InputError(f"server {real.name}", problem) from None
         yield address
 
 
 @contextmanager
 def _readable(real: Real, model: Path) -> Iterator[Path]:
-    """The model as the server reads it."""
+    """Give the model as the server reads it."""
     if not real.folder:
         yield model
         return
@@ -136,7 +136,7 @@ def _readable(real: Real, model: Path) -> Iterator[Path]:
 
 
 def free_port() -> int:
-    """One that nobody listens on now."""
+    """Return a port that nobody listens on now."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         return int(free.getsockname()[1])
 
@@ -152,11 +152,16 @@ def _words(real: Real, model: Path, port: int) -> list[str]:
 
 
 @contextmanager
-def _process(words: list[str], said: int) -> Iterator["subprocess.Popen[bytes]"]:
-    """Ended by the end of its standard input, and if that does not help, killed."""
+def _process(words: list[str], output: int) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run a process. End it by the end of its standard input; if that does not help, kill it."""
     quiet = {name: value for name, value in os.environ.items() if "proxy" not in name.lower()}
     run = subprocess.Popen(
-        words, stdin=subprocess.PIPE, stdout=said, stderr=said, env=quiet, start_new_session=True
+        words,
+        stdin=subprocess.PIPE,
+        stdout=output,
+        stderr=output,
+        env=quiet,
+        start_new_session=True,
     )
     try:
         yield run
@@ -171,7 +176,7 @@ def _process(words: list[str], said: int) -> Iterator["subprocess.Popen[bytes]"]
 
 
 def _wait(real: Real, address: Address, run: "subprocess.Popen[bytes]") -> None:
-    """Until it answers. Raises TimeoutError where it ends or does not."""
+    """Wait until it answers. Raises TimeoutError where it ends or does not."""
     until = time.monotonic() + _READY_S
     while time.monotonic() < until and run.poll() is None:
         try:

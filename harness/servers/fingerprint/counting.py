@@ -49,7 +49,7 @@ def _run(answer: Answer, piece: str) -> int:
 
 @dataclass(frozen=True)
 class _Forcing:
-    """name: of the penalty. piece: the token that is forced, by a bias on this prompt."""
+    """Force a token, `piece`, by a bias on this prompt. name: of the penalty."""
 
     name: str
     bias: dict[str, Any]
@@ -88,7 +88,7 @@ def _before_bias(probe: Probe, which: str, before: int = 0) -> _Forcing:
 
 
 def _counts(which: str, weak: float, probe: Probe) -> Trait:
-    """weak: a penalty that one time cannot end what is forced, and twelve times can."""
+    """Count with a weak penalty: one time cannot end what is forced, twelve times can."""
     forcing = _before_bias(probe, which)
     answer, length = forcing.with_penalty(probe, weak)
     line = f"{forcing.name} {weak:g}: the forced token comes {length} times of {LENGTH}"

@@ -18,7 +18,7 @@ _LIKE = 0.8  # of them: less resembles nothing known
 
 @dataclass(frozen=True)
 class KnownEngine:
-    """observed: whether a server of it was asked, or its source read."""
+    """Hold an engine's statements. observed: a server of it was asked, else its source read."""
 
     name: str
     observed: bool

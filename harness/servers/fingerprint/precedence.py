@@ -110,7 +110,7 @@ def _renormalized(place: _Place, filtered: dict[str, Any], left: int) -> _Plan |
 
 
 def _drawn(make: _Planner, names: tuple[str, str], narrow: str, wide: str, probe: Probe) -> Trait:
-    """narrow, wide: the values where one token is left, and where several are."""
+    """Tell by draws. narrow, wide: the values where one token is left, and where several are."""
     for name in names:
         if name != "temperature":
             probe.need_effect(name)
@@ -125,7 +125,7 @@ def _drawn(make: _Planner, names: tuple[str, str], narrow: str, wide: str, probe
 
 
 def _by_draws(probe: Probe, plan: _Plan, narrow: str, wide: str, control: bool = False) -> Trait:
-    """control: without its temperature, a request must leave one token under either order."""
+    """Draw. control: without its temperature a request must leave one token under either order."""
     needed = math.log(_MISSED) / math.log1p(-plan.mass)
     if needed > _MOST:
         raise CannotTell(f"{needed:.3g} draws would be needed")

@@ -13,8 +13,8 @@ _PATHS = ("/props", "/api/version", "/version", "/v1/models")
 
 @dataclass(frozen=True)
 class SelfReport:
-    """dialect: by the paths that answer; "" where none tells. says: in its own words. model: the
-    first that it names."""
+    """Hold a report. dialect: by the paths that answer; "" where none tells. says: in its own
+    words. model: the first that it names."""
 
     dialect: str
     says: str

@@ -23,7 +23,7 @@ from sampler_parity.harness.servers.oracle.generate import ExpectedText, Oracle
 
 @dataclass(frozen=True)
 class _Compared:
-    """want: None where nothing was predicted. differs: where the answer leaves what is expected."""
+    """Hold a comparison. want: None where nothing was predicted. differs: the place, or ""."""
 
     id: str
     got: Answer | ServerFailure

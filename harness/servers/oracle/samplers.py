@@ -37,13 +37,13 @@ _NOT_SAMPLING = {*LENGTHS, "stop", "grammar", "n_probs", "post_sampling_probs"}
 
 
 class TokenSampler(Protocol):
-    """Draws a text's tokens one after the other; it has accepted the prompt as its server does."""
+    """Draw a text's tokens one after the other. It has accepted the prompt as its server does."""
 
     def sample(self, row: NDArray[np.float32]) -> int: ...  # and it accepts the token
 
 
 class EngineSampler(Protocol):
-    """The reference of an engine's sampler."""
+    """Sample as an engine does: its reference."""
 
     def apply(self, candidates: Candidates) -> None: ...
 
