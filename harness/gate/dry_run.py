@@ -25,7 +25,7 @@ from sampler_parity.harness.gate.gate import gate
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.gate.records import GateResult
 from sampler_parity.harness.gate.speed_rules import ratio_in_run
-from sampler_parity.harness.processes import words
+from sampler_parity.harness.processes import shell
 
 # Candidate -> the rule that must fail, the only one; None: all must be met.
 EXPECTED = {"clean": None, "wrong-penalties": "parity", "slower": "speed"}
@@ -157,7 +157,7 @@ def _run(folder: Path, suites: list[Path], rounds: int, seed: int) -> Bundle:
     command += [*map(str, suites), "-b", "llama.cpp", "-o", str(folder), "-j", "1"]
     command += ["--rounds", str(rounds), "--seed", str(seed)]
     for name in EXPECTED:
-        command += ["-b", f"{name}={words.join([*adapter, name])}"]
+        command += ["-b", f"{name}={shell.join([*adapter, name])}"]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False)
     if done.returncode > 1:
         raise InputError(folder, f"run: {done.stderr.strip()}")

@@ -2,8 +2,8 @@
 
 from collections import defaultdict
 
+from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.failures.groups import Group, rank
-from sampler_parity.reference import ALL_SAMPLERS
 from sampler_parity.reports.pages.parity.labels import card_id
 from sampler_parity.reports.pages.parity.model import Report, Section, Tally
 from sampler_parity.reports.summary import HeatCell, HeatMap, HeatRow, PageFinding
