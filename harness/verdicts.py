@@ -43,3 +43,15 @@ def passing(required: Sequence[Verdict], accept: Accept) -> list[Verdict]:
         return list(required)
     better = ORDER[: ORDER.index(accept) + 1]
     return [verdict for verdict in ORDER if verdict in required or verdict in better]
+
+
+# What a server does with a parameter.
+ServerVerdict = Literal[
+    "honoured",
+    "clamped",
+    "undocumented",
+    "other meaning",
+    "ignored",
+    "error",
+    "skipped",
+]  # best first; `skipped` stands apart

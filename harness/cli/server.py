@@ -160,17 +160,17 @@ def server_start(
     start; 2 bad input.
     """
     from sampler_parity.harness.sanitize.near import meant
-    from sampler_parity.harness.servers.launch import REAL, missing
+    from sampler_parity.harness.servers.launch import missing, real_servers
     from sampler_parity.reports.write import write_report
 
-    folder = output or dated("servers")
+    folder, real = output or dated("servers"), real_servers()
     for name in names or ():
-        if name not in REAL:
-            raise InputError(f"server {name!r}", "unknown", meant(name, REAL))
+        if name not in real:
+            raise InputError(f"server {name!r}", "unknown", meant(name, real))
     right = True
     bundles = []
-    for name in names or REAL:
-        if why := missing(REAL[name]):
+    for name in names or real:
+        if why := missing(real[name]):
             print_line(f"server   {name} not here: {why}")
             right = right and not names
             continue
@@ -185,12 +185,13 @@ def server_start(
 def _checked(name: str, folder: Path, each: int, speed: bool) -> bool:
     """Start and check a server; return whether it is as required."""
     from sampler_parity.harness.inputs.models import GOLDEN, model_path
-    from sampler_parity.harness.servers.launch import REAL, started
+    from sampler_parity.harness.servers.launch import real_servers, started
     from sampler_parity.harness.servers.run import check_of_started, met, required, run_checks
 
     start = time.monotonic()
-    with started(REAL[name], model_path(GOLDEN)) as address:
-        asked = check_of_started(REAL[name], address, each, speed)
+    real = real_servers()[name]
+    with started(real, model_path(GOLDEN)) as address:
+        asked = check_of_started(real, address, each, speed)
         print_line(f"server   {name} at {address.url}")
         done = run_checks(asked, folder, ["sampler-parity", *sys.argv[1:]], shown)
     seconds = time.monotonic() - start

@@ -16,7 +16,7 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import read_file, toml_of
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import STRICT, first_mistake
-from sampler_parity.harness.verdicts import Verdict
+from sampler_parity.harness.verdicts import ServerVerdict, Verdict
 
 NAMESPACE = "sampler_parity.engines"
 
@@ -109,15 +109,43 @@ class SamplerRow(BaseModel):
     vocab: bool = False
 
 
+class Server(BaseModel):
+    """Describe a server that we can start: `[[server]]`, by the folder's server.py.
+
+    environment: the one that has its packages. ready: a path that answers once it is up. ours: it
+    runs on this Python, with those packages behind. reads_folder: it reads a model as a folder of
+    Hugging Face's. known: verdicts that it is known for, by id of the result. folder: of engines/,
+    filled in here.
+    """
+
+    model_config = STRICT
+
+    name: str
+    dialect: str
+    environment: str
+    ready: str
+    ours: bool = False
+    reads_folder: bool = False
+    known: dict[str, tuple[ServerVerdict, ...]] = {}
+    folder: str = ""
+
+    @property
+    def script(self) -> Path:
+        return engines_folder() / self.folder / "server.py"
+
+
 class EngineFile(BaseModel):
     """Hold an engine.toml. script: the name that its backend gives itself, where script.py writes
-    a case as a program. probes: modules with a class `Worker` that sample nothing."""
+    a case as a program. probes: modules with a class `Worker` that sample nothing.
+    model_suites: suites whose cases have stages of the model, for the self-test."""
 
     model_config = STRICT
 
     backend: list[Engine] = []
     environment: list[Environment] = []
     sampler: list[SamplerRow] = []
+    server: list[Server] = []
+    model_suites: list[str] = []
     script: str = ""
     probes: list[str] = []
 
@@ -149,6 +177,7 @@ def engine_file(name: str) -> EngineFile:
         update={
             "backend": [_with_module(row) for row in read.backend],
             "environment": [row.model_copy(update={"folder": name}) for row in read.environment],
+            "server": [row.model_copy(update={"folder": name}) for row in read.server],
         }
     )
 

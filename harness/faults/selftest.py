@@ -25,6 +25,7 @@ from pathlib import Path
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.late_failures import Charges
+from sampler_parity.harness.engines.engine_file import engine_file, engine_names
 from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults import MUTANTS, Mutant
@@ -52,34 +53,22 @@ from sampler_parity.harness.verdicts import Accept, passing
 CASE_TIMEOUT_S = 60.0
 HANG_TIMEOUT_S = 2.0  # for the case on which an adapter hangs, which may well be called early
 BASELINE_CHUNK = 400
-# of grammar/ two: the others only repeat them
-SUITES = [
-    *(
-        "parity",
-        "origin",
-        "akunu",
-        "lloyal",
-        "mlx_lm",
-        "node_llama_cpp",
-        "onnxruntime_genai",
-        "power_law",
-        "transformers_js",
-    ),
-    *("tsampler", "trie", "grammar/grammar", "grammar/grammar_lazy_patterns", "batch"),
-    "ik_llama/ik_functions",
-    "ctranslate2",
-    "gpt4all",
-    "rwkv",
-    "sglang",
-    "exllamav3/combo",
-    "vllm/vllm_stages",
-    "llama_cpp_python",
-]
+# Of grammar/ two files: the others only repeat them.
+_OF_THE_CORE = (
+    *("parity", "origin/batches", "trie", "batch"),
+    *("grammar/grammar", "grammar/grammar_lazy_patterns"),
+)
+
+
+def suites() -> list[str]:
+    """Return the suites that faults are asked: ours, and those of the engines' models."""
+    of_engines = [suite for name in engine_names() for suite in engine_file(name).model_suites]
+    return [*_OF_THE_CORE, *of_engines]
 
 
 def quick_cases() -> tuple[Case, ...]:
     """All cases of the suites of samplers and engines in the quick profile."""
-    return tuple(case for path in find_suites(SUITES) for case in _cases_of(path))
+    return tuple(case for path in find_suites(suites()) for case in _cases_of(path))
 
 
 @functools.cache
@@ -105,7 +94,7 @@ def cases_for(mutant: Mutant) -> Iterator[Case]:
         work = max(case.logits.n, 1024) * case.steps * len(case.chain) + 16 * case.draws
         return not named, not own, work or case.cost
 
-    paths = find_suites(SUITES)
+    paths = find_suites(suites())
     first = [path for path in paths if path.stem in near]
     for group in [first, *([path] for path in paths if path not in first)]:
         cases = [case for path in group for case in _cases_of(path)]

@@ -12,14 +12,13 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from sampler_parity.harness.bundle.records.server import ServerVerdict
 from sampler_parity.harness.checks.distribution.record import Decision, Kind
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import read_file, toml_of
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.strict import STRICT, mistake
 from sampler_parity.harness.suite.ids import fits
-from sampler_parity.harness.verdicts import Accept, Verdict
+from sampler_parity.harness.verdicts import Accept, ServerVerdict, Verdict
 
 # Patterns are those of a shell: * is anything, ? one character. A name fits itself, too.
 Pattern = Annotated[str, Field(max_length=limits.ID)]

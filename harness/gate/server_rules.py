@@ -4,10 +4,11 @@ from collections.abc import Sequence
 from typing import get_args
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.server import ServerResult, ServerVerdict
+from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.gate.policy import Policy, ServerNotWorseRule, ServerRule
 from sampler_parity.harness.gate.records import RuleOutcome
 from sampler_parity.harness.gate.rules import Allowances, Judgement, by_first_rule, finding
+from sampler_parity.harness.verdicts import ServerVerdict
 
 _ORDER: Sequence[str] = get_args(ServerVerdict)  # best first
 

@@ -8,102 +8,33 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from sampler_parity.harness.backends import environments
-from sampler_parity.harness.bundle.records.server import ServerVerdict
+from sampler_parity.harness.engines.engine_file import Server, engine_file, engine_names
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.hugging_face import write_folder
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.harness.servers import http
 from sampler_parity.harness.servers.address import Address
 
-_LEAVES_S = 30.0  # longer than vllm_server.py gives its processes
-CONTEXT = 512  # of a text, of those whose scripts in `started` say so
-_STARTED = Path(__file__).parent / "started"
+_LEAVES_S = 30.0  # longer than engines/vllm/server.py gives its processes
+CONTEXT = 512  # of a text, of those whose server.py says so
 _READY_S = 300.0  # vllm imports torch in three processes: 171 s on two busy cores
 
 
-@dataclass(frozen=True)
-class Real:
-    """A server that we know how to start. environment: that has its packages. ours: it runs on this
-    Python, with those packages behind. ready: a path that answers once it is up. folder: it
-    reads a model as a folder of Hugging Face's. known: verdicts that it is
-    known for, by id of the result."""
-
-    name: str
-    dialect: str
-    environment: str
-    script: str
-    ready: str
-    ours: bool = False
-    folder: bool = False
-    known: dict[str, tuple[ServerVerdict, ...]] = field(default_factory=dict)
+def real_servers() -> dict[str, Server]:
+    """Return the servers that we know how to start, by name."""
+    return {row.name: row for name in engine_names() for row in engine_file(name).server}
 
 
-REAL: dict[str, Real] = {
-    row.name: row
-    for row in (
-        Real(
-            "llama-server",
-            "llama-server",
-            "xllamacpp",
-            "xllamacpp.py",
-            "/health",
-            # now and then a token: a batch changes the last bits of logits. Whether it was a batch,
-            # the one that is predicted says
-            known={"state/32 at once": ("honoured", "other meaning")},
-        ),
-        Real(
-            "llama-cpp-python",
-            "llama-cpp-python",
-            "llama_cpp_server",
-            "llama_cpp_python.py",
-            "/v1/models",
-            ours=True,
-            known={
-                "parameter/grammar": ("error",),  # one that is wrong ends the server
-                # what is left of the prompt before changes the last bits of logits, and who came
-                # before is by chance: docs/findings.md
-                "state/32 at once": ("honoured", "other meaning"),
-                # a stream ends where another request comes (`interrupt_requests`, its default)
-                "state/4 streams at once": ("other meaning",),
-            },
-        ),
-        Real(
-            "mlx-lm",
-            "mlx-lm",
-            "mlx_lm_server",
-            "mlx_lm_server.py",
-            "/health",  # /v1/models fails where nothing was ever downloaded
-            folder=True,
-            known={  # docs/findings.md says why
-                "probabilities/order": ("other meaning",),
-                "probabilities/the chosen token": ("other meaning",),
-                "parameter/stop": ("other meaning",),
-                "state/32 answered": ("honoured", "error"),
-            },
-        ),
-        Real(
-            "vllm",
-            "vllm",
-            "vllm_server",
-            "vllm_server.py",
-            "/version",  # /health answers nothing
-            folder=True,
-        ),
-    )
-}
-
-
-def missing(real: Real) -> str:
+def missing(real: Server) -> str:
     """Return why a server cannot be started here, with the fix; "" where it can."""
     return environments.missing(real.environment)
 
 
 @contextmanager
-def started(real: Real, model: Path) -> Iterator[Address]:
+def started(real: Server, model: Path) -> Iterator[Address]:
     """Start a server and give its address. Raises InputError for one that does not start."""
     if why := missing(real):
         raise InputError(f"server {real.name}", "its environment is not there", why)
@@ -125,9 +56,9 @@ def started(real: Real, model: Path) -> Iterator[Address]:
 
 
 @contextmanager
-def _readable(real: Real, model: Path) -> Iterator[Path]:
+def _readable(real: Server, model: Path) -> Iterator[Path]:
     """Give the model as the server reads it."""
-    if not real.folder:
+    if not real.reads_folder:
         yield model
         return
     with tempfile.TemporaryDirectory() as folder:
@@ -141,9 +72,9 @@ def free_port() -> int:
         return int(free.getsockname()[1])
 
 
-def _words(real: Real, model: Path, port: int) -> list[str]:
+def _words(real: Server, model: Path, port: int) -> list[str]:
     folder = environments.folder_of(real.environment)
-    script = str(_STARTED / real.script)
+    script = str(real.script)
     python = environments.python_of(folder)
     if not real.ours:
         return [str(python), "-I", script, str(model), str(port)]
@@ -175,7 +106,7 @@ def _process(words: list[str], output: int) -> Iterator["subprocess.Popen[bytes]
             run.wait()
 
 
-def _wait(real: Real, address: Address, run: "subprocess.Popen[bytes]") -> None:
+def _wait(real: Server, address: Address, run: "subprocess.Popen[bytes]") -> None:
     """Wait until it answers. Raises TimeoutError where it ends or does not."""
     until = time.monotonic() + _READY_S
     while time.monotonic() < until and run.poll() is None:

@@ -4,9 +4,10 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from sampler_parity.harness.bundle.records.server import Group, ServerResult, ServerVerdict
+from sampler_parity.harness.bundle.records.server import Group, ServerResult
 from sampler_parity.harness.servers.client import Answer, Client
 from sampler_parity.harness.servers.http import ServerFailure
+from sampler_parity.harness.verdicts import ServerVerdict
 
 
 @dataclass(frozen=True)

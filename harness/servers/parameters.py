@@ -12,13 +12,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from sampler_parity.harness.bundle.records.server import ServerResult, ServerVerdict
+from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.servers.client import Answer, Client
 from sampler_parity.harness.servers.dialects import EOS, UNKNOWN, WORD, Parameter
 from sampler_parity.harness.servers.effects import EFFECTS
 from sampler_parity.harness.servers.http import ServerFailure
 from sampler_parity.harness.servers.observation import Observation, failed, result_of
 from sampler_parity.harness.servers.probe import LENGTH, PROMPTS, SEEDS, CannotTell, Probe
+from sampler_parity.harness.verdicts import ServerVerdict
 
 STATUS_500 = "nonsense is answered with status 500"
 

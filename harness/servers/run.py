@@ -14,14 +14,15 @@ from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
 from sampler_parity.harness.bundle.lock import locked
 from sampler_parity.harness.bundle.records.ends import Footer
-from sampler_parity.harness.bundle.records.server import ServerResult, ServerVerdict
+from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.bundle.writer import create
+from sampler_parity.harness.engines.engine_file import Server
 from sampler_parity.harness.servers.address import Address
 from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.concurrency import check_concurrency
 from sampler_parity.harness.servers.context import check_context
 from sampler_parity.harness.servers.dialects import DIALECTS
-from sampler_parity.harness.servers.launch import CONTEXT, Real
+from sampler_parity.harness.servers.launch import CONTEXT
 from sampler_parity.harness.servers.oracle import registry
 from sampler_parity.harness.servers.oracle.check import check_tokens
 from sampler_parity.harness.servers.oracle.generate import Oracle
@@ -31,6 +32,7 @@ from sampler_parity.harness.servers.speed import check_speed
 from sampler_parity.harness.servers.state import check_state
 from sampler_parity.harness.servers.token_distribution import check_distribution
 from sampler_parity.harness.servers.values import check_values
+from sampler_parity.harness.verdicts import ServerVerdict
 
 CheckGroup = Callable[[Client], Iterator[ServerResult]]
 
@@ -66,7 +68,7 @@ class ServerCheck:
     known: dict[str, tuple[ServerVerdict, ...]] | None = None
 
 
-def check_of_started(real: Real, address: Address, each: int, speed: bool = False) -> ServerCheck:
+def check_of_started(real: Server, address: Address, each: int, speed: bool = False) -> ServerCheck:
     """Return the check of a server that we started on the golden model. each: requests of a
     predicted chain."""
     groups: list[CheckGroup] = []

@@ -4,8 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.bundle.records.server import ServerResult, ServerVerdict
+from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.gate.labels import markdown
+from sampler_parity.harness.verdicts import ServerVerdict
 from tests.support.gate_bundles import both, findings, finished, judged
 from tests.support.report_bundles import run_info
 

@@ -7,12 +7,12 @@ import pytest
 from sampler_parity.harness.inputs.models import GOLDEN, model_path
 from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.servers.address import Address
-from sampler_parity.harness.servers.launch import REAL, missing, started
+from sampler_parity.harness.servers.launch import missing, real_servers, started
 from tests.support.server_faults import FAULTS, Fault
 from tests.support.server_proxy import forwarding
 from tests.support.server_results import result, results
 
-SERVER = REAL["llama-server"]
+SERVER = real_servers()["llama-server"]
 # A batch changes the last bits of logits, and so now and then a token.
 KNOWN = {"state/32 at once": ("honoured", "other meaning")}
 

@@ -11,9 +11,11 @@ from sampler_parity.harness.servers.dialects import DIALECTS
 from sampler_parity.harness.servers.fingerprint.fingerprint import fingerprint
 from sampler_parity.harness.servers.fingerprint.known_engines import ENGINES
 from sampler_parity.harness.servers.fingerprint.self_report import self_report
-from sampler_parity.harness.servers.launch import REAL, missing, started
+from sampler_parity.harness.servers.launch import missing, real_servers, started
 from sampler_parity.harness.servers.run import EVERYWHERE, check_of_started, met, run_checks
 from tests.support.command_line import cli
+
+REAL = real_servers()
 
 EACH = 2
 # Of its statements: six are not told, for a penalty that leaves out the prompt changes none of the

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.bundle.records.server import ServerResult, ServerVerdict
+from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.dialects import DIALECTS, Parameter
 from sampler_parity.harness.servers.effects import EFFECTS
@@ -13,6 +13,7 @@ from sampler_parity.harness.servers.parameters import check_parameter
 from sampler_parity.harness.servers.probe import Probe
 from sampler_parity.harness.servers.run import ServerCheck, met, run_checks
 from sampler_parity.harness.servers.speed import check_speed
+from sampler_parity.harness.verdicts import ServerVerdict
 from sampler_parity.reports.write import write_report
 from tests.support.command_line import cli
 from tests.support.fake_server import EOS, Answered, Sent, fake_server

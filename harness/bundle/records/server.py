@@ -5,17 +5,9 @@ from typing import Literal
 from pydantic import BaseModel
 
 from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.verdicts import ServerVerdict
 
 Group = Literal["parameter", "exact", "law", "probabilities", "state", "speed"]
-ServerVerdict = Literal[
-    "honoured",
-    "clamped",
-    "undocumented",
-    "other meaning",
-    "ignored",
-    "error",
-    "skipped",
-]  # best first; `skipped` stands apart
 
 
 class ServerResult(BaseModel):

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.backends import environments
+from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.models import GOLDEN, golden_prompts, model_path
 from sampler_parity.harness.inputs.vocabularies import read_vocab
@@ -19,15 +19,12 @@ from sampler_parity.harness.servers.oracle.model import ROUNDING, KnownModel
 from sampler_parity.harness.servers.oracle.samplers import SamplerFactory
 from sampler_parity.reference.vocab import Vocab
 
-# The reference of the engine: imported by name, for nothing here imports an engine.
-_LLAMA_CPP_PYTHON = "sampler_parity.engines.llama_cpp_python.model"
-
 
 def sampler_of(dialect: str) -> SamplerFactory:
     """Return what builds the sampler of a dialect in CHAINS."""
     if dialect == "llama-server":
         return samplers.llama_server
-    return partial(samplers.llama_cpp_python, import_module(_LLAMA_CPP_PYTHON).LlamaCppPython)
+    return partial(samplers.llama_cpp_python, ALL_SAMPLERS["llama_cpp_python"])
 
 
 def oracle_of_server(server: str, each: int) -> Oracle | None:

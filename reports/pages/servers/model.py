@@ -2,8 +2,9 @@
 
 from typing import Literal
 
-from sampler_parity.harness.bundle.records.server import Group, ServerVerdict
+from sampler_parity.harness.bundle.records.server import Group
 from sampler_parity.harness.strict import Strict
+from sampler_parity.harness.verdicts import ServerVerdict
 
 
 class Cell(Strict):

@@ -1,1 +1,0 @@
-"""Scripts that run in the environments of servers, each started by harness/servers/launch.py."""
