@@ -31,7 +31,7 @@ hypothesis.settings.load_profile("sampler-parity")
 
 
 _COPIED = [
-    "sampler_parity.harness.run.cases",
+    "sampler_parity.harness.run.judging",
     "sampler_parity.harness.protocol.serve",
     "sampler_parity.harness.llama_cpp.worker",
     "sampler_parity.harness.faults.worker",

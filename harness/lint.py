@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from sampler_parity.harness.checks import Profile
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.stages.blocks.matrix import Grid
 from sampler_parity.harness.checks.stages.boundary import apply_around
@@ -33,13 +34,9 @@ from sampler_parity.harness.inputs.logits import Golden, Literals
 from sampler_parity.harness.inputs.manifest import read_manifest
 from sampler_parity.harness.protocol.schema import protocol_schema
 from sampler_parity.harness.suite.file import (
-    Profile,
     SuiteFile,
     expand,
-    expand_cells,
-    expand_timings,
-    expand_widths,
-    expand_workloads,
+    expand_kind,
     read_suite,
     suite_id,
 )
@@ -70,7 +67,7 @@ def lint(paths: Sequence[Path], profile: Profile = "full") -> list[str]:
             name = suite_id(path)
             for item in _items(file, profile):
                 ids[item].append(name)
-            problems += _timings(path, expand_timings(file, "full"))
+            problems += _timings(path, expand_kind("timing", file, "full"))
             problems += _cases(path, file.suite)
         except InputError as error:
             problems.append(str(error))
@@ -85,10 +82,10 @@ def lint(paths: Sequence[Path], profile: Profile = "full") -> list[str]:
 def _items(file: SuiteFile, profile: Profile) -> Iterator[str]:
     """The ids of all that a suite runs."""
     yield from (case.id for case in expand(file, profile, few_random=True))
-    yield from (cell.id for cell in expand_cells(file, profile))
-    yield from (workload.id for workload in expand_workloads(file, profile))
-    yield from (timed.result_id for timed in expand_timings(file, profile))
-    yield from (width.id for width in expand_widths(file, profile))
+    yield from (cell.id for cell in expand_kind("distribution", file, profile))
+    yield from (workload.id for workload in expand_kind("skip_ratio", file, profile))
+    yield from (timed.result_id for timed in expand_kind("timing", file, profile))
+    yield from (width.id for width in expand_kind("throughput", file, profile))
 
 
 def _timings(path: Path, timings: list[TimedChain]) -> list[str]:

@@ -63,7 +63,7 @@ def pytest_configure(config: pytest.Config) -> None:
         return
     from sampler_parity.harness.backends.registry import about
     from sampler_parity.harness.errors import InputError
-    from sampler_parity.harness.run.cases import backend
+    from sampler_parity.harness.run.started import backend
 
     infos: dict[str, BackendInfo] = {}
     for name in names:
@@ -148,12 +148,12 @@ class SuiteTests(pytest.File):
     def collect(self) -> Iterator[pytest.Item]:
         from sampler_parity.harness.checks.case import MEASURED
         from sampler_parity.harness.errors import InputError
-        from sampler_parity.harness.suite.file import expand, expand_cells, read_suite
+        from sampler_parity.harness.suite.file import expand, expand_kind, read_suite
 
         try:
             suite = read_suite(self.path)
             profile = self.config.getoption("sampler_profile")
-            cases, cells = expand(suite, profile), expand_cells(suite, profile)
+            cases, cells = expand(suite, profile), expand_kind("distribution", suite, profile)
             cases = [case for case in cases if case.kind not in MEASURED]
         except InputError as error:
             raise self.CollectError(str(error)) from None
@@ -214,7 +214,7 @@ class CaseTest(_SuiteTest):
     def runtest(self) -> None:
         from sampler_parity.harness.checks.execute import execute
         from sampler_parity.harness.failures.explain import difference_lines
-        from sampler_parity.harness.run.cases import backend
+        from sampler_parity.harness.run.started import backend
 
         process = backend(self.on, self.config.getoption("sampler_timeout"))
         accept = self.config.getoption("sampler_accept") or self.config.getini("sampler_accept")
@@ -242,7 +242,7 @@ class CellTest(_SuiteTest):
 
     def runtest(self) -> None:
         from sampler_parity.harness.checks.distribution.run import execute_cell
-        from sampler_parity.harness.run.cases import backend
+        from sampler_parity.harness.run.started import backend
         from sampler_parity.harness.statistics.plan import Budget
 
         process = backend(self.on, self.config.getoption("sampler_timeout"))

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from sampler_parity.harness.checks.context import Terms
 from sampler_parity.harness.run.campaign import (
     Campaign,
     Chunk,
@@ -31,7 +32,7 @@ from sampler_parity.harness.run.campaign import (
 from studies.sections import main
 
 STEPS = 10**9
-NAMES: dict[str, str | None] = {"llama.cpp": None}
+TERMS = Terms({"llama.cpp": None})
 WORKERS = (10, 100, 1000)
 CHUNKS, TASKS, LINES = 20, 4000, 100_000
 TASK_S, IDLE_S = 0.001, 5.0
@@ -76,11 +77,11 @@ def _children() -> list[int]:
 @functools.cache
 def measured() -> list[tuple[Chunk, float]]:
     """Chunks of a campaign, each with the processor seconds of this process and its backend's."""
-    run_number(1, 0, NAMES, 60.0)  # starts the backend
+    run_number(1, 0, TERMS)  # starts the backend
     processes, rows = [os.getpid(), *_children()], []
     for number in range(1, 1 + CHUNKS):
         before = sum(map(_spent, processes))
-        done = run_number(1, number, NAMES, 60.0)
+        done = run_number(1, number, TERMS)
         rows.append((done, sum(map(_spent, processes)) - before))
     return rows
 

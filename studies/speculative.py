@@ -28,7 +28,7 @@ from sampler_parity.harness.protocol.interface import Instance, Result, Rounds
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply, SpeculativeRequest
 from sampler_parity.harness.protocol.serve import run_worker
 from sampler_parity.harness.statistics.plan import Budget
-from sampler_parity.harness.suite.file import expand_cells, find_suites, read_suite
+from sampler_parity.harness.suite.file import expand_kind, find_suites, read_suite
 from sampler_parity.reference.pipelines.common_sampler import CommonSampler, Output, SamplingParams
 from sampler_parity.reference.speculative.lossy import thresholds, tv_of, typical_acceptance
 from tests.support.native_common import (
@@ -175,7 +175,9 @@ def main(profile: str) -> int:
     cells = [
         cell
         for path in find_suites(["speculative"])
-        for cell in expand_cells(read_suite(path), "full" if profile == "full" else "quick")
+        for cell in expand_kind(
+            "distribution", read_suite(path), "full" if profile == "full" else "quick"
+        )
         if isinstance(cell, Speculative)
     ]
     asked = [(release, cell) for release in RULES for cell in cells if cell.rule in RULES[release]]

@@ -255,7 +255,7 @@ def test_no_import_goes_past_the_namespace(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "imported"),
     [
-        ("from sampler_parity.harness.run import cases", "harness.run.cases"),
+        ("from sampler_parity.harness.run import judging", "harness.run.judging"),
         ("def f():\n    from sampler_parity.reports.write import write_report", "reports.write"),
     ],
     ids=["of the module", "inside a function"],
@@ -263,7 +263,7 @@ def test_no_import_goes_past_the_namespace(tmp_path: Path) -> None:
 def test_planted_upward_import_is_named_with_file_and_line(
     tmp_path: Path, line: str, imported: str
 ) -> None:
-    for name in ("harness/bundle/bundle.py", "harness/run/cases.py", "reports/write.py"):
+    for name in ("harness/bundle/bundle.py", "harness/run/judging.py", "reports/write.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
     (tmp_path / "harness/bundle/bundle.py").write_text(f"import os\n{line}\n")

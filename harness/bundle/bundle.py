@@ -27,9 +27,9 @@ from sampler_parity.harness.bundle.records.ends import Footer, Header
 from sampler_parity.harness.bundle.records.prediction import PartingResult, PredictionResult
 from sampler_parity.harness.bundle.records.server import ServerResult
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
-from sampler_parity.harness.checks.devices.record import DecodeResult
 from sampler_parity.harness.checks.distribution.record import DistributionResult
 from sampler_parity.harness.checks.invariance.record import InvarianceResult
+from sampler_parity.harness.checks.logits.record import DecodeResult
 from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.checks.throughput.record import ThroughputResult

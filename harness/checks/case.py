@@ -174,8 +174,13 @@ class Case(BaseModel):
             raise ValueError(f"{named[0]} does not go with {logits} logits")
 
     @property
+    def check(self) -> str:
+        """The kind of check that it is of."""
+        return "devices" if self.kind == "on_device" else self.kind
+
+    @property
     def kind(self) -> Kind:
-        """What is done with the case: JUDGES of harness/checks/execute.py has what judges it.
+        """What is done with the case: harness/checks/KIND/run.py judges it.
 
         stages: every stage of every step is compared; draws: many tokens from one state; unseeded:
         a stage draws a seed for itself, so that no two chains are alike; kept: which tokens can be

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pydantic import BaseModel
 
 from sampler_parity.harness.checks.case import Case, Kind
-from sampler_parity.harness.checks.draws.properties import way_of
+from sampler_parity.harness.checks.kept.run import way_of
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure, R, Unclaimed

@@ -1,44 +1,45 @@
-"""One case on the reference and on every backend.
+"""A case on every backend: skipped, judged as its kind is, or crashed."""
 
-The reference runs first, in this process. Where it refuses a step (UndefinedInputError) the steps
-before still count; the backend is not asked for the rest, where anything could happen.
-"""
-
-import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from sampler_parity.harness.checks.batch.run import execute_batch
-from sampler_parity.harness.checks.case import Case, Kind
+from sampler_parity.harness.checks import KINDS
+from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.claims import parted, with_skipped
-from sampler_parity.harness.checks.devices.run import merged, on_rows, rows_of
-from sampler_parity.harness.checks.draws.properties import execute_kept, execute_streams
-from sampler_parity.harness.checks.draws.run import draws_on
-from sampler_parity.harness.checks.draws.unseeded import execute_unseeded
-from sampler_parity.harness.checks.generation.run import execute_generate
-from sampler_parity.harness.checks.sequences.run import execute_sequences
-from sampler_parity.harness.checks.stages.arrays import room, save
-from sampler_parity.harness.checks.stages.classify import Difference, classify, identical
-from sampler_parity.harness.checks.stages.meanings import Meanings, Wanted, wanted_of
-from sampler_parity.harness.checks.stages.prefixes import by_prefixes, stages_by_prefixes
-from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, prepare, state_before
+from sampler_parity.harness.checks.context import Ready, Terms, short_names
+from sampler_parity.harness.checks.repeat import repeated
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
-from sampler_parity.harness.checks.stages.relations import check_relation
-from sampler_parity.harness.checks.stages.tie_replay import Followed, follow
-from sampler_parity.harness.protocol import ask
-from sampler_parity.harness.protocol import messages as p
-from sampler_parity.harness.protocol.ask import Ran
-from sampler_parity.harness.protocol.interface import Backend, BackendFailure
-from sampler_parity.harness.verdicts import BY_ANY_SORT, Verdict, worst
+from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.reference import meaning, platforms
 
 Releases = Mapping[str, str]
 Judge = Callable[[Case, Sequence[Backend], Path | None, Releases], CaseResult]
+
+
+def run(case: Case, ready: Ready) -> CaseResult:
+    """The result of a case on the terms of a run."""
+    terms, releases = ready.terms, ready.releases
+
+    def once() -> CaseResult:
+        result = execute(case, ready.backends, ready.artifacts, releases, terms.require_all)
+        return result.model_copy(update={"accept": terms.accept})
+
+    result = once()
+    if terms.repeat > 1:
+        result = repeated(once, terms.repeat, result)
+    return result if result.ok else result.model_copy(update={"why": case.why})
+
+
+def died(case: Case, terms: Terms, problem: str) -> CaseResult:
+    """The result of a case that ends the process that judges it."""
+    names = short_names(terms.backends)
+    return CaseResult(
+        id=case.id,
+        samplers=case.samplers,
+        steps=0,
+        backends={name: BackendResult(verdict="crashed", detail=problem) for name in names},
+        required={name: case.required(name) for name in names},
+    )
 
 
 def execute(
@@ -54,7 +55,7 @@ def execute(
     meaning it is judged by: RELEASE or RELEASE/PLATFORM; v0.5.0, as the case requires, for those
     that are not named.
     require_all: nothing is skipped. Not for logits alone, which have no verdict: `measure` of
-    harness/checks/devices/run.py.
+    harness/checks/logits/run.py.
     """
     releases = releases or {}
     if require_all:
@@ -70,7 +71,7 @@ def _judged(
     case: Case, backends: Sequence[Backend], artifacts: Path | None, meanings: Releases
 ) -> CaseResult:
     """By the reference on each backend's platform, and there by its release."""
-    judge = JUDGES[case.kind]
+    judge: Judge = KINDS[case.check].run.judge
     parts = {name: meaning.parted(whose) for name, whose in meanings.items()}
     releases = {name: release for name, (release, _) in parts.items()}
     together: dict[str, list[Backend]] = {}
@@ -86,217 +87,14 @@ def _judged(
     return merged(results)
 
 
-def _on_given_logits(
-    case: Case, backends: Sequence[Backend], artifacts: Path | None, releases: Releases
-) -> CaseResult:
-    ready = prepare(case)
-    meanings = Meanings(ready)
-    start = time.perf_counter()
-    wanted = wanted_of(ready)
-    reference_s = time.perf_counter() - start
-
-    def judge(backend: Backend) -> tuple[BackendResult, list[Verdict]]:
-        release = releases.get(backend.name)
-        if release is None:
-            return on_backend(ready, wanted, backend, artifacts), case.required(backend.name)
-        return meanings.judge(
-            backend, release, lambda ready, want: on_backend(ready, want, backend, artifacts)
-        )
-
-    judged = {backend.name: judge(backend) for backend in backends}
-    return CaseResult(
-        id=case.id,
-        samplers=case.samplers,
-        steps=wanted.steps,
-        draws=case.draws,
-        reference_s=reference_s,
-        refusal=wanted.refusal,
-        unmet="" if case.kind == "draws" else unmet(case, _published(case, ready, wanted.trace)),
-        backends={name: result for name, (result, _) in judged.items()},
-        required={name: required for name, (_, required) in judged.items()},
+def merged(results: list[CaseResult]) -> CaseResult:
+    """One result of a case that some backends ran by themselves."""
+    return results[0].model_copy(
+        update={
+            "steps": max(result.steps for result in results),
+            "reference_s": sum(result.reference_s for result in results),
+            "refusal": "; ".join(dict.fromkeys(r.refusal for r in results if r.refusal)),
+            "backends": {name: b for r in results for name, b in r.backends.items()},
+            "required": {name: v for r in results for name, v in r.required.items()},
+        }
     )
-
-
-def _published(case: Case, ready: Prepared, trace: Trace) -> Trace:
-    """What a published result is held to: x86-64 Linux's, wherever the backends are."""
-    if case.expect is None or platforms.current().name == platforms.DEFAULT:
-        return trace
-    with platforms.on(platforms.DEFAULT):
-        return wanted_of(ready).trace
-
-
-def _on_own_logits(
-    case: Case, backends: Sequence[Backend], artifacts: Path | None, releases: Releases
-) -> CaseResult:
-    """The case on each backend, on the logits that its own device computes."""
-    return merged([_on_device(case, backend, artifacts, releases) for backend in backends])
-
-
-def _on_device(
-    case: Case, backend: Backend, artifacts: Path | None, releases: Releases
-) -> CaseResult:
-    try:
-        rows = rows_of(backend, case.computed)
-    except BackendFailure as failure:
-        return CaseResult(
-            id=case.id,
-            samplers=case.samplers,
-            steps=0,
-            backends={backend.name: BackendResult(verdict=failure.verdict, detail=failure.whole)},
-            required={backend.name: case.required(backend.name)},
-        )
-    of_rows = on_rows(case, rows)
-    return JUDGES[of_rows.kind](of_rows, [backend], artifacts, releases)
-
-
-JUDGES: dict[Kind, Judge] = {
-    "stages": _on_given_logits,
-    "draws": _on_given_logits,
-    "unseeded": execute_unseeded,
-    "kept": execute_kept,
-    "streams": execute_streams,
-    "batch": execute_batch,
-    "generation": execute_generate,
-    "sequences": execute_sequences,
-    "on_device": _on_own_logits,
-}
-
-
-def on_backend(
-    ready: Prepared, wanted: Wanted, backend: Backend, artifacts: Path | None
-) -> BackendResult:
-    """The case on a backend, beside what the reference wants."""
-    start = time.perf_counter()
-    try:
-        if wanted.draws is not None:
-            result = draws_on(ready, wanted.draws, backend)
-        else:
-            result = _run_on(ready, wanted.trace, backend, artifacts)
-    except BackendFailure as failure:
-        result = BackendResult(verdict=failure.verdict, detail=failure.whole)
-    return result.model_copy(update={"wall_s": time.perf_counter() - start})
-
-
-def _run_on(
-    ready: Prepared, trace: Trace, backend: Backend, artifacts: Path | None
-) -> BackendResult:
-    ran = ask.run(
-        backend,
-        ready.setting,
-        ready.rows,
-        ready.steps[: len(trace)],
-        instances=ready.instances,
-        detail=ready.case.detail,
-    )
-    followed = Followed()
-    result = _compare_run(ready, trace, ran, backend.name, artifacts, followed)
-    if result.stage == "chain" and "no_stages" in backend.hello().capabilities:
-        with suppress(BackendFailure):  # which by_prefixes tells of
-            staged = stages_by_prefixes(ready, ran, backend)
-            again = _compare_run(ready, trace, staged, backend.name, artifacts, followed)
-            result = again if followed.places else result
-    if result.stage == "chain":
-        return by_prefixes(ready, trace, backend, result)
-    if result.verdict in BY_ANY_SORT and ready.case.relation is not None:
-        return check_relation(ready, followed.trace or trace, ready.case.relation, backend, result)
-    return result
-
-
-def _compare_run(
-    ready: Prepared,
-    trace: Trace,
-    ran: Ran,
-    backend: str,
-    artifacts: Path | None,
-    followed: Followed,
-) -> BackendResult:
-    """followed: filled where the backend decides between equal ones otherwise."""
-    verdicts: list[Verdict] = ["identical"]
-    first: dict[str, Any] = {}
-    for i, (want_stages, token) in enumerate(zip(trace, ran.tokens, strict=True)):
-        for j, got in enumerate(ran.stages[i]):
-            whole = j == len(want_stages) or len(ran.stages[i]) < len(want_stages)
-            want = want_stages[-1 if whole else j]
-            if identical(want, got):
-                continue
-            before, sampler = state_before(ready, i, len(want_stages) - 1 if whole else j)
-            difference = classify(want, got, before, sampler)
-            if not whole and (difference.ties or difference.verdict == "reordered"):
-                follow(ready, trace, ran, followed)
-                return _result_of(ready, ran, backend, artifacts, followed)
-            if difference.ties:  # the chain as one object, and not its stages
-                difference = replace(difference, verdict="diverged", ties=False)
-            verdicts.append(difference.verdict)
-            if not first:
-                at = len(want_stages) if whole else j
-                first = _place(i, "chain" if whole else sampler.name, at, difference)
-                if artifacts is not None and room(artifacts, backend, first["stage"]):
-                    save(artifacts, ready.case.id, backend, want, got)
-            if difference.verdict == "diverged":
-                return _result("diverged", ran, first)
-        if token != want_stages[-1].token and verdicts == ["identical"]:
-            values = {"got": token, "expected": want_stages[-1].token}
-            difference = Difference("diverged", "token", values)
-            return _result("diverged", ran, _place(i, "token", len(want_stages), difference))
-    return _result(worst(verdicts), ran, first)
-
-
-def _result_of(
-    ready: Prepared, ran: Ran, backend: str, artifacts: Path | None, followed: Followed
-) -> BackendResult:
-    """The result of a run that was judged from what the backend kept."""
-    place, verdict = followed.first, followed.verdict
-    folder = artifacts if artifacts and room(artifacts, backend, place.stage) else None
-    if folder is not None and place.want is not None and place.got is not None:
-        save(folder, ready.case.id, backend, place.want, place.got)
-    first = _place(place.step, place.stage, place.index, place.difference)
-    if place.difference.verdict != followed.places[0].difference.verdict:
-        tie = followed.places[0]
-        where = f"at step {tie.step + 1}, {tie.stage}"
-        first["detail"] = f"judged from what it kept of equal ones {where}"
-    return _result(verdict, ran, first | {"ties": followed.ties and verdict != "tied"})
-
-
-def _place(step: int, stage: str, index: int, difference: Difference) -> dict[str, Any]:
-    return {
-        "step": step,
-        "stage": stage,
-        "stage_index": index,
-        "what": difference.what,
-        "values": p.plain(difference.values),
-    }
-
-
-def _result(verdict: Verdict, ran: Ran, first: dict[str, Any]) -> BackendResult:
-    return BackendResult(verdict=verdict, ns=ran.ns, **first)
-
-
-def unmet(case: Case, trace: Trace) -> str:
-    """What the reference's last candidates do not meet of what is known from elsewhere; or ''."""
-    expect = case.expect
-    if expect is None:
-        return ""
-    if not trace:
-        return "expected a result, the reference refused the input"
-    last = trace[-1][-1]
-    actual: dict[str, Any] = {
-        "ids": last.ids.tolist(),
-        "n": len(last),
-        "first": int(last.ids[0]) if len(last) else None,
-        "last": int(last.ids[-1]) if len(last) else None,
-        "token": last.token,
-    }
-    for name, value in actual.items():
-        wanted = getattr(expect, name)
-        if wanted is not None and wanted != value:
-            return f"{name}: expected {wanted}, got {value}"
-    finite = set(last.ids[last.logits != -np.inf].tolist())
-    wrong = sorted({*expect.masked} & finite) + sorted({*expect.allowed} - finite)
-    if wrong:
-        is_masked = "masked" if wrong[0] not in finite else "not masked"
-        return f"token {wrong[0]} is {is_masked}"
-    if expect.probs is not None:
-        wanted = np.array(expect.probs)
-        if len(wanted) != len(last) or not (abs(last.p - wanted) < 1e-5).all():
-            return f"probs: expected {expect.probs}, got {last.p.tolist()}"
-    return ""

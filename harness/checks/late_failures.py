@@ -1,45 +1,46 @@
-"""What a backend does after a good reply is charged to the case, or measurement, that had it."""
+"""What a backend does after a good reply is blamed on the item that had it."""
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Protocol, Self, TypeVar
 
-from sampler_parity.harness.checks.devices.record import DecodeResult, LogitsFigures
-from sampler_parity.harness.checks.invariance.record import (
-    InvarianceOnBackend,
-    InvarianceResult,
-)
-from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.process import BackendProcess
 
-SILENCE_S = 0.005  # after the last case; of those before, the next request finds it out
-
-Result = TypeVar("Result", bound=CaseResult | DecodeResult | InvarianceResult)
+SILENCE_S = 0.005  # after the last item; of those before, the next request finds it out
 
 
-class Charges:
-    """The requests that each case took, in turn, and what the backends did after them."""
+class Crashable(Protocol):
+    """A record of an item."""
+
+    def with_crash(self, backend: str, problem: str) -> Self: ...
+
+
+Result = TypeVar("Result", bound=Crashable)
+
+
+class LateFailures:
+    """The requests that each item took, in turn, and what the backends did after them."""
 
     def __init__(self, backends: Sequence[BackendProcess]) -> None:
         self.backends = backends
         self._ends = [[backend.asked for backend in backends]]
 
-    def case_ended(self) -> None:
+    def item_ended(self) -> None:
         self._ends.append([backend.asked for backend in self.backends])
 
-    def put_on(self, results: list[Result]) -> list[Result]:
-        """The results of the cases with what came after each; nothing more will be asked."""
-        charged = list(results)
+    def blame(self, results: list[Result]) -> list[Result]:
+        """The results of the items with what came after each; nothing more will be asked."""
+        blamed = list(results)
         for column, backend in enumerate(self.backends):
             backend.settle(SILENCE_S)
             before, *last_requests = (row[column] for row in self._ends)
             for number, problem in backend.late:
                 if before < number <= last_requests[-1]:
                     place = bisect_left(last_requests, number)
-                    charged[place] = _charged(charged[place], backend.name, problem)
+                    blamed[place] = blamed[place].with_crash(backend.name, problem)
             backend.late.clear()
-        return charged
+        return blamed
 
 
 class Watched:
@@ -59,14 +60,3 @@ class Watched:
         problems = [problem for number, problem in self.process.late if number > self.before]
         self.process.late.clear()
         return problems[0] if problems else ""
-
-
-def _charged(result: Result, name: str, problem: str) -> Result:
-    if isinstance(result, DecodeResult):
-        figures = LogitsFigures(failed=f"crashed: {problem}")
-        return result.model_copy(update={"backends": result.backends | {name: figures}})
-    if isinstance(result, InvarianceResult):
-        failed = InvarianceOnBackend(failed=f"crashed: {problem}")
-        return result.model_copy(update={"backends": result.backends | {name: failed}})
-    crashed = BackendResult(verdict="crashed", detail=problem, wall_s=result.backends[name].wall_s)
-    return result.model_copy(update={"backends": result.backends | {name: crashed}})

@@ -58,8 +58,9 @@ def fuzz_command(
     from sampler_parity.harness.backends import registry
     from sampler_parity.harness.bundle.lock import locked
     from sampler_parity.harness.run import campaign
+    from sampler_parity.harness.run.describing import Intent, absent_of
     from sampler_parity.harness.run.plan import Asked
-    from sampler_parity.harness.run.run import absent_of, described, executor_of
+    from sampler_parity.harness.run.run import described, executor_of
 
     seconds, names, labels = seconds_of(duration), backend or ["llama.cpp"], tuple(label or ())
     for name in names:
@@ -68,15 +69,16 @@ def fuzz_command(
     asked = Asked([], names, "full", executor=where, labels=labels, jobs=jobs, timeout_s=timeout)
     folder = output or dated(parent="fuzz")
     with executor_of(asked, sys.maxsize) as executor:
-        info = described(asked, {}, dict.fromkeys(names), executor)
+        info = described(Intent(dict.fromkeys(names), ready_s=timeout), executor)
         for name, reason in absent_of(info.backends, names).items():
             raise InputError(f"backend {name}", f"does not run here: {reason}")
         with locked(folder):
             begun = campaign.begin(folder, seed, names, resume, reference)
             before, start = begun.steps, time.monotonic()
             report = _every_minute(before, start)
+            limits = campaign.Limits(seconds, timeout)
             try:
-                campaign.go_on(begun, folder, executor, executor.size, seconds, timeout, report)
+                campaign.go_on(begun, folder, executor, limits, report)
             except KeyboardInterrupt:
                 where = "" if output else f"-o {shlex.quote(str(folder))} "
                 problem = f"interrupted after {len(begun.chunks):,} chunks: add {where}--resume"

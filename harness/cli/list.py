@@ -60,7 +60,7 @@ def suites(patterns: list[str]) -> Lines:
 def cases(patterns: list[str]) -> Lines:
     """Yield all names that `--case` takes. Suites among the patterns limit the search; else the
     first part of a pattern does, which is the name of a suite's file."""
-    from sampler_parity.harness.run.plan import Asked, ids, plan_of
+    from sampler_parity.harness.run.plan import Asked, plan_of
     from sampler_parity.harness.suite.ids import id_fits
     from sampler_parity.harness.suite.shipped import shipped, suites_of
 
@@ -69,10 +69,10 @@ def cases(patterns: list[str]) -> Lines:
     wanted = [p for p in patterns if p not in where] or ["*"]
     for suite in where or [*dict.fromkeys(s for p in wanted for s in suites_of(p))]:
         plan = plan_of(Asked([suite], ["null"], "full"))
-        about = {case.id: case.description for _, case in plan.cases}
-        for name in ids(plan):
-            if any(id_fits(name, pattern.partition("@")[0]) for pattern in wanted):
-                yield name, about.get(name, "")
+        about = {item.id: item.check.description for item in plan.of("cases")}
+        for item in plan.items:
+            if any(id_fits(item.id, pattern.partition("@")[0]) for pattern in wanted):
+                yield item.id, about.get(item.id, "")
 
 
 def samplers(patterns: list[str]) -> Lines:

@@ -68,13 +68,13 @@ def predict_command(
         raise InputError("--platform", str(error)) from None
     plan = _plan(names, seed, jobs)
     if output is None:
-        answers = [answer for _, case in plan.cases for answer in predict(case, asked)]
+        answers = [answer for item in plan.items for answer in predict(item.check, asked)]
     else:
         answers = _into(output, plan, asked)
     if json is not None:
         write_data(json, dumps([asdict(answer) for answer in answers], indent=2))
     with lines_to(line_target(json, False)):
-        lines = _each if len(plan.cases) <= _SHOWN else _table
+        lines = _each if len(plan.items) <= _SHOWN else _table
         for line in lines(answers, DEFAULT):
             print_line(line)
         if output is not None:
@@ -98,25 +98,20 @@ def _plan(names: Sequence[str], seed: int, jobs: int) -> "Plan":
         of_cases = suites_of_cases(only) or ["parity"]
         wholes += [Asked(of_cases, ["reference"], only=tuple(only), seed=seed, jobs=jobs)]
     plans = [plan_of(asked) for asked in wholes]
-    cases = {
-        case.id: (suite, case)
-        for plan in plans
-        for suite, case in plan.cases
-        if case.kind in PREDICTED
-    }
-    if not cases:
+    items = {item.id: item for plan in plans for item in plan.items if item.kind.name in PREDICTED}
+    if not items:
         problem = "nothing to predict: only stages and draws of given logits and seeds are"
         raise InputError(" ".join(names), problem, "`sampler-parity list cases` has the ids")
     digests = {name: digest for plan in plans for name, digest in plan.suites.items()}
     paths = {name: path for plan in plans for name, path in plan.paths.items()}
-    return replace(plans[0], cases=[*cases.values()], suites=digests, paths=paths)
+    return replace(plans[0], items=[*items.values()], suites=digests, paths=paths)
 
 
 def _into(output: Path, plan: "Plan", platforms: "list[str]") -> "list[Prediction]":
     """Predict the cases of a plan, and write each prediction as it comes."""
     from sampler_parity.harness.run.predicting import predict_into
 
-    done, total, last = 0, len(plan.cases), time.monotonic()
+    done, total, last = 0, len(plan.items), time.monotonic()
 
     def advance(cases: int) -> None:
         nonlocal done, last

@@ -9,8 +9,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from sampler_parity.harness.bundle.bundle import Result
-from sampler_parity.harness.checks.distribution.record import DistributionResult
-from sampler_parity.harness.checks.progress import Seen
+from sampler_parity.harness.checks import kind_of_record
+from sampler_parity.harness.checks.context import ProgressCallback
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.cli.output import print_line, warn
 from sampler_parity.harness.run.pace import Pace, Work
@@ -38,7 +38,7 @@ class Progress:
         self.pace = Pace(works, time.monotonic())
         return self
 
-    def __enter__(self) -> Seen:
+    def __enter__(self) -> ProgressCallback:
         if not self._quiet and sys.stderr is not None and sys.stderr.isatty():
             assert self.pace is not None
             self._bar = _bar(self.pace.total)
@@ -98,14 +98,7 @@ def in_words(pace: Pace, verdicts: Counter[str], note: str = "") -> str:
 def lines_of(results: Sequence[Result]) -> Iterator[str]:
     """Yield a line for each result and backend, its verdict or decision first."""
     for result in results:
-        if isinstance(result, CaseResult):
-            for name, got in result.backends.items():
-                yield f"{got.verdict.upper()} {result.id}   {name}"
-        elif isinstance(result, DistributionResult):
-            for name, cell in result.backends.items():
-                yield f"{cell.decision.upper()} {result.id}   {name}"
-        else:
-            yield f"{result.kind} {result.id}"
+        yield from kind_of_record(result.kind).view.lines(result)
 
 
 def _duration(seconds: float) -> str:

@@ -1,9 +1,7 @@
 """Run `calibrate` and `timing-selfcheck`, which write a bundle without a suite."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import version
 from pathlib import Path
 
 from sampler_parity.harness.backends import registry
@@ -14,8 +12,9 @@ from sampler_parity.harness.bundle.writer import BundleWriter, create
 from sampler_parity.harness.cli.output import print_line
 from sampler_parity.harness.cli.running import show
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.run import cases
-from sampler_parity.harness.run.run import absent_of, finish
+from sampler_parity.harness.run.describing import Intent, absent_of, describe
+from sampler_parity.harness.run.run import finish
+from sampler_parity.harness.run.started import backend as started
 
 
 def run_calibration(folder: Path, runs: int, null_runs: int, seed: int, backend: str) -> bool:
@@ -25,7 +24,7 @@ def run_calibration(folder: Path, runs: int, null_runs: int, seed: int, backend:
     with _bundle(folder, seed, [backend] if backend else []) as writer:
         result = calibration.calibrate(seed, runs, null_runs)
         if backend:
-            result = calibration_timed.with_times(result, cases.backend(backend, 600.0))
+            result = calibration_timed.with_times(result, started(backend, 600.0))
         _end(writer, result)
     return all(claim.met for claim in result.claims)
 
@@ -44,8 +43,7 @@ def run_timing_selfcheck(folder: Path, trials: int, seed: int) -> bool:
 def _bundle(folder: Path, seed: int, names: list[str]) -> Iterator[BundleWriter]:
     """Open a new bundle. Raises InputError if a backend does not run here."""
     releases = registry.references(names, None)
-    command = ["sampler-parity", *sys.argv[1:]]
-    info = cases.describe(version("sampler-parity"), command, {}, "full", seed, releases)
+    info = describe(Intent(releases, seed=seed))
     for name, reason in absent_of(info.backends, names).items():
         raise InputError(f"backend {name}", f"does not run here: {reason}")
     with locked(folder):

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import BackendInfo
-from sampler_parity.harness.checks.devices.record import DecodeResult
-from sampler_parity.harness.checks.devices.run import divergence, largest_difference
 from sampler_parity.harness.checks.distribution.decisions import decisions
+from sampler_parity.harness.checks.logits.compare import divergence, largest_difference
+from sampler_parity.harness.checks.logits.record import DecodeResult
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.comparison.facts import facts
 from sampler_parity.harness.comparison.figures import Figure, change_across, figures_of

@@ -24,7 +24,7 @@ from pathlib import Path
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.checks.late_failures import Charges
+from sampler_parity.harness.checks.late_failures import LateFailures
 from sampler_parity.harness.engines.engine_file import engine_file, engine_names
 from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.errors import InputError
@@ -150,14 +150,14 @@ def try_adapter(adapter: Adapter, timeout_s: float = HANG_TIMEOUT_S) -> AdapterR
     backend = BackendProcess(adapter.name, command)
     if adapter.on_hello and adapter.verdict == "timeout":
         backend.start_timeout_s = timeout_s
-    charges, results = Charges([backend]), []
+    late, results = LateFailures([backend]), []
     try:
         for case in trial_cases():
             hangs = adapter.verdict == "timeout" and case.logits.n == TRIGGER
             backend.timeout_s = timeout_s if hangs else CASE_TIMEOUT_S
             results.append(execute(case, [backend]))
-            charges.case_ended()
-        charged = charges.put_on(results)
+            late.item_ended()
+        charged = late.blame(results)
     finally:
         backend.close()
     verdicts = [result.backends[adapter.name].verdict for result in charged]

@@ -9,6 +9,7 @@ small, a case. Who begins one has the folder locked until it ends.
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -17,13 +18,15 @@ from pydantic import BaseModel, ValidationError
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.context import Executor, Terms
+from sampler_parity.harness.checks.item import Item
 from sampler_parity.harness.checks.stages.blocks.campaign import chunk
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.counterexample import DIFFERENCES, looks
 from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.protocol.messages import numbers, plain
-from sampler_parity.harness.run.cases import Executor, run_chunk
+from sampler_parity.harness.run.judging import run_portion, survived
 from sampler_parity.harness.run.shrinking import small_of
 from sampler_parity.harness.strict import STRICT
 from sampler_parity.harness.suite.written import case_block
@@ -98,13 +101,13 @@ class Campaign(BaseModel):
             number += 1
 
 
-def run_number(seed: int, number: int, names: dict[str, str | None], timeout_s: float) -> Chunk:
-    """One chunk. names: as of `run_chunk`."""
+def run_number(seed: int, number: int, terms: Terms) -> Chunk:
+    """One chunk."""
     start = time.perf_counter()
     cases = {case.id: case for case in chunk(seed, number)}
-    results = run_chunk([("fuzz", case) for case in cases.values()], names, timeout_s, None)
+    results = run_portion([Item("fuzz", case) for case in cases.values()], terms, None)
     judged = [r for r in results if isinstance(r, CaseResult) and r.judged]
-    small = _made_small(judged, cases, names, timeout_s)
+    small = _made_small(judged, cases, terms)
     return Chunk(
         chunk=number,
         cases=len(judged),
@@ -115,50 +118,42 @@ def run_number(seed: int, number: int, names: dict[str, str | None], timeout_s: 
     )
 
 
-def run_numbers(
-    seed: int, some: Sequence[int], names: dict[str, str | None], timeout_s: float
-) -> list[Chunk]:
+def run_numbers(some: Sequence[int], seed: int, terms: Terms) -> list[Chunk]:
     """Chunks one after the other; the function that an executor gets."""
-    return [run_number(seed, number, names, timeout_s) for number in some]
+    return [run_number(seed, number, terms) for number in some]
 
 
 def _chunks(
     header: Header, tasks: list[list[int]], executor: Executor, timeout_s: float
 ) -> Iterator[Chunk]:
-    """All chunks of these tasks as they end. A task that kills its process is run again chunk by
-    chunk, so that the one which does it is named."""
-    names = registry.references(header.backends, header.reference)
-    calls = [(header.seed, some, names, timeout_s) for some in tasks]
-    again: list[list[int]] = []
-    for place, outcome in executor.each(run_numbers, calls):
-        if not isinstance(outcome, Died):
-            yield from outcome
-        elif len(tasks[place]) > 1:
-            again += [[number] for number in tasks[place]]
-        else:
+    """All chunks of these tasks as they end. What a process dies of is run again chunk by chunk, so
+    that the one which does it is named."""
+    terms = Terms(registry.references(header.backends, header.reference), timeout_s)
+    for task, outcome in survived(executor, run_numbers, tasks, (header.seed, terms)):
+        if isinstance(outcome, Died):
             died = Finding(backend="", verdict="crashed", stage=str(outcome), case=None)
-            (number,) = tasks[place]
+            (number,) = task
             yield Chunk(chunk=number, cases=0, steps=0, refused=0, seconds=0, findings=[died])
-    if again:
-        yield from _chunks(header, again, executor, timeout_s)
+        else:
+            yield from outcome
 
 
 def _made_small(
     judged: list[CaseResult],
     cases: dict[str, Case],
-    names: dict[str, str | None],
-    timeout_s: float,
+    terms: Terms,
 ) -> Small:
     """What was made small, by case and backend, as far as the time reaches."""
     deadline, small = time.monotonic() + OF_A_CHUNK, {}
-    full = {registry.command_of(name)[0]: name for name in names}
+    full = {registry.command_of(name)[0]: name for name in terms.backends}
     for result in judged:
         for backend, got in result.backends.items():
             left = deadline - time.monotonic()
             if got.verdict in DIFFERENCES and not result.met(backend) and left > 0:
                 name = full[backend]
-                tried = [cases[result.id]], name, names[name], looks(got), timeout_s
-                small[result.id, backend] = small_of(*tried, min(OF_A_FINDING, left)).smaller
+                seconds = min(OF_A_FINDING, left)
+                found = small_of([cases[result.id]], name, looks(got), terms, seconds)
+                small[result.id, backend] = found.smaller
     return small
 
 
@@ -219,28 +214,35 @@ def read(folder: Path) -> Campaign:
     return campaign
 
 
+@dataclass(frozen=True)
+class Limits:
+    """seconds: of the campaign; timeout_s: of a request."""
+
+    seconds: float
+    timeout_s: float
+
+
 def go_on(
     campaign: Campaign,
     folder: Path,
     executor: Executor,
-    size: int,
-    seconds: float,
-    timeout_s: float,
-    told: Callable[[Campaign], object],
+    limits: Limits,
+    progress: Callable[[Campaign], object],
 ) -> None:
-    """Chunk after chunk for so long; each is on the disk as it ends. size: the executor's."""
-    deadline, wave, left = time.monotonic() + seconds, 1, campaign.numbers()
+    """Chunk after chunk for so long; each is on the disk as it ends."""
+    size = executor.size
+    deadline, wave, left = time.monotonic() + limits.seconds, 1, campaign.numbers()
     a_task = chunks_of_a_task(size)
     with (folder / "chunks.jsonl").open("a") as file:
         while time.monotonic() < deadline:
             tasks = [[next(left) for _ in range(a_task)] for _ in range(size * wave)]
-            for done in _chunks(campaign.header, tasks, executor, timeout_s):
+            for done in _chunks(campaign.header, tasks, executor, limits.timeout_s):
                 file.write(done.model_dump_json() + "\n")
                 file.flush()
                 campaign.chunks.append(done)
                 if done.findings:
                     write_findings(campaign, folder / "findings.toml")
-                told(campaign)
+                progress(campaign)
             wave = min(2 * wave, _LONGEST_WAVE)
 
 

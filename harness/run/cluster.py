@@ -17,7 +17,7 @@ from sampler_parity.harness.bundle.info import Machine, RunInfo
 from sampler_parity.harness.bundle.same_run import differing
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.processes.pool import Died
-from sampler_parity.harness.run.cases import describe
+from sampler_parity.harness.run.describing import Intent, describe
 
 _CONNECT_S = 30
 _LOOK_S = 1.0  # how often a worker that does not answer is looked for
@@ -52,18 +52,18 @@ class Cluster:
             self._client = Client(address, timeout=_CONNECT_S, set_as_default=False)
         except (OSError, ValueError) as error:
             raise InputError(self._where, f"no scheduler answers: {error}") from None
-        self._expected: tuple[RunInfo, tuple[Any, ...]] | None = None
+        self._expected: tuple[RunInfo, Intent] | None = None
         self._pool = self._client.get_executor(pure=False, resources=dict.fromkeys(labels, 1))
 
-    def describe(self, version: str, *rest: Any) -> RunInfo:
-        """As `describe` of harness/run/cases.py, of the workers. Raises InputError."""
+    def describe(self, intent: Intent) -> RunInfo:
+        """As `describe` of harness/run/describing.py, of the workers. Raises InputError."""
         workers = self._workers()
         asked = {
             worker: self._client.submit(
                 _alone,
                 None,
                 describe,
-                (version, *rest),
+                (intent,),
                 pure=False,
                 workers=[worker],
                 allow_other_workers=False,
@@ -81,7 +81,7 @@ class Cluster:
                 problem = f"{first} and {worker} differ in {', '.join(apart)}"
                 mend = "a bundle holds one configuration: choose workers with --label"
                 raise InputError(self._where, problem, mend)
-        self._expected = info, (version, *rest)
+        self._expected = info, intent
         return info
 
     def _answer(self, worker: str, future: Any) -> RunInfo:
@@ -159,7 +159,7 @@ class Cluster:
 
 
 def _alone(
-    expected: tuple[RunInfo, tuple[Any, ...]] | None,
+    expected: tuple[RunInfo, Intent] | None,
     call: Callable[..., Any],
     args: tuple[Any, ...],
 ) -> Any:
@@ -170,11 +170,11 @@ def _alone(
         return call(*args)
 
 
-def _refuse_another(info: RunInfo, asked: tuple[Any, ...]) -> None:
+def _refuse_another(info: RunInfo, intent: Intent) -> None:
     """Its backends are asked once for each run: they then stand ready."""
     key = info.model_dump_json()
     if key not in _described:
-        _described[key] = describe(*asked)
+        _described[key] = describe(intent)
     if apart := differing(_facts(info), _facts(_described[key])):
         problem = f"a worker that differs in {', '.join(apart)} came into the cluster"
         raise InputError("dask", problem, "choose workers with --label, then run with --resume")

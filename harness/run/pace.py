@@ -10,21 +10,11 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from sampler_parity.harness.bundle.bundle import Result
-from sampler_parity.harness.checks.progress import Seen
-from sampler_parity.harness.checks.skip_ratio.run import result_id
-from sampler_parity.harness.run.plan import SECONDS, Plan
+from sampler_parity.harness.checks import NOUNS, kind_of_record
+from sampler_parity.harness.checks.context import ProgressCallback
+from sampler_parity.harness.checks.item import Item
+from sampler_parity.harness.run.plan import Plan
 from sampler_parity.harness.suite.timings import rule_chains
-
-# By the kind of its record, what a result is called.
-WHAT = {
-    "case": "cases",
-    "decode": "cases",
-    "invariance": "cases",
-    "distribution": "distribution tests",
-    "skip_ratio": "skip ratios",
-    "timing": "timed chains",
-    "throughput": "widths",
-}
 
 
 @dataclass(frozen=True)
@@ -38,28 +28,22 @@ class Work:
     seconds: float
 
 
-Watch = Callable[[list[Work]], AbstractContextManager[Seen]]
+Watch = Callable[[list[Work]], AbstractContextManager[ProgressCallback]]
 
 
 def work_of(plan: Plan, done: set[str]) -> list[Work]:
     """The whole of a plan. done: the ids of the results that its bundle has."""
-    cases = [case for _, case in plan.cases]
-    of_case = sum(SECONDS[case.kind] for case in cases) / max(1, len(cases))
-    ruled = [chain.result_id for chain in rule_chains()] if plan.ruled else []
-    skips = [result_id(w, name) for _, w in plan.workloads for name in plan.backends]
-    of_kind: dict[str, list[str]] = {
-        "cases": [case.id for case in cases],
-        "distribution tests": [cell.id for _, cell in plan.cells],
-        "skip ratios": skips,
-        "timed chains": [*ruled, *(chain.result_id for _, chain in plan.timings)],
-        "widths": [width.id for _, width in plan.widths],
-    }
-    seconds = SECONDS | {"cases": of_case}
-    return [
-        Work(what, len(ids), len(done & {*ids}), seconds[what] * len(plan.backends))
-        for what, ids in of_kind.items()
-        if ids
-    ]
+    every = list(plan.items)
+    if plan.ruled:
+        every += [Item("timing/samplers", chain) for chain in rule_chains()]
+    works = []
+    for noun in NOUNS:
+        items = [item for item in every if item.kind.noun == noun]
+        ids = [name for item in items for name in item.result_ids(plan.backends)]
+        if items:
+            seconds = sum(item.kind.seconds for item in items) / len(items)
+            works.append(Work(noun, len(ids), len(done & {*ids}), seconds * len(plan.backends)))
+    return works
 
 
 @dataclass
@@ -74,9 +58,9 @@ class Pace:
     def ended(self, results: Sequence[Result], now: float) -> None:
         """The time since the last ones was theirs."""
         for result in results:
-            self.fresh[WHAT[result.kind]] += 1
+            self.fresh[kind_of_record(result.kind).noun] += 1
         if results:
-            self.spent[WHAT[results[-1].kind]] += now - self.now
+            self.spent[kind_of_record(results[-1].kind).noun] += now - self.now
             self.now = now
 
     @property

@@ -2,49 +2,24 @@
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
 from sampler_parity.harness.backends import names, registry
-from sampler_parity.harness.checks.case import Case
-from sampler_parity.harness.checks.distribution.block import Cell
-from sampler_parity.harness.checks.skip_ratio.block import Workload
-from sampler_parity.harness.checks.skip_ratio.run import result_id
-from sampler_parity.harness.checks.throughput.block import Width
-from sampler_parity.harness.checks.timing.block import TimedChain
+from sampler_parity.harness.checks import KINDS, NOUNS, Profile
+from sampler_parity.harness.checks.context import Terms
+from sampler_parity.harness.checks.item import Item
+from sampler_parity.harness.checks.timing.run import ROUNDS
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.llama_cpp import builds
 from sampler_parity.harness.processes import sandboxes
-from sampler_parity.harness.run.timing import ROUNDS
+from sampler_parity.harness.run.describing import Intent
 from sampler_parity.harness.sanitize.near import did_you_mean
+from sampler_parity.harness.statistics.plan import Budget
 from sampler_parity.harness.suite import file as suite
-from sampler_parity.harness.suite.ids import id_fits, may_be_of
+from sampler_parity.harness.suite.ids import id_fits
 from sampler_parity.harness.verdicts import Accept
 from sampler_parity.reference.chronology import NEWEST
-
-T = TypeVar("T")
-Placed = list[tuple[str, T]]  # things to do, each with the suite that it is of
-
-# Seconds of one on one backend: a guess from the footers of quick runs on a busy two-core Xeon, not
-# a measurement of its own. It is printed as an estimate.
-SECONDS: dict[str, float] = {
-    "stages": 0.01,
-    "draws": 0.01,
-    "unseeded": 0.01,
-    "kept": 0.01,
-    "streams": 0.01,
-    "batch": 0.1,
-    "generation": 1.0,
-    "sequences": 1.0,
-    "on_device": 0.1,
-    "logits": 0.5,
-    "invariance": 10.0,
-    "distribution tests": 1.0,
-    "skip ratios": 3.0,
-    "timed chains": 0.2,
-    "widths": 7.0,
-}
 
 
 @dataclass(frozen=True)
@@ -53,7 +28,7 @@ class Asked:
 
     suites: list[str]
     backends: list[str]
-    profile: suite.Profile = "quick"
+    profile: Profile = "quick"
     only: tuple[str, ...] = ()
     seed: int = 0
     timeout_s: float = 60.0
@@ -74,18 +49,14 @@ class Asked:
 class Plan:
     """suites: the digest of each. left_out: those of a folder that lack an extra, why. paths: of
     those given as files, where they lie. releases: the backends, and of each the release that it is
-    judged by; None: v0.5.0, as the cases require."""
+    judged by; None: v0.5.0, as the cases require. items: in the order of their kinds."""
 
     asked: Asked
     suites: dict[str, str]
     left_out: dict[str, str]
     paths: dict[str, str]
     releases: dict[str, str | None]
-    cases: Placed[Case]
-    cells: Placed[Cell]
-    workloads: Placed[Workload]
-    timings: Placed[TimedChain]
-    widths: Placed[Width]
+    items: list[Item]
 
     @property
     def backends(self) -> list[str]:
@@ -114,7 +85,7 @@ class Plan:
             options["accept"] = asked.accept
         if asked.require_all:
             options["require_all"] = "True"
-        if self.timings or self.ruled:
+        if self.of("timed chains") or self.ruled:
             options |= {"rounds": str(self.rounds), "instructions": str(asked.instructions)}
         return options
 
@@ -123,6 +94,40 @@ class Plan:
         """Of every timed chain."""
         return self.asked.rounds or ROUNDS[self.asked.profile]
 
+    @property
+    def terms(self) -> Terms:
+        """Those of every item. The errors are of the whole plan, and not of what is left of it."""
+        asked = self.asked
+        return Terms(
+            self.releases,
+            asked.timeout_s,
+            asked.seed,
+            repeat=asked.repeat,
+            accept=asked.accept,
+            require_all=asked.require_all,
+            errors=Budget(len(self.of("distribution tests")) * len(self.releases)).each,
+            profile=asked.profile,
+            rounds=asked.rounds,
+            instructions=asked.instructions,
+        )
+
+    @property
+    def intent(self) -> Intent:
+        """What its header says before anything is run."""
+        asked = self.asked
+        return Intent(
+            self.releases, self.suites, asked.profile, asked.seed, asked.only, asked.timeout_s
+        )
+
+    @property
+    def judged(self) -> list[Item]:
+        """What is not timed: it may run in many processes at once."""
+        return [item for item in self.items if not item.kind.timed]
+
+    def of(self, *nouns: str) -> list[Item]:
+        """The items that are called so."""
+        return [item for item in self.items if item.kind.noun in nouns]
+
     def on(self, backends: Iterable[str]) -> "Plan":
         """The same on some of its backends."""
         return replace(self, releases={name: self.releases[name] for name in backends})
@@ -130,34 +135,20 @@ class Plan:
     def left(self, done: set[str]) -> "Plan":
         """Without what a bundle has already. done: the ids of its results."""
 
-        def whole(workload: Workload) -> bool:
-            return workload.id in done or all(
-                result_id(workload, name) in done for name in self.backends
-            )
+        def whole(item: Item) -> bool:
+            return item.id in done or done.issuperset(item.result_ids(self.backends))
 
-        return replace(
-            self,
-            cases=[pair for pair in self.cases if pair[1].id not in done],
-            cells=[pair for pair in self.cells if pair[1].id not in done],
-            workloads=[pair for pair in self.workloads if not whole(pair[1])],
-            timings=[pair for pair in self.timings if pair[1].result_id not in done],
-            widths=[pair for pair in self.widths if pair[1].id not in done],
-        )
+        return replace(self, items=[item for item in self.items if not whole(item)])
 
     def counts(self) -> dict[str, int]:
         """How many there are to do of each kind."""
-        counts = Counter[str](case.kind for _, case in self.cases)
-        counts["distribution tests"] = len(self.cells)
-        counts["skip ratios"] = len(self.workloads)
-        counts["timed chains"] = len(self.timings)
-        counts["widths"] = len(self.widths)
-        return {kind: counts[kind] for kind in SECONDS if counts[kind]}
+        counts = Counter(item.kind.name for item in self.items)
+        return {kind.called: counts[name] for name, kind in KINDS.items() if counts[name]}
 
     @property
     def seconds(self) -> float:
         """An estimate of its time on one core."""
-        one = sum(count * SECONDS[name] for name, count in self.counts().items())
-        return one * len(self.backends)
+        return sum(item.kind.seconds for item in self.items) * len(self.backends)
 
 
 def plan_of(asked: Asked) -> Plan:
@@ -173,11 +164,12 @@ def plan_of(asked: Asked) -> Plan:
     for (name, one), (other, two) in itertools.combinations(named, 2):
         if name == other:
             raise InputError(two.path, f"is suite {name}, as is {one.path}", "rename one of them")
-    profile: suite.Profile = "full" if asked.only else asked.profile
-
-    def placed(expanded: Callable[[suite.SuiteFile], list[T]]) -> Placed[T]:
-        return [(name, item) for name, file in named for item in expanded(file)]
-
+    profile: Profile = "full" if asked.only else asked.profile
+    items = [
+        Item(name, check)
+        for name, file in named
+        for check in suite.checks_of(file, profile, asked.seed, asked.only)
+    ]
     plan = Plan(
         asked=asked,
         suites={name: file.sha256 for name, file in named},
@@ -188,24 +180,14 @@ def plan_of(asked: Asked) -> Plan:
             if not suite.is_shipped(file.path)
         },
         releases=registry.references(_named(asked), asked.reference),
-        cases=placed(
-            lambda file: (
-                suite.expand(file, profile, asked.seed)
-                if may_be_of(file.path.stem, asked.only)
-                else []
-            )
-        ),
-        cells=placed(lambda file: suite.expand_cells(file, profile)),
-        workloads=placed(lambda file: suite.expand_workloads(file, profile)),
-        timings=placed(lambda file: suite.expand_timings(file, profile)),
-        widths=placed(lambda file: suite.expand_widths(file, profile)),
+        items=sorted(items, key=lambda item: NOUNS.index(item.kind.noun)),
     )
     _refuse_repeated(plan)
     plan = _only(plan, asked.only) if asked.only else plan
-    if address_of(asked) and (plan.timings or plan.widths or plan.workloads):
+    if address_of(asked) and any(item.kind.timed for item in plan.items):
         problem = "timings and skip-ratio measurements are taken on this machine alone"
         raise InputError("--executor", problem, "run them without it, to a bundle of their own")
-    if asked.sandbox and (plan.timings or plan.widths):
+    if asked.sandbox and plan.of("timed chains", "widths"):
         problem = "times are taken without a sandbox, of processes that are bound to a core"
         raise InputError("--sandbox", problem, "run them without it, to a bundle of their own")
     return plan
@@ -234,16 +216,16 @@ def address_of(asked: Asked) -> str:
 def _refuse_repeated(plan: Plan) -> None:
     """A result is known by its id alone. Raises InputError for one that two suites have."""
     suites: dict[str, str] = {}
-    for name, item in placed_ids(plan):
-        if item in suites:
-            problem = f"is in {suites[item]} and in {name}"
-            raise InputError(f"case {item}", problem, "run them to bundles of their own")
-        suites[item] = name
+    for item in plan.items:
+        if item.id in suites:
+            problem = f"is in {suites[item.id]} and in {item.suite}"
+            raise InputError(f"case {item.id}", problem, "run them to bundles of their own")
+        suites[item.id] = item.suite
 
 
 def _only(plan: Plan, patterns: tuple[str, ...]) -> Plan:
     """What `--case` names: ids, or patterns. Raises InputError for one that names nothing."""
-    known, wanted = set(ids(plan)), set[str]()
+    known, wanted = {item.id for item in plan.items}, set[str]()
     for pattern in patterns:
         item = pattern.partition("@")[0]
         fitting = {item} if item in known else {name for name in known if id_fits(name, item)}
@@ -255,19 +237,6 @@ def _only(plan: Plan, patterns: tuple[str, ...]) -> Plan:
     return plan.left(known - wanted)
 
 
-def ids(plan: Plan) -> Iterator[str]:
-    """All that `--case` may name."""
-    return (name for _, name in placed_ids(plan))
-
-
-def placed_ids(plan: Plan) -> Iterator[tuple[str, str]]:
-    """The same, each with its suite."""
-    for suite_name, item in (*plan.cases, *plan.cells, *plan.workloads, *plan.widths):
-        yield suite_name, item.id
-    for suite_name, timed in plan.timings:
-        yield suite_name, timed.result_id
-
-
 def lines(plan: Plan, done: set[str]) -> Iterator[str]:
     """The plan in words. done: the ids that the bundle has already."""
     asked = plan.asked
@@ -275,22 +244,15 @@ def lines(plan: Plan, done: set[str]) -> Iterator[str]:
     for name, release in plan.releases.items():
         yield f"backend  {name}, judged by {release or NEWEST}"
     for name in plan.suites:
-        of = replace(
-            plan,
-            cases=_of(name, plan.cases),
-            cells=_of(name, plan.cells),
-            workloads=_of(name, plan.workloads),
-            timings=_of(name, plan.timings),
-            widths=_of(name, plan.widths),
-        )
-        yield f"suite    {name}: {_said(of)}"
+        of = replace(plan, items=[item for item in plan.items if item.suite == name])
+        yield f"suite    {name}: {_counted(of)}"
     yield from left_out(plan)
     left = plan.left(done)
     if done:
-        yield f"left     {_said(left)}"
+        yield f"left     {_counted(left)}"
     if plan.ruled:
         yield "beside   every sampler timed on the first backend and on reference"
-    yield f"total    {_said(plan)}; about {_duration(left.seconds)} on one core, nothing was run"
+    yield f"total    {_counted(plan)}; about {_duration(left.seconds)} on one core, nothing was run"
 
 
 def left_out(plan: Plan) -> Iterator[str]:
@@ -298,11 +260,7 @@ def left_out(plan: Plan) -> Iterator[str]:
     return (f"left out {name}: {why}" for name, why in plan.left_out.items())
 
 
-def _of(name: str, pairs: Placed[T]) -> Placed[T]:
-    return [pair for pair in pairs if pair[0] == name]
-
-
-def _said(plan: Plan) -> str:
+def _counted(plan: Plan) -> str:
     return ", ".join(f"{kind} {n:,}" for kind, n in plan.counts().items()) or "nothing"
 
 

@@ -17,11 +17,12 @@ from sampler_parity.harness.bundle.records.prediction import (
 )
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.item import Item
 from sampler_parity.harness.checks.stages.predict import Prediction, predict
 from sampler_parity.harness.failures.shrink import shown, shrink
 from sampler_parity.harness.processes.pool import Pool
-from sampler_parity.harness.run.cases import chunks
-from sampler_parity.harness.run.plan import Placed, Plan
+from sampler_parity.harness.run.judging import portions
+from sampler_parity.harness.run.plan import Plan
 from sampler_parity.harness.run.run import described, finish
 
 OF_A_CASE = 3.0  # seconds to make one small, as for a failing case of a run (run/shrinking.py)
@@ -30,32 +31,34 @@ Predicted = list[tuple[PredictionResult, list[Prediction]]]
 
 
 def predict_into(
-    folder: Path, plan: Plan, platforms: Sequence[str], seen: Callable[[int], object]
+    folder: Path, plan: Plan, platforms: Sequence[str], progress: Callable[[int], object]
 ) -> tuple[Bundle, list[Prediction]]:
-    """The bundle, and all that it holds as `predict` says it. seen: told of each portion how many
-    cases it was. Raises InputError for a folder that holds a bundle already."""
+    """The bundle, and all that it holds as `predict` says it. progress: called with the
+    number of cases of each portion. Raises InputError for a folder that holds a bundle already."""
     start = time.monotonic()
-    portions = [*chunks(plan.cases)]
-    with Pool(plan.asked.jobs, len(portions)) as pool:
-        info = described(plan.asked, plan.suites, plan.releases, pool)
+    every = [*portions(plan.items)]
+    with Pool(plan.asked.jobs, len(every)) as pool:
+        info = described(plan.intent, pool)
         with locked(folder):
             writer = create(folder, info.model_copy(update={"paths": plan.paths}))
             everything: list[Prediction] = []
-            for done in pool.results(predicted, [(part, platforms) for part in portions]):
+            for done in pool.results(predicted, [(part, platforms) for part in every]):
                 writer.append(*(record for record, _ in done))
                 everything += [each for _, of_case in done for each in of_case]
-                seen(len(done))
-            for small in pool.results(partings, _asked(plan.cases, everything)):
+                progress(len(done))
+            for small in pool.results(
+                partings, _asked([item.check for item in plan.items], everything)
+            ):
                 writer.append(*small)
             return finish(writer, time.monotonic() - start), everything
 
 
-def predicted(cases: Placed[Case], platforms: Sequence[str]) -> Predicted:
+def predicted(items: Sequence[Item], platforms: Sequence[str]) -> Predicted:
     """The function that a process of the pool gets."""
     return [
-        (_record(suite, case, platforms, answers), answers)
-        for suite, case in cases
-        for answers in [[*predict(case, platforms)]]
+        (_record(item, platforms, answers), answers)
+        for item in items
+        for answers in [[*predict(item.check, platforms)]]
     ]
 
 
@@ -96,11 +99,11 @@ def _alike(case: Case, how: How, platforms: Sequence[str]) -> dict[str, Apart]:
 
 
 def _asked(
-    cases: Placed[Case], everything: Sequence[Prediction]
+    cases: Sequence[Case], everything: Sequence[Prediction]
 ) -> list[tuple[Case, How, list[str]]]:
     """Of each way to part that there is, the cheapest case, and the platforms that it parts on; of
     those that are left, the cheapest again."""
-    by_id = {case.id: case for _, case in cases}
+    by_id = {case.id: case for case in cases}
     ways: dict[How, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for answer in everything:
         if (how := _how(answer)) is not None:
@@ -121,12 +124,12 @@ def _how(answer: Prediction) -> How | None:
 
 
 def _record(
-    suite: str, case: Case, platforms: Sequence[str], answers: Sequence[Prediction]
+    item: Item, platforms: Sequence[str], answers: Sequence[Prediction]
 ) -> PredictionResult:
     return PredictionResult(
-        id=case.id,
-        suite=suite,
-        samplers=[*dict.fromkeys(case.samplers)],
+        id=item.id,
+        suite=item.suite,
+        samplers=[*dict.fromkeys(item.check.samplers)],
         draws=any(answer.tokens is not None for answer in answers),
         platforms=[*platforms],
         apart={answer.platform: _apart(answer) for answer in answers if not answer.bits},

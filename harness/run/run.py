@@ -1,36 +1,35 @@
 """A run: what a plan says, on executors, into a bundle.
 
-Cases and distribution tests go to processes or to a cluster; what is timed comes after them, alone
-and on this machine. At the end the bundle is read, once, and closed with its footer.
+What is judged goes to processes or to a cluster; what is timed comes after it, alone and on this
+machine. At the end the bundle is read, once, and closed with its footer.
 """
 
-import sys
 import time
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack, nullcontext
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from pathlib import Path
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle import bundle
-from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
+from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.lock import locked
 from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.writer import BundleWriter, create
 from sampler_parity.harness.bundle.writer import resume as resume_bundle
+from sampler_parity.harness.checks import KINDS
+from sampler_parity.harness.checks.context import Context, Terms
 from sampler_parity.harness.checks.distribution.decisions import unmet
-from sampler_parity.harness.checks.progress import Seen, beating
-from sampler_parity.harness.checks.skip_ratio import run as skip_ratio
+from sampler_parity.harness.checks.item import Item
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.processes.pool import Pool
-from sampler_parity.harness.run import cases, distribution, timing
 from sampler_parity.harness.run.cluster import Cluster, labels
+from sampler_parity.harness.run.describing import Intent, absent_of, describe, versions_of
 from sampler_parity.harness.run.fitting import misfit_of
+from sampler_parity.harness.run.judging import has_changed, judge, portions, run_changes
 from sampler_parity.harness.run.pace import Watch, work_of
 from sampler_parity.harness.run.plan import Asked, Plan, address_of
-from sampler_parity.harness.run.shrinking import make_small, seconds_for, with_known
-from sampler_parity.harness.statistics.plan import Budget
+from sampler_parity.harness.run.shrinking import minimize, seconds_for, with_known
 from sampler_parity.harness.suite.timings import rule_chains
 from sampler_parity.reference.chronology import NEWEST
 
@@ -76,12 +75,11 @@ def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Run:
     """
     start = time.monotonic()
     with ExitStack() as until_closed:
-        chunks = sum(1 for _ in cases.chunks(plan.cases))
-        with executor_of(plan.asked, chunks + len(plan.cells)) as executor:
-            judging = isinstance(executor, Cluster) or plan.cases or plan.cells
-            info = described(
-                plan.asked, plan.suites, plan.releases, executor if judging else None
-            ).model_copy(update={"options": plan.options, "paths": plan.paths})
+        judged = [*portions(plan.judged)]
+        with executor_of(plan.asked, len(judged)) as executor:
+            apart = isinstance(executor, Cluster)
+            info = described(plan.intent, executor if apart or judged else None)
+            info = info.model_copy(update={"options": plan.options, "paths": plan.paths})
             if plan.asked.reference == "own":
                 plan, info = as_said(plan, info)
             absent = absent_of(info.backends, plan.releases)
@@ -94,15 +92,17 @@ def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Run:
                 resume_bundle(folder, info, misfit_of(plan)) if started else create(folder, info)
             )
             left = plan.left(writer.done)
-            seen = until_closed.enter_context(watch(work_of(plan, writer.done)))
+            progress = until_closed.enter_context(watch(work_of(plan, writer.done)))
             if isinstance(executor, Pool):
-                executor.waiting = lambda: seen([])
-            unasked = _judge(plan, left, executor, writer, seen)
+                executor.waiting = lambda: progress([])
+            terms = replace(plan.terms, versions=versions_of(info, plan.backends))
+            context = Context(terms, writer, executor, progress, apart)
+            unasked = _judge(plan, left, context)
         if unasked:
             stopped = bundle.read(writer.folder)
             footer = _footer(stopped, time.monotonic() - start)
             return Run(replace(stopped, footer=footer), absent, unasked)
-        _measure(plan, left, writer, seen, say)
+        _measure(plan, left, context, say)
         return Run(finish(writer, time.monotonic() - start), absent)
 
 
@@ -115,23 +115,14 @@ def executor_of(asked: Asked, tasks: int) -> Pool | Cluster:
     return Pool(asked.jobs, tasks)
 
 
-def described(
-    asked: Asked,
-    suites: dict[str, str],
-    releases: dict[str, str | None],
-    executor: Pool | Cluster | None,
-) -> RunInfo:
-    """Asked where cases will run: their backends then stand ready there. executor: None, in this
+def described(intent: Intent, executor: Pool | Cluster | None) -> RunInfo:
+    """Asked where items will run: their backends then stand ready there. executor: None, in this
     process."""
-    command = ["sampler-parity", *sys.argv[1:]]
-    of_run = (
-        version("sampler-parity"), command, suites, asked.profile, asked.seed, releases, asked.only
-    )  # fmt: skip
     if executor is None:
-        return cases.describe(*of_run)
+        return describe(replace(intent, ready_s=None))
     if isinstance(executor, Cluster):
-        return executor.describe(*of_run, asked.timeout_s)
-    info: RunInfo = executor.call(cases.describe, *of_run, asked.timeout_s)
+        return executor.describe(intent)
+    info: RunInfo = executor.call(describe, intent)
     return info
 
 
@@ -145,110 +136,45 @@ def as_said(plan: Plan, info: RunInfo) -> tuple[Plan, RunInfo]:
     return replace(plan, releases=meanings), info.model_copy(update={"backends": backends})
 
 
-def absent_of(info: dict[str, BackendInfo], names: Iterable[str]) -> dict[str, str]:
-    """The backends that do not run here, and why."""
-    why = {name: info[registry.command_of(name)[0]].unavailable for name in names}
-    return {name: reason for name, reason in why.items() if reason}
-
-
-def _judge(
-    plan: Plan, left: Plan, executor: Pool | Cluster, writer: BundleWriter, seen: Seen
-) -> int:
-    """The cases and distribution tests, and what changed between releases. How many cases were not
-    run any more."""
-    asked = plan.asked
-    apart = isinstance(executor, Cluster)
-    start = time.monotonic()
-    fresh = cases.run_cases(
-        left.cases,
-        plan.releases,
-        executor,
-        writer,
-        seen,
-        asked.timeout_s,
-        apart,
-        cases.Terms(
-            asked.repeat,
-            asked.accept,
-            asked.require_all,
-            cases.versions_of(writer.info, plan.backends),
-        ),
-        asked.fail_fast,
-        executor.size,
-    )
+def _judge(plan: Plan, left: Plan, context: Context) -> int:
+    """What is judged, in processes; then failures minimized, and what changed between releases. How
+    many cases were not run any more."""
+    writer, start = context.writer, time.monotonic()
+    fresh = judge(left.judged, context, plan.asked.fail_fast)
+    ended = {result.id for result in fresh}
+    unasked = sum(item.id not in ended for item in left.of("cases"))
     judged = [result for result in fresh if isinstance(result, CaseResult)]
-    if writer.done and plan.cases:
+    if writer.done and plan.of("cases"):
         judged = bundle.read(writer.folder).cases
-    by_id = {case.id: case for _, case in plan.cases}
-    small = list(
-        make_small(
-            judged,
-            by_id,
-            writer.info,
-            plan.releases,
-            executor,
-            asked.timeout_s,
-            seconds_for(time.monotonic() - start),
-            seen,
-            writer.done,
-        )
-    )
-    for record in with_known(small, judged, by_id, plan.releases, executor):
+    by_id = {item.id: item.check for item in plan.of("cases")}
+    seconds = seconds_for(time.monotonic() - start)
+    small = [*minimize(judged, by_id, context, seconds)]
+    for record in with_known(small, judged, by_id, context):
         writer.append(record)
-    if len(fresh) < len(left.cases):
-        return len(left.cases) - len(fresh)
-    budget = Budget(tests=len(plan.cells) * len(plan.backends))
-    distribution.run_cells(
-        left.cells,
-        plan.backends,
-        budget,
-        executor,
-        writer,
-        asked.seed,
-        asked.timeout_s,
-        seen,
-        asked.require_all,
-    )
-    old = {n: r for n, r in plan.releases.items() if r is not None and cases.has_changed(r)}
-    if old and plan.cases:  # else its process would be the first, and forked with the lock
-        for change in executor.call(cases.run_changes, judged, by_id, old, asked.timeout_s):
+    old = {n: r for n, r in plan.releases.items() if r is not None and has_changed(r)}
+    if old and by_id and not unasked:  # else its process would be the first, forked with the lock
+        timeout_s = context.terms.timeout_s
+        for change in context.executor.call(run_changes, judged, by_id, old, timeout_s):
             if change.id not in writer.done:
                 writer.append(change)
-    return 0
+    return unasked
 
 
-def _measure(plan: Plan, left: Plan, writer: BundleWriter, seen: Seen, say: Say) -> None:
-    """Skip ratios, times, tokens a second: one after the other."""
-    asked, names = plan.asked, plan.backends
-    with beating(seen) if plan.workloads else nullcontext():
-        skip_ratio.run_workloads(plan.workloads, names, writer, asked.seed, asked.timeout_s, seen)
-    if plan.ruled:
-        pair = list(dict.fromkeys([names[0], "reference"]))
-        rule = [("timing/samplers", c) for c in rule_chains() if c.result_id not in writer.done]
-        if rule:
-            timing.time_chains(
-                rule, pair, timing.ROUNDS["quick"], writer, asked.seed,
-                timeout_s=asked.timeout_s, seen=seen,
-            )  # fmt: skip
-            say(f"timed    {len(rule)} chains on {', '.join(pair)}")
-    if left.timings:
-        timing.time_chains(
-            left.timings,
-            names,
-            plan.rounds,
-            writer,
-            asked.seed,
-            asked.instructions,
-            asked.timeout_s,
-            seen,
-        )
-        say(f"timed    {len(left.timings)} chains on {', '.join(names)}")
-    if left.widths:
-        generations = timing.GENERATIONS[asked.profile]
-        timing.decode_widths(
-            left.widths, names, generations, writer, asked.seed, asked.timeout_s, seen
-        )
-        say(f"decoded  {len(left.widths)} settings on {', '.join(names)}")
+def _measure(plan: Plan, left: Plan, context: Context, say: Say) -> None:
+    """What is timed: kind by kind, one item after the other."""
+    for kind in [kind for kind in KINDS.values() if kind.timed]:
+        every = [(left.of(kind.noun), context)]
+        if plan.ruled and kind.name == "timing":
+            rule = [Item("timing/samplers", chain) for chain in rule_chains()]
+            pair = dict.fromkeys([plan.backends[0], "reference"])
+            terms = Terms(pair, context.terms.timeout_s, context.terms.seed)
+            fresh = [item for item in rule if item.id not in context.writer.done]
+            every.insert(0, (fresh, replace(context, terms=terms)))
+        for items, on in every:
+            if items:
+                kind.run.measure(items, on)
+                for line in kind.view.measured(len(items), list(on.terms.backends)):
+                    say(line)
 
 
 def finish(writer: BundleWriter, wall_s: float) -> bundle.Bundle:

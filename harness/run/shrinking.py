@@ -1,4 +1,4 @@
-"""After the cases of a run: of each group of failures one is made small, within a stated time.
+"""After the cases of a run: of each group of failures one is minimized, within a stated time.
 
 A sampler that is wrong everywhere fails in hundreds of cases and in few groups. The worst groups
 come first, of each its cheapest case; what the time does not reach is said to have had none.
@@ -6,14 +6,13 @@ come first, of each its cheapest case; what the time does not reach is said to h
 
 import math
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
 from sampler_parity.harness.checks.case import Case
-from sampler_parity.harness.checks.progress import Seen
+from sampler_parity.harness.checks.context import Context, Terms
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.failures.counterexample import (
     NO_TIME,
@@ -23,10 +22,9 @@ from sampler_parity.harness.failures.counterexample import (
     to_shrink,
 )
 from sampler_parity.harness.failures.groups import Group, groups
-from sampler_parity.harness.processes.pool import Died, Pool
+from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.protocol.messages import numbers
-from sampler_parity.harness.run.cases import backend
-from sampler_parity.harness.run.cluster import Cluster
+from sampler_parity.harness.run.started import backend
 from sampler_parity.harness.verdicts import BY_ANY_SORT, Verdict
 from sampler_parity.reference.chronology import NEWEST
 
@@ -50,30 +48,23 @@ def seconds_for(cases_s: float) -> float:
 
 
 def small_of(
-    cases: list[Case], name: str, release: str | None, of: Looks, timeout_s: float, seconds: float
+    cases: list[Case], name: str, of: Looks, terms: Terms, seconds: float
 ) -> CounterexampleResult:
-    """One of the cases made small; the function that an executor gets. name: of the backend, as it
+    """One of the cases minimized; the function that an executor gets. name: of the backend, as it
     is started."""
-    asked = backend(name, min(timeout_s, OF_A_GROUP))
+    asked = backend(name, min(terms.timeout_s, OF_A_GROUP))
+    release = terms.backends[name]
     releases = {asked.name: release} if release is not None else {}
-    return counterexample(cases, asked, of, releases, seconds, timeout_s)
+    return counterexample(cases, asked, of, releases, seconds, terms.timeout_s)
 
 
-def make_small(
-    judged: Sequence[CaseResult],
-    cases: Mapping[str, Case],
-    info: RunInfo,
-    names: Mapping[str, str | None],
-    executor: Pool | Cluster,
-    timeout_s: float,
-    seconds: float,
-    seen: Seen,
-    done: Collection[str] = (),
+def minimize(
+    judged: Sequence[CaseResult], cases: Mapping[str, Case], context: Context, seconds: float
 ) -> Iterator[CounterexampleResult]:
-    """A counterexample of each group, or why there is none. names: as of `run_chunk`. done: the ids
-    of those that there are."""
+    """A counterexample of each group that the bundle has none of, or why there is none."""
     deadline = time.monotonic() + seconds
-    full = {registry.command_of(name)[0]: name for name in names}
+    info, done, executor = context.writer.info, context.writer.done, context.executor
+    full = {registry.command_of(name)[0]: name for name in context.terms.backends}
     results = {result.id: result for result in judged}
     left = [
         (group, of_group)
@@ -82,7 +73,7 @@ def make_small(
     ]
     total = len(left)
     while left:
-        seen([], f"making failure {total - len(left) + 1} of {total} small")
+        context.progress([], f"making failure {total - len(left) + 1} of {total} small")
         wave, left = left[: executor.size], left[executor.size :]
         remaining = min(OF_A_GROUP, deadline - time.monotonic())
         if remaining <= 0:
@@ -90,9 +81,8 @@ def make_small(
             continue
         calls = []
         for group, of_group in wave:
-            name = full[group.backend]
             of = looks(results[group.cases[0]].backends[group.backend])
-            calls.append((of_group, name, names[name], of, timeout_s, remaining))
+            calls.append((of_group, full[group.backend], of, context.terms, remaining))
         for place, outcome in executor.each(small_of, calls):
             group, of_group = wave[place]
             died = isinstance(outcome, Died)
@@ -103,12 +93,12 @@ def with_known(
     small: Sequence[CounterexampleResult],
     judged: Sequence[CaseResult],
     cases: Mapping[str, Case],
-    names: Mapping[str, str | None],
-    executor: Pool | Cluster,
+    context: Context,
 ) -> Iterator[CounterexampleResult]:
     """The same, of what diverges with the planted faults that do the same. Not of what is judged by
     an old release: the faults are in the newest."""
-    old = {registry.command_of(name)[0] for name, r in names.items() if r not in (None, NEWEST)}
+    by_release = context.terms.backends.items()
+    old = {registry.command_of(name)[0] for name, r in by_release if r not in (None, NEWEST)}
     asked = [s for s in small if s.result and s.result.verdict in WRONG and s.backend not in old]
     yield from (record for record in small if record not in asked)
     if not asked:
@@ -117,7 +107,7 @@ def with_known(
 
     calls = [(case_of(record), record.result, *beside(record, judged, cases)) for record in asked]
     known_of: dict[str, list[Known]] = {}
-    for place, outcome in executor.each(diagnose, calls):
+    for place, outcome in context.executor.each(diagnose, calls):
         known_of[asked[place].id] = [] if isinstance(outcome, Died) else outcome
     yield from settled([s.model_copy(update={"known": known_of[s.id]}) for s in asked], judged)
 

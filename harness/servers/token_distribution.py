@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.records.server import ServerResult
+from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.protocol.ask import Row
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.servers.client import Answer, Client
@@ -29,7 +30,7 @@ from sampler_parity.harness.servers.oracle.model import (
 )
 from sampler_parity.harness.statistics.fit import g_p_value
 from sampler_parity.harness.statistics.plan import Budget, smallest_caught
-from sampler_parity.reference import Candidates, build_chain
+from sampler_parity.reference import Candidates
 
 PARTS = 5  # of [0, 1): a temperature shows in as few, and each costs the test power
 TEXTS, LENGTH = 5, 80  # of a setting: mlx-lm takes 10 ms a token on the CPU

@@ -5,33 +5,33 @@ file, the block and the field.
 """
 
 import hashlib
-from collections.abc import Iterator
+import inspect
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any
 
 from pydantic import ValidationError
 
+from sampler_parity.harness.checks import KINDS, Profile
 from sampler_parity.harness.checks.case import Case
-from sampler_parity.harness.checks.distribution.block import KINDS, Cell
-from sampler_parity.harness.checks.skip_ratio.block import Workload
-from sampler_parity.harness.checks.throughput.block import Width, WidthGrid
-from sampler_parity.harness.checks.timing.block import TimedChain, TimedGrid
+from sampler_parity.harness.checks.distribution.block import KINDS as OF_CELLS
 from sampler_parity.harness.errors import InputError, lacking, lacks, need
 from sampler_parity.harness.files import read_file, toml_of
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.sanitize.near import did_you_mean
 from sampler_parity.harness.sanitize.printable import cut
-from sampler_parity.harness.suite.model import Suite, explain, reason_of
+from sampler_parity.harness.suite.ids import may_be_of
+from sampler_parity.harness.suite.model import BLOCKS, Suite, explain, reason_of
 from sampler_parity.harness.suite.shipped import shipped
 from sampler_parity.harness.suite.shipped import suite_id as suite_id
 from sampler_parity.harness.suite.shipped import suites_folder as suites_folder
 from sampler_parity.harness.suite.validation import Checked
 
-Profile = Literal["quick", "full"]
-T = TypeVar("T")
-
+_OTHERS = (*OF_CELLS, "skip_ratio", "chain", "grid")  # blocks that make no case
+_OWN_IDS = ("timing", "throughput")  # they begin with the kind, and not with the suite
+_OF_CASES = tuple(name for name in BLOCKS if name not in _OTHERS)
 _FEW = 3  # of each random block, where a few will do
 
 
@@ -104,112 +104,68 @@ def expand(
     a few of each random block, for who reads the suites without running them.
     """
     read = read_suite(file) if isinstance(file, Path) else file
-    quick, checked = profile == "quick", Checked(read.path)
-    cases: dict[str, Case] = {}
-    for place, short in _all_cases(read, quick, few_random, seed):
-        case = short.model_copy(update={"id": f"{read.path.stem}/{short.id}"})
-        _add(read.path, place, cases, case.id, case)
-        checked.case(place, case)
-    return list(cases.values())
+    return _expanded(read, _OF_CASES, profile, seed, few_random)
 
 
-def expand_cells(file: SuiteFile, profile: Profile) -> list[Cell]:
-    """The distribution tests of a suite in this profile. Raises InputError."""
-    cells: dict[str, Cell] = {}
-    for kind in KINDS:
-        for block in getattr(file.suite, kind):
-            if profile == "quick" and not block.quick:
-                continue
-            cell = block.model_copy(update={"id": f"{file.path.stem}/{block.id}"})
-            place = f"{kind} {block.id!r}"
-            _add(file.path, place, cells, cell.id, cell)
-            Checked(file.path).cell(place, cell)
-    return list(cells.values())
+def expand_others(file: SuiteFile, profile: Profile) -> list[Any]:
+    """What a suite asks for in this profile beside cases. Raises InputError."""
+    return _expanded(file, _OTHERS, profile)
 
 
-def expand_workloads(file: SuiteFile, profile: Profile) -> list[Workload]:
-    """The skip-ratio measurements of a suite in this profile. Raises InputError."""
-    workloads: dict[str, Workload] = {}
-    for block in file.suite.skip_ratio:
-        place = f"skip_ratio {block.id!r}"
-        with _placed(file.path, place):
-            for short in block.workloads(profile == "quick"):
-                workload = short.model_copy(update={"id": f"{file.path.stem}/{short.id}"})
-                _add(file.path, place, workloads, workload.id, workload)
-    return list(workloads.values())
+def checks_of(
+    file: SuiteFile, profile: Profile, seed: int = 0, only: Sequence[str] = ()
+) -> list[Any]:
+    """All that a suite asks for. only: patterns; without cases where none of them can be of it."""
+    cases = expand(file, profile, seed) if may_be_of(file.path.stem, only) else []
+    return [*cases, *expand_others(file, profile)]
 
 
-def expand_timings(file: SuiteFile, profile: Profile) -> list[TimedChain]:
-    """The chains that a suite times in this profile. Raises InputError."""
-    quick, checked = profile == "quick", Checked(file.path)
-    timings: dict[str, TimedChain] = {}
-    for chain in file.suite.chain:
-        if chain.quick or not quick:
-            _add(file.path, f"chain {chain.id!r}", timings, chain.id, chain)
-    for grid in file.suite.grid:
-        if isinstance(grid, TimedGrid):
-            place = f"grid {grid.id!r}"
+def expand_kind(kind: str, file: SuiteFile, profile: Profile) -> list[Any]:
+    """The same of one kind."""
+    return [check for check in expand_others(file, profile) if check.check == kind]
+
+
+def _expanded(
+    file: SuiteFile,
+    blocks: Sequence[str],
+    profile: Profile,
+    seed: int = 0,
+    few_random: bool = False,
+) -> list[Any]:
+    validation, checks = Checked(file.path), dict[tuple[str, str], Any]()
+    for name in blocks:
+        for block in getattr(file.suite, name):
+            place = f"{name} {block.id!r}"
+            if name == "fuzz":
+                need("fuzz", f"{file.path}: {place}")
+            takes = inspect.signature(block.items).parameters
+            if few_random:
+                block = _few(name, block, "shift" in takes)
+            known = {
+                "quick": profile == "quick" or (few_random and "shift" in takes),
+                "shift": seed,
+                "shared": file.suite.chains,
+                "sizes": file.suite.sizes,
+            }
             with _placed(file.path, place):
-                for chain in grid.chains(file.suite.sizes, quick):
-                    _add(file.path, place, timings, chain.id, chain)
-    for chain in timings.values():
-        checked.timed(f"chain {chain.id!r}", chain)
-    return list(timings.values())
+                for short in block.items(**{name: known[name] for name in takes}):
+                    check = short
+                    if check.check not in _OWN_IDS:
+                        check = short.model_copy(update={"id": f"{file.path.stem}/{short.id}"})
+                    _add(file.path, place, checks, check)
+                    validation.check(place, check)
+    return list(checks.values())
 
 
-def expand_widths(file: SuiteFile, profile: Profile) -> list[Width]:
-    """What a suite decodes for tokens a second in this profile. Raises InputError."""
-    checked = Checked(file.path)
-    widths: dict[str, Width] = {}
-    for grid in file.suite.grid:
-        if isinstance(grid, WidthGrid):
-            place = f"grid {grid.id!r}"
-            with _placed(file.path, place):
-                for width in grid.widths(file.suite.chains, profile == "quick"):
-                    _add(file.path, place, widths, width.id, width)
-                    checked.width(place, width)
-    return list(widths.values())
-
-
-def _all_cases(
-    file: SuiteFile, quick: bool, few_random: bool, seed: int
-) -> Iterator[tuple[str, Case]]:
-    """Where each case stands in the file, and the case with its id there."""
-    suite = file.suite
-    for explicit in suite.case:
-        if explicit.quick or not quick:
-            yield f"case {explicit.id!r}", explicit.plain()
-    drawn = {"quick": quick or few_random, "shift": seed}
-    blocks: list[tuple[str, Any, dict[str, Any]]] = [
-        *(("matrix", block, {}) for block in suite.matrix),
-        *(("pairs", block, {}) for block in suite.pairs),
-        *(("ladder", block, {}) for block in suite.ladder),
-        *(("twins", block, {}) for block in suite.twins),
-        *(("random_chains", block, drawn) for block in suite.random_chains),
-        *(("fuzz", block, drawn) for block in suite.fuzz),
-        *(("decode", block, {}) for block in suite.decode),
-        *(("generate", block, {"shared": suite.chains}) for block in suite.generate),
-        *(("sequences", block, {"shared": suite.chains}) for block in suite.sequences),
-        *(("invariance", block, {}) for block in suite.invariance),
-        *(("grammar", block, {}) for block in suite.grammar),
-        *(("random_grammars", block, drawn) for block in suite.random_grammars),
-        *(("random_tries", block, drawn) for block in suite.random_tries),
-        *(("random_breakers", block, drawn) for block in suite.random_breakers),
-        *(("batch", block, {}) for block in suite.batch),
-    ]
-    for kind, block, options in blocks:
-        place = f"{kind} {block.id!r}"
-        if kind == "fuzz":
-            need("fuzz", f"{file.path}: {place}")
-        if few_random and options is drawn:
-            block = block.model_copy(update={"quick": min(block.count, _FEW)})
-        if few_random and kind == "batch":
-            block = block.model_copy(update={"seeds": block.seeds[:1]})
-        if few_random and kind == "grammar":
-            block = block.model_copy(update={"walks": min(block.walks, 1)})
-        with _placed(file.path, place):
-            for case in block.cases(**{"quick": quick} | options):
-                yield place, case
+def _few(name: str, block: Any, is_random: bool) -> Any:
+    """A block with a few of what it makes at random."""
+    if is_random:
+        return block.model_copy(update={"quick": min(block.count, _FEW)})
+    if name == "batch":
+        return block.model_copy(update={"seeds": block.seeds[:1]})
+    if name == "grammar":
+        return block.model_copy(update={"walks": min(block.walks, 1)})
+    return block
 
 
 @contextmanager
@@ -223,12 +179,14 @@ def _placed(path: Path, place: str) -> Iterator[None]:
         raise InputError(path, f"{place}: {error}") from None
 
 
-def _add(path: Path, place: str, items: dict[str, T], name: str, item: T) -> None:
+def _add(path: Path, place: str, checks: dict[tuple[str, str], Any], check: Any) -> None:
+    name = check.id
     if len(name) > limits.ID:
         problem = f"{place}: the id {cut(name, 40)!r} has {len(name):,} characters"
         raise InputError(path, problem, f"use {limits.ID} at most")
-    if len(items) >= limits.CASES:
+    if len(checks) >= limits.CASES:
         raise InputError(path, f"{place}: over {limits.CASES:,} cases in one file", "split it")
-    if name in items:
+    key = KINDS[check.check].noun, name
+    if key in checks:
         raise InputError(path, f"{place}: duplicate id {name!r}", "give every block its own")
-    items[name] = item
+    checks[key] = check

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from sampler_parity.harness.checks.timing.block import TimedChain
-from sampler_parity.harness.suite.file import expand_timings, read_suite, suites_folder
+from sampler_parity.harness.suite.file import expand_kind, read_suite, suites_folder
 
 RULE_SIZE = 131_072  # the rule on reference : llama.cpp is measured at test_perf's vocabulary size
 
@@ -11,7 +11,7 @@ RULE_SIZE = 131_072  # the rule on reference : llama.cpp is measured at test_per
 def read_timings(path: Path | None = None, quick: bool = False) -> list[TimedChain]:
     """The chains of a timing suite, by default suites/timing/samplers.toml. Raises InputError."""
     file = read_suite(path or suites_folder() / "timing" / "samplers.toml")
-    return expand_timings(file, "quick" if quick else "full")
+    return expand_kind("timing", file, "quick" if quick else "full")
 
 
 def rule_chains() -> list[TimedChain]:

@@ -3,7 +3,9 @@
 So a bad parameter is found before anything runs, and who runs a chain takes it as it is.
 """
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from sampler_parity.harness.checks.case import SELECT, Case
 from sampler_parity.harness.checks.distribution.block import Cell, Speculative
@@ -26,6 +28,13 @@ class Checked:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._built: set[str] = set()
+
+    def check(self, place: str, check: Any) -> None:
+        """Raises InputError for what cannot be run."""
+        others: dict[str, Callable[[str, Any], None]]
+        others = {"distribution": self.cell, "timing": self.timed, "throughput": self.width}
+        if check.check != "skip_ratio":
+            others.get(check.check, self.case)(place, check)
 
     def case(self, place: str, case: Case) -> None:
         chains: Named = [("chain", case.chain)]
@@ -73,6 +82,7 @@ class Checked:
         self._on_logits(place, cell.logits, cell.vocab, [("chain", cell.chain), *law])
 
     def timed(self, place: str, timed: TimedChain) -> None:
+        place = f"chain {timed.id!r}"
         others: Named = [(f"instead.{name}", chain) for name, chain in timed.instead.items()]
         self._on_logits(place, timed.logits, timed.vocab, [("chain", timed.chain), *others])
 

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.checks.late_failures import Charges
+from sampler_parity.harness.checks.late_failures import LateFailures
 from sampler_parity.harness.faults.adapters import ADAPTERS, trial_cases
 from sampler_parity.harness.processes import supervisor
 from sampler_parity.harness.protocol.process import BackendProcess
@@ -30,16 +30,16 @@ def backend_of(attack: hostile.Attack) -> BackendProcess:
 def test_attack_is_a_verdict_on_its_own_case(name: str) -> None:
     attack = hostile.ATTACKS[name]
     backend = backend_of(attack)
-    charges, results, scratches = Charges([backend]), [], {backend.scratch.path}
+    late, results, scratches = LateFailures([backend]), [], {backend.scratch.path}
     begun = time.monotonic()
     try:
         for case in trial_cases():
             results.append(execute(case, [backend]))
-            charges.case_ended()
+            late.item_ended()
             scratches.add(backend.scratch.path)
             if attack.harms_later and case.logits.n == hostile.TRIGGER:
                 until(backend.scratch.harm)
-        charged = charges.put_on(results)
+        charged = late.blame(results)
     finally:
         backend.close()
     verdicts = [result.backends[name].verdict for result in charged]

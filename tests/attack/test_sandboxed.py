@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.checks.late_failures import Charges
+from sampler_parity.harness.checks.late_failures import LateFailures
 from sampler_parity.harness.faults.adapters import trial_cases
 from sampler_parity.harness.processes import supervisor
 from sampler_parity.harness.protocol.process import BackendProcess
@@ -56,14 +56,14 @@ def test_an_attack_has_the_verdict_that_it_has_outside(name: str) -> None:
     attack = hostile.ATTACKS[name]
     command = [sys.executable, "-I", "-S", hostile.__file__, attack.name]
     backend = BackendProcess(attack.name, command, timeout_s=20.0, sandbox=True)
-    charges, results = Charges([backend]), []
+    late, results = LateFailures([backend]), []
     try:
         for case in trial_cases():
             results.append(execute(case, [backend]))
-            charges.case_ended()
+            late.item_ended()
             if attack.harms_later and case.logits.n == hostile.TRIGGER:
                 until(backend.scratch.harm)
-        charged = charges.put_on(results)
+        charged = late.blame(results)
     finally:
         backend.close()
     verdicts = [result.backends[name].verdict for result in charged]

@@ -18,12 +18,13 @@ import pytest
 
 from sampler_parity.harness.bundle import disk
 from sampler_parity.harness.bundle.artifacts import stage_file, write_arrays
+from sampler_parity.harness.checks import execute as cases
 from sampler_parity.harness.checks.case import Case
-from sampler_parity.harness.checks.progress import unseen
+from sampler_parity.harness.checks.context import silent
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.processes.pool import Pool
-from sampler_parity.harness.run import cases
+from sampler_parity.harness.run import judging
 from sampler_parity.harness.run.plan import Asked, Plan, plan_of
 from sampler_parity.harness.run.run import run
 from sampler_parity.reports.write import write_texts
@@ -78,11 +79,11 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
     plan = plan_of(Asked([str(tmp_path / "little.toml")], ["null"]))
     info = run_info("null", suites=plan.suites)
     monkeypatch.setattr("sampler_parity.harness.run.run.Pool", InThisProcess)
-    monkeypatch.setattr(cases, "describe", lambda *asked: info)
-    silent = SimpleNamespace(name="null", asked=0, late=[], settle=lambda silence_s: None)
-    monkeypatch.setattr(cases, "backend", lambda *asked: silent)
+    monkeypatch.setattr("sampler_parity.harness.run.run.describe", lambda intent: info)
+    mute = SimpleNamespace(name="null", asked=0, late=[], settle=lambda silence_s: None)
+    monkeypatch.setattr(judging, "backend", lambda *asked: mute)
     monkeypatch.setattr(cases, "execute", computed)
-    monkeypatch.setattr(cases, "_CHUNK_CASES", 2)
+    monkeypatch.setattr(judging, "_PORTION_ITEMS", 2)
     monkeypatch.setattr(disk, "os", FailingDisk(0, 0))  # none, until a test asks for one
     return plan
 
@@ -90,7 +91,7 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
 def refusal(plan: Plan, folder: Path) -> str:
     """What `run --resume` says as it ends, or ""."""
     try:
-        run(plan, folder, True, lambda n: contextlib.nullcontext(unseen), print)
+        run(plan, folder, True, lambda n: contextlib.nullcontext(silent), print)
     except InputError as error:
         return str(error)
     return ""

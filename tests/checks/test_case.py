@@ -4,8 +4,8 @@ from typing import Any, get_args
 
 import pytest
 
-from sampler_parity.harness.checks.case import MEASURED, Case, Kind
-from sampler_parity.harness.checks.execute import JUDGES
+from sampler_parity.harness.checks import KINDS
+from sampler_parity.harness.checks.case import Case, Kind
 from sampler_parity.harness.checks.stages.prepared import prepare
 
 GREEDY: list[dict[str, Any]] = [{"greedy": {}}]
@@ -36,8 +36,9 @@ def test_kind_of_a_case_follows_from_its_logits_draws_and_chain(
     assert case_of(chain, logits, **options).kind == kind
 
 
-def test_every_kind_but_those_that_are_measured_has_its_judge() -> None:
-    assert JUDGES.keys() == set(get_args(Kind)) - {*MEASURED}
+def test_every_kind_of_a_case_has_its_row() -> None:
+    rows = {kind.called for kind in KINDS.values() if kind.noun == "cases"}
+    assert rows == set(get_args(Kind))
 
 
 def test_cost_is_values_through_stages_and_a_draw_costs_sixteen() -> None:

@@ -9,7 +9,7 @@ import pytest
 # pytester forgets what is imported in each of its runs; what is already there, it keeps.
 import sampler_parity.harness.backends.registry
 import sampler_parity.harness.checks.execute
-import sampler_parity.harness.run.cases  # noqa: F401
+import sampler_parity.harness.run.judging  # noqa: F401
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 
 pytest_plugins = ["pytester"]

@@ -34,7 +34,7 @@ expect = { ids = [1] }
             ],
         ),
         (
-            "sampler_parity.harness.run.cases",
+            "sampler_parity.harness.run.judging",
             ["numba", "scipy.stats", "matplotlib", "hypothesis", "sampler_parity.harness.faults"],
         ),
         (
@@ -90,7 +90,7 @@ def say(process):
 def watched():
     yield
     from sampler_parity.harness.bundle.writer import BundleWriter
-    from sampler_parity.harness.run import cases
+    from sampler_parity.harness.checks import execute as cases
     execute, append = cases.execute, BundleWriter.append
     cases.execute = lambda *arguments: (execute(*arguments), say("judge"))[0]
     BundleWriter.append = lambda *arguments: (append(*arguments), say("run"))[0]

@@ -22,7 +22,7 @@ from sampler_parity.harness.llama_cpp.token_trie import (
     _living,
 )
 from sampler_parity.harness.statistics.plan import Budget
-from sampler_parity.harness.suite.file import expand_cells, find_suites, read_suite
+from sampler_parity.harness.suite.file import expand_kind, find_suites, read_suite
 from sampler_parity.reference import ChainError, UndefinedInputError
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.trie import Leaf, build_trie
@@ -250,7 +250,11 @@ def test_three_samplers_take_masked_candidates_into_account(name: str) -> None:
 def test_the_law_cells_see_other_tokens_and_not_another_order(name: str, decision: str) -> None:
     """A planted fault that changes the law, and one that changes only which number draws which."""
     (path,) = find_suites(["trie/law"])
-    cell = next(c for c in expand_cells(read_suite(path), "quick") if c.id == "law/second-node")
+    cell = next(
+        c
+        for c in expand_kind("distribution", read_suite(path), "quick")
+        if c.id == "law/second-node"
+    )
     backend = InProcess(name)
     try:
         result = execute_cell(cell, [backend], Budget(1).each, seed=0)

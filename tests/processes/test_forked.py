@@ -20,7 +20,7 @@ from sampler_parity.harness.backends import registry
 from sampler_parity.harness.processes import groups
 from sampler_parity.harness.processes.forked import Forked
 from sampler_parity.harness.processes.pool import Pool, may_fork
-from sampler_parity.harness.run.cases import backend
+from sampler_parity.harness.run.started import backend
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere nothing is copied")
 

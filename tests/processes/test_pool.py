@@ -14,7 +14,7 @@ import pytest
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.processes.pool import Died, Pool, start_method
-from sampler_parity.harness.run.cases import backend
+from sampler_parity.harness.run.started import backend
 
 FORKS = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere processes start afresh")
 

@@ -17,7 +17,7 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.inputs.logits import LiteralRows
 from sampler_parity.harness.processes.pool import Died
-from sampler_parity.harness.run import campaign, cases
+from sampler_parity.harness.run import campaign, judging
 from sampler_parity.harness.suite.file import expand
 from tests.support.command_line import cli, refused
 
@@ -27,6 +27,8 @@ FAULT = "mutant/dist/words-swapped"
 
 class Here:
     """An executor of this process."""
+
+    size = 1
 
     def each(
         self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
@@ -55,14 +57,14 @@ class Mutant(InProcess):
 def in_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The mutant without a process of its own."""
     mutant = Mutant(FAULT.removeprefix("mutant/"))
-    monkeypatch.setattr(cases, "backend", lambda *_: mutant)
+    monkeypatch.setattr(judging, "backend", lambda *_: mutant)
     yield
     mutant.close()
 
 
 def done(folder: Path, seconds: float, backend: str, resume: bool = False) -> campaign.Campaign:
     begun = campaign.begin(folder, 7, [backend], resume)
-    campaign.go_on(begun, folder, Here(), 1, seconds, 10, lambda _: None)
+    campaign.go_on(begun, folder, Here(), campaign.Limits(seconds, 10), lambda _: None)
     return begun
 
 
@@ -156,7 +158,7 @@ class Recording(Here):
     def each(
         self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
     ) -> Iterator[tuple[int, Any]]:
-        self.names += [names for _, _, names, _ in calls]
+        self.names += [dict(terms.backends) for _, _, terms in calls]
         raise Enough
         yield
 
@@ -175,7 +177,7 @@ def test_a_campaign_is_judged_by_the_reference_that_is_asked_for(
     executor = Recording()
     begun = campaign.begin(tmp_path, 7, [backend], resume=False, reference=reference)
     with pytest.raises(Enough):
-        campaign.go_on(begun, tmp_path, executor, 1, 60, 10, lambda _: None)
+        campaign.go_on(begun, tmp_path, executor, campaign.Limits(60, 10), lambda _: None)
     assert executor.names == [{backend: judged_by}]
     if reference:
         with pytest.raises(InputError, match="holds another campaign: seed 7, reference"):
@@ -215,12 +217,13 @@ class Dying(Here):
     def each(
         self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
     ) -> Iterator[tuple[int, Any]]:
-        yield 0, Died("killed by signal 11")
+        for place, _ in enumerate(calls):
+            yield place, Died("killed by signal 11")
 
 
 def test_a_chunk_whose_process_dies_is_a_finding_and_not_the_end(tmp_path: Path) -> None:
     begun = campaign.begin(tmp_path, 7, [FAULT], resume=False)
-    campaign.go_on(begun, tmp_path, Dying(), 1, 0.01, 10, lambda _: None)
+    campaign.go_on(begun, tmp_path, Dying(), campaign.Limits(0.01, 10), lambda _: None)
     assert begun.findings[0].verdict == "crashed"
     assert begun.findings[0].stage == "killed by signal 11"
     assert campaign.read(tmp_path) == begun
@@ -261,8 +264,8 @@ class Large:
         self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
     ) -> Iterator[tuple[int, Any]]:
         for place, call in enumerate(calls):
-            self.tasks.append(call[1])
-            dies = self.kills and 4 in call[1]
+            self.tasks.append(call[0])
+            dies = self.kills and 4 in call[0]
             yield place, Died("it died") if dies else function(*call)
 
     def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -271,12 +274,12 @@ class Large:
 
 def of_a_large_one(executor: Large, folder: Path) -> list[campaign.Chunk]:
     begun = campaign.begin(folder, 7, [FAULT], resume=False)
-    campaign.go_on(begun, folder, executor, executor.size, 0.001, 10, lambda _: None)
+    campaign.go_on(begun, folder, executor, campaign.Limits(0.001, 10), lambda _: None)
     assert campaign.read(folder) == begun
     return begun.chunks
 
 
-def blank(seed: int, number: int, names: object, timeout_s: float) -> campaign.Chunk:
+def blank(seed: int, number: int, terms: object) -> campaign.Chunk:
     return campaign.Chunk(chunk=number, cases=1, steps=seed, refused=0, seconds=0)
 
 

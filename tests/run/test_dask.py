@@ -9,7 +9,6 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +20,13 @@ from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.checks.stages.blocks.campaign import chunk
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.run import campaign, cluster
-from sampler_parity.harness.run.cases import describe
+from sampler_parity.harness.run.describing import Intent, describe
 from sampler_parity.harness.run.plan import Asked, address_of
 from sampler_parity.harness.suite.file import expand
 from tests.support.command_line import COMMAND, ROOT, cli, refused
 from tests.support.suites import SMALL
 
-ASKED: tuple[Any, ...] = (version("sampler-parity"), [], {}, "quick", 0, {"null": None}, (), 60.0)
+ASKED = Intent({"null": None}, profile="quick", ready_s=60.0)
 TIMES = {"reference_s", "wall_s", "ns"}
 MUTANT = "mutant/top_k/zero-means-one"
 WORKER = [*["--nthreads", "1", "--no-nanny", "--no-dashboard", "--local-directory"]]
@@ -89,7 +88,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def described() -> RunInfo:
     """What this process says of itself."""
-    return describe(*ASKED)
+    return describe(ASKED)
 
 
 def timeless(read: Bundle) -> list[dict[str, Any]]:
@@ -316,7 +315,7 @@ def test_workers_that_are_not_as_this_machine_are_refused_before_the_run(
         cluster.Cluster(address, []) as workers,
         pytest.raises(InputError, match=f"this machine have another {field} of sampler-parity"),
     ):
-        workers.describe(*ASKED)
+        workers.describe(ASKED)
 
 
 def test_workers_are_there_where_the_client_has_just_forgotten_them(

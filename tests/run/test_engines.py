@@ -13,11 +13,14 @@ import pytest
 from sampler_parity.harness.backends import environments, registry
 from sampler_parity.harness.backends.environments import folder_of
 from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.context import Terms
+from sampler_parity.harness.checks.item import Item
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.engines.engine_file import Environment
 from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.protocol.interface import BackendFailure
-from sampler_parity.harness.run import cases
+from sampler_parity.harness.run import started
+from sampler_parity.harness.run.judging import run_portion
 from tests.support.environments import only, place
 
 ROW = Environment(name="theirs", kind="python", needs=["theirs==1.2"])
@@ -42,9 +45,9 @@ for line in sys.stdin:
 @pytest.fixture(autouse=True)
 def _theirs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     only(monkeypatch, tmp_path, {"theirs": ROW}, theirs="theirs")
-    monkeypatch.setattr(cases, "_started", {})  # other tests' backends stay theirs
+    monkeypatch.setattr(started, "_started", {})  # other tests' backends stay theirs
     yield
-    for process in cases._started.values():
+    for process in started._started.values():
         process.close()
 
 
@@ -60,9 +63,8 @@ def engine(act: str, samplers: tuple[str, ...] = ("top_k",)) -> Path:
 
 
 def judged(timeout_s: float = 20.0, **versions: str) -> BackendResult:
-    (result,) = cases.run_chunk(
-        [("s", TOP_K)], {"theirs": None}, timeout_s, None, cases.Terms(versions=versions)
-    )
+    terms = Terms({"theirs": None}, timeout_s, versions=versions)
+    (result,) = run_portion([Item("s", TOP_K)], terms, None)
     assert isinstance(result, CaseResult)
     return result.backends["theirs"]
 
@@ -71,7 +73,7 @@ def test_an_engine_that_crashes_is_a_verdict_and_is_started_again() -> None:
     engine("sys.exit('segmentation fault')")
     for result in (judged(), judged()):
         assert (result.verdict, result.detail) == ("crashed", "exit status 1: segmentation fault")
-    (process,) = cases._started.values()
+    (process,) = started._started.values()
     assert process.starts == 2
 
 

@@ -46,12 +46,12 @@ def test_work_is_all_of_the_plan_and_what_the_bundle_has_of_it() -> None:
     )
     of_plan = {work.what: work.total for work in work_of(plan, set())}
     assert of_plan == {
-        "cases": len(plan.cases),
-        "distribution tests": len(plan.cells),
-        "skip ratios": 2 * len(plan.workloads),  # a result a backend
-        "timed chains": len(plan.timings),
+        "cases": len(plan.of("cases")),
+        "distribution tests": len(plan.of("distribution tests")),
+        "skip ratios": 2 * len(plan.of("skip ratios")),  # a result a backend
+        "timed chains": len(plan.of("timed chains")),
     }
-    done = {plan.cases[0][1].id, f"{plan.workloads[0][1].id}@null", "another"}
+    done = {plan.of("cases")[0].id, f"{plan.of('skip ratios')[0].id}@null", "another"}
     assert {work.what: work.before for work in work_of(plan, done)} == {
         "cases": 1,
         "distribution tests": 0,

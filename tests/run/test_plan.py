@@ -7,7 +7,7 @@ import pytest
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.run.plan import Asked, Plan, ids, lines, plan_of
+from sampler_parity.harness.run.plan import Asked, Plan, lines, plan_of
 from sampler_parity.harness.suite import file as suite
 from sampler_parity.harness.suite.file import SuiteFile
 from tests.support.command_line import cli
@@ -23,31 +23,31 @@ def plan(*suites: str, **options: object) -> Plan:
 @pytest.mark.slow
 def test_cells_and_timings_of_a_bundle_are_not_taken_from_the_cases_that_are_left() -> None:
     whole = plan(*MIXED)
-    cells = {cell.id for _, cell in whole.cells}
-    timed = {chain.result_id for _, chain in whole.timings}
+    cells = {item.id for item in whole.of("distribution tests")}
+    timed = {item.id for item in whole.of("timed chains")}
     assert cells
     assert timed
-    first = whole.cases[0][1].id
+    first = whole.of("cases")[0].id
     left = whole.left(cells | timed | {first})
-    assert len(left.cases) == len(whole.cases) - 1
-    assert (left.cells, left.timings) == ([], [])
-    assert left.widths == whole.widths
+    assert len(left.of("cases")) == len(whole.of("cases")) - 1
+    assert left.of("distribution tests", "timed chains") == []
+    assert left.of("widths") == whole.of("widths")
 
 
 def test_skip_ratio_is_left_until_every_backend_has_its_result() -> None:
     whole = plan("skip_ratio")
-    first = whole.workloads[0][1].id
-    assert len(whole.left({f"{first}@null"}).workloads) == len(whole.workloads)
+    first = whole.items[0].id
+    assert len(whole.left({f"{first}@null"}).items) == len(whole.items)
     both = {f"{first}@null", f"{first}@llama.cpp"}
-    assert len(whole.left(both).workloads) == len(whole.workloads) - 1
+    assert len(whole.left(both).items) == len(whole.items) - 1
 
 
 def test_plan_has_what_case_names_of_every_kind_in_the_full_profile() -> None:
-    (one, *_), (chain, *_) = plan("parity/greedy").cases, plan("timing/disabled").timings
-    named = plan(*MIXED, only=(one[1].id, f"{chain[1].result_id[:-3]}*"))
-    assert [case.id for _, case in named.cases] == [one[1].id]
-    assert chain[1].result_id in set(ids(named))
-    assert (named.cells, named.widths) == ([], [])
+    (one, *_), (chain, *_) = plan("parity/greedy").items, plan("timing/disabled").items
+    named = plan(*MIXED, only=(one.id, f"{chain.id[:-3]}*"))
+    assert [item.id for item in named.of("cases")] == [one.id]
+    assert chain.id in {item.id for item in named.items}
+    assert named.of("distribution tests", "widths") == []
 
 
 def test_a_case_is_found_without_expanding_other_suites(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,9 +58,9 @@ def test_a_case_is_found_without_expanding_other_suites(monkeypatch: pytest.Monk
         expanded.append(file.path.stem)
         return really(file, *options)
 
-    monkeypatch.setattr("sampler_parity.harness.run.plan.suite.expand", expand)
+    monkeypatch.setattr(suite, "expand", expand)
     named = plan("parity", only=("greedy/first-of-equals",))
-    assert [case.id for _, case in named.cases] == ["greedy/first-of-equals"]
+    assert [item.id for item in named.items] == ["greedy/first-of-equals"]
     assert expanded == ["greedy"]
     assert len(named.suites) > 20  # of which it is a run, as before
     with pytest.raises(InputError, match="no such case - did you mean parity/greedy"):
@@ -79,8 +79,8 @@ def test_timings_are_refused_on_a_cluster_before_it_is_asked() -> None:
 
 def test_lines_state_backends_suites_counts_and_what_is_left() -> None:
     whole = plan("parity/greedy", "timing/disabled", reference="b4753")
-    said = list(lines(whole, {whole.cases[0][1].id}))
-    n, timed = len(whole.cases), len(whole.timings)
+    said = list(lines(whole, {whole.of("cases")[0].id}))
+    n, timed = len(whole.of("cases")), len(whole.of("timed chains"))
     assert "backend  llama.cpp, judged by b4753" in said
     assert f"suite    parity/greedy: stages {n}" in said
     assert f"left     stages {n - 1}, timed chains {timed}" in said

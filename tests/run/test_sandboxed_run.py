@@ -12,9 +12,8 @@ from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.processes import sandboxes
-from sampler_parity.harness.run import cases
+from sampler_parity.harness.run.describing import Intent, absent_of, describe
 from sampler_parity.harness.run.plan import Asked, plan_of
-from sampler_parity.harness.run.run import absent_of
 from tests.support.command_line import ROOT, cli, refused
 from tests.support.sandboxed import need_sandbox
 
@@ -86,6 +85,6 @@ def test_a_backend_that_cannot_have_a_sandbox_does_not_run(
     monkeypatch.setattr(sandboxes, "_PROGRAM", program)
     monkeypatch.setattr(sandboxes, "refuse_unavailable", lambda: None)
     name = names.in_sandbox(ADAPTER)
-    info = cases.describe("1", [], {}, "quick", 0, {name: None}, ())
+    info = describe(Intent({name: None}))
     why = absent_of(info.backends, [name])[name]
     assert why.endswith("exit status 125: no sandbox: unshare: no")

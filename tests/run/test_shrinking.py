@@ -3,28 +3,29 @@
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks.case import Case
-from sampler_parity.harness.checks.progress import unseen
+from sampler_parity.harness.checks.item import Item
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.failures.counterexample import NO_TIME
 from sampler_parity.harness.inputs.logits import Literals
-from sampler_parity.harness.processes.pool import Died, Pool
+from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.run import shrinking as smaller
-from sampler_parity.harness.run.cases import run_cases
+from sampler_parity.harness.run.judging import judge
 from sampler_parity.harness.run.shrinking import (
     AT_LEAST,
     OF_A_GROUP,
     case_of,
-    make_small,
+    minimize,
     seconds_for,
     settled,
 )
+from tests.support.context import context_of
 from tests.support.report_bundles import case, diverged, got, run_info
 
 STAGES = ["top_k", "top_p", "temp"]
@@ -58,47 +59,42 @@ class Counting:
             yield place, Died("signal SIGBUS") if first.id.startswith("temp") else made
 
 
-def made(seconds: float, done: Sequence[str] = ()) -> tuple[Counting, list[CounterexampleResult]]:
+def made(
+    folder: Path, seconds: float, done: Sequence[str] = ()
+) -> tuple[Counting, list[CounterexampleResult]]:
     """Of 600 cases that all fail, at one of three stages."""
     executor = Counting()
     results = [
         case(name, {"null": diverged(stage=name.partition("-")[0])}, samplers=STAGES)
         for name in WRONG
     ]
-    records = make_small(
-        results,
-        {name: suite_case(name) for name in WRONG},
-        run_info("null"),
-        {"null": None},
-        cast(Pool, executor),
-        60.0,
-        seconds,
-        unseen,
-        done,
-    )
+    writer = create(folder / "b", run_info("null"))
+    writer.done.update(done)
+    context = context_of(writer, ["null"], executor)
+    records = minimize(results, {name: suite_case(name) for name in WRONG}, context, seconds)
     return executor, list(records)
 
 
-def test_of_hundreds_of_failures_one_of_each_group_is_made_small() -> None:
-    executor, records = made(60.0)
+def test_of_hundreds_of_failures_one_of_each_group_is_made_small(tmp_path: Path) -> None:
+    executor, records = made(tmp_path, 60.0)
     assert [len(wave) for wave in executor.waves] == [2, 1]
     assert len(records) == len({record.case.partition("-")[0] for record in records}) == 3
     assert all(call[-1] <= OF_A_GROUP for wave in executor.waves for call in wave)
 
 
-def test_where_there_is_no_time_nothing_is_asked_and_it_is_said() -> None:
-    executor, records = made(0.0)
+def test_where_there_is_no_time_nothing_is_asked_and_it_is_said(tmp_path: Path) -> None:
+    executor, records = made(tmp_path, 0.0)
     assert executor.waves == []
     assert [record.said for record in records] == [NO_TIME] * 3
 
 
-def test_what_a_bundle_has_is_not_made_small_again() -> None:
-    _, records = made(60.0, ["top_k-7 on null", "temp-0 on null"])
+def test_what_a_bundle_has_is_not_made_small_again(tmp_path: Path) -> None:
+    _, records = made(tmp_path, 60.0, ["top_k-7 on null", "temp-0 on null"])
     assert [record.case.partition("-")[0] for record in records] == ["top_p"]
 
 
-def test_a_process_that_dies_of_it_is_said() -> None:
-    _, records = made(60.0)
+def test_a_process_that_dies_of_it_is_said(tmp_path: Path) -> None:
+    _, records = made(tmp_path, 60.0)
     (dead,) = (record for record in records if record.case.startswith("temp"))
     assert (dead.smaller, dead.said) == (None, "its process died: signal SIGBUS")
 
@@ -179,14 +175,12 @@ def test_a_run_stops_at_so_many_failures_and_says_what_it_left(
             self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
         ) -> Iterator[tuple[int, Any]]:
             for place, (portion, *_) in enumerate(calls):
-                yield place, [case(c.id, {"null": got("crashed")}) for _, c in portion]
+                yield place, [case(c.id, {"null": got("crashed")}) for c in portion]
 
         def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
             raise NotImplementedError
 
     writer = create(tmp_path / "b", run_info("null"))
-    cases = [("s", suite_case(name)) for name in itertools.islice(WRONG, 600)]
-    done = run_cases(
-        cases, {"null": None}, Failing(), writer, unseen, fail_fast=fail_fast, at_once=2
-    )
+    items = [Item("s", suite_case(name)) for name in itertools.islice(WRONG, 600)]
+    done = judge(items, context_of(writer, ["null"], Failing()), fail_fast)
     assert len(done) == ran

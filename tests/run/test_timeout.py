@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sampler_parity.harness.bundle import bundle
-from sampler_parity.harness.run import cases
+from sampler_parity.harness.run import judging
 from tests.support.command_line import cli
 
 # Greets, and is silent when it is asked for anything.
@@ -56,10 +56,10 @@ def test_timings_and_skip_ratios_end_when_the_timeout_says(tmp_path: Path) -> No
 
 def test_the_drift_asks_with_the_timeout_of_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[str, float]] = []
-    monkeypatch.setattr(cases, "backend", lambda name, timeout_s: asked.append((name, timeout_s)))
+    monkeypatch.setattr(judging, "backend", lambda name, timeout_s: asked.append((name, timeout_s)))
     monkeypatch.setattr(
         "sampler_parity.harness.failures.drift.change_results",
         lambda *arguments: [arguments[-1]("reference@b4753")],
     )
-    cases.run_changes([], {}, {"reference@b4753": "b4753"}, 7.5)
+    judging.run_changes([], {}, {"reference@b4753": "b4753"}, 7.5)
     assert asked == [("reference@b4753", 7.5)]

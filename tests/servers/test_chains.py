@@ -5,9 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.servers.oracle.chains import CHAINS
 from sampler_parity.harness.servers.oracle.samplers import llama_server
-from sampler_parity.reference import Candidates, build_chain
+from sampler_parity.reference import Candidates
 from tests.support.fake_server import TABLE, VOCAB, N
 
 ROOT = Path(__file__).parents[2]

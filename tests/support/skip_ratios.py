@@ -75,18 +75,24 @@ def measured(**changes: Any) -> Measured:
 
 
 def workload(**changes: Any) -> Workload:
-    (made,) = SkipRatios(**{**BLOCK, "leaves": ["actions"], **changes}).workloads(quick=False)
+    (made,) = SkipRatios(**{**BLOCK, "leaves": ["actions"], **changes}).items(quick=False)
     return made
 
 
 def result(measurement: Measured | None, **changes: Any) -> SkipRatioResult:
     """What one workload on llama.cpp came to; without a measurement it crashed."""
     asked = workload()
-    blank = skip_ratio._blank("skip_ratio/x", asked, "llama.cpp", 0)
+    blank = skip_ratio._blank(asked, "llama.cpp", 0)
     checks = asked.checks(measurement) if measurement else []
     verdict = "measured" if measurement else "crashed"
     return blank.model_copy(
-        update={"measured": measurement, "checks": checks, "verdict": verdict, **changes}
+        update={
+            "suite": "skip_ratio/x",
+            "measured": measurement,
+            "checks": checks,
+            "verdict": verdict,
+            **changes,
+        }
     )
 
 

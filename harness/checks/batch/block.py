@@ -54,7 +54,7 @@ class Batches(Block):
     dtype: Dtype = "float32"
     quick: bool | FewBatches = True
 
-    def cases(self, quick: bool) -> Iterator[Case]:
+    def items(self, quick: bool) -> Iterator[Case]:
         """Raises ValueError where quick names what the block has not."""
         axes: dict[str, list[Any]] = {
             name: getattr(self, name) for name in ("sizes", "rows", "scripts", "seeds")

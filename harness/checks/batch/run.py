@@ -67,7 +67,7 @@ class Wanted:
     refusal: str = ""
 
 
-def execute_batch(
+def judge(
     case: Case, backends: Sequence[Backend], artifacts: Path | None, releases: Mapping[str, str]
 ) -> CaseResult:
     ready, start = prepare(case), time.perf_counter()

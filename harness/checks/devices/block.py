@@ -31,7 +31,7 @@ class Decodings(Prompted):
             raise ValueError("no chain can be named 'logits': the measurement is")
         return self
 
-    def cases(self, quick: bool) -> Iterator[Case]:
+    def items(self, quick: bool) -> Iterator[Case]:
         """Raises ValueError where quick or keep names a prompt that is not there."""
         prompts = self.all_prompts()
         chosen = [] if isinstance(self.quick, bool) else self.quick

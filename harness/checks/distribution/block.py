@@ -1,6 +1,8 @@
 """Blocks of a suite that test distributions. docs/statistics.md explains them."""
 
-from typing import Annotated, Literal
+import math
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import BaseModel, Field
 
@@ -23,6 +25,8 @@ class _Cell(BaseModel):
     """
 
     model_config = STRICT
+    check: ClassVar[str] = "distribution"
+    cost: ClassVar[float] = math.inf  # each is a portion of its own
 
     id: Id = Field(pattern=r"^[A-Za-z0-9_.+/=,:\-]+$")
     description: str = Field(max_length=70)
@@ -36,6 +40,11 @@ class _Cell(BaseModel):
     requires: dict[str, list[Decision]] = {}
     quick: bool = True
 
+    def items(self, quick: bool) -> Iterator[Self]:
+        """Itself, where the profile takes it."""
+        if self.quick or not quick:
+            yield self
+
     def case(self) -> Case:
         """The same chain, row and history as a case, to prepare it."""
         return Case(
@@ -48,6 +57,10 @@ class _Cell(BaseModel):
             vocab=self.vocab,
             dtype=self.dtype,
         )
+
+    @property
+    def samplers(self) -> list[str]:
+        return self.case().samplers
 
     def required(self, backend: str) -> list[Decision]:
         """The decisions that pass; "equivalent" where nothing else is named."""

@@ -1,6 +1,6 @@
 """What a run of distribution tests records: one line of JSON a cell."""
 
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import BaseModel, model_validator
 
@@ -61,6 +61,11 @@ class DistributionResult(_Record):
     refusal: str = ""
     backends: dict[str, CellOnBackend]
     required: dict[str, list[Decision]]
+
+    def with_crash(self, backend: str, problem: str) -> Self:
+        """The same where a backend crashed after its last reply."""
+        crashed = CellOnBackend(decision="crashed", detail=problem)
+        return self.model_copy(update={"backends": self.backends | {backend: crashed}})
 
     @model_validator(mode="after")
     def _something_is_required_of_each(self) -> "DistributionResult":

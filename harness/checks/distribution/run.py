@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.harness.checks.context import Ready, Terms, short_names
 from sampler_parity.harness.checks.distribution import law, round_source, rounds
 from sampler_parity.harness.checks.distribution.block import (
     Cell,
@@ -66,6 +67,20 @@ class Planned:
     draws: int
     bins: bins.Bins
     smallest_caught: float | None = None
+
+
+def run(cell: Cell, ready: Ready) -> DistributionResult:
+    """The result of a cell on the terms of a run."""
+    terms = ready.terms
+    return execute_cell(cell, ready.backends, terms.errors, terms.seed, terms.require_all)
+
+
+def died(cell: Cell, terms: Terms, problem: str) -> DistributionResult:
+    """The result of a cell that ends the process that judges it: nothing is decided."""
+    names = short_names(terms.backends)
+    refused = CellOnBackend(decision="undecided", detail=f"crashed: {problem}")
+    blank = blank_result(cell, prepare(cell.case()), names, terms.errors)
+    return blank.model_copy(update={"backends": dict.fromkeys(names, refused)})
 
 
 def execute_cell(

@@ -30,7 +30,7 @@ class Generations(Prompted):
     chains: dict[str, ChainSpec] = Field(default={})
     quick: bool | Short = True
 
-    def cases(self, quick: bool, shared: Mapping[str, ChainSpec]) -> Iterator[Case]:
+    def items(self, quick: bool, shared: Mapping[str, ChainSpec]) -> Iterator[Case]:
         """shared: the chains of the file. Raises ValueError where there are no chains at all, or
         quick names a prompt that is not there."""
         chains = self.chains or shared

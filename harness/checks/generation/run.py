@@ -30,7 +30,7 @@ from sampler_parity.harness.protocol.sequences import Text
 from sampler_parity.reference import Candidates, UndefinedInputError
 
 
-def execute_generate(
+def judge(
     case: Case,
     backends: Sequence[Backend],
     artifacts: Path | None,

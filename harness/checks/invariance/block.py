@@ -27,7 +27,7 @@ class Invariances(Prompted):
     widths: list[Size] = Field(min_length=1)
     quick: bool | Fewer = True
 
-    def cases(self, quick: bool) -> Iterator[Case]:
+    def items(self, quick: bool) -> Iterator[Case]:
         """Raises ValueError where the prompts have too few tokens."""
         if quick and not self.quick:
             return

@@ -1,6 +1,6 @@
 """How far the logits of a sequence in a batch are from those alone: one line of JSON."""
 
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import BaseModel, model_validator
 
@@ -47,6 +47,11 @@ class InvarianceResult(_Record):
     texts: int
     tokens: int
     backends: dict[str, InvarianceOnBackend]
+
+    def with_crash(self, backend: str, problem: str) -> Self:
+        """The same where a backend crashed after its last reply."""
+        crashed = InvarianceOnBackend(failed=f"crashed: {problem}")
+        return self.model_copy(update={"backends": self.backends | {backend: crashed}})
 
     @model_validator(mode="after")
     def _counts_fit(self) -> "InvarianceResult":

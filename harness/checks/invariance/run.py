@@ -6,17 +6,21 @@ sequence. Every width decodes every text.
 """
 
 import hashlib
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.checks.case import Case
-from sampler_parity.harness.checks.devices.run import divergence, largest_difference, model_digest
+from sampler_parity.harness.checks.context import Ready, Terms, short_names
 from sampler_parity.harness.checks.invariance.record import (
     InvarianceOnBackend,
     InvarianceResult,
     WidthFigures,
+)
+from sampler_parity.harness.checks.logits.compare import (
+    divergence,
+    largest_difference,
+    model_digest,
 )
 from sampler_parity.harness.inputs.models import model_path
 from sampler_parity.harness.protocol import ask_sequences
@@ -31,16 +35,22 @@ from sampler_parity.harness.protocol.sequences import (
 Rows = NDArray[np.float32]  # [texts, tokens, n_vocab]
 
 
-def measure(case: Case, backends: Sequence[Backend]) -> InvarianceResult:
+def run(case: Case, ready: Ready) -> InvarianceResult:
     """The figures of every width on every backend."""
     by_backend = {}
-    for backend in backends:
+    for backend in ready.backends:
         try:
             by_backend[backend.name] = _on(case, backend)
         except BackendFailure as failure:
             why = f"{failure.verdict}: {failure}"
             by_backend[backend.name] = InvarianceOnBackend(failed=why)
     return invariance_result(case, by_backend)
+
+
+def died(case: Case, terms: Terms, problem: str) -> InvarianceResult:
+    """The record of a case that ends the process that measures it."""
+    failed = InvarianceOnBackend(failed=f"crashed: {problem}")
+    return invariance_result(case, dict.fromkeys(short_names(terms.backends), failed))
 
 
 def invariance_result(case: Case, backends: dict[str, InvarianceOnBackend]) -> InvarianceResult:

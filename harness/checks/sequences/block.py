@@ -65,7 +65,7 @@ class Sequences(Prompted):
     alone: bool = False
     quick: bool = True
 
-    def cases(self, quick: bool, shared: Mapping[str, ChainSpec]) -> Iterator[Case]:
+    def items(self, quick: bool, shared: Mapping[str, ChainSpec]) -> Iterator[Case]:
         """shared: the chains of the file. Raises ValueError for what is not there."""
         if quick and not self.quick:
             return

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sampler_parity.harness.checks.devices.run import divergence, largest_difference
 from sampler_parity.harness.checks.generation.events import Sampled
+from sampler_parity.harness.checks.logits.compare import divergence, largest_difference
 from sampler_parity.harness.checks.sequences.streams import Stream
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.protocol import ask_sequences

@@ -32,7 +32,7 @@ from sampler_parity.harness.verdicts import worst
 Judged = dict[str, BackendResult]  # by the name of the stream
 
 
-def execute_sequences(
+def judge(
     case: Case,
     backends: Sequence[Backend],
     artifacts: Path | None,
@@ -54,7 +54,7 @@ def execute_sequences(
                 done = replace(done, rows=done.rows.copy())
             asked = time.perf_counter()
             streams = streams_of(request, names, done)
-            result, compared = judge(request, streams, done)
+            result, compared = judge_streams(request, streams, done)
             seconds += time.perf_counter() - asked
             if case.together.alone and result.verdict in ("identical", "boundary", "explained"):
                 result = beside_alone(backend, request, streams, result)
@@ -94,7 +94,7 @@ def request_of(case: Case) -> SequencesRequest:
     )
 
 
-def judge(
+def judge_streams(
     request: SequencesRequest, streams: Sequence[Stream], done: Sequenced
 ) -> tuple[BackendResult, int]:
     """The verdict on all sequences, the worst of theirs, with the place of the first that differs;

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -25,6 +26,8 @@ class Short(Block):
 
 class Workload(Block):
     """One set of leaves on one model, and what is required of it."""
+
+    check: ClassVar[str] = "skip_ratio"
 
     id: str
     model: str
@@ -83,7 +86,7 @@ class SkipRatios(Block):
     own_share: float | None = Field(default=None, gt=0)
     quick: bool | Short = True
 
-    def workloads(self, quick: bool) -> Iterator[Workload]:
+    def items(self, quick: bool) -> Iterator[Workload]:
         """Raises ValueError where quick names leaves that are not there, InputError for unknown
         leaves."""
         leaves, prompts, rounds = self.leaves, self.prompts, self.rounds

@@ -5,11 +5,13 @@ that workload, and the next gets a new process.
 """
 
 import time
+from collections.abc import Sequence
+from contextlib import closing
 
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.bundle.writer import BundleWriter
+from sampler_parity.harness.checks.context import Context, heartbeat
+from sampler_parity.harness.checks.item import Item, result_id
 from sampler_parity.harness.checks.late_failures import Watched
-from sampler_parity.harness.checks.progress import Seen, unseen
 from sampler_parity.harness.checks.skip_ratio.block import Workload
 from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
 from sampler_parity.harness.inputs.models import model_path
@@ -23,34 +25,18 @@ from sampler_parity.harness.trie.workloads import PROMPTS, leaf_texts
 REQUESTS = 15  # of them a workload may take the time, at most: 900 s where one has 60
 
 
-def run_workloads(
-    workloads: list[tuple[str, Workload]],
-    names: list[str],
-    writer: BundleWriter,
-    seed: int = 0,
-    timeout_s: float = 60.0,
-    seen: Seen = unseen,
-) -> None:
-    """Measure (suite, workload) pairs that the bundle does not have yet, on every backend.
-
-    timeout_s: of a request; a workload has REQUESTS times as long.
-    """
-    for name in names:
-        process = registry.start(name)
-        try:
-            for suite, workload in workloads:
-                blank = _blank(suite, workload, name, seed)
-                if blank.id not in writer.done:
-                    result = _measured(blank, process, workload, REQUESTS * timeout_s)
-                    writer.append(result)
-                    seen([result])
-        finally:
-            process.close()
-
-
-def result_id(workload: Workload, name: str) -> str:
-    """The id of its result on a backend. Raises InputError for an unknown backend."""
-    return f"{workload.id}@{registry.command_of(name)[0]}"
+def measure(items: Sequence[Item], context: Context) -> None:
+    """Measure what the bundle does not have yet, on every backend."""
+    terms = context.terms
+    with heartbeat(context.progress):
+        for name in terms.backends:
+            with closing(registry.start(name)) as process:
+                for item in items:
+                    if result_id(item.id, name) not in context.writer.done:
+                        blank = _blank(item.check, name, terms.seed)
+                        blank = blank.model_copy(update={"suite": item.suite})
+                        timeout_s = REQUESTS * terms.timeout_s
+                        context.record([_measured(blank, process, item.check, timeout_s)])
 
 
 def _measured(
@@ -68,10 +54,9 @@ def _measured(
     return blank.model_copy(update=result)
 
 
-def _blank(suite: str, workload: Workload, name: str, seed: int) -> SkipRatioResult:
+def _blank(workload: Workload, name: str, seed: int) -> SkipRatioResult:
     return SkipRatioResult(
-        id=result_id(workload, name),
-        suite=suite,
+        id=result_id(workload.id, name),
         workload=workload.id,
         backend=registry.command_of(name)[0],
         model=workload.model,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from sampler_parity.harness.checks.case import Case
-from sampler_parity.harness.checks.draws.run import Tokens, reference_draws
+from sampler_parity.harness.checks.draws.tokens import Tokens, reference_draws
 from sampler_parity.harness.checks.stages.classify import identical
 from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, reference_trace
 from sampler_parity.harness.checks.stages.record import BackendResult

@@ -1,7 +1,7 @@
 """A parity case on every backend: one line of JSON."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, model_validator
 
@@ -96,6 +96,12 @@ class CaseResult(_Record):
         if unruled := self.backends.keys() - self.required.keys():
             raise ValueError(f"backend {min(unruled)} has no required verdict")
         return self
+
+    def with_crash(self, backend: str, problem: str) -> Self:
+        """The same where a backend crashed after its last reply."""
+        wall_s = self.backends[backend].wall_s
+        crashed = BackendResult(verdict="crashed", detail=problem, wall_s=wall_s)
+        return self.model_copy(update={"backends": self.backends | {backend: crashed}})
 
     def passing(self, backend: str) -> list[Verdict]:
         """The verdicts that pass on this backend."""

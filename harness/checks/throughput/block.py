@@ -1,6 +1,7 @@
 """Blocks of a suite that measure tokens a second with decoding. docs/timing.md explains them."""
 
 from collections.abc import Iterator, Mapping
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -12,6 +13,8 @@ from sampler_parity.harness.strict import Steps, Tokens
 
 class Width(Block):
     """A chain on a model with one and more sequences at once, each of them given the prompt."""
+
+    check: ClassVar[str] = "throughput"
 
     id: str
     model: str
@@ -33,7 +36,7 @@ class WidthGrid(Block):
     chains: list[str]
     quick: bool | Subset | list[Subset] = True
 
-    def widths(self, shared: Mapping[str, ChainSpec], quick: bool) -> Iterator[Width]:
+    def items(self, shared: Mapping[str, ChainSpec], quick: bool) -> Iterator[Width]:
         """Raises ValueError for what cannot be expanded, InputError for an unknown model."""
         axes: Axes = {"chains": list(self.chains), "sizes": list(self.sizes)}
         for point in points(axes, self.quick, quick):

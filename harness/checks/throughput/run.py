@@ -4,10 +4,14 @@ sequences and with one alone."""
 import hashlib
 import random
 from collections.abc import Sequence
+from contextlib import ExitStack
 
 import numpy as np
 
+from sampler_parity.harness.checks import Profile
 from sampler_parity.harness.checks.batch.batched import seeded
+from sampler_parity.harness.checks.context import Context
+from sampler_parity.harness.checks.item import Item
 from sampler_parity.harness.checks.late_failures import Watched
 from sampler_parity.harness.checks.throughput.block import Width
 from sampler_parity.harness.checks.throughput.record import (
@@ -15,23 +19,30 @@ from sampler_parity.harness.checks.throughput.record import (
     ThroughputOnBackend,
     ThroughputResult,
 )
-from sampler_parity.harness.checks.timing.run import Round
+from sampler_parity.harness.checks.timing.rounds import Rounds, started
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.models import model_path, n_vocab_of
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 
+GENERATIONS: dict[Profile, int] = {"quick": 6, "full": 12}
 
-def measure(
-    asked: Width,
-    backends: Sequence[Backend],
-    rounds: int,
-    seed: int,
-    again: Backend | None = None,
-    begins: Round = lambda number, of: None,
-) -> ThroughputResult:
-    """The first backend is the baseline, again a second process of it; one round warms up."""
+
+def measure(items: Sequence[Item], context: Context) -> None:
+    """Decode widths on every backend, in new processes: decoding is not pinned."""
+    terms, names = context.terms, list(context.terms.backends)
+    with ExitStack() as stack:
+        *backends, again = started(stack, [*names, names[0]], terms.timeout_s)
+        rounds = Rounds(GENERATIONS[terms.profile], terms.seed, again, progress=context.progress)
+        for item in items:
+            result = decode_width(item.check, backends, rounds)
+            context.record([result.model_copy(update={"suite": item.suite})])
+
+
+def decode_width(asked: Width, backends: Sequence[Backend], rounds: Rounds) -> ThroughputResult:
+    """The first backend is the baseline; one round warms up."""
+    again = rounds.again
     n = n_vocab_of(asked.model)
     path = model_path(asked.model)
     request = p.ThroughputRequest(
@@ -47,9 +58,8 @@ def measure(
     watched = [Watched(backend) for backend in both]
     turns = [(i, False) for i in range(len(both))]
     turns += [(i, True) for i in range(len(backends)) if asked.sequences > 1]
-    order = random.Random(seed)
-    for turn in range(rounds + 1):
-        begins(turn, rounds)
+    order = random.Random(rounds.seed)
+    for turn in rounds.turns():
         for i, alone in order.sample(turns, len(turns)):
             if not measured[i].failed:
                 measured[i] = _turn(both[i], request, measured[i], alone, keep=turn > 0)

@@ -5,7 +5,7 @@ lengths of history and shares of banned tokens, from which slopes are fitted.
 """
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +28,7 @@ class TimedChain(BaseModel):
     """
 
     model_config = STRICT
+    check: ClassVar[str] = "timing"
 
     id: str
     sampler: str
@@ -40,6 +41,11 @@ class TimedChain(BaseModel):
     steady: list[Steady] = []
     quick: bool = True
     instead: dict[str, p.ChainSpec] = {}
+
+    def items(self, quick: bool) -> Iterator["TimedChain"]:
+        """Itself, where the profile takes it."""
+        if self.quick or not quick:
+            yield self
 
     @property
     def result_id(self) -> str:
@@ -80,7 +86,7 @@ class TimedGrid(BaseModel):
         varied: Axes = {"last_n": self.last_n, "masked": self.masked, **self.vary}
         return {"sizes": self.sizes or sizes} | {f"${name}": v for name, v in varied.items()}
 
-    def chains(self, sizes: list[int], quick: bool) -> Iterator[TimedChain]:
+    def items(self, sizes: list[int], quick: bool) -> Iterator[TimedChain]:
         """Raises ValueError for what cannot be expanded."""
         for point in points(self.axes(sizes), self.quick, quick):
             n, last_n, masked = point["sizes"], point["$last_n"], point["$masked"]

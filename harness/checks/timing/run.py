@@ -5,23 +5,29 @@ process of the baseline is timed in the same rounds: what it seems to differ by 
 """
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sampler_parity.harness.checks import Profile
+from sampler_parity.harness.checks.context import Context
+from sampler_parity.harness.checks.item import Item
 from sampler_parity.harness.checks.late_failures import Watched
 from sampler_parity.harness.checks.timing import conditions
 from sampler_parity.harness.checks.timing.block import TimedChain
-from sampler_parity.harness.checks.timing.record import Conditions, TimingResult
+from sampler_parity.harness.checks.timing.instructions import counted
+from sampler_parity.harness.checks.timing.record import TimingResult
+from sampler_parity.harness.checks.timing.rounds import Rounds, started
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.vocabularies import vocab_path
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 
-Round = Callable[[int, int], object]  # is told the number of each as it begins, and of how many
-
+FLOOR = "null"
+ROUNDS: dict[Profile, int] = {"quick": 15, "full": 30}
 REPETITIONS = 3  # of a round, by choice; the fastest counts, which an interrupt seldom meets
 
 
@@ -65,28 +71,38 @@ class _Lane:
         return self._setting
 
 
-def time_chain(
-    timed: TimedChain,
-    backends: Sequence[Backend],
-    rounds: int,
-    seed: int,
-    again: Backend | None = None,
-    under: Conditions | None = None,
-    begins: Round = lambda number, of: None,
-) -> TimingResult:
-    """rounds x REPETITIONS samples on each backend, in ns; the first is the baseline.
+def measure(items: Sequence[Item], context: Context) -> None:
+    """Time chains on every backend, the first as the baseline."""
+    terms, names = context.terms, list(context.terms.backends)
+    with ExitStack() as stack:
+        floor = [] if FLOOR in names else [FLOOR]
+        *backends, again = started(stack, [*names, *floor, names[0]], terms.timeout_s)
+        rounds = Rounds(
+            terms.rounds or ROUNDS[terms.profile],
+            terms.seed,
+            again,
+            conditions.pin([*backends, again]),
+            context.progress,
+        )
+        for item in items:
+            result = time_chain(item.check, backends, rounds)
+            result = result.model_copy(update={"suite": item.suite})
+            result = counted(result, item.check) if terms.instructions else result
+            context.record([result])
 
-    again: a second process of the baseline. under: how they were pinned. A backend that fails has
-    no samples, and the result says why.
+
+def time_chain(timed: TimedChain, backends: Sequence[Backend], rounds: Rounds) -> TimingResult:
+    """Samples of each backend, REPETITIONS a round, in ns; the first backend is the baseline.
+
+    A backend that fails has no samples, and the result says why.
     """
     row = timed.row()
-    under = under or Conditions(unpinned="not asked for")
+    under = rounds.under
     lanes = [_Lane(backend) for backend in backends]
-    double = [_Lane(again)] if again else []
-    order = random.Random(seed)
+    double = [_Lane(rounds.again)] if rounds.again else []
+    order = random.Random(rounds.seed)
     mhz: list[float] = []
-    for turn in range(rounds + 1):
-        begins(turn, rounds)
+    for turn in rounds.turns():
         frequency = conditions.mhz_of(under.cpu)
         for lane in order.sample(lanes + double, len(lanes + double)):
             lane.turn(timed, row, keep=turn > 0)  # the first round warms up

@@ -20,10 +20,7 @@ from sampler_parity.harness.llama_cpp import build_files, recorded
 from sampler_parity.harness.run import campaign
 from sampler_parity.harness.suite.file import (
     expand,
-    expand_cells,
-    expand_timings,
-    expand_widths,
-    expand_workloads,
+    expand_kind,
     read_suite,
     suites_folder,
 )
@@ -129,10 +126,10 @@ def _expand(path: Path) -> None:
     """As `run --plan` does."""
     suite = read_suite(path)
     expand(suite, "quick")
-    expand_cells(suite, "full")
-    expand_timings(suite, "full")
-    expand_widths(suite, "full")
-    expand_workloads(suite, "full")
+    expand_kind("distribution", suite, "full")
+    expand_kind("timing", suite, "full")
+    expand_kind("throughput", suite, "full")
+    expand_kind("skip_ratio", suite, "full")
 
 
 def _grammar(path: Path) -> None:

@@ -39,7 +39,7 @@ def test_every_script_can_be_taken_and_gives_each_row_of_a_step_other_logits(
 
 
 def test_a_block_is_a_case_for_each_number_of_rows_and_script() -> None:
-    cases = list(Batches.model_validate(BLOCK).cases(quick=True))
+    cases = list(Batches.model_validate(BLOCK).items(quick=True))
     assert [case.id for case in cases] == [
         f"b/V8-x{rows}-{script}-s0" for rows in (1, 3) for script in ("steady", "serving")
     ]
@@ -51,11 +51,11 @@ def test_a_block_is_a_case_for_each_number_of_rows_and_script() -> None:
 
 def test_the_quick_profile_takes_what_is_named_and_refuses_what_is_not_there() -> None:
     few = Batches.model_validate(BLOCK | {"quick": {"rows": [3], "scripts": ["steady"]}})
-    assert [case.id for case in few.cases(quick=True)] == ["b/V8-x3-steady-s0"]
-    assert len(list(few.cases(quick=False))) == 4
+    assert [case.id for case in few.items(quick=True)] == ["b/V8-x3-steady-s0"]
+    assert len(list(few.items(quick=False))) == 4
     wrong = Batches.model_validate(BLOCK | {"quick": {"rows": [2]}})
     with pytest.raises(ValueError, match=r"quick\.rows: 2 is not in the block"):
-        list(wrong.cases(quick=False))
+        list(wrong.items(quick=False))
 
 
 def test_a_bad_parameter_in_a_sequence_is_told_with_its_block(tmp_path: Path) -> None:

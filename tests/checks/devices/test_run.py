@@ -18,10 +18,13 @@ from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks.case import Case
-from sampler_parity.harness.checks.devices import run as devices
-from sampler_parity.harness.checks.devices.record import DecodeResult, LogitsFigures
+from sampler_parity.harness.checks.devices.run import on_rows
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.generation.run import parted
+from sampler_parity.harness.checks.logits import compare
+from sampler_parity.harness.checks.logits import decoded as decodings
+from sampler_parity.harness.checks.logits import run as logits
+from sampler_parity.harness.checks.logits.record import DecodeResult, LogitsFigures
 from sampler_parity.harness.checks.stages.record import Parted
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.counterexample import counterexample, looks
@@ -39,6 +42,7 @@ from sampler_parity.reports.pages.parity.document import document
 from sampler_parity.reports.writers.html import html
 from sampler_parity.reports.writers.markdown import markdown
 from tests.support.command_line import cli
+from tests.support.context import ready
 from tests.support.inside import HELLO
 from tests.support.report_bundles import case as case_result
 from tests.support.report_bundles import got, run_info
@@ -52,7 +56,7 @@ linux_only = pytest.mark.skipif(
 
 @pytest.fixture(autouse=True)
 def nothing_decoded_yet() -> None:
-    devices._decoded.clear()
+    decodings._decoded.clear()
 
 
 class Other(Worker):
@@ -194,7 +198,7 @@ def test_logits_after_every_token_are_those_of_the_text_so_far(
     tiny: Path, worker: Worker, inside: Any
 ) -> None:
     """Against a second program: the same network in float64 with numpy."""
-    rows = devices.rows_of(inside(name="first"), Computed(computed=str(tiny), prompt=HELLO))
+    rows = decodings.rows_of(inside(name="first"), Computed(computed=str(tiny), prompt=HELLO))
     assert rows.shape == (len(HELLO), N_VOCAB)
     # llama.cpp keeps keys and values in float16
     assert np.abs(rows - compute_logits(HELLO)).max() < 0.05
@@ -208,9 +212,9 @@ def test_each_backend_samples_the_logits_of_its_own_device(
 
     def keep(case: Case, rows: NDArray[np.float32]) -> Case:
         seen.setdefault(case.id, []).append(rows[-1, 7])
-        return devices.on_rows(case, rows)
+        return on_rows(case, rows)
 
-    monkeypatch.setattr("sampler_parity.harness.checks.execute.on_rows", keep)
+    monkeypatch.setattr("sampler_parity.harness.checks.devices.run.on_rows", keep)
     chain: p.ChainSpec = [{"top_k": {"k": 40}}, {"dist": {"seed": 1}}]
     case = computed(tiny, chain, steps=3, history=HELLO)
     result = execute(case, [inside(name="first"), inside(Other(), name="other")])
@@ -250,7 +254,9 @@ def test_figures_of_a_device_are_against_the_first(
 ) -> None:
     case = computed(tiny, [], logits={"keep": True})
     assert isinstance(case.logits, Computed)
-    figures = devices.measure(case, [inside(name="first"), inside(Other(), name="other")], tmp_path)
+    figures = logits.run(
+        case, ready(inside(name="first"), inside(Other(), name="other"), artifacts=tmp_path)
+    )
     first, other = figures.backends["first"], figures.backends["other"]
     assert (figures.rows, figures.first) == (len(HELLO), "first")
     assert (first.difference, first.kl_max, first.top1) == (0.0, 0.0, len(HELLO))
@@ -273,9 +279,9 @@ def test_a_device_without_logits_is_recorded_with_the_reason(
     lazy = inside(Lazy(), name="lazy")
     lazy.scratch.view(0, len(HELLO) * N_VOCAB, np.float32)[:] = 1  # what an older request left
     reason = "rejected: the logits after token 0 are missing or have a NaN"
-    figures = devices.measure(case, [inside(name="first"), lazy], None)
+    figures = logits.run(case, ready(inside(name="first"), lazy))
     assert figures.backends["lazy"] == LogitsFigures(failed=reason)
-    figures = devices.measure(case, [lazy, inside(name="first")], None)
+    figures = logits.run(case, ready(lazy, inside(name="first")))
     assert figures.backends["first"].difference is None  # there is nothing to compare with
     result = execute(computed(tiny, [{"greedy": {}}]), [lazy])
     assert (result.backends["lazy"].verdict, result.ok) == ("rejected", False)
@@ -286,7 +292,7 @@ def test_another_release_does_not_claim_to_decode(
 ) -> None:
     monkeypatch.setattr(worker.library, "release", "b4753")
     with pytest.raises(BackendFailure, match="decodes no model"):
-        devices.rows_of(inside(name="first"), Computed(computed=str(tiny), prompt=HELLO))
+        decodings.rows_of(inside(name="first"), Computed(computed=str(tiny), prompt=HELLO))
 
 
 def test_tokens_of_another_vocabulary_are_rejected(tiny: Path, worker: Worker, inside: Any) -> None:
@@ -302,17 +308,17 @@ def test_divergence_is_in_nats_from_the_first() -> None:
     """p = 1/2, 1/2; q = 1/4, 3/4: KL = 1/2 ln(1/2 / 1/4) + 1/2 ln(1/2 / 3/4) = 1/2 ln(4/3)."""
     even = np.zeros((1, 2), np.float32)
     uneven = np.array([[0.0, math.log(3)]], np.float32)
-    assert devices.divergence(even, uneven)[0] == pytest.approx(0.5 * math.log(4 / 3), rel=1e-6)
-    assert devices.divergence(uneven, uneven)[0] == 0
+    assert compare.divergence(even, uneven)[0] == pytest.approx(0.5 * math.log(4 / 3), rel=1e-6)
+    assert compare.divergence(uneven, uneven)[0] == 0
     banned = np.array([[0.0, -np.inf]], np.float32)
-    assert devices.divergence(banned, even)[0] == pytest.approx(math.log(2))
-    assert devices.divergence(even, banned)[0] == math.inf
+    assert compare.divergence(banned, even)[0] == pytest.approx(math.log(2))
+    assert compare.divergence(even, banned)[0] == math.inf
 
 
 def test_largest_difference_is_absolute_and_zero_between_equal_infinities() -> None:
     a = np.array([[1.0, -np.inf, 4.0]], np.float32)
-    assert devices.largest_difference(a, np.array([[1.5, -np.inf, 2.0]], np.float32)) == 2.0
-    assert devices.largest_difference(a, np.array([[1.0, 0.0, 4.0]], np.float32)) == math.inf
+    assert compare.largest_difference(a, np.array([[1.5, -np.inf, 2.0]], np.float32)) == 2.0
+    assert compare.largest_difference(a, np.array([[1.0, 0.0, 4.0]], np.float32)) == math.inf
 
 
 def test_texts_part_at_the_first_token_that_differs() -> None:

@@ -5,14 +5,14 @@ import pytest
 from sampler_parity.harness.checks.distribution.run import execute_cell
 from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.statistics.plan import Budget
-from sampler_parity.harness.suite.file import expand_cells, find_suites, read_suite
+from sampler_parity.harness.suite.file import expand_kind, find_suites, read_suite
 
 ERRORS = Budget(tests=10).each
 
 
 def decision(suite: str, cell: str, mutant: str) -> str:
     """The decision of a cell of suites/draws/ on a mutant, in this process."""
-    cells = expand_cells(read_suite(find_suites([f"draws/{suite}"])[0]), "full")
+    cells = expand_kind("distribution", read_suite(find_suites([f"draws/{suite}"])[0]), "full")
     chosen = next(c for c in cells if c.id == f"{suite}/{cell}")
     backend = InProcess(mutant)
     try:

@@ -11,10 +11,10 @@ from sampler_parity.harness.checks.distribution.block import Cell
 from sampler_parity.harness.checks.distribution.run import execute_cell
 from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.statistics.plan import Budget
-from sampler_parity.harness.suite.file import expand_cells, read_suite
+from sampler_parity.harness.suite.file import expand_kind, read_suite
 from sampler_parity.harness.suite.shipped import shipped
 
-CELLS = expand_cells(read_suite(shipped()["distribution/dtypes"]), "quick")
+CELLS = expand_kind("distribution", read_suite(shipped()["distribution/dtypes"]), "quick")
 
 
 class Unrounded(Worker):

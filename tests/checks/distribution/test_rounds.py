@@ -20,7 +20,7 @@ from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.statistics import look
 from sampler_parity.harness.statistics.plan import Budget, Errors
-from sampler_parity.harness.suite.file import expand_cells, find_suites, read_suite
+from sampler_parity.harness.suite.file import expand_kind, find_suites, read_suite
 from sampler_parity.reference.speculative import one_draft
 from sampler_parity.reference.speculative.chance import Chance, Drawn, Row
 from sampler_parity.reference.speculative.rules import RULES
@@ -226,7 +226,10 @@ def test_a_backend_that_verifies_no_drafts_is_skipped() -> None:
 
 def test_the_suites_hold_both_rules_with_the_same_rounds() -> None:
     names = {
-        path.stem: [cell.id.partition("/")[2] for cell in expand_cells(read_suite(path), "full")]
+        path.stem: [
+            cell.id.partition("/")[2]
+            for cell in expand_kind("distribution", read_suite(path), "full")
+        ]
         for path in find_suites(["speculative"])
     }
     assert names.keys() == RULES.keys()

@@ -28,7 +28,7 @@ from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.protocol.scratch import Scratch
 from sampler_parity.harness.statistics.plan import Budget, Errors
-from sampler_parity.harness.suite.file import expand_cells, read_suite
+from sampler_parity.harness.suite.file import expand_kind, read_suite
 
 ERRORS = Budget(tests=10).each
 COMMON: dict[str, Any] = {
@@ -362,4 +362,4 @@ def test_a_bad_block_is_named(tmp_path: Path, old: str, new: str, message: str) 
     path = tmp_path / "s.toml"
     path.write_text(SUITE.replace(old, new, 1))
     with pytest.raises(InputError, match=message):
-        expand_cells(read_suite(path), "full")
+        expand_kind("distribution", read_suite(path), "full")

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.invariance.block import Invariances
-from sampler_parity.harness.checks.invariance.run import figures, measure, request_of
+from sampler_parity.harness.checks.invariance.run import figures, request_of, run
 from sampler_parity.harness.faults.sequences import MadeContext, OutputsInOrderOfSlots, Worker
 from sampler_parity.harness.llama_cpp.decode import Further
 from sampler_parity.harness.llama_cpp.sequences import Slots, take_all
 from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import SequencesReply, SequencesRequest
+from tests.support.context import ready
 from tests.support.inside import Inside
 
 TEXTS = [[1, 2, 3, 4], [5, 6, 7, 8], [2, 2, 2, 2], [9, 8, 7, 6], [3, 1, 3, 1]]
@@ -57,7 +58,7 @@ def test_a_batch_has_one_token_of_each_text(tiny: Path) -> None:
 def test_every_text_is_decoded_at_every_width_and_width_one_is_the_text_itself(
     tiny: Path, inside: Callable[..., Inside]
 ) -> None:
-    result = measure(crowded(str(tiny), [1, 2, 3, 5]), [inside()])
+    result = run(crowded(str(tiny), [1, 2, 3, 5]), ready(inside()))
     widths = result.backends["llama.cpp"].widths
     assert [(f.width, f.rows) for f in widths] == [(1, 20), (2, 20), (3, 20), (5, 20)]
     assert (widths[0].equal, widths[0].difference) == (20, 0.0)
@@ -85,7 +86,7 @@ class Seeping(Worker):
 
 def test_what_a_neighbour_changes_is_seen_at_its_width(tiny: Path) -> None:
     backend = InPlace("seeping", Seeping(Slots))
-    result = measure(crowded(str(tiny), [2, 3, 4, 5]), [backend])
+    result = run(crowded(str(tiny), [2, 3, 4, 5]), ready(backend))
     backend.close()
     widths = result.backends["seeping"].widths
     assert [(f.equal, round(f.difference, 6)) for f in widths] == [
@@ -96,7 +97,7 @@ def test_what_a_neighbour_changes_is_seen_at_its_width(tiny: Path) -> None:
 def test_outputs_taken_in_another_order_are_seen_where_prompts_are_long() -> None:
     """One token a sequence leaves outputs in the order of the slots: there they are equal."""
     backend = InPlace("made", Worker(OutputsInOrderOfSlots))
-    result = measure(crowded("small", [3]), [backend])
+    result = run(crowded("small", [3]), ready(backend))
     backend.close()
     assert result.backends["made"].widths[0].equal == 20
 
@@ -109,7 +110,7 @@ def test_a_backend_that_decodes_no_sequences_has_no_figures(
             return super().hello().model_copy(update={"capabilities": ["run"]})
 
     backend = InPlace("without", Without(Slots))
-    result = measure(crowded(str(tiny), [2]), [backend])
+    result = run(crowded(str(tiny), [2]), ready(backend))
     backend.close()
     failed = result.backends["without"].failed
     assert failed == "unsupported: decodes no sequences that join and leave"
@@ -121,4 +122,4 @@ def test_prompts_that_are_too_short_are_refused() -> None:
         widths=[1],
     )  # fmt: skip
     with pytest.raises(ValueError, match="have 2 texts of 2 tokens, 3 are asked for"):
-        list(block.cases(False))
+        list(block.items(False))

@@ -19,7 +19,7 @@ JOINS = [
 def cases(script: list[dict[str, Any]], **fields: Any) -> list[Case]:
     block = {"id": "x", "description": "x", "why": "x", "prompts": {"p": [1, 2]}, "slots": 3}
     block |= {"steps": 4, "chains": CHAINS, "script": script} | fields
-    return list(Sequences.model_validate(block).cases(False, {}))
+    return list(Sequences.model_validate(block).items(False, {}))
 
 
 def test_each_text_that_joins_has_its_own_seed() -> None:

@@ -12,6 +12,7 @@ from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.writer import BundleWriter, create
 from sampler_parity.harness.checks import late_failures as late
+from sampler_parity.harness.checks.item import Item
 from sampler_parity.harness.checks.skip_ratio import run as skip_ratio
 from sampler_parity.harness.checks.skip_ratio.block import Short, SkipRatios, Workload
 from sampler_parity.harness.checks.skip_ratio.record import Check, SkipRatioResult
@@ -20,7 +21,7 @@ from sampler_parity.harness.llama_cpp.token_trie import FlatTrie
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.measured import Law, Modelled, Way
 from sampler_parity.harness.protocol.messages import plain
-from sampler_parity.harness.suite.file import expand_workloads, find_suites, read_suite
+from sampler_parity.harness.suite.file import expand_kind, find_suites, read_suite
 from sampler_parity.harness.trie import bench as trie_bench
 from sampler_parity.harness.trie.bench import Bench, children_of, run
 from sampler_parity.harness.trie.llama_cpp import Worker
@@ -28,6 +29,7 @@ from sampler_parity.harness.trie.model import foretold, modelled, speed_up
 from sampler_parity.harness.trie.session import Tries
 from sampler_parity.reference.trie import Leaf, build_trie
 from tests.support.command_line import cli, refused
+from tests.support.context import context_of
 from tests.support.report_bundles import run_info
 from tests.support.skip_ratios import BLOCK, GRAMMAR, TRIE, measured, result, way, workload
 
@@ -36,7 +38,7 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "adapter.py"
 
 def test_the_suites_expand_and_their_quick_part_is_on_the_small_model() -> None:
     (path,) = find_suites(["skip_ratio"])
-    quick, full = (expand_workloads(read_suite(path), p) for p in ("quick", "full"))
+    quick, full = (expand_kind("skip_ratio", read_suite(path), p) for p in ("quick", "full"))
     assert {w.model for w in quick} == {"small"}
     assert {w.id for w in quick} < {w.id for w in full}
     large = {w.leaves for w in full if w.model == "random-128256"}
@@ -45,7 +47,7 @@ def test_the_suites_expand_and_their_quick_part_is_on_the_small_model() -> None:
 
 def test_a_block_is_every_leaf_on_every_model_at_every_delay() -> None:
     block = SkipRatios(**BLOCK, models=["small", "b/m.gguf"], delays_ms=[0.0, 2.5])
-    assert [w.id for w in block.workloads(quick=False)] == [
+    assert [w.id for w in block.items(quick=False)] == [
         *("x/actions-small", "x/actions-small+2.5ms", "x/enum:2-small", "x/enum:2-small+2.5ms"),
         *("x/actions-m", "x/actions-m+2.5ms", "x/enum:2-m", "x/enum:2-m+2.5ms"),
     ]
@@ -53,9 +55,9 @@ def test_a_block_is_every_leaf_on_every_model_at_every_delay() -> None:
 
 def test_quick_takes_what_it_names() -> None:
     short = Short(leaves=["enum:2"], prompts=1, rounds=2)
-    (asked,) = SkipRatios(**BLOCK, quick=short).workloads(quick=True)
+    (asked,) = SkipRatios(**BLOCK, quick=short).items(quick=True)
     assert (asked.leaves, asked.prompts, asked.rounds) == ("enum:2", 1, 2)
-    assert not list(SkipRatios(**BLOCK, quick=False).workloads(quick=True))
+    assert not list(SkipRatios(**BLOCK, quick=False).items(quick=True))
 
 
 @pytest.mark.parametrize(
@@ -75,7 +77,7 @@ def test_a_block_that_is_not_right_is_refused(tmp_path: Path, line: str, message
     path = tmp_path / "s.toml"
     path.write_text(f'name = "s"\n[[skip_ratio]]\nid = "x"\ndescription = "d"\nwhy = "w"\n{line}\n')
     with pytest.raises(InputError, match=message):
-        expand_workloads(read_suite(path), "full")
+        expand_kind("skip_ratio", read_suite(path), "full")
 
 
 @pytest.mark.parametrize(
@@ -183,7 +185,7 @@ def test_backends_without_a_native_chain_are_unsupported_with_the_reason(
 ) -> None:
     writer = writer_in(tmp_path)
     names = ["reference", f"a={sys.executable} {EXAMPLE}"]
-    skip_ratio.run_workloads([("s", small(tiny))], names, writer)
+    skip_ratio.measure([Item("s", small(tiny))], context_of(writer, names))
     lines = records(writer)
     assert [r.verdict for r in lines] == ["unsupported"] * 2
     assert [r.id for r in lines] == ["x/enum:2-tiny@reference", "x/enum:2-tiny@a"]
@@ -239,7 +241,7 @@ def test_an_adapter_of_another_author_has_its_skip_ratio_measured(
     tmp_path: Path, tiny: Path
 ) -> None:
     writer = writer_in(tmp_path)
-    skip_ratio.run_workloads([("s", small(tiny))], [adapter(tmp_path)], writer)
+    skip_ratio.measure([Item("s", small(tiny))], context_of(writer, [adapter(tmp_path)]))
     (record,) = records(writer)
     assert (record.id, record.verdict, record.ok) == ("x/enum:2-tiny@mine", "measured", True)
     assert record.measured == measured(model=str(tiny), pairs=1, leaves=2)
@@ -269,16 +271,15 @@ def test_a_measurement_that_takes_its_process_down_costs_one_result(
     if "late" in act:  # what comes ends the waiting
         monkeypatch.setattr(late, "SILENCE_S", 1.0)
     writer = writer_in(tmp_path)
-    workloads = [("s", small(tiny)), ("s", small(tiny, id="y"))]
+    items = [Item("s", small(tiny)), Item("s", small(tiny, id="y"))]
     ended: list[Any] = []
-    skip_ratio.run_workloads(
-        workloads,
-        [adapter(tmp_path, act)],
+    context = context_of(
         writer,
-        0,
-        0.2,
-        lambda results, note="": ended.extend(results),
+        [adapter(tmp_path, act)],
+        progress=lambda results, note="": ended.extend(results),
+        timeout_s=0.2,
     )
+    skip_ratio.measure(items, context)
     first, second = records(writer)
     assert [result.id for result in ended] == [first.id, second.id]
     assert (first.verdict, second.verdict) == (verdict, "measured")
@@ -326,7 +327,7 @@ def test_a_resumed_run_measures_only_what_is_missing(tmp_path: Path, tiny: Path)
     writer = writer_in(tmp_path)
     asked = small(tiny)
     writer.done.add(f"{asked.id}@reference")
-    skip_ratio.run_workloads([("s", asked)], ["reference"], writer)
+    skip_ratio.measure([Item("s", asked)], context_of(writer, ["reference"]))
     assert records(writer) == []
 
 

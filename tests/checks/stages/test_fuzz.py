@@ -12,25 +12,25 @@ BLOCK = Fuzz(id="h", description="d", why="w", count=30, quick=12, seed=3)
 
 @pytest.mark.slow
 def test_fuzz_makes_the_same_cases_from_the_same_seed() -> None:
-    assert BLOCK.cases(True) == BLOCK.cases(True)
+    assert BLOCK.items(True) == BLOCK.items(True)
 
 
 @pytest.mark.slow
 def test_fuzz_makes_other_cases_from_another_seed() -> None:
-    assert BLOCK.cases(True) != BLOCK.cases(True, 1)
+    assert BLOCK.items(True) != BLOCK.items(True, 1)
 
 
 @pytest.mark.slow
 def test_fuzz_full_profile_begins_with_the_quick_one() -> None:
-    full = BLOCK.cases(False)
+    full = BLOCK.items(False)
     assert len(full) == 30
-    assert full[:12] == BLOCK.cases(True)
+    assert full[:12] == BLOCK.items(True)
     assert len({case.id for case in full}) == 30
 
 
 @pytest.mark.slow
 def test_fuzz_avoids_what_the_reference_refuses() -> None:
-    assert all(reference_trace(prepare(case))[1] == "" for case in BLOCK.cases(False))
+    assert all(reference_trace(prepare(case))[1] == "" for case in BLOCK.items(False))
 
 
 # What a file that is loaded holds, and whether it is seen: prints a digest of the cases for each.
@@ -43,7 +43,7 @@ from sampler_parity.harness.checks.stages.blocks import fuzz
 from sampler_parity.harness.checks.stages.blocks import fuzz_cases
 for alone in (fuzz_cases.seed_alone, contextlib.nullcontext):
     fuzz_cases.seed_alone = alone
-    cases = fuzz.Fuzz(id="h", description="d", why="w", count=60, quick=60, seed=3).cases(True)
+    cases = fuzz.Fuzz(id="h", description="d", why="w", count=60, quick=60, seed=3).items(True)
     print(hashlib.sha256("".join(case.model_dump_json() for case in cases).encode()).hexdigest())
 """
 

@@ -18,7 +18,7 @@ _WITHOUT_STATE = {"grammar", "grammar_lazy_patterns"}  # whose state has a gramm
 
 def _quick(size: str, sampler: str) -> list[Case]:
     block = Ladder(id="x", description="x", why="x", size=size, samplers=[sampler])
-    return list(block.cases(quick=True))
+    return list(block.items(quick=True))
 
 
 def test_rungs_are_each_power_of_two_and_its_neighbours() -> None:
@@ -29,7 +29,7 @@ def test_every_size_of_every_sampler_is_in_a_suite_of_the_quick_profile() -> Non
     climbed = set()
     for path in find_suites(["parity", "removed"]):
         for block in read_suite(path).suite.ladder:
-            names = {name for case in block.cases(quick=True) for name in case.samplers}
+            names = {name for case in block.items(quick=True) for name in case.samplers}
             climbed |= {(name, block.size) for name in block.samplers or names}
     wanted = {(name, size) for name, row in ROWS.items() for size in row.sizes}
     assert sorted(wanted - climbed) == []

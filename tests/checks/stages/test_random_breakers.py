@@ -10,7 +10,7 @@ from sampler_parity.reference.samplers.dry import breaker_sequences
 BLOCK = RandomBreakers(
     id="b", description="d", why="w", count=80, seed=1, vocabs=["bpe", "spm"], quick=40
 )
-CASES = list(BLOCK.cases(True, 0))
+CASES = list(BLOCK.items(True, 0))
 
 
 def breakers(case: Case) -> list[str | None]:
@@ -19,8 +19,8 @@ def breakers(case: Case) -> list[str | None]:
 
 
 def test_the_same_seed_draws_the_same_and_the_quick_profile_begins_the_full_one() -> None:
-    assert list(BLOCK.cases(False, 0))[:40] == CASES
-    assert next(BLOCK.cases(True, 1)).chain != CASES[0].chain
+    assert list(BLOCK.items(False, 0))[:40] == CASES
+    assert next(BLOCK.items(True, 1)).chain != CASES[0].chain
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,8 @@
 from typing import Any
 
 from sampler_parity.harness.checks.throughput.block import Width
-from sampler_parity.harness.checks.throughput.run import measure
+from sampler_parity.harness.checks.throughput.run import decode_width
+from sampler_parity.harness.checks.timing.rounds import Rounds
 from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.protocol.messages import (
     HelloReply,
@@ -37,7 +38,7 @@ def measured(sequences: int) -> tuple[list[int], Any]:
     )  # fmt: skip
     worker = Counting()
     backend = InPlace("counting", worker)
-    result = measure(width, [backend], 3, seed=0)
+    result = decode_width(width, [backend], Rounds(3))
     backend.close()
     return worker.asked, result.backends["counting"]
 

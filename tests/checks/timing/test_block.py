@@ -5,14 +5,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from sampler_parity.harness.checks import Profile
 from sampler_parity.harness.checks.throughput.block import Width
 from sampler_parity.harness.checks.timing.block import TimedChain
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.suite.file import (
-    Profile,
     expand,
-    expand_timings,
-    expand_widths,
+    expand_kind,
     read_suite,
     suites_folder,
 )
@@ -36,11 +35,11 @@ PROFILES: tuple[Profile, ...] = ("quick", "full")
 
 
 def chains(path: Path, profile: Profile) -> list[TimedChain]:
-    return expand_timings(read_suite(path), profile)
+    return expand_kind("timing", read_suite(path), profile)
 
 
 def widths(path: Path, profile: Profile) -> list[Width]:
-    return expand_widths(read_suite(path), profile)
+    return expand_kind("throughput", read_suite(path), profile)
 
 
 def write(folder: Path, text: str) -> Path:
@@ -121,8 +120,8 @@ def test_one_file_holds_cases_and_what_is_timed_wherever_it_lies(tmp_path: Path)
     )
     file = read_suite(write(tmp_path, text))
     assert [case.id for case in expand(file, "quick")] == ["mine/c"]
-    assert [chain.result_id for chain in expand_timings(file, "quick")] == ["timing/t/V8"]
-    assert [width.id for width in expand_widths(file, "quick")] == ["throughput/g/a/1"]
+    assert [chain.result_id for chain in expand_kind("timing", file, "quick")] == ["timing/t/V8"]
+    assert [width.id for width in expand_kind("throughput", file, "quick")] == ["throughput/g/a/1"]
 
 
 def test_bad_chain_that_is_timed_is_named_as_the_suite_is_read(tmp_path: Path) -> None:

@@ -60,7 +60,7 @@ def _pieces(name: str, start: int) -> list[Case]:
     vocabulary: dict[str, Any] = {"vocab": "bpe", "sizes": [128, 303]}
     chains = _chains(name, start, count=6, max_steps=40, **vocabulary)
     breakers = RandomBreakers(id="a", count=6, seed=start, vocabs=["bpe", "spm"], **ABOUT)
-    others = breakers.cases(quick=False, shift=0)
+    others = breakers.items(quick=False, shift=0)
     return [*chains, *(case.model_copy(update={"id": f"{name}/{case.id}"}) for case in others)]
 
 
@@ -88,7 +88,7 @@ def _chains(name: str, start: int, **shape: Any) -> list[Case]:
     )
     return [
         case.model_copy(update={"id": f"{name}/{i}", "detail": ("stages", "token")[i % 2]})
-        for i, case in enumerate(block.cases(quick=False, shift=0))
+        for i, case in enumerate(block.items(quick=False, shift=0))
     ]
 
 

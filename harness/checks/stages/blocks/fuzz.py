@@ -22,7 +22,7 @@ class Fuzz(BaseModel):
     quick: Random
     seed: Seed = 0
 
-    def cases(self, quick: bool, shift: int = 0) -> list[Case]:
+    def items(self, quick: bool, shift: int = 0) -> list[Case]:
         """Ids without the suite's stem. Both profiles share the first `quick` cases."""
         from sampler_parity.harness.checks.stages.blocks.fuzz_cases import make  # loads Hypothesis
 

@@ -69,7 +69,7 @@ class Grammars(BaseModel):
             raise ValueError("give accepted, rejected or walks")
         return self
 
-    def cases(self, quick: bool) -> Iterator[Case]:
+    def items(self, quick: bool) -> Iterator[Case]:
         """Raises ValueError where the grammar does not accept or reject what it must."""
         if quick and not self.quick:
             return
@@ -153,7 +153,7 @@ class RandomGrammars(BaseModel):
     steps: Steps = 16
     seed: Seed = 0
 
-    def cases(self, quick: bool, shift: int = 0) -> Iterator[Case]:
+    def items(self, quick: bool, shift: int = 0) -> Iterator[Case]:
         vocab = read_vocab(vocab_path(self.vocab))
         for i in range(self.quick if quick else self.count):
             rng = random.Random(f"{self.seed + shift} {i}")

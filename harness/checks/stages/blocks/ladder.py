@@ -48,7 +48,7 @@ class Ladder(Block):
     samplers: list[str] = Field(default=[])
     quick: bool = True
 
-    def cases(self, quick: bool) -> Iterator[Case]:
+    def items(self, quick: bool) -> Iterator[Case]:
         """Raises ValueError for a size that nothing has."""
         if quick and not self.quick:
             return

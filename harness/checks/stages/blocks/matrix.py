@@ -163,7 +163,7 @@ class Matrix(Grid):
         chains = {"chains": list(self.chains)} if self.chains else {}
         return self.shared_axes() | chains | {f"${name}": v for name, v in self.vary.items()}
 
-    def cases(self, quick: bool) -> Iterator[Case]:
+    def items(self, quick: bool) -> Iterator[Case]:
         """Raises ValueError for what cannot be expanded."""
         for point in points(self.axes(), self.quick, quick):
             varied = {name: point[f"${name}"] for name in self.vary}
@@ -192,7 +192,7 @@ class Pairs(Grid):
     stages: dict[str, dict[str, dict[str, Any]]]
     then: ChainSpec = []
 
-    def cases(self, quick: bool) -> Iterator[Case]:
+    def items(self, quick: bool) -> Iterator[Case]:
         names = list(self.stages)
         axes = self.shared_axes() | {"first": names, "second": names}
         for point in points(axes, self.quick, quick):

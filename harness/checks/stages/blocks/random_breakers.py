@@ -33,7 +33,7 @@ class RandomBreakers(Block):
     vocabs: list[str] = Field(min_length=1)
     quick: int = Field(default=0, ge=0)
 
-    def cases(self, quick: bool, shift: int) -> Iterator[Case]:
+    def items(self, quick: bool, shift: int) -> Iterator[Case]:
         for i in range(min(self.quick, self.count) if quick else self.count):
             yield self._case(self.seed + shift, i)
 

@@ -47,7 +47,7 @@ class RandomChains(Block):
     tags: list[str] = Field(default=[])
     quick: Random = 0
 
-    def cases(self, quick: bool, shift: int) -> Iterator[Case]:
+    def items(self, quick: bool, shift: int) -> Iterator[Case]:
         """The first `quick` chains, or all; chain i depends on seed + shift and i alone."""
         for i in range(min(self.quick, self.count) if quick else self.count):
             yield self._case(self.seed + shift, i)

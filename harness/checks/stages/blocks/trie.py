@@ -46,7 +46,7 @@ class RandomTries(Block):
     scripts: list[Script] = Field(default=["plain"], min_length=1)
     quick: Random = 0
 
-    def cases(self, quick: bool, shift: int) -> Iterator[Case]:
+    def items(self, quick: bool, shift: int) -> Iterator[Case]:
         for i in range(min(self.quick, self.count) if quick else self.count):
             yield self._case(self.seed + shift, i)
 

@@ -39,7 +39,7 @@ class Twins(Block):
             refuse_unknown(name)
         return names
 
-    def cases(self, quick: bool) -> Iterator[Case]:
+    def items(self, quick: bool) -> Iterator[Case]:
         if self.quick or not quick:
             for name in self.samplers or [n for n in of_newest() if _is_drawn(ROWS[n])]:
                 yield self._case(name, ROWS[name])

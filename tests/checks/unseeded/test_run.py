@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.checks.case import Case
-from sampler_parity.harness.checks.draws.unseeded import wrong
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.blocks.ladder import of_newest
+from sampler_parity.harness.checks.unseeded.run import wrong
 from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reference.registry import ROWS

@@ -1,6 +1,6 @@
 """The logits of a prompt on every backend's device: one line of JSON."""
 
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import BaseModel, model_validator
 
@@ -42,6 +42,11 @@ class DecodeResult(_Record):
     first: str
     kept: bool
     backends: dict[str, LogitsFigures]
+
+    def with_crash(self, backend: str, problem: str) -> Self:
+        """The same where a backend crashed after its last reply."""
+        crashed = LogitsFigures(failed=f"crashed: {problem}")
+        return self.model_copy(update={"backends": self.backends | {backend: crashed}})
 
     @model_validator(mode="after")
     def _has_the_first(self) -> "DecodeResult":

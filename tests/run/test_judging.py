@@ -5,16 +5,19 @@ from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.bundle import bundle
+from sampler_parity.harness.bundle.bundle import Result
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.item import Item
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.processes.pool import Died
-from sampler_parity.harness.run.cases import run_cases
+from sampler_parity.harness.run.judging import judge
+from tests.support.context import context_of
 from tests.support.report_bundles import run_info
 
 
-def case(name: str) -> tuple[str, Case]:
+def case(name: str) -> Item:
     made = Case(
         id=name,
         description="A case",
@@ -22,7 +25,7 @@ def case(name: str) -> tuple[str, Case]:
         chain=[{"greedy": {}}],
         logits=Literals(values=[0.0, 1.0]),
     )
-    return "suite", made
+    return Item("suite", made)
 
 
 def identical(name: str) -> CaseResult:
@@ -41,7 +44,7 @@ class Deadly:
         self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
     ) -> Iterator[tuple[int, Any]]:
         for place, (portion, *_) in enumerate(calls):
-            ids = [case.id for _, case in portion]
+            ids = [item.id for item in portion]
             self.calls.append(ids)
             if self.guilty in ids or len(self.calls) == 1:
                 yield place, Died("signal SIGBUS")
@@ -57,7 +60,10 @@ def test_chunk_whose_process_dies_is_run_case_by_case(tmp_path: Path) -> None:
     executor, seen = Deadly("112"), list[str]()
     cases = [case(str(number)) for number in range(130)]
 
-    run_cases(cases, {"null": None}, executor, writer, lambda done: seen.extend(r.id for r in done))
+    def progress(results: Sequence[Result], note: str = "") -> None:
+        seen.extend(result.id for result in results)
+
+    judge(cases, context_of(writer, ["null"], executor, progress))
 
     results = bundle.read(tmp_path / "b").cases
     verdicts = {r.id: r.backends["null"].verdict for r in results}

@@ -1,5 +1,6 @@
 """Who watches a run is told of every result of every kind, and that it goes on meanwhile."""
 
+import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,17 +12,19 @@ import pytest
 
 from sampler_parity.harness.bundle.bundle import Result
 from sampler_parity.harness.bundle.writer import create
-from sampler_parity.harness.checks import progress as seen
+from sampler_parity.harness.checks import context as watched
+from sampler_parity.harness.checks.context import heartbeat
 from sampler_parity.harness.checks.distribution.record import CellOnBackend
-from sampler_parity.harness.checks.progress import beating
+from sampler_parity.harness.checks.item import Item
+from sampler_parity.harness.checks.throughput import run as throughput
 from sampler_parity.harness.checks.throughput.record import ThroughputResult
+from sampler_parity.harness.checks.timing.rounds import Rounds
 from sampler_parity.harness.processes.pool import Pool
-from sampler_parity.harness.run import timing
-from sampler_parity.harness.run.distribution import run_cells
+from sampler_parity.harness.run.judging import judge
 from sampler_parity.harness.run.pace import Pace, Work
 from sampler_parity.harness.run.plan import Asked, plan_of
 from sampler_parity.harness.run.run import run
-from sampler_parity.harness.statistics.plan import Budget
+from tests.support.context import context_of
 from tests.support.gate_bundles import cell
 from tests.support.report_bundles import run_info
 
@@ -67,34 +70,38 @@ def test_a_run_is_watched_to_its_end(tmp_path: Path) -> None:
     assert pace.under_way is None
 
 
-def test_distribution_tests_are_seen_as_they_end(tmp_path: Path) -> None:
+def test_distribution_tests_are_shown_as_they_end(tmp_path: Path) -> None:
     ended = [cell(name, CellOnBackend(decision="equivalent")) for name in ("s/a", "s/b")]
-    executor: Any = SimpleNamespace(each=lambda function, calls: enumerate(ended[: len(calls)]))
+    portions = ((i, [one]) for i, one in enumerate(ended))
+    executor: Any = SimpleNamespace(each=lambda function, calls: portions if calls else [])
     watcher, writer = Watcher(), create(tmp_path / "b", run_info("null"))
-    cells: Any = [("s", SimpleNamespace(id=one.id)) for one in ended]
-    run_cells(cells, ["null"], Budget(tests=2), executor, writer, seen=watcher)
+    checks = [SimpleNamespace(id=one.id, cost=math.inf, check="distribution") for one in ended]
+    judge([Item("s", check) for check in checks], context_of(writer, ["null"], executor, watcher))
     assert [result.id for result in watcher.ended] == ["s/a", "s/b"]
 
 
-def test_widths_are_seen_with_their_rounds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def measure(width: Any, backends: Any, n: int, seed: int, again: Any, begins: Any) -> Any:
-        begins(n, n)
+def test_widths_are_shown_with_their_rounds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured(width: Any, backends: Any, rounds: Rounds) -> Any:
+        assert [*rounds.turns()] == [*range(7)]
         sizes = {"n_vocab": 2, "stages": 1, "sequences": 1, "n_prompt": 1, "n_tokens": 1}
         fields: dict[str, Any] = {"id": width.id, "model": "m", "chain": "c", "baseline": "null"}
         fields["backends"] = {"null": {}}
         return ThroughputResult.model_validate(fields | sizes)
 
-    monkeypatch.setattr("sampler_parity.harness.checks.throughput.run.measure", measure)
+    monkeypatch.setattr(throughput, "decode_width", measured)
     watcher, writer = Watcher(), create(tmp_path / "b", run_info("null"))
-    width: Any = SimpleNamespace(id="w")
-    timing.decode_widths([("s", width)], ["null"], 6, writer, 0, 60.0, watcher)
-    assert ([result.id for result in watcher.ended], watcher.notes) == (["w"], ["round 6 of 6"])
+    width: Any = SimpleNamespace(id="w", check="throughput")
+    throughput.measure([Item("s", width)], context_of(writer, ["null"], progress=watcher))
+    assert [result.id for result in watcher.ended] == ["w"]
+    assert watcher.notes == [f"round {n} of 6" for n in range(7)]
 
 
 def test_who_watches_is_told_each_beat_that_it_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(seen, "BEAT_S", 0.001)
+    monkeypatch.setattr(watched, "BEAT_S", 0.001)
     told: list[int] = []
-    with beating(lambda results, note="": told.append(len(results))):
+    with heartbeat(lambda results, note="": told.append(len(results))):
         while len(told) < 3:
             time.sleep(0.001)
     before = len(told)

@@ -1,0 +1,46 @@
+"""The result of a case that is judged by the tokens of each backend alone."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
+from sampler_parity.harness.llama_cpp.signatures import has
+from sampler_parity.harness.protocol.interface import Backend, BackendFailure
+from sampler_parity.harness.verdicts import Verdict
+from sampler_parity.reference.chronology import NEWEST
+
+Judge = Callable[[Backend], BackendResult]
+
+
+def result_of_each(
+    case: Case, steps: int, releases: Mapping[str, str], backends: Sequence[Backend], judge: Judge
+) -> CaseResult:
+    """A release that lacks a sampler of the chain says so."""
+
+    def required(backend: Backend) -> list[Verdict]:
+        release = releases.get(backend.name, NEWEST)
+        there = all(has(sampler, release) for sampler in case.samplers)
+        return case.required(backend.name) if there else ["unsupported"]
+
+    return CaseResult(
+        id=case.id,
+        samplers=case.samplers,
+        steps=steps,
+        backends={backend.name: _timed(judge, backend) for backend in backends},
+        required={backend.name: required(backend) for backend in backends},
+    )
+
+
+def _timed(judge: Judge, backend: Backend) -> BackendResult:
+    start = time.perf_counter()
+    try:
+        result = judge(backend)
+    except BackendFailure as failure:
+        result = BackendResult(verdict=failure.verdict, detail=failure.whole)
+    return result.model_copy(update={"wall_s": time.perf_counter() - start})
+
+
+def property_of(case: Case) -> str:
+    """The suite is named for the property, and the case for the suite."""
+    return case.id.partition("/")[0]

@@ -1,0 +1,124 @@
+"""What a run does its checks with: its terms, its bundle, its processes, and its watcher."""
+
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from sampler_parity.harness.backends import registry
+from sampler_parity.harness.bundle.bundle import Result
+from sampler_parity.harness.bundle.writer import BundleWriter
+from sampler_parity.harness.checks import Profile
+from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.statistics.plan import Budget, Errors
+from sampler_parity.harness.verdicts import Accept
+
+BEAT_S = 1.0
+
+
+class ProgressCallback(Protocol):
+    """Called with results that ended, or with none as a heartbeat."""
+
+    def __call__(self, results: Sequence[Result], note: str = "") -> None: ...
+
+
+def silent(results: Sequence[Result], note: str = "") -> None:
+    """Ignore the progress."""
+
+
+@contextmanager
+def heartbeat(progress: ProgressCallback) -> Iterator[None]:
+    """Call it every second meanwhile, from a thread: not where processes are forked."""
+    ended = threading.Event()
+
+    def beat() -> None:
+        while not ended.wait(BEAT_S):
+            progress([])
+
+    thread = threading.Thread(target=beat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
+class Executor(Protocol):
+    """Processes that take calls: those of this machine (`Pool`), or of a cluster."""
+
+    @property
+    def size(self) -> int:
+        """How many calls it takes at once."""
+
+    def each(
+        self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
+    ) -> Iterator[tuple[int, Any]]:
+        """The place and the result of each call as it ends; Died where its process did."""
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """The result of one. Raises InputError where its process died."""
+
+
+@dataclass(frozen=True)
+class Terms:
+    """On which terms items are run, in whatever process.
+
+    backends: the names that they are started by, and of each the release that it is judged by;
+    None: v0.5.0, as the cases require. timeout_s: of a request. repeat: how often each case is
+    asked. accept: what passes beside what a case requires. require_all: what a backend does not
+    claim is asked, and a failure. errors: of a distribution test on one backend. versions: of each
+    backend, what it says in the header of the run; none for what says none. rounds: of a timed
+    chain; None: the profile's. instructions: count those of a timed chain, too.
+    """
+
+    backends: Mapping[str, str | None]
+    timeout_s: float = 60.0
+    seed: int = 0
+    repeat: int = 1
+    accept: Accept = "identical"
+    require_all: bool = False
+    errors: Errors = Budget(1).each
+    versions: Mapping[str, str] = field(default_factory=dict)
+    profile: Profile = "quick"
+    rounds: int | None = None
+    instructions: bool = False
+
+
+@dataclass(frozen=True)
+class Ready:
+    """What runs an item in a process: backends that stand ready, the folder for arrays, or None."""
+
+    backends: Sequence[BackendProcess]
+    artifacts: Path | None
+    terms: Terms
+
+    @property
+    def releases(self) -> dict[str, str]:
+        """By the backend's own name, the release that it is judged by."""
+        pairs = zip(self.backends, self.terms.backends.values(), strict=True)
+        return {backend.name: release for backend, release in pairs if release is not None}
+
+
+@dataclass(frozen=True)
+class Context:
+    """What a run does each of its items with. apart: the processes of the executor do not see the
+    bundle's folder."""
+
+    terms: Terms
+    writer: BundleWriter
+    executor: Executor
+    progress: ProgressCallback = silent
+    apart: bool = False
+
+    def record(self, results: Sequence[Result]) -> None:
+        """Append results to the bundle, and show that they ended."""
+        self.writer.append(*results)
+        self.progress(results)
+
+
+def short_names(names: Iterable[str]) -> list[str]:
+    """Those of results: a backend's name without its command. Raises InputError."""
+    return [registry.command_of(name)[0] for name in names]

@@ -1,0 +1,110 @@
+"""Many draws from one state: the same token every time, on the reference and on each backend.
+
+Of tokens alone another sort is told from a fault by their number: the candidates are the same in
+every draw, so at whatever place the reference draws, a backend with another sort has one token of
+the same logit, the same each time. One that keeps another number has two before long.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.harness.checks.stages.prepared import Prepared
+from sampler_parity.harness.checks.stages.record import BackendResult
+from sampler_parity.harness.checks.stages.ties import SORTS
+from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol.interface import Backend
+from sampler_parity.reference import Candidates
+from sampler_parity.reference.sampler import Sampler
+
+Tokens = NDArray[np.int32]
+
+# What treats equal logits alike, whichever of them stand there. Not what looks at ids, nor what has
+# a rule of its own for equal ones: greedy, and a temperature of 0.
+_BY_VALUE = {*SORTS, "temp", "top_n_sigma", "dist"}
+# Draws of a place drawn before, among tokens that equal another. By its law, a backend that keeps
+# one more or one fewer of equal ones then passes at most once in 5e7 (nine for eight).
+ENOUGH = 50
+
+
+def reference_draws(ready: Prepared) -> Tokens:
+    """The token of each draw, -1 for none: int32[draws]. May raise UndefinedInputError."""
+    want = np.empty(ready.case.draws, np.int32)
+    for i, cand in enumerate(_draws(ready)):
+        want[i] = -1 if cand.token is None else cand.token
+    return want
+
+
+def _draws(ready: Prepared) -> Iterator[Candidates]:
+    chain, row = ready.build(), ready.rows[0]
+    for _ in range(ready.case.draws):
+        cand = Candidates.from_logits(row)
+        chain.apply(cand)
+        yield cand
+
+
+def draws_on(ready: Prepared, want: Tokens, backend: Backend) -> BackendResult:
+    """Raises BackendFailure."""
+    drawn = ask.draws(backend, ready.setting, ready.rows[0], ready.case.draws)
+    got = drawn.tokens
+    differs = np.flatnonzero(want != got)
+    if len(differs) == 0:
+        return BackendResult(verdict="identical", ns=drawn.ns)
+    at = int(differs[0])
+    result = BackendResult(
+        verdict="diverged",
+        ns=drawn.ns,
+        step=at,
+        stage=ready.case.samplers[-1],
+        stage_index=len(ready.chain) - 1,
+        what="token",
+        values={"got": int(got[at]), "expected": int(want[at]), "differing": len(differs)},
+    )
+    sort = sort_of_equal_ones(ready)
+    again = None if sort is None else _drawn_again(ready, sort, want, got)
+    if sort is None or again is None:
+        return result
+    if again < ENOUGH:
+        few = f"equal ones in another order, as far as {len(want):,} draws tell: too few to be sure"
+        return result.model_copy(update={"detail": few})
+    update = {"verdict": "tied", "stage": ready.case.samplers[sort], "stage_index": sort}
+    return result.model_copy(update=update)
+
+
+def sort_of_equal_ones(ready: Prepared) -> int | None:
+    """The first stage that sorts, where from there on equal logits are treated alike."""
+    samplers = ready.build().samplers
+    first = next((i for i, sampler in enumerate(samplers) if sampler.name in SORTS), None)
+    return first if first is not None and all(map(_by_value, samplers[first:])) else None
+
+
+def _by_value(sampler: Sampler) -> bool:
+    return sampler.name in _BY_VALUE and getattr(sampler, "temp", 1) > 0
+
+
+def _drawn_again(ready: Prepared, sort: int, want: Tokens, got: Tokens) -> int | None:
+    """How many draws, among tokens that equal another, are of a place that was drawn before; None
+    where a token is not an equal of the one wanted, or not the one that was there before."""
+    logits = _logits_before(ready, sort)
+    if min(want.min(), got.min()) < 0 or not (logits[want] == logits[got]).all():
+        return None
+    shows = np.isin(logits[want], logits[want[want != got]])  # all that equal one that differs
+    tokens: dict[tuple[bool, int], int] = {}
+    for cand, wanted, token, shown in zip(_draws(ready), want, got, shows, strict=True):
+        place = cand.sorted, int(wanted)  # xtc sorts only where it acts
+        if shown and tokens.setdefault(place, int(token)) != token:
+            return None
+    if len({(is_sorted, token) for (is_sorted, _), token in tokens.items()}) < len(tokens):
+        return None
+    return int(shows.sum()) - len(tokens)
+
+
+def _logits_before(ready: Prepared, stage: int) -> NDArray[np.float32]:
+    """float32[n], NaN for what is no candidate any more."""
+    cand = Candidates.from_logits(ready.rows[0])
+    for sampler in ready.build().samplers[:stage]:
+        sampler.apply(cand)
+    logits = np.full(ready.case.logits.n, np.nan, np.float32)
+    logits[cand.ids] = cand.logits
+    return logits

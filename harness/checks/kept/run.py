@@ -1,0 +1,104 @@
+"""Which tokens can be drawn: a property of an engine, judged by its tokens alone.
+
+So one that hides its stages is judged as one that shows them, and whatever its random numbers are.
+A case says which tokens its chain leaves. In DRAWS draws each of them comes up, and no other: one
+that has a probability of LEAST or more stays away once in 5e10 cases.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from sampler_parity.harness.checks.by_tokens import property_of, result_of_each
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.draws.tokens import sort_of_equal_ones
+from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
+from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
+from sampler_parity.harness.inputs.chains import complete
+from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.interface import Backend
+from sampler_parity.harness.verdicts import Verdict
+from sampler_parity.reference import Candidates
+
+DRAWS = 256
+LEAST = 0.1  # (1 - LEAST) ** DRAWS is 2e-12, for at most ten tokens of a case
+NEVER = 1e-12  # what is less likely counts as not left
+
+
+def way_of(backend: Backend) -> str:
+    """The request by which a backend draws: the one that takes many at once, if it has it."""
+    return "draws" if "draws" in backend.hello().capabilities else "run"
+
+
+def judge(
+    case: Case,
+    backends: Sequence[Backend],
+    artifacts: Path | None,
+    releases: Mapping[str, str],
+) -> CaseResult:
+    ready = prepare(case)
+    result = result_of_each(case, DRAWS, releases, backends, partial(_on, ready))
+    return result.model_copy(update={"draws": DRAWS, "unmet": _unmet(ready)})
+
+
+def reachable(ready: Prepared, stages: slice = slice(None)) -> dict[int, float]:
+    """The tokens that the reference can draw, with their probabilities. stages: of the chain."""
+    cand = Candidates.from_logits(ready.rows[0])
+    for sampler in ready.build().samplers[stages]:
+        sampler.apply(cand)
+    if ready.case.samplers[-1] == "greedy":
+        return {} if cand.token is None else {cand.token: 1.0}
+    return {int(id): float(p) for id, p in zip(cand.ids, cand.p, strict=True) if p > NEVER}
+
+
+def _unmet(ready: Prepared) -> str:
+    """What the reference does not meet of what the case says; or ''."""
+    assert ready.case.expect is not None
+    expected, left = ready.case.expect.kept, reachable(ready)
+    if sorted(left) != sorted(expected or []):
+        return f"kept: expected {expected}, got {sorted(left)}"
+    rare = [id for id, share in left.items() if share < LEAST]
+    return f"token {rare[0]} is drawn too rarely to be missed" if rare else ""
+
+
+def _on(ready: Prepared, backend: Backend) -> BackendResult:
+    case, row = ready.case, ready.rows[0]
+    assert case.expect is not None
+    setting = replace(ready.setting, chain=complete(case.chain_on(backend.name), case.logits.n))
+    if way_of(backend) == "draws":
+        drawn = ask.draws(backend, setting, row, DRAWS)
+        tokens, ns = drawn.tokens.tolist(), drawn.ns
+    else:
+        steps = [p.Step(row=0, accept=None) for _ in range(DRAWS)]
+        ran = ask.run(backend, setting, [row], steps, detail="token")
+        tokens, ns = [-1 if token is None else token for token in ran.tokens], ran.ns
+    got, expected = sorted(set(tokens)), sorted(case.expect.kept or [])
+    if got == expected:
+        return BackendResult(verdict="identical", ns=ns)
+    foreign = [token for token in got if not 0 <= token < case.logits.n]
+    if foreign:
+        said = "no token was drawn" if foreign == [-1] else f"token {foreign[0]} is none of them"
+        return _difference("diverged", ns, case, got, expected, said)
+    alike = sorted(row[got].tolist()) == sorted(row[expected].tolist())
+    if alike and sort_of_equal_ones(ready) is not None:
+        return _difference("tied", ns, case, got, expected, "as many, others of equal logits")
+    untouched = len(case.chain) > 1 and got == sorted(reachable(ready, slice(-1, None)))
+    said = "the same as without what stands before the draw" if untouched else ""
+    return _difference("diverged", ns, case, got, expected, said)
+
+
+def _difference(
+    verdict: Verdict, ns: int, case: Case, got: list[int], expected: list[int], said: str
+) -> BackendResult:
+    counts = {"got": len(got), "expected": len(expected)}
+    return BackendResult(
+        verdict=verdict,
+        ns=ns,
+        step=0,
+        stage=property_of(case),
+        what="drawn",
+        values={"got": got, "expected": expected, "survivors": counts},
+        detail=said,
+    )

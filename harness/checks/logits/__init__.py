@@ -1,0 +1,1 @@
+"""Logits of a prompt, measured on every device."""

@@ -1,0 +1,15 @@
+"""How the record of a skip ratio is shown."""
+
+from collections.abc import Iterator
+
+from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
+
+
+def lines(result: SkipRatioResult) -> Iterator[str]:
+    """That it is there: nothing was judged."""
+    yield f"skip_ratio {result.id}"
+
+
+def measured(n: int, backends: list[str]) -> Iterator[str]:
+    """What a run says after n of them."""
+    yield from ()

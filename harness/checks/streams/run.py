@@ -1,0 +1,73 @@
+"""What a seed and a reset do to the tokens of two chains, whatever the random numbers are."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+from sampler_parity.harness.checks.by_tokens import property_of, result_of_each
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.stages.prepared import prepare
+from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
+from sampler_parity.harness.inputs.chains import complete
+from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.interface import Backend
+
+
+def judge(
+    case: Case,
+    backends: Sequence[Backend],
+    artifacts: Path | None,
+    releases: Mapping[str, str],
+) -> CaseResult:
+    return result_of_each(case, 2 * case.steps, releases, backends, partial(_on, case))
+
+
+def _on(case: Case, backend: Backend) -> BackendResult:
+    ready, n = prepare(case), case.steps
+    chain = complete(case.chain_on(backend.name), case.logits.n)
+    setting, rows = replace(ready.setting, chain=chain), ready.rows
+    instance = [p.Step(row=i) for i in range(n)]
+    if case.streams == "other_seed":
+        other = replace(setting, chain=_other_seed(chain))
+        runs = [ask.run(backend, each, rows, instance, detail="token") for each in (setting, other)]
+        one, two, ns = runs[0].tokens, runs[1].tokens, runs[0].ns + runs[1].ns
+    elif case.streams == "reset":
+        anew = [p.Step(row=i, before=[("reset", 0)] if i == 0 else []) for i in range(n)]
+        ran = ask.run(backend, setting, rows, instance + anew, detail="token")
+        one, two, ns = ran.tokens[:n], ran.tokens[n:], ran.ns
+    else:
+        turns = [p.Step(row=i // 2, instance=i % 2) for i in range(2 * n)]
+        ran = ask.run(backend, setting, rows, turns, instances=2, detail="token")
+        one, two, ns = ran.tokens[::2], ran.tokens[1::2], ran.ns
+    said = wrong(case, one, two)
+    if not said:
+        return BackendResult(verdict="identical", ns=ns)
+    return BackendResult(verdict="diverged", ns=ns, step=0, stage=property_of(case), detail=said)
+
+
+def wrong(case: Case, one: list[int | None], two: list[int | None]) -> str:
+    """What is wrong with the tokens of two chains, or of one before and after its reset; or ''."""
+    if None in (*one, *two):
+        return "no token was selected"
+    if len(set(one)) == 1:
+        return f"the same token {len(one)} times: no draw"
+    if case.streams == "other_seed":
+        return f"another seed draws the same {len(one)} tokens" if one == two else ""
+    if one == two:
+        return ""
+    at = next(i for i, (a, b) in enumerate(zip(one, two, strict=True)) if a != b)
+    what = "a reset does not begin anew" if case.streams == "reset" else "the same seed differs"
+    return f"{what}: token {at + 1} is {one[at]}, then {two[at]}"
+
+
+def _other_seed(chain: p.ChainSpec) -> p.ChainSpec:
+    """Every seed of it one larger."""
+    return [
+        {
+            name: {key: v + 1 if key.startswith("seed") else v for key, v in parameters.items()}
+            for name, parameters in stage.items()
+        }
+        for stage in chain
+    ]

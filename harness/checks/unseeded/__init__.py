@@ -1,0 +1,1 @@
+"""Chains that draw a seed for themselves."""

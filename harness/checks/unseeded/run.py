@@ -1,0 +1,48 @@
+"""Chains without a seed: 4294967295, LLAMA_DEFAULT_SEED, lets a sampler draw one, anew at a reset.
+
+What such a chain selects has no reference. But two of them, and one before and after a reset,
+select other tokens: on the logits of the suite they agree by chance once in 2**40 times or less.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+
+from sampler_parity.harness.checks.by_tokens import result_of_each
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.stages.prepared import prepare
+from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
+from sampler_parity.harness.protocol import ask
+from sampler_parity.harness.protocol import messages as p
+from sampler_parity.harness.protocol.interface import Backend
+
+
+def judge(
+    case: Case,
+    backends: Sequence[Backend],
+    artifacts: Path | None,
+    releases: Mapping[str, str],
+) -> CaseResult:
+    return result_of_each(case, 3 * case.steps, releases, backends, partial(_on, case))
+
+
+def _on(case: Case, backend: Backend) -> BackendResult:
+    ready, n = prepare(case), case.steps
+    turns = [p.Step(row=i // 2, instance=i % 2) for i in range(2 * n)]
+    anew = [p.Step(row=i, before=[("reset", 0)] if i == 0 else []) for i in range(n)]
+    ran = ask.run(backend, ready.setting, ready.rows, turns + anew, instances=2, detail="token")
+    detail = wrong(ran.tokens[: 2 * n : 2], ran.tokens[1 : 2 * n : 2], ran.tokens[2 * n :])
+    if not detail:
+        return BackendResult(verdict="identical", ns=ran.ns)
+    return BackendResult(verdict="diverged", ns=ran.ns, step=0, stage=case.unseeded, detail=detail)
+
+
+def wrong(one: list[int | None], other: list[int | None], anew: list[int | None]) -> str:
+    """What is wrong with the tokens of two chains, and of the first after its reset; or ''."""
+    if None in (*one, *other, *anew):
+        return "no token was selected"
+    if one == other:
+        return f"two chains without a seed select the same {len(one)} tokens"
+    if one == anew:
+        return f"a chain without a seed selects the same {len(one)} tokens after its reset"
+    return ""

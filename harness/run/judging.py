@@ -1,0 +1,162 @@
+"""What is judged: items to an executor, their records to a bundle as they come.
+
+A portion of items is the unit of work; each process of the executor starts its backends once and
+keeps them. Of a portion whose process dies each item is run again, alone: the one that ends a
+process by itself is recorded as that, and the run goes on.
+"""
+
+import itertools
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from sampler_parity.harness.backends import registry
+from sampler_parity.harness.bundle.artifacts import write_content
+from sampler_parity.harness.bundle.bundle import Result
+from sampler_parity.harness.bundle.records.change import ChangeResult
+from sampler_parity.harness.checks.context import Context, Executor, Ready, Terms
+from sampler_parity.harness.checks.item import Item
+from sampler_parity.harness.checks.late_failures import LateFailures
+from sampler_parity.harness.checks.stages.record import CaseResult
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.failures import drift
+from sampler_parity.harness.processes.pool import Died
+from sampler_parity.harness.protocol.process import BackendProcess
+from sampler_parity.harness.run.started import backend
+from sampler_parity.reference import ChainError
+from sampler_parity.reference.chronology import NEWEST
+from sampler_parity.reference.meaning import parted
+from sampler_parity.reference.platforms import DEFAULT
+
+_PORTION_ITEMS = 50
+_PORTION_VALUES = 4_000_000
+
+T = TypeVar("T")
+
+
+def run_portion(portion: Sequence[Item], terms: Terms, folder: str | None) -> list[Any]:
+    """The records of items; the function that an executor gets. folder: of the bundle."""
+    backends = [
+        backend(name, terms.timeout_s, terms.versions.get(name, "")) for name in terms.backends
+    ]
+    ready = Ready(backends, Path(folder) / "artifacts" if folder else None, terms)
+    records: list[Any] = []
+    late = LateFailures(backends)
+    for item in portion:
+        try:
+            record = item.kind.runner.run(item.check, ready)
+        except ChainError as error:
+            place = f"{item.suite}: case {item.id}"
+            raise InputError(place, str(error), "correct the chain") from None
+        records.append(record.model_copy(update={"suite": item.suite}))
+        late.item_ended()
+    return late.blame(records)
+
+
+def run_portion_apart(portion: Sequence[Item], terms: Terms) -> tuple[list[Any], dict[str, bytes]]:
+    """As run_portion where the bundle is out of reach; also the artifacts, by name."""
+    with tempfile.TemporaryDirectory() as folder:
+        artifacts = Path(folder) / "artifacts"
+        artifacts.mkdir()
+        records = run_portion(portion, terms, folder)
+        return records, {path.name: path.read_bytes() for path in artifacts.iterdir()}
+
+
+def portions(items: Sequence[Item]) -> Iterator[list[Item]]:
+    """Items in portions of about equal work."""
+    for _, alike in itertools.groupby(items, lambda item: item.kind.noun):
+        portion: list[Item] = []
+        values = 0.0
+        for item in alike:
+            portion.append(item)
+            values += item.check.cost
+            if len(portion) == _PORTION_ITEMS or values > _PORTION_VALUES:
+                yield portion
+                portion, values = [], 0
+        if portion:
+            yield portion
+
+
+def survived(
+    executor: Executor,
+    function: Callable[..., Any],
+    portions: Sequence[list[T]],
+    more: tuple[Any, ...] = (),
+) -> Iterator[tuple[list[T], Any]]:
+    """Each portion with what the function made of it. What is in a portion whose process died comes
+    later, one by one; Died for what ends a process by itself. more: arguments."""
+    lost: list[T] = []
+    for place, outcome in executor.each(function, [(portion, *more) for portion in portions]):
+        if isinstance(outcome, Died):
+            lost += portions[place]
+        else:
+            yield portions[place], outcome
+    for place, outcome in executor.each(function, [([one], *more) for one in lost]):
+        yield [lost[place]], outcome
+
+
+def judge(items: Sequence[Item], context: Context, fail_fast: int = 0) -> list[Result]:
+    """The records of all items; each is appended as its portion ends. fail_fast: how many failures
+    end it, looked at whenever so many portions have ended as run at once; 0: none."""
+    done: list[Result] = []
+    every = [*portions(items)]
+    at_once = context.executor.size if fail_fast else max(1, len(every))
+    function = run_portion_apart if context.apart else run_portion
+    more = (context.terms,) if context.apart else (context.terms, str(context.writer.folder))
+    for first in range(0, len(every), at_once):
+        failed = sum(isinstance(r, CaseResult) and not r.ok for r in done)
+        if 0 < fail_fast <= failed and every[first][0].kind.noun == "cases":
+            break
+        for portion, outcome in survived(
+            context.executor, function, every[first : first + at_once], more
+        ):
+            records = outcome
+            if isinstance(outcome, Died):
+                (item,) = portion
+                records = [_died(item, context.terms, str(outcome))]
+            elif context.apart:
+                records = _kept(outcome, context)
+            context.record(records)
+            done += records
+    return done
+
+
+def _died(item: Item, terms: Terms, how: str) -> Result:
+    """The record of an item that ends the process that judges it."""
+    record: Any = item.kind.runner.died(
+        item.check, terms, f"the process that judged it died: {how}"
+    )
+    result: Result = record.model_copy(update={"suite": item.suite})
+    return result
+
+
+def _kept(sent: tuple[list[Result], dict[str, bytes]], context: Context) -> list[Result]:
+    """The records that came from elsewhere, with their artifacts put into the bundle."""
+    records, files = sent
+    for name, content in files.items():
+        write_content(context.writer.folder / "artifacts" / name, content)
+    return records
+
+
+def has_changed(meaning: str) -> bool:
+    """Whether it is a release's that samplers meant otherwise in; not of another platform, on which
+    no change is shown."""
+    release, platform = parted(meaning)
+    return release != NEWEST and platform == DEFAULT
+
+
+def run_changes(
+    done: list[CaseResult],
+    cases: dict[str, Any],
+    names: dict[str, str],
+    timeout_s: float = 60.0,
+) -> list[ChangeResult]:
+    """What changed since the releases that these backends were judged by; for an executor, too."""
+    releases = {registry.command_of(name)[0]: release for name, release in names.items()}
+    full = {registry.command_of(name)[0]: name for name in names}
+
+    def start(name: str) -> BackendProcess:
+        return backend(full[name], timeout_s)
+
+    return list(drift.change_results(done, cases, releases, start))

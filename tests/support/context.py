@@ -1,0 +1,22 @@
+"""What a run has, for tests of what is done with it."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from sampler_parity.harness.bundle.writer import BundleWriter
+from sampler_parity.harness.checks.context import Context, ProgressCallback, Ready, Terms, silent
+
+
+def context_of(
+    writer: BundleWriter,
+    backends: Iterable[str],
+    executor: Any = None,
+    progress: ProgressCallback = silent,
+    **terms: Any,
+) -> Context:
+    return Context(Terms(dict.fromkeys(backends), **terms), writer, executor, progress)
+
+
+def ready(*backends: Any, artifacts: Any = None) -> Ready:
+    """Backends of tests, on the terms that a run has by default."""
+    return Ready(backends, artifacts, Terms({}))
