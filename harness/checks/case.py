@@ -21,11 +21,11 @@ SELECT = tuple(name for name, row in ROWS.items() if row.kind == "select")
 
 _CLONED = (0, 0, 2)  # in turn, when it has gone on: the first, the first again, and its clone
 
-Kind = Literal[
+CaseKind = Literal[
     "stages", "draws", "unseeded", "kept", "streams", "batch", "generation", "sequences",
     "on_device", "logits", "invariance",
 ]  # fmt: skip
-MEASURED: tuple[Kind, ...] = ("logits", "invariance")  # of which none is judged
+MEASURED: tuple[CaseKind, ...] = ("logits", "invariance")  # of which none is judged
 Script = Literal["plain", "reset", "clone", "interleaved", "turns"]
 Streams = Literal["same_seed", "other_seed", "reset"]
 
@@ -179,7 +179,7 @@ class Case(BaseModel):
         return "devices" if self.kind == "on_device" else self.kind
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> CaseKind:
         """What is done with the case: harness/checks/KIND/run.py judges it.
 
         stages: every stage of every step is compared; draws: many tokens from one state; unseeded:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from sampler_parity.harness.checks.case import Case, Kind
+from sampler_parity.harness.checks.case import Case, CaseKind
 from sampler_parity.harness.checks.kept.run import way_of
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.protocol import ask
@@ -17,7 +17,7 @@ from sampler_parity.harness.protocol.interface import Backend, BackendFailure, R
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 from sampler_parity.harness.protocol.scratch import Scratch
 
-_REQUESTS: dict[Kind, tuple[str, ...]] = {
+_REQUESTS: dict[CaseKind, tuple[str, ...]] = {
     "stages": ("run",),
     "draws": ("draws",),
     "unseeded": ("run",),

@@ -59,14 +59,16 @@ def fuzz_command(
     from sampler_parity.harness.bundle.lock import locked
     from sampler_parity.harness.run import campaign
     from sampler_parity.harness.run.describing import Intent, absent_of
-    from sampler_parity.harness.run.plan import Asked
+    from sampler_parity.harness.run.plan import RunOptions
     from sampler_parity.harness.run.run import described, executor_of
 
     seconds, names, labels = seconds_of(duration), backend or ["llama.cpp"], tuple(label or ())
     for name in names:
         registry.command_of(name)
     registry.references(names, reference)
-    asked = Asked([], names, "full", executor=where, labels=labels, jobs=jobs, timeout_s=timeout)
+    asked = RunOptions(
+        [], names, "full", executor=where, labels=labels, jobs=jobs, timeout_s=timeout
+    )
     folder = output or dated(parent="fuzz")
     with executor_of(asked, sys.maxsize) as executor:
         info = described(Intent(dict.fromkeys(names), ready_s=timeout), executor)

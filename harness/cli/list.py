@@ -60,7 +60,7 @@ def suites(patterns: list[str]) -> Lines:
 def cases(patterns: list[str]) -> Lines:
     """Yield all names that `--case` takes. Suites among the patterns limit the search; else the
     first part of a pattern does, which is the name of a suite's file."""
-    from sampler_parity.harness.run.plan import Asked, plan_of
+    from sampler_parity.harness.run.plan import plan_of
     from sampler_parity.harness.suite.ids import id_fits
     from sampler_parity.harness.suite.shipped import shipped, suites_of
 
@@ -68,7 +68,7 @@ def cases(patterns: list[str]) -> Lines:
     where = [p for p in patterns if p in shipped() or p in folders or p.endswith(".toml")]
     wanted = [p for p in patterns if p not in where] or ["*"]
     for suite in where or [*dict.fromkeys(s for p in wanted for s in suites_of(p))]:
-        plan = plan_of(Asked([suite], ["null"], "full"))
+        plan = plan_of(RunOptions([suite], ["null"], "full"))
         about = {item.id: item.check.description for item in plan.of("cases")}
         for item in plan.items:
             if any(id_fits(item.id, pattern.partition("@")[0]) for pattern in wanted):

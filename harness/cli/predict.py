@@ -87,16 +87,16 @@ def predict_command(
 def _plan(names: Sequence[str], seed: int, jobs: int) -> "Plan":
     """Return a plan of the cases that can be predicted. Raises InputError if none can."""
     from sampler_parity.harness.checks.stages.predict import PREDICTED
-    from sampler_parity.harness.run.plan import Asked, plan_of
+    from sampler_parity.harness.run.plan import RunOptions, plan_of
     from sampler_parity.harness.suite.shipped import shipped, suites_of_cases
 
     known = {name for suite in shipped() for name in (suite, suite.partition("/")[0])}
     suites = [name for name in names if name in known or Path(name).exists()]
     only = [name for name in names if name not in suites]
-    wholes = [Asked(suites, ["reference"], seed=seed, jobs=jobs)] if suites else []
+    wholes = [RunOptions(suites, ["reference"], seed=seed, jobs=jobs)] if suites else []
     if only:
         of_cases = suites_of_cases(only) or ["parity"]
-        wholes += [Asked(of_cases, ["reference"], only=tuple(only), seed=seed, jobs=jobs)]
+        wholes += [RunOptions(of_cases, ["reference"], only=tuple(only), seed=seed, jobs=jobs)]
     plans = [plan_of(asked) for asked in wholes]
     items = {item.id: item for plan in plans for item in plan.items if item.kind.name in PREDICTED}
     if not items:

@@ -102,10 +102,10 @@ def run_command(
     """
     with collection_paused():
         from sampler_parity.harness.cli import running
-        from sampler_parity.harness.run.plan import Asked, plan_of
+        from sampler_parity.harness.run.plan import RunOptions, plan_of
         from sampler_parity.harness.suite.shipped import suites_of_cases
 
-    asked = Asked(
+    asked = RunOptions(
         suites=suites or suites_of_cases(case or []) or ["parity"],
         backends=backend or ["llama.cpp"],
         profile=profile,

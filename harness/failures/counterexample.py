@@ -19,7 +19,7 @@ from sampler_parity.harness.checks.devices.run import on_rows
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.logits.decoded import rows_of
 from sampler_parity.harness.checks.stages.record import BackendResult
-from sampler_parity.harness.failures.differing import Kind, kind_of
+from sampler_parity.harness.failures.differing import DifferenceKind, kind_of
 from sampler_parity.harness.failures.groups import Group, stage_of
 from sampler_parity.harness.failures.shrink import SCREEN_TOKENS, shown, shrink
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
@@ -34,7 +34,7 @@ SILENT = "not made small: a fresh process gave no reply in time"
 NO_TIME = "not made small: the time for it went to worse groups"
 
 Releases = dict[str, str]
-Looks = tuple[Verdict, str, Kind]
+Looks = tuple[Verdict, str, DifferenceKind]
 
 
 def to_shrink(groups: Sequence[Group], cases: dict[str, Case]) -> list[tuple[Group, list[Case]]]:

@@ -43,7 +43,7 @@ _WORDS = {
 
 
 @dataclass(frozen=True)
-class Kind:
+class DifferenceKind:
     """name: short, the same from run to run, fit for an anchor. said: words of a backend that all
     of the kind have in common, without their numbers; or ""."""
 
@@ -51,19 +51,21 @@ class Kind:
     said: str = ""
 
 
-LACKS = Kind("lacks")
+LACKS = DifferenceKind("lacks")
 
 
-def kind_of(result: BackendResult) -> Kind:
+def kind_of(result: BackendResult) -> DifferenceKind:
     """What differs in a result that is not as required."""
     if not result.what:
         first = result.detail.strip().partition("\n")[0]
-        return Kind("said", _NUMBER.sub("N", first)) if first else Kind("nothing")
+        return (
+            DifferenceKind("said", _NUMBER.sub("N", first)) if first else DifferenceKind("nothing")
+        )
     survivors = _survivors(result)
     if survivors and survivors[0] != survivors[1]:
         got, expected = survivors
-        return Kind("none" if got == 0 else "more" if got > expected else "fewer")
-    return Kind(_kind_of_value(result.what, result.values))
+        return DifferenceKind("none" if got == 0 else "more" if got > expected else "fewer")
+    return DifferenceKind(_kind_of_value(result.what, result.values))
 
 
 def _kind_of_value(what: str, values: dict[str, Any]) -> str:
@@ -85,7 +87,7 @@ def _kind_of_value(what: str, values: dict[str, Any]) -> str:
     return what
 
 
-def words(kind: Kind, stage: str, results: Sequence[BackendResult]) -> str:
+def words(kind: DifferenceKind, stage: str, results: Sequence[BackendResult]) -> str:
     """What the results of a kind at a stage have in common, for who knows neither."""
     if kind.name == "said":
         return one_line(results[0].detail.strip().partition("\n")[0], _LONGEST)

@@ -13,7 +13,7 @@ from sampler_parity.harness.bundle.info import RunInfo
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
 from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult, LiveRow
-from sampler_parity.harness.failures.differing import LACKS, Kind, kind_of, words
+from sampler_parity.harness.failures.differing import LACKS, DifferenceKind, kind_of, words
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import Verdict
 
@@ -128,7 +128,7 @@ def groups(
     info: RunInfo, cases: Iterable[CaseResult], small: Iterable[CounterexampleResult] = ()
 ) -> list[Group]:
     """The groups of what is not as required, the worst first; what was skipped comes last."""
-    members: dict[tuple[str, Verdict, str, Kind], list[CaseResult]] = {}
+    members: dict[tuple[str, Verdict, str, DifferenceKind], list[CaseResult]] = {}
     for case in cases:
         for backend, result in case.backends.items():
             if not result.among(case.passing(backend)):
@@ -166,7 +166,7 @@ def _group(
     backend: str,
     verdict: Verdict,
     stage: str,
-    kind: Kind,
+    kind: DifferenceKind,
     cases: list[CaseResult],
     smaller: Smaller,
 ) -> Group:
@@ -266,7 +266,7 @@ def _small(data: dict[str, Any] | None, record: CounterexampleResult | None) -> 
     )
 
 
-def anchor(backend: str, verdict: Verdict, stage: str, kind: Kind) -> str:
+def anchor(backend: str, verdict: Verdict, stage: str, kind: DifferenceKind) -> str:
     """Letters, digits, dots and dashes; never the same for two groups."""
     exact = "\n".join((backend, verdict, stage, kind.name, kind.said))
     shown = re.sub(r"[^a-z0-9_.]+", "-", f"{backend}-{verdict}-{stage}-{kind.name}".lower())

@@ -12,7 +12,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from sampler_parity.harness.checks.distribution.record import Decision, Kind
+from sampler_parity.harness.bundle.records.server import ServerVerdict
+from sampler_parity.harness.checks.distribution.record import CellKind, Decision
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import read_file, toml_of
 from sampler_parity.harness.sanitize import limits
@@ -71,7 +72,7 @@ class DistributionRule(Rule):
 
     backend: Pattern = "*"
     cell: Pattern = "*"
-    kind: Kind | Literal["*"] = "*"
+    kind: CellKind | Literal["*"] = "*"
     margin: float | None = Field(default=None, gt=0, lt=1)
 
     @property

@@ -23,7 +23,7 @@ from sampler_parity.reference.chronology import NEWEST
 
 
 @dataclass(frozen=True)
-class Asked:
+class RunOptions:
     """The options of `run` that decide what is done."""
 
     suites: list[str]
@@ -51,7 +51,7 @@ class Plan:
     those given as files, where they lie. releases: the backends, and of each the release that it is
     judged by; None: v0.5.0, as the cases require. items: in the order of their kinds."""
 
-    asked: Asked
+    asked: RunOptions
     suites: dict[str, str]
     left_out: dict[str, str]
     paths: dict[str, str]
@@ -151,7 +151,7 @@ class Plan:
         return sum(item.kind.seconds for item in self.items) * len(self.backends)
 
 
-def plan_of(asked: Asked) -> Plan:
+def plan_of(asked: RunOptions) -> Plan:
     """Reads the suites. Raises InputError for what is wrong in them or in the options."""
     files = [suite.read_suite(path) for path in suite.find_suites(asked.suites)]
     named = [(suite.suite_id(file.path), file) for file in files]
@@ -193,7 +193,7 @@ def plan_of(asked: Asked) -> Plan:
     return plan
 
 
-def _named(asked: Asked) -> list[str]:
+def _named(asked: RunOptions) -> list[str]:
     """The backends by the names that they are started by. Raises InputError."""
     if not asked.sandbox:
         return asked.backends
@@ -201,7 +201,7 @@ def _named(asked: Asked) -> list[str]:
     return [names.in_sandbox(name) for name in asked.backends]
 
 
-def address_of(asked: Asked) -> str:
+def address_of(asked: RunOptions) -> str:
     """Of the cluster's scheduler; "" for this machine. Raises InputError."""
     kind, _, address = asked.executor.partition(":")
     if kind == "dask" and address:

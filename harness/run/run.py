@@ -28,7 +28,7 @@ from sampler_parity.harness.run.describing import Intent, absent_of, describe, v
 from sampler_parity.harness.run.fitting import misfit_of
 from sampler_parity.harness.run.judging import has_changed, judge, portions, run_changes
 from sampler_parity.harness.run.pace import Watch, work_of
-from sampler_parity.harness.run.plan import Asked, Plan, address_of
+from sampler_parity.harness.run.plan import Plan, RunOptions, address_of
 from sampler_parity.harness.run.shrinking import minimize, seconds_for, with_known
 from sampler_parity.harness.suite.timings import rule_chains
 from sampler_parity.reference.chronology import NEWEST
@@ -106,7 +106,7 @@ def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Run:
         return Run(finish(writer, time.monotonic() - start), absent)
 
 
-def executor_of(asked: Asked, tasks: int) -> Pool | Cluster:
+def executor_of(asked: RunOptions, tasks: int) -> Pool | Cluster:
     """The cluster of `--executor`, or processes of this machine, no more than there are tasks.
     Raises InputError."""
     address = address_of(asked)

@@ -25,7 +25,7 @@ from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.processes.pool import Pool
 from sampler_parity.harness.run import judging
-from sampler_parity.harness.run.plan import Asked, Plan, plan_of
+from sampler_parity.harness.run.plan import Plan, RunOptions, plan_of
 from sampler_parity.harness.run.run import run
 from sampler_parity.reports.write import write_texts
 from tests.support.command_line import cli, refused
@@ -76,7 +76,7 @@ def computed(one: Case, backends: object, artifacts: Path, *others: object) -> C
 def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Plan:
     """Three cases in two chunks."""
     (tmp_path / "little.toml").write_text(SUITE)
-    plan = plan_of(Asked([str(tmp_path / "little.toml")], ["null"]))
+    plan = plan_of(RunOptions([str(tmp_path / "little.toml")], ["null"]))
     info = run_info("null", suites=plan.suites)
     monkeypatch.setattr("sampler_parity.harness.run.run.Pool", InThisProcess)
     monkeypatch.setattr("sampler_parity.harness.run.run.describe", lambda intent: info)

@@ -10,7 +10,7 @@ from typer.testing import CliRunner, Result
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.llama_cpp.libllama import default_folder
-from sampler_parity.harness.run.plan import Asked, plan_of
+from sampler_parity.harness.run.plan import RunOptions, plan_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -78,6 +78,6 @@ def test_every_engine_of_others_has_a_page_that_is_there_and_every_page_an_engin
 def test_timings_run_with_the_suites_of_llama_cpps_samplers_on_a_build_of_it(
     suite: str, backend: str, expected: bool
 ) -> None:
-    plan = plan_of(Asked([suite], [backend], profile="full"))
+    plan = plan_of(RunOptions([suite], [backend], profile="full"))
     assert plan.ruled is expected
-    assert not plan_of(Asked([suite], [backend], profile="quick")).ruled
+    assert not plan_of(RunOptions([suite], [backend], profile="quick")).ruled

@@ -5,7 +5,7 @@ from typing import Any, get_args
 import pytest
 
 from sampler_parity.harness.checks import KINDS
-from sampler_parity.harness.checks.case import Case, Kind
+from sampler_parity.harness.checks.case import Case, CaseKind
 from sampler_parity.harness.checks.stages.prepared import prepare
 
 GREEDY: list[dict[str, Any]] = [{"greedy": {}}]
@@ -31,14 +31,14 @@ def case_of(chain: list[dict[str, Any]], logits: dict[str, Any], **options: Any)
     ids=["stages", "no-stages", "draws", "generation", "on-device", "logits"],
 )
 def test_kind_of_a_case_follows_from_its_logits_draws_and_chain(
-    chain: list[dict[str, Any]], logits: dict[str, Any], options: dict[str, Any], kind: Kind
+    chain: list[dict[str, Any]], logits: dict[str, Any], options: dict[str, Any], kind: CaseKind
 ) -> None:
     assert case_of(chain, logits, **options).kind == kind
 
 
 def test_every_kind_of_a_case_has_its_row() -> None:
     rows = {kind.called for kind in KINDS.values() if kind.noun == "cases"}
-    assert rows == set(get_args(Kind))
+    assert rows == set(get_args(CaseKind))
 
 
 def test_cost_is_values_through_stages_and_a_draw_costs_sixteen() -> None:

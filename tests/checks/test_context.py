@@ -22,7 +22,7 @@ from sampler_parity.harness.checks.timing.rounds import Rounds
 from sampler_parity.harness.processes.pool import Pool
 from sampler_parity.harness.run.judging import judge
 from sampler_parity.harness.run.pace import Pace, Work
-from sampler_parity.harness.run.plan import Asked, plan_of
+from sampler_parity.harness.run.plan import RunOptions, plan_of
 from sampler_parity.harness.run.run import run
 from tests.support.context import context_of
 from tests.support.gate_bundles import cell
@@ -60,7 +60,7 @@ class Watcher:
 def test_a_run_is_watched_to_its_end(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(SUITE)
     watcher = Watcher()
-    plan = plan_of(Asked([str(tmp_path / "s.toml")], ["null"], rounds=8, jobs=1))
+    plan = plan_of(RunOptions([str(tmp_path / "s.toml")], ["null"], rounds=8, jobs=1))
     run(plan, tmp_path / "b", False, watcher.watch, print)
     assert [result.id for result in watcher.ended] == ["timing/c"]
     assert watcher.notes == [f"round {n} of 8" for n in range(9)]  # the first warms up

@@ -19,7 +19,7 @@ from sampler_parity.harness.failures.counterexample import (
     looks,
     to_shrink,
 )
-from sampler_parity.harness.failures.differing import Kind
+from sampler_parity.harness.failures.differing import DifferenceKind
 from sampler_parity.harness.failures.groups import groups
 from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.inputs.logits import Generated
@@ -85,9 +85,13 @@ def test_a_fresh_process_that_loads_at_its_first_request_has_the_time_of_a_run(
 
     def slow(case: Case, asked: BackendProcess, releases: dict[str, str]) -> Looks:
         limits.append(asked.timeout_s)
-        return of if asked.timeout_s > 10 else ("timeout", "", Kind("said", "no reply within N s"))
+        return (
+            of
+            if asked.timeout_s > 10
+            else ("timeout", "", DifferenceKind("said", "no reply within N s"))
+        )
 
-    of: Looks = ("diverged", "top_k", Kind("more"))
+    of: Looks = ("diverged", "top_k", DifferenceKind("more"))
     monkeypatch.setattr(module, "_looks_on", slow)
     monkeypatch.setattr(module, "_made_small", lambda record, *rest: record)
     assert counterexample([wrong(10)], backend, of, {}, 1.0, 60.0).said == ""

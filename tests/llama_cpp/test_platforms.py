@@ -22,7 +22,7 @@ from sampler_parity.harness.llama_cpp.platforms.program import Program, Refused,
 from sampler_parity.harness.llama_cpp.platforms.worker import Worker
 from sampler_parity.harness.llama_cpp.recorded import Build, register
 from sampler_parity.harness.llama_cpp.sources import PACKAGE
-from sampler_parity.harness.run.plan import Asked, plan_of
+from sampler_parity.harness.run.plan import RunOptions, plan_of
 from sampler_parity.reference.vocab import TokenType, Vocab
 from tests.support.command_line import cli, refused
 from tests.support.platform_cases import DEFAULT, cases, names_of, outcome
@@ -80,7 +80,7 @@ def test_without_its_emulator_a_build_is_unavailable_and_the_package_is_named(
 
 
 def test_a_build_for_another_platform_is_not_timed(arm: Build) -> None:
-    plan = plan_of(Asked(["parity/temp"], [f"llama.cpp@{arm.name}"], profile="full"))
+    plan = plan_of(RunOptions(["parity/temp"], [f"llama.cpp@{arm.name}"], profile="full"))
     assert not plan.ruled
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.llama_cpp.worker import Worker
-from sampler_parity.harness.run.plan import Asked, plan_of
+from sampler_parity.harness.run.plan import RunOptions, plan_of
 
 FINDINGS = Path(__file__).parent.parent.parent / "docs" / "findings.md"
 
@@ -110,7 +110,7 @@ def test_dist_clone_draws_the_same_tokens_as_its_original() -> None:
 
 def _ids(suite: str) -> set[str]:
     """All that `run SUITE --case` may name."""
-    return {item.id for item in plan_of(Asked([suite], ["llama.cpp"], profile="full")).items}
+    return {item.id for item in plan_of(RunOptions([suite], ["llama.cpp"], profile="full")).items}
 
 
 @pytest.mark.slow

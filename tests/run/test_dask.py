@@ -21,7 +21,7 @@ from sampler_parity.harness.checks.stages.blocks.campaign import chunk
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.run import campaign, cluster
 from sampler_parity.harness.run.describing import Intent, describe
-from sampler_parity.harness.run.plan import Asked, address_of
+from sampler_parity.harness.run.plan import RunOptions, address_of
 from sampler_parity.harness.suite.file import expand
 from tests.support.command_line import COMMAND, ROOT, cli, refused
 from tests.support.suites import SMALL
@@ -236,7 +236,7 @@ def test_label_that_no_worker_has_is_refused_with_the_mend(
 )
 def test_executor_that_is_unknown_is_refused(where: str, label: list[str], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        address_of(Asked(["parity"], ["llama.cpp"], executor=where, labels=tuple(label)))
+        address_of(RunOptions(["parity"], ["llama.cpp"], executor=where, labels=tuple(label)))
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.run.fitting import misfit_of
-from sampler_parity.harness.run.plan import Asked, Plan, plan_of
+from sampler_parity.harness.run.plan import Plan, RunOptions, plan_of
 from tests.support.report_bundles import case, diverged, run_info
 
 SUITE = """
@@ -43,7 +43,7 @@ def plan(tmp_path: Path) -> Plan:
     path = tmp_path / "mine/little.toml"
     path.parent.mkdir()
     path.write_text(SUITE)
-    return plan_of(Asked([str(path)], ["null"]))
+    return plan_of(RunOptions([str(path)], ["null"]))
 
 
 def one(**fields: Any) -> CaseResult:

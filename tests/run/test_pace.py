@@ -5,7 +5,7 @@ import pytest
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.run.pace import Pace, Work, work_of
-from sampler_parity.harness.run.plan import Asked, plan_of
+from sampler_parity.harness.run.plan import RunOptions, plan_of
 
 CASE = CaseResult(id="a", suite="s", samplers=[], steps=1, backends={}, required={})
 TIMED = TimingResult(id="timing/a", sampler="a", n_vocab=1, repetitions=1, ns={}, baseline="b")
@@ -39,7 +39,7 @@ def test_the_kind_under_way_is_the_first_that_is_not_done() -> None:
 
 def test_work_is_all_of_the_plan_and_what_the_bundle_has_of_it() -> None:
     plan = plan_of(
-        Asked(
+        RunOptions(
             ["parity/greedy", "distribution/tail", "timing/disabled", "skip_ratio"],
             ["a=null", "null"],
         )
@@ -61,7 +61,7 @@ def test_work_is_all_of_the_plan_and_what_the_bundle_has_of_it() -> None:
 
 
 def test_a_full_run_of_parity_has_the_timed_chains_of_the_rule() -> None:
-    plan = plan_of(Asked(["parity/greedy"], ["llama.cpp"], "full"))
+    plan = plan_of(RunOptions(["parity/greedy"], ["llama.cpp"], "full"))
     assert [work.what for work in work_of(plan, set())] == ["cases", "timed chains"]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.run.plan import Asked, Plan, lines, plan_of
+from sampler_parity.harness.run.plan import Plan, RunOptions, lines, plan_of
 from sampler_parity.harness.suite import file as suite
 from sampler_parity.harness.suite.file import SuiteFile
 from tests.support.command_line import cli
@@ -17,7 +17,7 @@ MIXED = ["parity/greedy", "distribution/frequencies", "timing/disabled", "throug
 
 
 def plan(*suites: str, **options: object) -> Plan:
-    return plan_of(Asked(list(suites), ["llama.cpp", "null"], **options))  # type: ignore[arg-type]
+    return plan_of(RunOptions(list(suites), ["llama.cpp", "null"], **options))  # type: ignore[arg-type]
 
 
 @pytest.mark.slow
@@ -110,7 +110,7 @@ def test_run_with_plan_lists_it_and_runs_nothing(tmp_path: Path) -> None:
 )
 def test_two_backends_of_one_name_are_refused(backends: list[str], line: str) -> None:
     with pytest.raises(InputError) as error:
-        plan_of(Asked(["parity/temp"], backends))
+        plan_of(RunOptions(["parity/temp"], backends))
     assert str(error.value) == f"{line} - give each a name of its own: -b NAME=BACKEND"
 
 
@@ -120,7 +120,7 @@ def test_a_case_that_two_suites_have_is_refused(tmp_path: Path) -> None:
         (tmp_path / folder / "small.toml").write_text(SMALL)
     paths = [str(tmp_path / folder / "small.toml") for folder in ("one", "two")]
     with pytest.raises(InputError) as error:
-        plan_of(Asked(paths, ["null"]))
+        plan_of(RunOptions(paths, ["null"]))
     assert str(error.value) == (
         "case small/many/normal-V128-k0-seed1: is in one/small and in two/small"
         " - run them to bundles of their own"
@@ -133,6 +133,6 @@ def test_two_files_of_one_suite_are_refused(tmp_path: Path) -> None:
         path.parent.mkdir(parents=True)
         path.write_text(SMALL)
     with pytest.raises(InputError) as error:
-        plan_of(Asked([str(path) for path in paths], ["null"]))
+        plan_of(RunOptions([str(path) for path in paths], ["null"]))
     line = f"{paths[1]}: is suite mine/small, as is {paths[0]} - rename one of them"
     assert str(error.value) == line

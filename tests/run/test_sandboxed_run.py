@@ -13,7 +13,7 @@ from sampler_parity.harness.bundle.replay import replay
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.processes import sandboxes
 from sampler_parity.harness.run.describing import Intent, absent_of, describe
-from sampler_parity.harness.run.plan import Asked, plan_of
+from sampler_parity.harness.run.plan import RunOptions, plan_of
 from tests.support.command_line import ROOT, cli, refused
 from tests.support.sandboxed import need_sandbox
 
@@ -53,14 +53,14 @@ def test_the_results_inside_are_those_outside_but_for_times(tmp_path: Path) -> N
 def test_times_are_not_taken_in_a_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandboxes, "refuse_unavailable", lambda: None)
     with pytest.raises(InputError, match="--sandbox: times are taken without a sandbox"):
-        plan_of(Asked(["timing/disabled"], ["llama.cpp"], sandbox=True))
-    assert not plan_of(Asked(["parity/greedy"], ["llama.cpp"], "full", sandbox=True)).ruled
+        plan_of(RunOptions(["timing/disabled"], ["llama.cpp"], sandbox=True))
+    assert not plan_of(RunOptions(["parity/greedy"], ["llama.cpp"], "full", sandbox=True)).ruled
 
 
 def test_without_namespaces_nothing_is_planned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     with pytest.raises(InputError, match="--sandbox: needs Linux"):
-        plan_of(Asked(["parity/greedy"], ["null"], sandbox=True))
+        plan_of(RunOptions(["parity/greedy"], ["null"], sandbox=True))
 
 
 @pytest.mark.parametrize("name", ["null", "llama.cpp", "mine=node a.js", "node a.js", "a=null"])

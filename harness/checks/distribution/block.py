@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.checks.case import Case
-from sampler_parity.harness.checks.distribution.record import Decision, Kind
+from sampler_parity.harness.checks.distribution.record import CellKind, Decision
 from sampler_parity.harness.inputs.logits import Logits
 from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.messages import ChainSpec
@@ -135,6 +135,6 @@ class Speculative(_Cell):
 
 
 Cell = Frequency | Coupled | Tail | Independence | Injected | Speculative
-KINDS: tuple[Kind, ...] = (
+KINDS: tuple[CellKind, ...] = (
     "frequency", "coupled", "tail", "independence", "injected", "speculative"
 )  # fmt: skip

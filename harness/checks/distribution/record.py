@@ -16,7 +16,7 @@ Decision = Literal[
     "crashed",
     "timeout",
 ]
-Kind = Literal["frequency", "coupled", "tail", "independence", "injected", "speculative"]
+CellKind = Literal["frequency", "coupled", "tail", "independence", "injected", "speculative"]
 
 
 class _Record(BaseModel):
@@ -49,7 +49,7 @@ class DistributionResult(_Record):
     kind: Literal["distribution"] = "distribution"
     id: str
     suite: str = ""
-    what: Kind
+    what: CellKind
     samplers: list[str]
     n_vocab: int
     bins: int = 0

@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from sampler_parity.harness.checks.case import Case, Kind
+from sampler_parity.harness.checks.case import Case, CaseKind
 from sampler_parity.harness.checks.stages.classify import identical, same_bits
 from sampler_parity.harness.checks.stages.meanings import Wanted, wanted_of
 from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, prepare
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.platforms import DEFAULT, PARTS, PLATFORMS, Observed, Platform, on
 
-PREDICTED: tuple[Kind, ...] = ("stages", "draws")
+PREDICTED: tuple[CaseKind, ...] = ("stages", "draws")
 _OPERATIONS = {
     "contraction": "a * b + c rounded once, by {}",
     "conversion": "float to int that {}",

@@ -3,7 +3,7 @@
 from typing import Literal
 
 from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.harness.checks.distribution.record import Decision, Kind
+from sampler_parity.harness.checks.distribution.record import CellKind, Decision
 from sampler_parity.harness.strict import Strict
 
 
@@ -16,7 +16,7 @@ class CellRow(Strict):
 
     cell: str
     suite: str
-    what: Kind
+    what: CellKind
     backend: str
     decision: Decision
     required: list[Decision]
