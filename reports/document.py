@@ -69,12 +69,16 @@ class Lines:
 Inline: TypeAlias = Union[str, Untrusted, Strong, Toned, Link, Lines, tuple["Inline", ...]]  # noqa: UP007
 
 
+class Block:
+    """What stands below each other on a page."""
+
+
 @dataclass(frozen=True)
 class TableCell:
     """A cell of a table. kind: its class of CSS; "n" for a number. key: see sort_key.
     span: columns. bold: in Markdown, which has no colours. Blocks are in HTML alone."""
 
-    content: "Inline | list[Block]"
+    content: Inline | list[Block]
     tone: Tone = ""
     kind: Literal["", "n", "text", "wide", "keep"] = ""
     key: str | None = None
@@ -105,8 +109,12 @@ class TableRow:
     id: str = ""
 
 
+Cells: TypeAlias = Sequence[TableCell | Inline]
+Rows: TypeAlias = list[TableRow | Cells]
+
+
 @dataclass(frozen=True)
-class Table:
+class Table(Block):
     """A table. head: with "|" between, or a cell each. style: classes of CSS; "stacked": a card a
     row on a phone; "sortable", "facets": a script sorts and filters it. markdown: the heads of the
     columns that Markdown has; None: all. most: rows in Markdown, most_html: in HTML;
@@ -115,7 +123,7 @@ class Table:
 
     caption: Inline
     head: str | Sequence[Inline]
-    rows: Sequence[TableRow | Sequence[TableCell | Inline]]
+    rows: Sequence[TableRow | Cells]
     style: str = ""
     markdown: str | None = None
     most: int = 60
@@ -124,7 +132,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Heading:
+class Heading(Block):
     """A heading; markdown: what it is there, if something else."""
 
     level: int
@@ -134,7 +142,7 @@ class Heading:
 
 
 @dataclass(frozen=True)
-class Paragraph:
+class Paragraph(Block):
     """A paragraph. style: "state" for a verdict, "legend" for what colours mean."""
 
     content: Inline
@@ -152,7 +160,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Items:
+class Items(Block):
     """A list. style: a class of CSS."""
 
     items: Sequence[Item | Inline]
@@ -162,7 +170,7 @@ class Items:
 
 
 @dataclass(frozen=True)
-class Picture:
+class Picture(Block):
     """A picture. draw: from a salt, which keeps its ids apart from those of others, its SVG
     element; "" where there is nothing to draw, and then there is no figure."""
 
@@ -172,44 +180,44 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Fold:
+class Fold(Block):
     """Details that are shown when they are asked for; nothing where they are empty. markdown:
     whether they stand there."""
 
     summary: Inline
-    blocks: Sequence["Block"]
+    blocks: Sequence[Block]
     open: bool = False
     id: str = ""
     markdown: bool = False
 
 
 @dataclass(frozen=True)
-class Card:
+class Card(Block):
     """Something that a reader looks at by itself. level: of its heading. note: nothing is wrong."""
 
     title: Inline
     id: str
-    blocks: Sequence["Block"]
+    blocks: Sequence[Block]
     level: int = 4
     note: bool = False
 
 
 @dataclass(frozen=True)
-class Pre:
+class Pre(Block):
     """Lines as they are: a command that replays, a case."""
 
     text: str
 
 
 @dataclass(frozen=True)
-class Facts:
+class Facts(Block):
     """Terms, each with what is said of it."""
 
-    facts: Sequence[tuple[Inline, "Inline | Sequence[Block]"]]
+    facts: Sequence[tuple[Inline, Inline | list[Block]]]
 
 
 @dataclass(frozen=True)
-class Links:
+class Links(Block):
     """Links to the parts of a page: content and target."""
 
     label: str
@@ -217,42 +225,25 @@ class Links:
 
 
 @dataclass(frozen=True)
-class Region:
+class Region(Block):
     """A part of a page that begins with the heading of this id."""
 
     id: str
-    blocks: Sequence["Block"]
+    blocks: Sequence[Block]
 
 
 @dataclass(frozen=True)
-class InHtml:
+class InHtml(Block):
     """What Markdown leaves out."""
 
-    blocks: Sequence["Block"]
+    blocks: Sequence[Block]
 
 
 @dataclass(frozen=True)
-class InMarkdown:
+class InMarkdown(Block):
     """What stands in Markdown alone, mostly in place of something that is folded."""
 
-    blocks: Sequence["Block"]
-
-
-Block: TypeAlias = Union[  # noqa: UP007
-    Heading,
-    Paragraph,
-    Items,
-    Table,
-    Picture,
-    Fold,
-    Card,
-    Pre,
-    Facts,
-    Links,
-    Region,
-    InHtml,
-    InMarkdown,
-]
+    blocks: Sequence[Block]
 
 
 @dataclass(frozen=True)

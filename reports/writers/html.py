@@ -91,10 +91,10 @@ class _Writer:
                 return f"{start}\n{self.blocks(inner)}\n</section>"
             case doc.InHtml(inner):
                 return self.blocks(inner)
-            case doc.InMarkdown():
+            case _:
                 return ""
 
-    def fact(self, term: doc.Inline, said: doc.Inline | Sequence[doc.Block]) -> str:
+    def fact(self, term: doc.Inline, said: doc.Inline | list[doc.Block]) -> str:
         return f"<dt>{_inline(term)}</dt><dd>{self.content(said)}</dd>\n"
 
     def figure(self, figure: doc.Picture) -> str:
@@ -141,13 +141,13 @@ class _Writer:
             parts.append(f"<td{attributes}>{self.content(cell.content)}</td>")
         return f"<tr{_id(row.id)}>{''.join(parts)}</tr>"
 
-    def content(self, content: doc.Inline | Sequence[doc.Block]) -> str:
+    def content(self, content: doc.Inline | list[doc.Block]) -> str:
         return self.blocks(content) if isinstance(content, list) else _inline(content)
 
 
 def heads_of(table: doc.Table) -> list[doc.Inline]:
     """Return the heads of the columns."""
-    return table.head.split(" | ") if isinstance(table.head, str) else [*table.head]
+    return [*table.head.split(" | ")] if isinstance(table.head, str) else [*table.head]
 
 
 def _cell(cell: doc.TableCell | doc.Inline) -> doc.TableCell:

@@ -54,7 +54,7 @@ def _power(result: CalibrationResult, b: str) -> Iterator[doc.Block]:
         "Share of simulated runs in which each fault is caught. The table below has the figures.",
         partial(power, result.curves),
     )
-    rows = []
+    rows: doc.Rows = []
     for name, curves in result.curves.items():
         for curve in curves:
             points = zip(curve.draws, curve.caught, strict=True)
@@ -72,7 +72,7 @@ def _peers(result: CalibrationResult, b: str) -> Iterator[doc.Block]:
     if not result.peers:
         return
     rules = [*result.peers[0].passed]
-    rows = [
+    rows: doc.Rows = [
         [
             doc.Untrusted(row.fault),
             *(

@@ -66,7 +66,7 @@ def _names(report: Comparison) -> list[doc.Inline]:
 
 
 def _columns(report: Comparison) -> doc.Table:
-    rows = []
+    rows: doc.Rows = []
     for i, c in enumerate(report.columns):
         alone = [doc.num(f"{n:,}") for n in (c.missing, c.added, c.changed)]
         differing = doc.num(labels.differing(report, i), labels.column_tone(report, i))
@@ -117,7 +117,7 @@ def _verdict(report: Comparison, row: Verdicts) -> list[doc.TableCell | doc.Inli
 
 
 def _logits(report: Comparison) -> doc.Table:
-    rows = []
+    rows: doc.Rows = []
     for row in report.logits:
         counts = [f"{row.equal:,}/{row.prompts:,}", f"{row.kept:,}"]
         figures = [figure(row.difference), figure(row.kl_max)]
@@ -155,7 +155,9 @@ def _cell(report: Comparison, row: Cell) -> list[doc.TableCell | doc.Inline]:
 
 def _speeds(report: Comparison) -> doc.Table:
     columns = range(len(report.columns))
-    rows = [[doc.Name(row.id), *(_speed(row, i) for i in columns)] for row in report.speeds]
+    rows: doc.Rows = [
+        [doc.Name(row.id), *(_speed(row, i) for i in columns)] for row in report.speeds
+    ]
     return doc.Table(
         "Median, and its ratio to the column that it is compared with, with a bootstrap 95% "
         "interval. Coloured where the interval leaves out 1. The largest change first. Runs of "
@@ -179,7 +181,7 @@ def _facts(report: Comparison) -> Iterator[doc.Block]:
         "Those that differ first. Processor features: what is more (+) and less (-) than in the "
         "first column."
     )
-    rows = [
+    rows: doc.Rows = [
         [
             doc.Lines([fact.name, doc.Toned("differs", "fair")] if fact.differs else [fact.name]),
             *(doc.TableCell(doc.Name(value or "unknown"), kind="text") for value in fact.values),

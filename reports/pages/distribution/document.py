@@ -98,7 +98,7 @@ def _table(section: DistributionSection) -> doc.Table:
 
 
 def _row(row: CellRow) -> list[doc.TableCell]:
-    same = "good" if row.decision == "equivalent" else "fair"
+    same: doc.Tone = "good" if row.decision == "equivalent" else "fair"
     return [
         doc.TableCell(doc.Name(row.cell)),
         doc.TableCell(f"{row.what}, {over(row)}"),

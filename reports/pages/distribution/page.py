@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.sanitize.printable import one_line
-from sampler_parity.reports.document import JunitTest
+from sampler_parity.reports.document import JunitTest, Outcome
 from sampler_parity.reports.labels import interval, short, state_of
 from sampler_parity.reports.page import Page
 from sampler_parity.reports.pages.distribution.build import report_of
@@ -81,7 +81,7 @@ def junit_tests(report: DistributionReport) -> Iterator[JunitTest]:
             test = JunitTest(suite, started, row.cell, name, row.wall_s)
             message = f"{row.decision}, required {' or '.join(row.required)}; {row.detail}"
             if not row.met:
-                outcome = "error" if row.decision in ("crashed", "timeout") else "failure"
+                outcome: Outcome = "error" if row.decision in ("crashed", "timeout") else "failure"
                 yield test.ended(outcome, row.decision, message, f"replay: {row.replay}")
             elif row.decision == "unsupported":
                 yield test.ended("skipped", "unsupported", message)

@@ -38,7 +38,7 @@ def _runs(report: History) -> Iterator[doc.Block]:
 def _run(run: Run) -> list[doc.TableCell | doc.Inline]:
     name = [doc.Untrusted(run.started), doc.Name(run.name)]
     met = [_met(run.met, run.cases), _met(run.tests_met, run.tests)]
-    how = [doc.Untrusted(run.profile), doc.num(str(run.seed)), doc.Name(run.version)]
+    how: doc.Cells = [doc.Untrusted(run.profile), doc.num(str(run.seed)), doc.Name(run.version)]
     return [*name, *met, *how, doc.TableCell(doc.Name(run.cpu), kind="text"), _digest(run)]
 
 
@@ -55,7 +55,7 @@ def _samplers(report: History) -> Iterator[doc.Block]:
     caption = "Share of cases that are identical to the reference, by backend."
     yield doc.Heading(2, "Samplers", "samplers")
     yield _chart(report, "Chart of identical cases", caption, "share identical")
-    rows = [
+    rows: doc.Rows = [
         [doc.Name(row.sampler), doc.Name(row.backend), *map(_counted, row.runs[-RECENT:])]
         for row in report.samplers
     ]
@@ -69,7 +69,7 @@ def _figures(report: History) -> Iterator[doc.Block]:
     caption = "Ratio to the baseline of the same run, of the figures that changed most in the last."
     yield doc.Heading(2, "Figures", "figures")
     yield _chart(report, "Chart of ratios", caption, "ratio to the baseline")
-    rows = [
+    rows: doc.Rows = [
         [doc.Name(row.id), doc.Name(row.backend), *map(_measured, row.runs[-RECENT:])]
         for row in report.figures
     ]

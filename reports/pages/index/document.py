@@ -6,14 +6,7 @@ from collections.abc import Iterator
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import duration, state_of
-from sampler_parity.reports.pages.index.labels import (
-    counted,
-    heat,
-    heat_tone,
-    held,
-    required,
-    total,
-)
+from sampler_parity.reports.pages.index import labels
 from sampler_parity.reports.pages.index.model import Checked, Index, Made, PageLine, Told
 from sampler_parity.reports.parts import state
 from sampler_parity.reports.summary import HeatCell, HeatMap
@@ -27,7 +20,7 @@ BUNDLES = 100  # in Markdown
 def document(index: Index) -> doc.Document:
     """Return the page of an index."""
     blocks = [
-        doc.InHtml([state(index.ok, f"{total(index)}."), *_map(index.heat_map)]),
+        doc.InHtml([state(index.ok, f"{labels.total(index)}."), *_map(index.heat_map)]),
         *_findings(index),
         *_results(index),
         *_checked(index),
@@ -42,7 +35,7 @@ def document(index: Index) -> doc.Document:
 def _map(heat_map: HeatMap | None) -> Iterator[doc.Block]:
     if heat_map is None:
         return
-    rows = [
+    rows: doc.Rows = [
         [one_line(row.sampler, 40), *(_heat(heat_map.stem, cell) for cell in row.cells)]
         for row in heat_map.rows
     ]
@@ -67,8 +60,8 @@ def _map(heat_map: HeatMap | None) -> Iterator[doc.Block]:
 
 
 def _heat(stem: str, cell: HeatCell) -> doc.TableCell:
-    link = doc.Link(f"{heat(cell)} {cell.worst}", f"{stem}.html#{cell.anchor}")
-    return doc.TableCell(link if cell.anchor else heat(cell), heat_tone(cell))
+    link = doc.Link(f"{labels.heat(cell)} {cell.worst}", f"{stem}.html#{cell.anchor}")
+    return doc.TableCell(link if cell.anchor else labels.heat(cell), labels.heat_tone(cell))
 
 
 def _findings(index: Index) -> Iterator[doc.Block]:
@@ -142,8 +135,8 @@ def _backend(b: Checked) -> list[doc.TableCell | doc.Inline]:
     return [
         doc.Name(b.name),
         doc.Name(b.bundle),
-        doc.num(required(b), tone),
-        doc.TableCell(doc.Untrusted(counted(b)), kind="text"),
+        doc.num(labels.required(b), tone),
+        doc.TableCell(doc.Untrusted(labels.counted(b)), kind="text"),
         doc.TableCell(doc.Name(" ".join(filter(None, (b.version, b.build)))), kind="text"),
         doc.TableCell(one_line(b.device, 60), kind="text"),
         b.judged_by,
@@ -152,7 +145,7 @@ def _backend(b: Checked) -> list[doc.TableCell | doc.Inline]:
 
 def _brief(made: Made) -> doc.Paragraph:
     machine, command = doc.Name(made.machine.cpu), doc.Name(shlex.join(made.command), 300)
-    what = (doc.Name(made.name), f": {held(made)}, ", doc.Name(made.started), ", ", machine)
+    what = (doc.Name(made.name), f": {labels.held(made)}, ", doc.Name(made.started), ", ", machine)
     return doc.Paragraph((*what, ", ", command, ", sha256 ", doc.Name(made.sha256[:16])))
 
 
@@ -165,7 +158,7 @@ def _fold(made: Made, is_open: bool) -> doc.Fold:
     system = [m.system, m.machine, m.libc, *([m.libm] if m.libm else [])]
     memory = f"{m.memory_bytes / 1073741824:.1f} GiB"
     digests = doc.Facts([(name, doc.Code(sha)) for name, sha in sorted(made.suites.items())])
-    suites = doc.Fold(f"Digests of {len(made.suites)}", [digests])
+    suites: list[doc.Block] = [doc.Fold(f"Digests of {len(made.suites)}", [digests])]
     facts = doc.Facts(
         [
             ("Started", f"{took}; profile {made.profile}, seed {made.seed}"),
@@ -174,7 +167,7 @@ def _fold(made: Made, is_open: bool) -> doc.Fold:
             ("System", ", ".join(system)),
             ("Versions", ", ".join(versions)),
             ("SHA-256", (doc.Code(made.sha256), " of run.json and results.jsonl")),
-            *([("Suites", [suites])] if made.suites else []),
+            *([("Suites", suites)] if made.suites else []),
         ]
     )
-    return doc.Fold((doc.Strong(made.name), f": {held(made)}"), [facts], is_open)
+    return doc.Fold((doc.Strong(made.name), f": {labels.held(made)}"), [facts], is_open)

@@ -54,7 +54,7 @@ def _rows(part: Row) -> Iterator[doc.TableRow]:
 
 
 def _configurations(report: InvarianceReport) -> doc.InHtml:
-    rows = [
+    rows: doc.Rows = [
         [
             (doc.Name(row.backend), " of ", doc.Name(row.bundle)),
             row.device,

@@ -150,10 +150,8 @@ def _difference(cell: Cell, d: Difference) -> Iterator[doc.Block]:
     verdict = f"{d.cases:,} {d.verdict}" if d.cases > 1 else d.verdict
     where = f" at {d.stage}" if d.stage and d.stage != cell.column else ""
     what = f": {d.description}" if d.description else ""
-    state = doc.Toned(doc.Strong(labels.state(d)), "bad")
-    yield doc.Paragraph(
-        (doc.Strong(verdict), where, what, *([" ", state] if labels.state(d) else []))
-    )
+    state: tuple[doc.Inline, ...] = (" ", doc.Toned(doc.Strong(labels.state(d)), "bad"))
+    yield doc.Paragraph((doc.Strong(verdict), where, what, *(state if labels.state(d) else ())))
     near, both = labels.near(d), one_line(labels.both(d), 220)
     detail = d.detail if both and d.detail != d.why else ""
     if values := "; ".join(filter(None, (both, detail, near))):

@@ -5,19 +5,11 @@ from collections.abc import Iterator, Sequence
 from sampler_parity.harness.failures.format_difference import number
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import figure, lines_of, share_of
+from sampler_parity.reports.pages.parity import model
 from sampler_parity.reports.pages.parity.matrix_model import (
     MatrixCell,
     MatrixDifference,
     ParityMatrix,
-)
-from sampler_parity.reports.pages.parity.model import (
-    Across,
-    Change,
-    Configuration,
-    Devices,
-    Drift,
-    DriftCell,
-    PartedText,
 )
 from sampler_parity.reports.parts import folded, state
 
@@ -95,7 +87,7 @@ def _explanations(matrix: ParityMatrix) -> Iterator[doc.Inline]:
             yield (doc.Name(name), *at, f", {d.verdict}: ", why)
 
 
-def releases(drift: Drift) -> doc.Region:
+def releases(drift: model.Drift) -> doc.Region:
     """Return how each build keeps to its own release, and what changed."""
     about = (
         "Each build was judged by what its own release of llama.cpp meant, and then by how much of "
@@ -131,7 +123,7 @@ def releases(drift: Drift) -> doc.Region:
     return doc.Region("drift", [*blocks, *([changed, items] if drift.changes else [])])
 
 
-def _drift(c: DriftCell) -> doc.TableCell:
+def _drift(c: model.DriftCell) -> doc.TableCell:
     asked = c.cases - c.lacking
     if not asked:
         return doc.TableCell("not in it" if c.cases else "no case", "quiet")
@@ -146,7 +138,7 @@ def _drift(c: DriftCell) -> doc.TableCell:
     return doc.TableCell(doc.Lines(lines, "whole"), "fair" if c.changed or c.undefined else "good")
 
 
-def _change(c: Change) -> doc.Item:
+def _change(c: model.Change) -> doc.Item:
     since = f"; old up to {c.last_old}, new from {c.first_new}; {sum(c.cases.values()):,} cases)"
     samplers = doc.Untrusted(", ".join(c.samplers))
     head = (doc.Strong(doc.Untrusted(c.name)), " (", samplers, since)
@@ -154,7 +146,7 @@ def _change(c: Change) -> doc.Item:
     return doc.Item(head, inner=[*inner, *([doc.Code(c.replay)] if c.replay else [])])
 
 
-def _card(c: Change, name: str) -> doc.Card:
+def _card(c: model.Change, name: str) -> doc.Card:
     cases = ", ".join(f"{n:,} on {backend}" for backend, n in c.cases.items())
     none = doc.Paragraph(doc.Strong("No case of this run shows it."))
     since = f"{', '.join(c.samplers)}; old up to {c.last_old}, new from {c.first_new}."
@@ -170,7 +162,7 @@ def _card(c: Change, name: str) -> doc.Card:
     return doc.Card(c.name, name, blocks, note=True)
 
 
-def _result(c: Change) -> str:
+def _result(c: model.Change) -> str:
     result = c.result
     assert result is not None
     text = f"Against v0.5.0 on {c.backend}: {result.verdict}"
@@ -182,7 +174,7 @@ def _result(c: Change) -> str:
     return f"{text}."
 
 
-def hardware(devices: Devices) -> doc.Region:
+def hardware(devices: model.Devices) -> doc.Region:
     """Return the logits of hardware configurations, and where their texts part."""
     about = (
         "What every sampler does with the logits of each configuration is in the tables of the "
@@ -208,17 +200,18 @@ def hardware(devices: Devices) -> doc.Region:
     return doc.Region("devices", blocks)
 
 
-def _configuration(c: Configuration) -> Cells:
+def _configuration(c: model.Configuration) -> Cells:
     first = [doc.Toned("the first", "quiet")] if c.backend == c.first else []
-    names = [
+    names: Cells = [
         doc.Lines([doc.Name(c.backend), *first]),
         doc.TableCell(doc.Name(c.bundle), kind="keep"),
     ]
     if c.unavailable:
         gone = ("does not run here: ", doc.Name(c.unavailable))
         return [*names, doc.TableCell(gone, kind="text", span=8)]
-    failed = (f"{c.prompts - c.compared:,} without figures ", doc.Name(c.failed))
-    equal = [share_of(c.equal, c.compared), *([failed] if c.compared < c.prompts else [])]
+    equal: list[doc.Inline] = [share_of(c.equal, c.compared)]
+    if c.compared < c.prompts:
+        equal.append((f"{c.prompts - c.compared:,} without figures ", doc.Name(c.failed)))
     return [
         *names,
         doc.num(doc.Lines(equal)),
@@ -229,7 +222,7 @@ def _configuration(c: Configuration) -> Cells:
     ]
 
 
-def _across(rows: Sequence[Across]) -> doc.Table:
+def _across(rows: Sequence[model.Across]) -> doc.Table:
     cells: list[Cells] = [
         [
             doc.Name(a.backend),
@@ -250,7 +243,7 @@ def _across(rows: Sequence[Across]) -> doc.Table:
     )
 
 
-def _parted(rows: Sequence[PartedText]) -> doc.Table:
+def _parted(rows: Sequence[model.PartedText]) -> doc.Table:
     cells: list[Cells] = []
     for p in rows:
         numbers = [f"{n:,}" for n in (p.step + 1, p.token, p.first_token)]

@@ -13,31 +13,21 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.groups import counts_for, first_difference, groups
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.verdicts import ORDER, Verdict
+from sampler_parity.reports.pages.parity import model
 from sampler_parity.reports.pages.parity.devices import devices
 from sampler_parity.reports.pages.parity.drift import drift
 from sampler_parity.reports.pages.parity.matrix import matrix
-from sampler_parity.reports.pages.parity.model import (
-    BackendSummary,
-    Difference,
-    Problem,
-    Report,
-    Row,
-    Section,
-    SlowCase,
-    Tally,
-    Timing,
-)
 from sampler_parity.reports.pages.parity.speed import REFERENCE, timing
 
 SLOWEST = 15
 
 
-def report_of(bundles: list[Bundle]) -> Report:
+def report_of(bundles: list[Bundle]) -> model.Report:
     """One section a bundle. Raises InputError for a bundle that contradicts itself."""
     sections = [section(bundle) for bundle in bundles]
     across = matrix(bundles)
     explained = across is None or across.unexplained == 0
-    return Report(
+    return model.Report(
         ok=bool(sections) and all(part.ok for part in sections) and explained,
         sections=sections,
         matrix=across,
@@ -46,7 +36,7 @@ def report_of(bundles: list[Bundle]) -> Report:
     )
 
 
-def headlines(report: Report) -> list[str]:
+def headlines(report: model.Report) -> list[str]:
     """What the report comes to, in a few lines."""
     met = sum(s.cases_met for s in report.sections)
     judged = sum(s.cases_judged for s in report.sections)
@@ -61,7 +51,7 @@ def headlines(report: Report) -> list[str]:
     return lines
 
 
-def section(bundle: Bundle) -> Section:
+def section(bundle: Bundle) -> model.Section:
     """Raises InputError where results name backends that run.json does not."""
     info = RunInfo.model_validate(visible(bundle.info.model_dump()))
     cases = [CaseResult.model_validate(visible(c.model_dump())) for c in bundle.cases]
@@ -76,7 +66,7 @@ def section(bundle: Bundle) -> Section:
     problems = [problem for case in cases for problem in _problems(info, case)]
     judged = [case for case in cases if case.judged]
     met = sum(_whole(case, running) for case in judged)
-    return Section(
+    return model.Section(
         bundle=visible(bundle.folder.resolve().name),
         ok=bool(judged or bundle.cells) and met == len(judged),
         run=info,
@@ -120,7 +110,7 @@ def _whole(case: CaseResult, names: list[str]) -> bool:
     return bool(names) and all(name in case.backends and not case.failed(name) for name in names)
 
 
-def tally(cases: Iterable[CaseResult], backend: str) -> Tally:
+def tally(cases: Iterable[CaseResult], backend: str) -> model.Tally:
     counted: Counter[Verdict] = Counter()
     total = met = 0
     for case in cases:
@@ -128,7 +118,7 @@ def tally(cases: Iterable[CaseResult], backend: str) -> Tally:
         if backend in case.backends:
             counted[case.backends[backend].verdict] += 1
             met += case.met(backend)
-    return Tally(
+    return model.Tally(
         cases=total,
         met=met,
         not_run=total - counted.total(),
@@ -136,12 +126,12 @@ def tally(cases: Iterable[CaseResult], backend: str) -> Tally:
     )
 
 
-def _summaries(info: RunInfo, cases: list[CaseResult]) -> list[BackendSummary]:
+def _summaries(info: RunInfo, cases: list[CaseResult]) -> list[model.BackendSummary]:
     summaries = []
     for name, facts in info.backends.items():
         results = [case.backends[name] for case in cases if name in case.backends]
         summaries.append(
-            BackendSummary(
+            model.BackendSummary(
                 name=name,
                 version=facts.version,
                 build=facts.build,
@@ -157,14 +147,14 @@ def _summaries(info: RunInfo, cases: list[CaseResult]) -> list[BackendSummary]:
 
 def _rows(
     members: list[tuple[str, CaseResult]], names: list[str], digests: dict[str, str]
-) -> list[Row]:
+) -> list[model.Row]:
     groups: dict[str, list[CaseResult]] = {}
     for key, case in members:
         groups.setdefault(key, []).append(case)
     for key in digests:
         groups.setdefault(key, [])  # a suite without a case must be seen
     rows = [
-        Row(
+        model.Row(
             key=key,
             digest=digests.get(key, ""),
             cases=len(cases),
@@ -175,7 +165,7 @@ def _rows(
     return sorted(rows, key=lambda row: (row.cases > 0, *_badness(row.backends.values())))
 
 
-def _of_samplers(cases: list[CaseResult], names: list[str]) -> list[Row]:
+def _of_samplers(cases: list[CaseResult], names: list[str]) -> list[model.Row]:
     """A row for each sampler; of a backend, the cases that say something of it there."""
     rows = []
     for sampler in sorted({sampler for case in cases for sampler in case.samplers}):
@@ -184,11 +174,11 @@ def _of_samplers(cases: list[CaseResult], names: list[str]) -> list[Row]:
             name: tally([c for c in through if sampler in counts_for(c, name)], name)
             for name in names
         }
-        rows.append(Row(key=sampler, cases=len(through), backends=tallies))
+        rows.append(model.Row(key=sampler, cases=len(through), backends=tallies))
     return sorted(rows, key=lambda row: _badness(row.backends.values()))
 
 
-def _badness(tallies: Iterable[Tally]) -> tuple[int, int]:
+def _badness(tallies: Iterable[model.Tally]) -> tuple[int, int]:
     """Sort key: most cases not met first, then most that are not identical."""
     tallies = list(tallies)
     return (
@@ -197,7 +187,7 @@ def _badness(tallies: Iterable[Tally]) -> tuple[int, int]:
     )
 
 
-def _differences(info: RunInfo, cases: list[CaseResult]) -> list[Difference]:
+def _differences(info: RunInfo, cases: list[CaseResult]) -> list[model.Difference]:
     differences = [
         _difference(info, case, name, result)
         for case in cases
@@ -208,7 +198,7 @@ def _differences(info: RunInfo, cases: list[CaseResult]) -> list[Difference]:
     return sorted(differences, key=_rank)
 
 
-def _rank(difference: Difference) -> tuple[bool, int, str, str]:
+def _rank(difference: model.Difference) -> tuple[bool, int, str, str]:
     """Sort key: not allowed first, then the worst verdict."""
     return (
         difference.met,
@@ -218,8 +208,10 @@ def _rank(difference: Difference) -> tuple[bool, int, str, str]:
     )
 
 
-def _difference(info: RunInfo, case: CaseResult, name: str, result: BackendResult) -> Difference:
-    return Difference(
+def _difference(
+    info: RunInfo, case: CaseResult, name: str, result: BackendResult
+) -> model.Difference:
+    return model.Difference(
         **first_difference(info, case, name),
         backend=name,
         verdict=result.verdict,
@@ -227,7 +219,7 @@ def _difference(info: RunInfo, case: CaseResult, name: str, result: BackendResul
     )
 
 
-def _problems(info: RunInfo, case: CaseResult) -> list[Problem]:
+def _problems(info: RunInfo, case: CaseResult) -> list[model.Problem]:
     command = replay(info, case.suite, case.id, info.backends)
     running = [name for name, backend in info.backends.items() if not backend.unavailable]
     missing = [name for name in running if name not in case.backends]
@@ -239,7 +231,7 @@ def _problems(info: RunInfo, case: CaseResult) -> list[Problem]:
         ("not run", [f"no result from {name}" for name in missing] or _no_backend(info)),
     ]
     return [
-        Problem.model_validate(
+        model.Problem.model_validate(
             {
                 "case": case.id,
                 "suite": case.suite,
@@ -259,12 +251,12 @@ def _no_backend(info: RunInfo) -> list[str]:
     return [] if any_runs else ["no backend of the run runs here"]
 
 
-def _slowest(cases: list[CaseResult]) -> list[SlowCase]:
+def _slowest(cases: list[CaseResult]) -> list[model.SlowCase]:
     def total_s(case: CaseResult) -> float:
         return case.reference_s + sum(result.wall_s for result in case.backends.values())
 
     return [
-        SlowCase(
+        model.SlowCase(
             case=case.id,
             suite=case.suite,
             steps=case.steps,
@@ -275,7 +267,7 @@ def _slowest(cases: list[CaseResult]) -> list[SlowCase]:
     ]
 
 
-def _timings(bundle: Bundle, cases: list[CaseResult]) -> list[Timing]:
+def _timings(bundle: Bundle, cases: list[CaseResult]) -> list[model.Timing]:
     rows = []
     for result in bundle.timings:
         if REFERENCE not in result.ns:
@@ -287,7 +279,7 @@ def _timings(bundle: Bundle, cases: list[CaseResult]) -> list[Timing]:
     return sorted(rows, key=_slowness)
 
 
-def _slowness(row: Timing) -> tuple[int, float]:
+def _slowness(row: model.Timing) -> tuple[int, float]:
     """Rule not met first, then not judged, then by the largest ratio of the reference."""
     ratios = [b.ratio.value for b in row.backends if b.ratio and b.name == "reference"]
     return ({False: 0, None: 1, True: 2}[row.rule.met], -max(ratios, default=0.0))

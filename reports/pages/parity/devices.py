@@ -10,21 +10,15 @@ from collections.abc import Iterator
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.bundle.replay import replay
-from sampler_parity.harness.checks.logits.compare import divergence, largest_difference
+from sampler_parity.harness.checks.devices.run import divergence, largest_difference
 from sampler_parity.harness.checks.logits.record import DecodeResult, LogitsFigures
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.comparison.kept_rows import kept_rows
 from sampler_parity.harness.sanitize.printable import visible
-from sampler_parity.reports.pages.parity.model import (
-    Across,
-    Configuration,
-    Devices,
-    PartedText,
-    Section,
-)
+from sampler_parity.reports.pages.parity import model
 
 
-def devices(bundles: list[Bundle], sections: list[Section]) -> Devices | None:
+def devices(bundles: list[Bundle], sections: list[model.Section]) -> model.Devices | None:
     """None where no bundle decoded prompts and none holds texts of two backends.
 
     Raises InputError for a kept row that is missing or malformed.
@@ -37,7 +31,7 @@ def devices(bundles: list[Bundle], sections: list[Section]) -> Devices | None:
     if not parts:
         return None
     decoded = [(name, bundle) for name, bundle in parts if bundle.decodings]
-    return Devices(
+    return model.Devices(
         configurations=[
             _configuration(name, bundle, backend, info)
             for name, bundle in parts
@@ -58,14 +52,16 @@ def _texts(bundle: Bundle) -> list[CaseResult]:
     return [c for c in bundle.cases if sum(bool(b.text_sha256) for b in c.backends.values()) > 1]
 
 
-def _configuration(name: str, bundle: Bundle, backend: str, info: BackendInfo) -> Configuration:
+def _configuration(
+    name: str, bundle: Bundle, backend: str, info: BackendInfo
+) -> model.Configuration:
     decodings = [(d, d.backends[backend]) for d in bundle.decodings if backend in d.backends]
     has = [(d, figures) for d, figures in decodings if figures.difference is not None]
     rows = sum(decoded.rows for decoded, _ in has)
     texts = [case.backends[backend] for case in _texts(bundle) if backend in case.backends]
     steps = [text.parted.step for text in texts if text.parted is not None]
     means = [(figures.kl_mean or 0.0) * decoded.rows for decoded, figures in has]
-    return Configuration(
+    return model.Configuration(
         bundle=name,
         backend=visible(backend),
         device=visible(info.device),
@@ -87,13 +83,13 @@ def _configuration(name: str, bundle: Bundle, backend: str, info: BackendInfo) -
     )
 
 
-def _parted(name: str, bundle: Bundle) -> Iterator[PartedText]:
+def _parted(name: str, bundle: Bundle) -> Iterator[model.PartedText]:
     first = _first(bundle)
     for case in _texts(bundle):
         for backend, result in case.backends.items():
             if result.parted is None:
                 continue
-            yield PartedText(
+            yield model.PartedText(
                 bundle=name,
                 backend=visible(backend),
                 case=visible(case.id),
@@ -104,7 +100,7 @@ def _parted(name: str, bundle: Bundle) -> Iterator[PartedText]:
             )
 
 
-def _across(base: tuple[str, Bundle], name: str, bundle: Bundle) -> Iterator[Across]:
+def _across(base: tuple[str, Bundle], name: str, bundle: Bundle) -> Iterator[model.Across]:
     """Each configuration of a bundle beside the first of the base bundle."""
     base_name, first = base
     wanted = {(d.model_sha256, d.prompt_sha256): d for d in first.decodings}
@@ -121,7 +117,7 @@ def _across(base: tuple[str, Bundle], name: str, bundle: Bundle) -> Iterator[Acr
             for a, b in pairs
             if a.kept and b.kept
         ]
-        yield Across(
+        yield model.Across(
             bundle=name,
             backend=visible(backend),
             base=f"{base_name} {visible(_first(first))}",

@@ -11,17 +11,10 @@ from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.reference.chronology import NEWEST, order
 from sampler_parity.reference.meaning import parted
 from sampler_parity.reference.releases import CHANGES, between
-from sampler_parity.reports.pages.parity.model import (
-    Change,
-    Drift,
-    DriftCell,
-    DriftColumn,
-    DriftRow,
-    Section,
-)
+from sampler_parity.reports.pages.parity import model
 
 
-def drift(bundles: list[Bundle], sections: list[Section]) -> Drift | None:
+def drift(bundles: list[Bundle], sections: list[model.Section]) -> model.Drift | None:
     """Every build of llama.cpp in these bundles; None where none was judged by an old release."""
     parts = [
         (section.bundle, bundle, name)
@@ -33,7 +26,7 @@ def drift(bundles: list[Bundle], sections: list[Section]) -> Drift | None:
         return None
     parts.sort(key=lambda part: order(parted(part[1].info.backends[part[2]].reference)[0]))
     columns = [
-        DriftColumn(
+        model.DriftColumn(
             bundle=section,
             backend=visible(name),
             release=bundle.info.backends[name].reference,
@@ -48,7 +41,7 @@ def drift(bundles: list[Bundle], sections: list[Section]) -> Drift | None:
         for change in bundle.changes
     ]
     rows = [_row(visible(sampler), sampler, cases, columns) for sampler in samplers]
-    return Drift(columns=columns, rows=rows, changes=changes)
+    return model.Drift(columns=columns, rows=rows, changes=changes)
 
 
 def _is_release(info: RunInfo, name: str) -> bool:
@@ -57,16 +50,19 @@ def _is_release(info: RunInfo, name: str) -> bool:
 
 
 def _row(
-    shown: str, sampler: str, cases: list[tuple[list[CaseResult], str]], columns: list[DriftColumn]
-) -> DriftRow:
+    shown: str,
+    sampler: str,
+    cases: list[tuple[list[CaseResult], str]],
+    columns: list[model.DriftColumn],
+) -> model.DriftRow:
     cells = [
         _cell(sampler, results, name, parted(column.release)[0])
         for (results, name), column in zip(cases, columns, strict=True)
     ]
-    return DriftRow(sampler=shown, cells=cells, verdict=_verdict(cells, columns))
+    return model.DriftRow(sampler=shown, cells=cells, verdict=_verdict(cells, columns))
 
 
-def _cell(sampler: str, results: list[CaseResult], backend: str, release: str) -> DriftCell:
+def _cell(sampler: str, results: list[CaseResult], backend: str, release: str) -> model.DriftCell:
     """The cases of a sampler on a build; changes: how many need each of its old meanings."""
     of_sampler = [case for case in results if sampler in case.samplers and backend in case.backends]
     own = {change.name for change in CHANGES if sampler in change.samplers}
@@ -82,7 +78,7 @@ def _cell(sampler: str, results: list[CaseResult], backend: str, release: str) -
         needed = own.intersection(result.changes or [])
         changed += bool(needed)
         changes.update(needed)
-    return DriftCell(
+    return model.DriftCell(
         cases=len(of_sampler),
         identical=identical,
         lacking=lacking,
@@ -94,7 +90,7 @@ def _cell(sampler: str, results: list[CaseResult], backend: str, release: str) -
     )
 
 
-def _verdict(cells: list[DriftCell], columns: list[DriftColumn]) -> str:
+def _verdict(cells: list[model.DriftCell], columns: list[model.DriftColumn]) -> str:
     """In words, from the columns in order of their releases."""
     has = [
         (cell, column.release)
@@ -120,14 +116,14 @@ def _verdict(cells: list[DriftCell], columns: list[DriftColumn]) -> str:
     return ", ".join(said)
 
 
-def _change(bundle: Bundle, change: ChangeResult) -> Change:
+def _change(bundle: Bundle, change: ChangeResult) -> model.Change:
     command = ""
     if change.case:
         backend = bundle.info.backends[change.backend].model_copy(update={"reference": NEWEST})
         info = bundle.info.model_copy(update={"backends": {change.backend: backend}})
         command = replay(info, change.suite, change.case, [change.backend])
     shown = ChangeResult.model_validate(visible(change.model_dump()))
-    return Change(
+    return model.Change(
         name=shown.id.removeprefix("change/"),
         samplers=shown.samplers,
         last_old=shown.last_old,

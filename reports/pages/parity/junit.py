@@ -13,7 +13,7 @@ from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.failures.format_difference import lines, place, side_by_side
 from sampler_parity.harness.failures.groups import Group
 from sampler_parity.harness.sanitize.printable import visible
-from sampler_parity.reports.document import JunitTest
+from sampler_parity.reports.document import JunitTest, Outcome
 from sampler_parity.reports.pages.parity.model import Difference, Report, Section
 
 
@@ -51,7 +51,7 @@ def _judged(
     finding: Group | None,
 ) -> JunitTest:
     if difference is not None and finding is not None:
-        outcome = "error" if difference.verdict in ("crashed", "timeout") else "failure"
+        outcome: Outcome = "error" if difference.verdict in ("crashed", "timeout") else "failure"
         message = f"{finding.text} | {_message(difference)}"
         return test.ended(outcome, difference.verdict, message, _body(difference, finding))
     if case.skipped(backend):

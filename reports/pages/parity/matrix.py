@@ -22,17 +22,14 @@ from sampler_parity.harness.sanitize.printable import one_line, visible
 from sampler_parity.harness.verdicts import ORDER, Verdict, worst
 from sampler_parity.reference.chronology import NEWEST
 from sampler_parity.reports.engine_order import of_llama_cpp, place, reason
-from sampler_parity.reports.pages.parity.matrix_model import (
-    MatrixCell,
-    MatrixDifference,
-    MatrixRow,
-    ParityMatrix,
-)
+from sampler_parity.reports.pages.parity import matrix_model
 
 Results = dict[str, list[tuple[CaseResult, BackendResult]]]
 
 
-def matrix(bundles: list[Bundle], explained: dict[Key, str] | None = None) -> ParityMatrix | None:
+def matrix(
+    bundles: list[Bundle], explained: dict[Key, str] | None = None
+) -> matrix_model.ParityMatrix | None:
     """None where nothing but llama.cpp ran. explained: that of suites/explanations.toml.
 
     Raises InputError for a bad file of explanations.
@@ -48,13 +45,13 @@ def matrix(bundles: list[Bundle], explained: dict[Key, str] | None = None) -> Pa
     }
     samplers = [s for s in ALL_SAMPLERS if s in tried] + sorted(tried - ALL_SAMPLERS.keys())
     rows = [
-        MatrixRow(
+        matrix_model.MatrixRow(
             sampler=visible(sampler),
             cells=[_cell(sampler, name, results[name], explained) for name in names],
         )
         for sampler in samplers
     ]
-    return ParityMatrix(
+    return matrix_model.ParityMatrix(
         backends=[visible(name) for name in names],
         rows=rows,
         unexplained=sum(_unexplained(name, results[name], explained) for name in names),
@@ -76,12 +73,12 @@ def _cell(
     name: str,
     results: list[tuple[CaseResult, BackendResult]],
     explained: dict[Key, str],
-) -> MatrixCell:
+) -> matrix_model.MatrixCell:
     of_all = [result for case, result in results if sampler in counts_for(case, name)]
     # what was judged; where nothing was, what was skipped
     of_sampler = [result for result in of_all if result.verdict != "skipped"] or of_all
     verdicts = [result.verdict for result in of_sampler]
-    return MatrixCell(
+    return matrix_model.MatrixCell(
         cases=len(of_sampler),
         identical=verdicts.count("identical"),
         verdict=worst(verdicts) if verdicts else None,
@@ -91,7 +88,7 @@ def _cell(
 
 def _differences(
     name: str, results: list[BackendResult], explained: dict[Key, str]
-) -> Iterator[MatrixDifference]:
+) -> Iterator[matrix_model.MatrixDifference]:
     """The worst verdict first, of one verdict the most frequent stage."""
     groups: dict[tuple[Verdict, str], list[BackendResult]] = defaultdict(list)
     for result in results:
@@ -100,7 +97,7 @@ def _differences(
     ranked = sorted(groups.items(), key=lambda item: (-ORDER.index(item[0][0]), -len(item[1])))
     for (verdict, stage), members in ranked:
         whys = Counter(reason(name, result, explained) for result in members)
-        yield MatrixDifference(
+        yield matrix_model.MatrixDifference(
             stage=visible(stage),
             verdict=verdict,
             cases=len(members),

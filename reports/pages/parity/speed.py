@@ -12,26 +12,19 @@ from numpy.typing import NDArray
 from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.checks.timing.verdict import nearest_rank
 from sampler_parity.harness.statistics.bootstrap import bootstrap_interval
-from sampler_parity.reports.pages.parity.model import (
-    RULE_EXTRA_NS,
-    RULE_FACTOR,
-    Ratio,
-    Rule,
-    TimedBackend,
-    Timing,
-)
+from sampler_parity.reports.pages.parity import model
 
 NATIVE = "llama.cpp"
 REFERENCE = "reference"
 _RESAMPLES = 2000
 
 
-def timing(result: TimingResult, parity_met: int, parity_cases: int) -> Timing:
+def timing(result: TimingResult, parity_met: int, parity_cases: int) -> model.Timing:
     """A row of the report. Backends with another number of samples get no ratio."""
     native = _rounds(result, NATIVE)
     medians = {name: float(np.median(ns)) for name, ns in result.ns.items() if ns}
     backends = [
-        TimedBackend(
+        model.TimedBackend(
             name=name,
             samples=len(ns),
             median_ns=medians[name],
@@ -42,7 +35,7 @@ def timing(result: TimingResult, parity_met: int, parity_cases: int) -> Timing:
         for name, ns in result.ns.items()
         if ns
     ]
-    return Timing(
+    return model.Timing(
         id=result.id,
         sampler=result.sampler,
         n_vocab=result.n_vocab,
@@ -54,13 +47,13 @@ def timing(result: TimingResult, parity_met: int, parity_cases: int) -> Timing:
     )
 
 
-def judge(reference_ns: float | None, native_ns: float | None) -> Rule:
+def judge(reference_ns: float | None, native_ns: float | None) -> model.Rule:
     """The ratio rule on two medians; not judged where either is missing."""
     missing = [n for n, x in ((REFERENCE, reference_ns), (NATIVE, native_ns)) if x is None]
     if reference_ns is None or native_ns is None:
-        return Rule(limit_ns=None, met=None, why=f"{' and '.join(missing)} not timed")
-    limit = RULE_FACTOR * native_ns + RULE_EXTRA_NS
-    return Rule(limit_ns=limit, met=reference_ns <= limit, why="")
+        return model.Rule(limit_ns=None, met=None, why=f"{' and '.join(missing)} not timed")
+    limit = model.RULE_FACTOR * native_ns + model.RULE_EXTRA_NS
+    return model.Rule(limit_ns=limit, met=reference_ns <= limit, why="")
 
 
 def _rounds(result: TimingResult, name: str) -> NDArray[Any] | None:
@@ -71,16 +64,16 @@ def _rounds(result: TimingResult, name: str) -> NDArray[Any] | None:
     return np.array(ns, float).reshape(-1, result.repetitions)
 
 
-def _ratio(ours: NDArray[Any] | None, native: NDArray[Any] | None) -> Ratio | None:
+def _ratio(ours: NDArray[Any] | None, native: NDArray[Any] | None) -> model.Ratio | None:
     if ours is None or native is None or ours.shape != native.shape or not (native > 0).all():
         return None
     value = float(np.median(ours) / np.median(native))
     if len(ours) < 2:
-        return Ratio(value=value, low=None, high=None)
+        return model.Ratio(value=value, low=None, high=None)
 
     def of_rounds(rounds: NDArray[Any], axis: int = -1) -> Any:
         chosen = rounds.astype(int)
         return np.median(ours[chosen], axis=(-2, -1)) / np.median(native[chosen], axis=(-2, -1))
 
     low, high = bootstrap_interval((np.arange(len(ours)),), of_rounds, _RESAMPLES)
-    return Ratio(value=value, low=low, high=high)
+    return model.Ratio(value=value, low=low, high=high)

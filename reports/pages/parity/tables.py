@@ -42,7 +42,7 @@ def verdicts(section: Section, rows: Sequence[Row], head: str, caption: str) -> 
         tallies = [_tally(row, name) for name in names]
         key = doc.Lines([doc.Name(row.key or "(none)"), *digest])
         cells.append([key, doc.num(f"{row.cases:,}"), *tallies])
-    heads = [head, "Cases", *map(doc.Name, names)]
+    heads: list[doc.Inline] = [head, "Cases", *map(doc.Name, names)]
     return doc.Table(caption, heads, cells, style="sticky", what="samplers")
 
 

@@ -4,13 +4,7 @@ from sampler_parity.harness.failures.format_difference import lines
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reports.labels import duration, state_of
-from sampler_parity.reports.pages.parity.model import (
-    BackendSummary,
-    Configuration,
-    Report,
-    Section,
-    Timing,
-)
+from sampler_parity.reports.pages.parity import model
 
 SHOWN = 5
 BRIEF = 20
@@ -18,7 +12,7 @@ _REQUIRED: set[Verdict] = {"diverged", "crashed", "timeout"}  # which look like 
 _ALWAYS: tuple[Verdict, ...] = ("diverged", "crashed")
 
 
-def terminal_lines(report: Report) -> list[str]:
+def terminal_lines(report: model.Report) -> list[str]:
     """Return failures, backends, devices, speed."""
     lines: list[str] = []
     for part in report.sections:
@@ -29,7 +23,7 @@ def terminal_lines(report: Report) -> list[str]:
     return lines + [line for part in report.sections for line in _speed(part.timings)]
 
 
-def last_line(report: Report) -> str:
+def last_line(report: model.Report) -> str:
     """Return what a run ends with."""
     parts = report.sections
     met, judged = sum(p.cases_met for p in parts), sum(p.cases_judged for p in parts)
@@ -41,7 +35,7 @@ def last_line(report: Report) -> str:
     return f"{cases}   {steps:,} steps   {wall_s:,.1f} s   {ok}"
 
 
-def _device_line(c: Configuration) -> str:
+def _device_line(c: model.Configuration) -> str:
     parts = ["device", one_line(c.backend, 80)]
     if c.difference is not None and c.kl_max is not None:
         parts += [f"logits differ by up to {c.difference:.3g}", f"KL up to {c.kl_max:.3g} nats"]
@@ -51,7 +45,7 @@ def _device_line(c: Configuration) -> str:
     return "   ".join(parts)
 
 
-def _failures(part: Section) -> list[str]:
+def _failures(part: model.Section) -> list[str]:
     """The groups that are worst in full, a line for each other."""
     labels = {summary.name: _label(summary) for summary in part.backends}
     said: list[str] = []
@@ -70,15 +64,15 @@ def _failures(part: Section) -> list[str]:
     return [*said, f"... and {left_out:,} more groups of failures"] if left_out else said
 
 
-def _label(summary: BackendSummary) -> str:
+def _label(summary: model.BackendSummary) -> str:
     return one_line(f"{summary.name} {summary.version}".strip(), 80)
 
 
-def _failing(part: Section, backend: str) -> set[Verdict]:
+def _failing(part: model.Section, backend: str) -> set[Verdict]:
     return {group.verdict for group in (*part.told, *part.folded) if group.backend == backend}
 
 
-def _backend_line(summary: BackendSummary, failing: set[Verdict]) -> str:
+def _backend_line(summary: model.BackendSummary, failing: set[Verdict]) -> str:
     """failing: the verdicts that are not as required; a crash that its case asks for is said so."""
     counts = summary.tally
     parts = [f"{counts.verdicts.get('identical', 0):,}/{counts.judged:,} identical"]
@@ -99,7 +93,7 @@ def _backend_line(summary: BackendSummary, failing: set[Verdict]) -> str:
     return "   ".join(["parity", _label(summary), *parts])
 
 
-def _speed(timings: list[Timing]) -> list[str]:
+def _speed(timings: list[model.Timing]) -> list[str]:
     if not timings:
         return []
     met = sum(row.rule.met is True for row in timings)
@@ -112,7 +106,7 @@ def _speed(timings: list[Timing]) -> list[str]:
     return [*lines, f"  ... and {left_out:,} more"] if left_out > 0 else lines
 
 
-def _why(row: Timing) -> str:
+def _why(row: model.Timing) -> str:
     if row.rule.limit_ns is None:
         return f"not judged: {row.rule.why}"
     median_ns = next(b.median_ns for b in row.backends if b.name == "reference")

@@ -21,13 +21,7 @@ from sampler_parity.harness.processes import shell
 from sampler_parity.harness.sanitize.printable import one_line, visible
 from sampler_parity.reference.meaning import parted
 from sampler_parity.reference.platforms import DEFAULT, PLATFORMS, Platform
-from sampler_parity.reports.pages.platforms.model import (
-    Build,
-    Cell,
-    Column,
-    Operation,
-    PlatformsReport,
-)
+from sampler_parity.reports.pages.platforms import model
 
 TEXTS = "texts"  # of suites/
 LONGEST = 600  # characters of a small case
@@ -36,7 +30,7 @@ _NO_PART = ("name", "words", "unknown")
 Judged = list[tuple[CaseResult, str]]  # a case, and the backend that it was asked of
 
 
-def report_of(bundles: list[Bundle]) -> PlatformsReport | None:
+def report_of(bundles: list[Bundle]) -> model.PlatformsReport | None:
     """None where nothing was predicted."""
     predictions = {(p.suite, p.id): p for bundle in bundles for p in bundle.predictions}
     if not predictions:
@@ -47,7 +41,7 @@ def report_of(bundles: list[Bundle]) -> PlatformsReport | None:
     builds = [build for column in columns for build in column.builds]
     tried = {cell.sampler for column in columns for cell in column.cells}
     parting = {cell.sampler for column in columns for cell in column.parting}
-    return PlatformsReport(
+    return model.PlatformsReport(
         ok=all(build.met == build.judged for build in builds) if builds else None,
         here=DEFAULT,
         cases=len(predictions),
@@ -67,7 +61,7 @@ def _column(
     everything: Sequence[PredictionResult],
     small: Sequence[PartingResult],
     bundles: Sequence[Bundle],
-) -> Column:
+) -> model.Column:
     asked = [p for p in everything if name in p.platforms]
     by_sampler: dict[str, list[PredictionResult]] = defaultdict(list)
     for prediction in asked:
@@ -80,7 +74,7 @@ def _column(
         for sampler in counts_for(case, backend):
             of_sampler[sampler].append((case, backend))
     known = PLATFORMS.get(name)
-    return Column(
+    return model.Column(
         name=visible(name),
         words=known.words if known else "",
         row=_row(known) if known else {},
@@ -99,7 +93,7 @@ def _row(platform: Platform) -> dict[str, str]:
     return {part: str(getattr(platform, part)) for part in parts}
 
 
-def _confirmed(name: str, bundles: Sequence[Bundle]) -> tuple[list[Build], Judged]:
+def _confirmed(name: str, bundles: Sequence[Bundle]) -> tuple[list[model.Build], Judged]:
     """The builds of a platform that were judged by its reference, and all that they were asked."""
     builds, everything = [], []
     for bundle in bundles:
@@ -110,7 +104,7 @@ def _confirmed(name: str, bundles: Sequence[Bundle]) -> tuple[list[Build], Judge
             if cases:
                 everything += [(case, backend) for case in cases]
                 builds.append(
-                    Build(
+                    model.Build(
                         name=visible(backend),
                         build=visible(info.build),
                         bundle=visible(bundle.folder.resolve().name),
@@ -132,14 +126,14 @@ def _cell(
     asked: Sequence[PredictionResult],
     judged: Judged,
     small: Sequence[PartingResult],
-) -> Cell:
+) -> model.Cell:
     """sampler: "", of all."""
     aparts = [apart for p in asked if (apart := p.apart.get(platform))]
     drawing = [p for p in asked if p.draws]
     texts = [p for p in drawing if _is_text(p)]
     turned = [(p, a) for p in drawing if (a := p.apart.get(platform)) and a.tokens is False]
     of_texts = [a.token for p, a in turned if _is_text(p)]
-    return Cell(
+    return model.Cell(
         sampler=visible(sampler),
         cases=len(asked),
         bits=len(asked) - len(aparts),
@@ -158,7 +152,7 @@ def _cell(
 
 def _operations(
     platform: str, asked: Sequence[PredictionResult], small: Sequence[PartingResult]
-) -> Iterator[Operation]:
+) -> Iterator[model.Operation]:
     """What parts cases, by the most first."""
     ways: dict[tuple[str, ...], list[PredictionResult]] = defaultdict(list)
     for prediction in asked:
@@ -188,9 +182,9 @@ def _operation(
     case: str,
     apart: Apart,
     example: PartingResult | None,
-) -> Operation:
+) -> model.Operation:
     smaller = json.dumps(example.smaller) if example else ""
-    return Operation(
+    return model.Operation(
         words=visible("; ".join(operations) or "several operations together"),
         cases=cases,
         case=visible(case),

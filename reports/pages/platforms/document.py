@@ -50,7 +50,7 @@ def document(report: PlatformsReport) -> doc.Document:
 
 
 def _samplers(report: PlatformsReport) -> doc.Table:
-    rows = []
+    rows: doc.Rows = []
     for platform in report.platforms:
         real = doc.Toned("real" if platform.builds else "predicted", "quiet", small=True)
         name = doc.Link(doc.Name(platform.name), f"#{anchor(platform.name)}")
@@ -75,7 +75,7 @@ def _cell(platform: Column, sampler: str) -> doc.TableCell:
 
 
 def _decides(report: PlatformsReport) -> doc.Table:
-    rows = []
+    rows: doc.Rows = []
     for platform in report.platforms:
         builds = [
             doc.Toned(
@@ -143,6 +143,6 @@ def _brief(platform: Column) -> Iterator[doc.Item]:
         for o in cell.operations:
             what = (doc.Name(cell.sampler), f": {o.cases:,} by ", doc.Untrusted(o.words, 300))
             values = (doc.Name(o.here), ", there ", doc.Name(o.there))
-            smaller = [doc.Code(o.smaller, 700)] if o.smaller else []
-            inner = [(doc.Untrusted(o.what, 80), ": here ", *values), *smaller, doc.Code(o.replay)]
+            inner: list[doc.Inline] = [(doc.Untrusted(o.what, 80), ": here ", *values)]
+            inner += [doc.Code(text, 700) for text in (o.smaller, o.replay) if text]
             yield doc.Item(what, inner=inner)

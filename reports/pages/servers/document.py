@@ -75,7 +75,7 @@ def evidence_of(cell: Cell) -> str:
 
 
 def _table(report: ServersReport) -> doc.Table:
-    rows = [
+    rows: doc.Rows = [
         [_name(name), *(_cell(server, name) for server in report.servers)]
         for name in report.names("parameter")
     ]
@@ -136,7 +136,7 @@ def _folded(server: Server) -> Iterator[doc.Block]:
 
 
 def _evidence(server: Server, caption: str, cells: Sequence[Cell]) -> doc.Table:
-    rows = []
+    rows: doc.Rows = []
     for cell in cells:
         parts: list[doc.Inline] = [evidence_of(cell)]
         parts += [doc.Toned(f"got {one_line(cell.got, 200)}", "quiet")] if cell.got else []

@@ -6,15 +6,8 @@ from functools import partial
 from sampler_parity.harness.protocol.measured import DECODE_MS, Measured
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import figure, state_of
+from sampler_parity.reports.pages.skip_ratio import labels
 from sampler_parity.reports.pages.skip_ratio.chart import by_decode, by_leaves
-from sampler_parity.reports.pages.skip_ratio.labels import (
-    leaves_of,
-    model_error,
-    over_grammar,
-    over_resampling,
-    percent,
-    us,
-)
 from sampler_parity.reports.pages.skip_ratio.model import Row, SkipRatioReport
 from sampler_parity.reports.parts import machine, state
 
@@ -70,7 +63,7 @@ def document(report: SkipRatioReport) -> doc.Document:
 
 
 def _failures(report: SkipRatioReport) -> Iterator[doc.Block]:
-    rows = [
+    rows: doc.Rows = [
         [
             row.workload,
             row.backend,
@@ -93,9 +86,9 @@ def _table(
     cells: Callable[[Row, Measured], Sequence[doc.TableCell | str]],
 ) -> doc.Table:
     """Return a table with a row of numbers for each measurement."""
-    body = [
+    body: doc.Rows = [
         [
-            doc.Lines([leaves_of(row), doc.Toned(f"{row.model}, {row.backend}", "quiet")]),
+            doc.Lines([labels.leaves_of(row), doc.Toned(f"{row.model}, {row.backend}", "quiet")]),
             *(cell if isinstance(cell, doc.TableCell) else doc.num(cell) for cell in cells(row, m)),
         ]
         for row in rows
@@ -125,12 +118,12 @@ def _saved(rows: Sequence[Row]) -> Iterator[doc.Block]:
 def _saved_cells(_: Row, m: Measured) -> Sequence[doc.TableCell | str]:
     return [
         f"{m.n_vocab:,}",
-        percent(m.skip_ratio_mean),
+        labels.percent(m.skip_ratio_mean),
         figure(m.skip_ratio_std),
         f"{m.forward_passes_saved:,}/{m.forward_passes_total:,}",
         f"{m.tokens_per_second:,.0f}",
-        doc.TableCell(over_grammar(m), kind="keep"),
-        doc.TableCell(over_resampling(m), kind="keep"),
+        doc.TableCell(labels.over_grammar(m), kind="keep"),
+        doc.TableCell(labels.over_resampling(m), kind="keep"),
         str(m.pairs),
     ]
 
@@ -138,16 +131,16 @@ def _saved_cells(_: Row, m: Measured) -> Sequence[doc.TableCell | str]:
 def _same_cells(_: Row, m: Measured) -> Sequence[doc.TableCell | str]:
     accuracy = doc.num(figure(m.token_accuracy), "good" if m.token_accuracy == 1 else "bad")
     divergences = [figure(value) for value in (m.text_accuracy, m.law.kl_trie, m.law.kl_grammar)]
-    return [accuracy, *divergences, f"{m.law.spellings:,}", percent(m.law.beyond_trie)]
+    return [accuracy, *divergences, f"{m.law.spellings:,}", labels.percent(m.law.beyond_trie)]
 
 
 def _cost_cells(_: Row, m: Measured) -> Sequence[doc.TableCell | str]:
     own, ways, trie = m.own_us_per_step, m.ways, m.set_token_trie_us
     sampling = [ways[way].sampler_us_per_step for way in ("trie", "grammar_first")]
     return [
-        *map(us, [own.masking, own.compacting, own.grammar, *sampling]),
+        *map(labels.us, [own.masking, own.compacting, own.grammar, *sampling]),
         *(f"{m.trie_nodes:,}", f"{m.trie_bytes:,}"),
-        *map(us, [trie.cold, trie.cached, m.read_grammar_us]),
+        *map(labels.us, [trie.cold, trie.cached, m.read_grammar_us]),
     ]
 
 
@@ -159,7 +152,7 @@ def _model(report: SkipRatioReport, rows: Sequence[Row]) -> Iterator[doc.Block]:
         "other times of a forward pass."
     )
     yield doc.Heading(2, "Where a forward pass takes longer", "model")
-    yield doc.Paragraph(f"{model_error(report)} {MODEL}")
+    yield doc.Paragraph(f"{labels.model_error(report)} {MODEL}")
     yield _table(caption, " | ".join([head, *(f"{ms} ms" for ms in times)]), rows, _model_cells)
     label = "Chart over the time of a forward pass"
     yield doc.Picture(label, BY_DECODE, partial(by_decode, [*rows]))
@@ -168,10 +161,10 @@ def _model(report: SkipRatioReport, rows: Sequence[Row]) -> Iterator[doc.Block]:
 def _model_cells(row: Row, m: Measured) -> Sequence[doc.TableCell | str]:
     by_ms = m.modelled.by_decode_ms
     return [
-        us(m.ways["grammar_first"].decode_us_mean),
+        labels.us(m.ways["grammar_first"].decode_us_mean),
         figure(m.tokens_per_second_vs_grammar),
         figure(row.modelled),
-        percent(row.deviation),
+        labels.percent(row.deviation),
         *(figure(by_ms[f"{ms:g}"]) if by_ms else "none" for ms in DECODE_MS),
     ]
 
@@ -199,7 +192,7 @@ def _brief(report: SkipRatioReport, rows: Sequence[Row]) -> Iterator[doc.Block]:
     head = "Workload | Backend | V | Skip ratio | Passes saved | Tokens/s | Over grammar first"
     head += " | Over resampling | Token, text accuracy | Own us: trie, grammar | KL trie, grammar"
     yield doc.Table("", f"{head} | Modelled", [_brief_row(row) for row in rows])
-    yield doc.Paragraph(model_error(report))
+    yield doc.Paragraph(labels.model_error(report))
     on = report.bundles[0].run.machine
     yield doc.Paragraph(("Measured on ", doc.Name(on.cpu), ", ", doc.Name(on.system), "."))
 
@@ -212,11 +205,11 @@ def _brief_row(row: Row) -> list[doc.Inline]:
         doc.Name(row.workload),
         doc.Name(row.backend),
         f"{m.n_vocab:,}",
-        percent(m.skip_ratio_mean),
+        labels.percent(m.skip_ratio_mean),
         f"{m.forward_passes_saved:,}/{m.forward_passes_total:,}",
         f"{m.tokens_per_second:,.0f}",
-        over_grammar(m),
-        over_resampling(m),
+        labels.over_grammar(m),
+        labels.over_resampling(m),
         f"{figure(m.token_accuracy)}, {figure(m.text_accuracy)}",
         f"{figure(own.compacting)}, {figure(own.grammar)}",
         f"{figure(law.kl_trie)}, {figure(law.kl_grammar)}",

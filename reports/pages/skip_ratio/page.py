@@ -3,17 +3,13 @@
 from collections.abc import Iterator
 
 from sampler_parity.harness.bundle.bundle import Bundle
+from sampler_parity.harness.protocol.measured import Measured
 from sampler_parity.harness.sanitize.printable import one_line
 from sampler_parity.reports.labels import state_of
 from sampler_parity.reports.page import Page
+from sampler_parity.reports.pages.skip_ratio import labels
 from sampler_parity.reports.pages.skip_ratio.build import report_of
 from sampler_parity.reports.pages.skip_ratio.document import document
-from sampler_parity.reports.pages.skip_ratio.labels import (
-    leaves_of,
-    model_error,
-    over_grammar,
-    percent,
-)
 from sampler_parity.reports.pages.skip_ratio.model import Row, SkipRatioReport
 from sampler_parity.reports.summary import PageFinding, PageSummary
 
@@ -39,12 +35,13 @@ def summary(report: SkipRatioReport) -> PageSummary:
 
 def _headlines(report: SkipRatioReport) -> Iterator[str]:
     """Yield `actions` at each vocabulary."""
-    shown = {}
+    shown: dict[int, Measured] = {}
     for row in report.rows:
         if row.measured and row.leaves == "actions" and not row.delay_ms:
             shown.setdefault(row.measured.n_vocab, row.measured)
     for n, m in sorted(shown.items()):
-        yield f"30 actions at V = {n:,}: {over_grammar(m)} times the tokens/s of grammar first"
+        speed_up = f"{labels.over_grammar(m)} times the tokens/s of grammar first"
+        yield f"30 actions at V = {n:,}: {speed_up}"
 
 
 def _lines(report: SkipRatioReport, met: int) -> Iterator[str]:
@@ -56,7 +53,7 @@ def _lines(report: SkipRatioReport, met: int) -> Iterator[str]:
     yield from map(_line, measured[:SHOWN])
     if len(measured) > SHOWN:
         yield f"  ... and {len(measured) - SHOWN:,} more"
-    parts = [f"skip     {met:,}/{len(report.rows):,} as required", model_error(report)]
+    parts = [f"skip     {met:,}/{len(report.rows):,} as required", labels.model_error(report)]
     yield "   ".join([*parts, state_of(report.ok)])
 
 
@@ -64,10 +61,10 @@ def _line(row: Row) -> str:
     m = row.measured
     assert m is not None
     return (
-        f"skip     {leaves_of(row)} {one_line(row.model)} V={m.n_vocab:,}"
-        f"   skip ratio {percent(m.skip_ratio_mean)}"
+        f"skip     {labels.leaves_of(row)} {one_line(row.model)} V={m.n_vocab:,}"
+        f"   skip ratio {labels.percent(m.skip_ratio_mean)}"
         f"   {m.forward_passes_saved:,}/{m.forward_passes_total:,} passes saved"
-        f"   {over_grammar(m)} x grammar first"
+        f"   {labels.over_grammar(m)} x grammar first"
     )
 
 

@@ -13,15 +13,8 @@ from sampler_parity.harness.checks.timing.record import TimingResult
 from sampler_parity.harness.checks.timing.slopes import Slope, slopes
 from sampler_parity.harness.checks.timing.verdict import compare_backends, nearest_rank
 from sampler_parity.harness.sanitize.printable import visible
+from sampler_parity.reports.pages.throughput import model
 from sampler_parity.reports.pages.throughput.claims import claims
-from sampler_parity.reports.pages.throughput.model import (
-    Remark,
-    SlopeRow,
-    ThroughputReport,
-    ThroughputSection,
-    TimedRow,
-    compared,
-)
 from sampler_parity.reports.pages.throughput.widths import width_rows
 
 EFFECT = 0.05
@@ -29,17 +22,17 @@ FLOOR = "null"  # what it takes to do nothing: no rival
 _ORDER = ("timing/engines", "timing/samplers")
 
 
-def report_of(bundles: list[Bundle], effect: float = EFFECT) -> ThroughputReport | None:
+def report_of(bundles: list[Bundle], effect: float = EFFECT) -> model.ThroughputReport | None:
     """A section for every bundle that has something timed; None where none has."""
     sections = [
         _section(bundle, effect)
         for bundle in bundles
         if bundle.timings or bundle.throughputs or bundle.timing_checks
     ]
-    return ThroughputReport(sections=sections) if sections else None
+    return model.ThroughputReport(sections=sections) if sections else None
 
 
-def _section(bundle: Bundle, effect: float) -> ThroughputSection:
+def _section(bundle: Bundle, effect: float) -> model.ThroughputSection:
     timings = sorted(
         (TimingResult.model_validate(visible(t.model_dump())) for t in bundle.timings),
         key=lambda t: _ORDER.index(t.suite) if t.suite in _ORDER else len(_ORDER),
@@ -51,7 +44,7 @@ def _section(bundle: Bundle, effect: float) -> ThroughputSection:
     rows = [row for result in timings for row in _rows(result, effect)]
     widths = [row for result in wide for row in width_rows(result, effect)]
     busy = any(notice.kind == "busy" for t in timings for notice in notices(t))
-    return ThroughputSection(
+    return model.ThroughputSection(
         bundle=visible(bundle.folder.resolve().name),
         run=RunInfo.model_validate(visible(bundle.info.model_dump())),
         effect=effect,
@@ -64,15 +57,15 @@ def _section(bundle: Bundle, effect: float) -> ThroughputSection:
     )
 
 
-def _rows(result: TimingResult, effect: float) -> list[TimedRow]:
+def _rows(result: TimingResult, effect: float) -> list[model.TimedRow]:
     return [_row(result, name, ns, effect) for name, ns in result.ns.items() if ns]
 
 
-def _row(result: TimingResult, name: str, ns: list[int], effect: float) -> TimedRow:
+def _row(result: TimingResult, name: str, ns: list[int], effect: float) -> model.TimedRow:
     median = float(np.median(ns))
     setup = result.setup_ns.get(name)
     compares = bool(result.baseline) and name not in (result.baseline, FLOOR)
-    return TimedRow(
+    return model.TimedRow(
         id=result.id,
         sampler=result.sampler,
         n_vocab=result.n_vocab,
@@ -85,13 +78,13 @@ def _row(result: TimingResult, name: str, ns: list[int], effect: float) -> Timed
         p999_ns=nearest_rank(ns, 0.999),
         setup_ns=float(np.median(setup)) if setup else None,
         tokens_per_s=1e9 / max(median, 1.0),
-        compared=compared(compare_backends(result, name, effect)) if compares else None,
+        compared=model.compared(compare_backends(result, name, effect)) if compares else None,
         instructions=result.instructions.get(name),
     )
 
 
-def _slope_row(slope: Slope) -> SlopeRow:
-    return SlopeRow(
+def _slope_row(slope: Slope) -> model.SlopeRow:
+    return model.SlopeRow(
         group=slope.group,
         backend=slope.backend,
         over=slope.over,
@@ -109,7 +102,7 @@ def _slope_row(slope: Slope) -> SlopeRow:
     )
 
 
-def _remarks(timings: list[TimingResult], wide: list[ThroughputResult]) -> list[Remark]:
+def _remarks(timings: list[TimingResult], wide: list[ThroughputResult]) -> list[model.Remark]:
     """What disturbed a timing, and what did not run; a text that several share stands once."""
     remarks = [(notice.text, t.id) for t in timings for notice in notices(t)]
     for t in timings:
@@ -120,4 +113,4 @@ def _remarks(timings: list[TimingResult], wide: list[ThroughputResult]) -> list[
     places: dict[str, list[str]] = defaultdict(list)
     for text, i in remarks:
         places[text].append(i)
-    return [Remark(id=ids[0], more=len(ids) - 1, text=text) for text, ids in places.items()]
+    return [model.Remark(id=ids[0], more=len(ids) - 1, text=text) for text, ids in places.items()]

@@ -8,16 +8,9 @@ from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
 from sampler_parity.harness.processes import shell
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import duration, tail
-from sampler_parity.reports.pages.throughput import labels
+from sampler_parity.reports.pages.throughput import labels, model
 from sampler_parity.reports.pages.throughput.chart import by_sequences, by_vocabulary, detection
 from sampler_parity.reports.pages.throughput.forest import ROWS, compared, ratios
-from sampler_parity.reports.pages.throughput.model import (
-    SlopeRow,
-    ThroughputReport,
-    ThroughputSection,
-    TimedRow,
-    WidthRow,
-)
 from sampler_parity.reports.parts import bundle_heading, folded, state
 
 UNFOLDED = 30  # rows of tables that are a screen
@@ -30,14 +23,14 @@ INTRO = (
 )
 
 
-def document(report: ThroughputReport) -> doc.Document:
+def document(report: model.ThroughputReport) -> doc.Document:
     """Return the page of a report."""
     blocks = [_region(section, f"b{i}") for i, section in enumerate(report.sections, 1)]
     intro = [doc.Paragraph(INTRO)]
     return doc.Document("Throughput", "Throughput report", intro, blocks, scripted=True)
 
 
-def _region(section: ThroughputSection, b: str) -> doc.Region:
+def _region(section: model.ThroughputSection, b: str) -> doc.Region:
     run = section.run
     machine = (doc.Name(run.machine.cpu), f", {run.machine.cores} cores")
     how = f", {run.machine.system}; started {run.started}; profile {run.profile}, seed {run.seed}; "
@@ -58,7 +51,7 @@ def _region(section: ThroughputSection, b: str) -> doc.Region:
     )
 
 
-def _timings(section: ThroughputSection, b: str) -> doc.InHtml:
+def _timings(section: model.ThroughputSection, b: str) -> doc.InHtml:
     """By backend: those that are compared, then the first, then the floor."""
     n, effect = len(compared(section)), f"{section.effect:.0%}"
     asks = f"A verdict asks for more than {effect} and more than the noise of the first backend."
@@ -67,7 +60,7 @@ def _timings(section: ThroughputSection, b: str) -> doc.InHtml:
         "Ratio to the time of the first backend and its 95% interval, logarithmic; the band: less "
         f"than {effect} either way. {chosen} tables below have all."
     )
-    by_name: dict[str, list[TimedRow]] = {}
+    by_name: dict[str, list[model.TimedRow]] = {}
     for row in section.timings:
         by_name.setdefault(row.backend, []).append(row)
     first = {row.id: row.median_ns for row in section.timings if labels.verdict(row) == "the first"}
@@ -92,7 +85,7 @@ def _timings(section: ThroughputSection, b: str) -> doc.InHtml:
 
 
 def _backend(
-    name: str, rows: list[TimedRow], first: dict[str, float], few: bool
+    name: str, rows: list[model.TimedRow], first: dict[str, float], few: bool
 ) -> tuple[bool, doc.Fold]:
     """Return whether a backend is compared, and its table."""
     is_compared = any(row.compared for row in rows)
@@ -120,7 +113,7 @@ def _number(text: str, key: float | None) -> doc.TableCell:
     return doc.num(text, key=doc.sort_key(key))
 
 
-def _measured(row: TimedRow) -> list[doc.TableCell]:
+def _measured(row: model.TimedRow) -> list[doc.TableCell]:
     return [
         doc.TableCell(row.id.removeprefix("timing/")),
         _number(duration(row.median_ns), row.median_ns),
@@ -128,16 +121,16 @@ def _measured(row: TimedRow) -> list[doc.TableCell]:
     ]
 
 
-def _tail(row: TimedRow) -> str:
+def _tail(row: model.TimedRow) -> str:
     return tail(row.p99_ns, row.p999_ns, row.samples)
 
 
-def _setup(row: TimedRow) -> doc.TableCell:
+def _setup(row: model.TimedRow) -> doc.TableCell:
     text = "not said" if row.setup_ns is None else duration(row.setup_ns)
     return _number(text, row.setup_ns)
 
 
-def _compared(row: TimedRow, first: dict[str, float], counts: bool) -> list[doc.TableCell]:
+def _compared(row: model.TimedRow, first: dict[str, float], counts: bool) -> list[doc.TableCell]:
     chain, median, slow_end = _measured(row)
     noise = row.compared.noise if row.compared else None
     instructions = "" if row.instructions is None else f"{row.instructions:,}"
@@ -151,8 +144,8 @@ def _compared(row: TimedRow, first: dict[str, float], counts: bool) -> list[doc.
     ]
 
 
-def _every_timing(section: ThroughputSection) -> doc.Table:
-    rows = [
+def _every_timing(section: model.ThroughputSection) -> doc.Table:
+    rows: doc.Rows = [
         [
             doc.Name(row.id.removeprefix("timing/")),
             doc.Name(row.backend),
@@ -168,7 +161,7 @@ def _every_timing(section: ThroughputSection) -> doc.Table:
     return doc.Table("", head, rows, most=SHOWN)
 
 
-def _slopes(section: ThroughputSection, b: str) -> doc.InHtml:
+def _slopes(section: model.ThroughputSection, b: str) -> doc.InHtml:
     findings = sum(slope.finding for slope in section.slopes)
     steady = sum(slope.steady for slope in section.slopes)
     text = f"{findings} of {steady} costs that must not depend on the vocabulary or the history do."
@@ -184,7 +177,7 @@ def _slopes(section: ThroughputSection, b: str) -> doc.InHtml:
     return doc.InHtml([heading, verdict, folded(len(section.slopes), "slope", 12, [table])])
 
 
-def _slope(s: SlopeRow) -> list[doc.TableCell | doc.Inline]:
+def _slope(s: model.SlopeRow) -> list[doc.TableCell | doc.Inline]:
     over = "vocabulary, history of" if s.over == "n_vocab" else "history, vocabulary of"
     ends = f"{duration(s.first_ns)} at {s.first:,}, {duration(s.last_ns)} at {s.last:,}"
     finding = "finding: it does" if s.finding else "holds" if s.steady else ""
@@ -199,7 +192,7 @@ def _slope(s: SlopeRow) -> list[doc.TableCell | doc.Inline]:
     ]
 
 
-def _widths(section: ThroughputSection, b: str) -> Iterator[doc.Block]:
+def _widths(section: model.ThroughputSection, b: str) -> Iterator[doc.Block]:
     if not section.widths:
         return
     chart = doc.Picture(
@@ -225,7 +218,7 @@ def _widths(section: ThroughputSection, b: str) -> Iterator[doc.Block]:
     yield from (heading, chart, folded(len(section.widths), "figure", 12, [table]))
 
 
-def _width(w: WidthRow) -> list[doc.TableCell]:
+def _width(w: model.WidthRow) -> list[doc.TableCell]:
     graph = [f"{w.in_graph}/{w.stages} stages in the graph"] if w.in_graph else []
     ratios = [
         doc.TableCell(labels.ratio(of), key=doc.sort_key(of.ratio if of else None))
@@ -245,12 +238,12 @@ def _width(w: WidthRow) -> list[doc.TableCell]:
     ]
 
 
-def _claims(section: ThroughputSection, b: str) -> Iterator[doc.Block]:
+def _claims(section: model.ThroughputSection, b: str) -> Iterator[doc.Block]:
     if not section.claims:
         return
     tones: dict[bool | None, doc.Tone] = {True: "good", False: "bad", None: ""}
     text = {True: "yes", False: "no", None: "not judged"}
-    rows = [
+    rows: doc.Rows = [
         [
             doc.Untrusted(c.claim),
             doc.Untrusted(c.seen),
@@ -271,7 +264,7 @@ def _check(check: TimingCheckResult, b: str) -> Iterator[doc.Block]:
         f"{check.chain} at V = {check.n_vocab:,}, an effect of {check.effect:.0%}: the verdicts on "
         "llama.cpp slowed down by so much."
     )
-    rows = []
+    rows: doc.Rows = []
     for c in check.curves:
         name = f"{c.percent:g}%" if c.percent else "nothing (A/A)"
         counts = zip(c.slower, c.faster, c.inconclusive, c.off_one, strict=True)
@@ -290,7 +283,7 @@ def _check(check: TimingCheckResult, b: str) -> Iterator[doc.Block]:
     yield doc.InHtml([heading, state(check.met, verdict), table, chart])
 
 
-def _remarks(section: ThroughputSection, b: str) -> Iterator[doc.Block]:
+def _remarks(section: model.ThroughputSection, b: str) -> Iterator[doc.Block]:
     """Yield what disturbed the timings; in Markdown behind what grows and must not."""
     growing = [
         (
@@ -306,7 +299,7 @@ def _remarks(section: ThroughputSection, b: str) -> Iterator[doc.Block]:
     if growing or remarks:
         yield doc.InMarkdown([doc.Items([*growing, *remarks], most=SHOWN)])
     if remarks:
-        rows = [
+        rows: doc.Rows = [
             [f"{r.id}{labels.more(r)}", doc.TableCell(r.text, kind="wide")] for r in section.remarks
         ]
         caption = "Drift, outliers, frequency, and backends without a figure."
