@@ -35,6 +35,8 @@ def _blocks(blocks: Sequence[doc.Block], share: float) -> Iterator[str]:
                 yield from (f"{'#' * level} {_inline(shown)}", "")
             case doc.Paragraph(content, style="" | "state"):
                 yield from (_inline(content), "")
+            case doc.Pre(text):
+                yield from (*(code(line, 2000) for line in text.split("\n")), "")
             case doc.Items():
                 yield from (*_items(block, int(block.most * share)), "")
             case doc.Table() if block.markdown != "":

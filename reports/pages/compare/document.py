@@ -101,7 +101,7 @@ def _verdicts(report: Comparison) -> doc.Table:
     )
 
 
-def _verdict(report: Comparison, row: Verdicts) -> list[doc.TableCell | doc.Inline]:
+def _verdict(report: Comparison, row: Verdicts) -> doc.Cells:
     more = [f"and {len(row.cases) - 1:,} more"] if len(row.cases) > 1 else []
     cells = [
         doc.TableCell(doc.Name(labels.cell(row, i)), labels.change_tone(row, i, column.base))
@@ -144,7 +144,7 @@ def _cells(report: Comparison) -> doc.Table:
     )
 
 
-def _cell(report: Comparison, row: Cell) -> list[doc.TableCell | doc.Inline]:
+def _cell(report: Comparison, row: Cell) -> doc.Cells:
     decided = [
         doc.Lines([decision or "not in it", *([interval(i.estimate, i.low, i.high)] if i else [])])
         for decision, i in zip(row.decisions, row.intervals, strict=True)

@@ -35,7 +35,7 @@ def _runs(report: History) -> Iterator[doc.Block]:
     yield folded(len(report.runs), "run", 30, [table])
 
 
-def _run(run: Run) -> list[doc.TableCell | doc.Inline]:
+def _run(run: Run) -> doc.Cells:
     name = [doc.Untrusted(run.started), doc.Name(run.name)]
     met = [_met(run.met, run.cases), _met(run.tests_met, run.tests)]
     how: doc.Cells = [doc.Untrusted(run.profile), doc.num(str(run.seed)), doc.Name(run.version)]

@@ -129,7 +129,7 @@ def _checked(index: Index) -> Iterator[doc.Block]:
         yield doc.InHtml([doc.Paragraph(f"Samplers: {', '.join(index.samplers)}.")])
 
 
-def _backend(b: Checked) -> list[doc.TableCell | doc.Inline]:
+def _backend(b: Checked) -> doc.Cells:
     tone: doc.Tone = "good" if b.cases else "quiet"
     tone = "bad" if b.unavailable or b.met < b.cases else tone
     return [

@@ -13,8 +13,6 @@ from sampler_parity.reports.pages.parity.matrix_model import (
 )
 from sampler_parity.reports.parts import folded, state
 
-Cells = list[doc.TableCell | doc.Inline]
-
 
 def implementations(matrix: ParityMatrix) -> doc.Region:
     """Return samplers by implementation; in Markdown each explanation stands once."""
@@ -200,9 +198,9 @@ def hardware(devices: model.Devices) -> doc.Region:
     return doc.Region("devices", blocks)
 
 
-def _configuration(c: model.Configuration) -> Cells:
+def _configuration(c: model.Configuration) -> doc.Cells:
     first = [doc.Toned("the first", "quiet")] if c.backend == c.first else []
-    names: Cells = [
+    names: doc.Cells = [
         doc.Lines([doc.Name(c.backend), *first]),
         doc.TableCell(doc.Name(c.bundle), kind="keep"),
     ]
@@ -223,7 +221,7 @@ def _configuration(c: model.Configuration) -> Cells:
 
 
 def _across(rows: Sequence[model.Across]) -> doc.Table:
-    cells: list[Cells] = [
+    cells: doc.Rows = [
         [
             doc.Name(a.backend),
             doc.TableCell(doc.Name(a.bundle), kind="keep"),
@@ -244,7 +242,7 @@ def _across(rows: Sequence[model.Across]) -> doc.Table:
 
 
 def _parted(rows: Sequence[model.PartedText]) -> doc.Table:
-    cells: list[Cells] = []
+    cells: doc.Rows = []
     for p in rows:
         numbers = [f"{n:,}" for n in (p.step + 1, p.token, p.first_token)]
         numbers += [figure(p.margin), figure(p.difference)]

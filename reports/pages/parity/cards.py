@@ -114,7 +114,7 @@ def _smallest(group: Group, name: str) -> Iterator[doc.Block]:
 
 
 def _values(at: Small | Example) -> Iterator[doc.Block]:
-    rows: list[Sequence[doc.TableCell | doc.Inline]] = [[*side] for side in side_by_side(at)]
+    rows: list[doc.Cells] = [[*side] for side in side_by_side(at)]
     if isinstance(at, Small) and at.got != at.expected:
         left = [", ".join(map(str, ids)) or "none" for ids in (at.got, at.expected)]
         rows.append(["ids left", *(doc.TableCell(ids, kind="wide") for ids in left)])

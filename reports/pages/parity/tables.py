@@ -11,12 +11,10 @@ from sampler_parity.reports.parts import folded
 from sampler_parity.reports.pictures.forest import ForestLine, forest
 from sampler_parity.reports.pictures.picture import DOT
 
-Cells = list[doc.TableCell | doc.Inline]
-
 
 def backends(section: Section) -> doc.Table:
     """Return what ran, and how often it met what the cases require."""
-    rows: list[Cells] = []
+    rows: doc.Rows = []
     for s in section.backends:
         gone = [("unavailable: ", doc.Name(s.unavailable))] if s.unavailable else []
         facts = doc.Name(" ".join(filter(None, (s.version, s.build, s.device))))
@@ -36,7 +34,7 @@ def backends(section: Section) -> doc.Table:
 def verdicts(section: Section, rows: Sequence[Row], head: str, caption: str) -> doc.Table:
     """Return cases by verdict: a row for each sampler or suite, a column for each backend."""
     names = [summary.name for summary in section.backends]
-    cells: list[Cells] = []
+    cells: doc.Rows = []
     for row in rows:
         digest = [doc.Toned(doc.Code(row.digest[:12]), "quiet")] if row.digest else []
         tallies = [_tally(row, name) for name in names]
@@ -101,7 +99,7 @@ def speed(section: Section, few: int) -> Iterator[doc.Block]:
     )
 
 
-def _timed(t: Timing, timed: TimedBackend) -> Cells:
+def _timed(t: Timing, timed: TimedBackend) -> doc.Cells:
     """The rule and the parity stand once, in the row of the first backend."""
     ratio = "" if timed.name == "llama.cpp" else "no ratio"
     if r := timed.ratio:
@@ -146,7 +144,7 @@ def ratios(timings: Sequence[Timing], salt: str) -> str:
 def slowest(section: Section) -> doc.Table:
     """Return the cases that took longest."""
     names = [summary.name for summary in section.backends]
-    rows: list[Cells] = [
+    rows: doc.Rows = [
         [
             c.case,
             doc.num(f"{c.steps:,}"),

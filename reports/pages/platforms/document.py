@@ -113,11 +113,9 @@ def _platform(report: PlatformsReport, platform: Column) -> Iterator[doc.Block]:
         doc.InHtml([doc.Paragraph(about)]),
         brief,
         table,
-        doc.InHtml([*_operations(platform)]),
+        *_operations(platform),
     ]
     yield doc.Fold((doc.Strong(platform.name), more), details, markdown=True)
-    if platform.parting:
-        yield doc.InMarkdown([doc.Items([*_brief(platform)])])
 
 
 def _figures(cell: Cell) -> list[doc.Inline]:
@@ -130,19 +128,9 @@ def _figures(cell: Cell) -> list[doc.Inline]:
 def _operations(platform: Column) -> Iterator[doc.Block]:
     for cell in platform.parting:
         place = anchor(platform.name, cell.sampler)
-        yield doc.Heading(4, f"{cell.sampler} on {platform.name}", place)
+        yield doc.Heading(4, (doc.Name(cell.sampler), " on ", doc.Name(platform.name)), place)
         for o in cell.operations:
-            by = doc.Strong(f"{o.cases:,} by {o.words}.")
+            by = doc.Strong((f"{o.cases:,} by ", doc.Untrusted(o.words, 300), "."))
             values = (doc.Code(o.here), ", there ", doc.Code(o.there))
-            yield doc.Paragraph((by, f" {o.what}: here ", *values))
+            yield doc.Paragraph((by, " ", doc.Untrusted(o.what), ": here ", *values))
             yield doc.Pre("\n".join(filter(None, [o.smaller, o.replay])))
-
-
-def _brief(platform: Column) -> Iterator[doc.Item]:
-    for cell in platform.parting:
-        for o in cell.operations:
-            what = (doc.Name(cell.sampler), f": {o.cases:,} by ", doc.Untrusted(o.words, 300))
-            values = (doc.Name(o.here), ", there ", doc.Name(o.there))
-            inner: list[doc.Inline] = [(doc.Untrusted(o.what, 80), ": here ", *values)]
-            inner += [doc.Code(text, 700) for text in (o.smaller, o.replay) if text]
-            yield doc.Item(what, inner=inner)

@@ -102,27 +102,11 @@ def _place(server: Server, cell: Cell) -> str:
 
 
 def _server(server: Server) -> Iterator[doc.Block]:
-    yield doc.Heading(2, _name(server.name), anchor(server.name, server.bundle))
-    yield doc.InHtml([*_folded(server)])
-    lines = [
-        (
-            *(doc.Strong(cell.verdict) if tone(cell) == "bad" else cell.verdict, " "),
-            *(doc.Name(cell.name), ": ", doc.Untrusted(evidence_of(cell), 400)),
-        )
-        for cell in sorted(server.cells, key=lambda cell: tone(cell) == "good")
-    ]
-    again = [
-        (doc.Name(cell.name), " again: ", doc.Code(cell.curl, 2000))
-        for cell in server.wrong
-        if cell.curl
-    ]
-    yield doc.InMarkdown([doc.Items(lines, most=200), *([doc.Items(again)] if again else [])])
-
-
-def _folded(server: Server) -> Iterator[doc.Block]:
     """Yield the first that are wrong; folded, what else is wrong and all that is right."""
     wrong = server.wrong
-    yield doc.Paragraph(f"{server.version}, dialect {server.dialect}", "quiet")
+    yield doc.Heading(2, _name(server.name), anchor(server.name, server.bundle))
+    about = f"{server.version}, dialect {server.dialect}"
+    yield doc.InHtml([doc.Paragraph(about, "quiet")])
     if wrong:
         caption = "Not as required: what shows it, and the request again."
         yield _evidence(server, caption, wrong[:MOST])
@@ -132,16 +116,17 @@ def _folded(server: Server) -> Iterator[doc.Block]:
         shown = [cell for cell in cells if cell not in wrong or title.startswith("More")]
         if shown:
             table = _evidence(server, "What shows it, and the request again.", shown)
-            yield doc.Fold(f"{title}: {len(shown)}", [table])
+            yield doc.Fold(f"{title}: {len(shown)}", [table], markdown=True)
 
 
 def _evidence(server: Server, caption: str, cells: Sequence[Cell]) -> doc.Table:
     rows: doc.Rows = []
     for cell in cells:
-        parts: list[doc.Inline] = [evidence_of(cell)]
-        parts += [doc.Toned(f"got {one_line(cell.got, 200)}", "quiet")] if cell.got else []
-        parts += [doc.Code(one_line(cell.curl, 1200))] if cell.curl else []
-        verdict = doc.TableCell(cell.verdict, tone(cell))
+        parts: list[doc.Inline] = [doc.Untrusted(evidence_of(cell), 400)]
+        got = doc.Untrusted(f"got {one_line(cell.got, 200)}")
+        parts += [doc.Toned(got, "quiet")] if cell.got else []
+        parts += [doc.Code(one_line(cell.curl, 1200), 1200)] if cell.curl else []
+        verdict = doc.judged(cell.verdict, tone(cell))
         wide = doc.TableCell(doc.Lines(parts), kind="wide")
         rows.append(doc.TableRow([_name(cell.name), verdict, wide], _place(server, cell)))
     return doc.Table(caption, "Name | Verdict | Evidence", rows, style="stacked")

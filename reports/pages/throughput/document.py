@@ -177,7 +177,7 @@ def _slopes(section: model.ThroughputSection, b: str) -> doc.InHtml:
     return doc.InHtml([heading, verdict, folded(len(section.slopes), "slope", 12, [table])])
 
 
-def _slope(s: model.SlopeRow) -> list[doc.TableCell | doc.Inline]:
+def _slope(s: model.SlopeRow) -> doc.Cells:
     over = "vocabulary, history of" if s.over == "n_vocab" else "history, vocabulary of"
     ends = f"{duration(s.first_ns)} at {s.first:,}, {duration(s.last_ns)} at {s.last:,}"
     finding = "finding: it does" if s.finding else "holds" if s.steady else ""
