@@ -7,25 +7,21 @@ names its digest: nothing else runs. Without it the tables read as they are writ
 import base64
 import functools
 import hashlib
-import shlex
 from collections.abc import Sequence
 from html import escape
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from jinja2 import Template
 
-from sampler_parity.harness.failures.format_difference import number
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.reports import document as doc
-from sampler_parity.reports.labels import duration, figure, tail
 
 
 class Markup(str):
-    """What templates take for HTML and do not escape, as MarkupSafe's class, which no command loads
-    that writes none."""
+    """HTML that the frame does not escape: MarkupSafe's class, which only writers of HTML load."""
 
     __slots__ = ()
 
@@ -41,11 +37,13 @@ def html(document: doc.Document) -> str:
     """Return the page; `linked` puts the links to other pages into it."""
     writer = _Writer()
     heading = f"<h1>{_inline(document.heading)}</h1>"
-    return template("document.html.j2").render(
+    return _frame().render(
         title=document.title,
         head=Markup(f"{heading}\n{writer.blocks(document.intro)}"),
         main=Markup(writer.blocks(document.blocks)),
-        **({"scripted": True} if document.scripted else {}),
+        scripted=document.scripted,
+        script=script(),
+        script_digest=script_digest(),
     )
 
 
@@ -207,22 +205,18 @@ def _class(*names: str) -> str:
     return f' class="{used}"' if used else ""
 
 
-def template(name: str, *folders: Path, **words: Any) -> "Template":
-    """A file of these folders or of reports/templates; words: what it and what it imports
-    may call."""
+@functools.cache
+def _frame() -> "Template":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined  # most commands need it not
 
     environment = Environment(
-        loader=FileSystemLoader([*folders, TEMPLATES]),
+        loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"duration": duration, "number": number, "command": shlex.join}
-    environment.globals |= {"figure": figure, "tail": tail, **words}
-    environment.globals |= {"script": script(), "script_digest": script_digest()}
-    return environment.get_template(name)
+    return environment.get_template("page.html.j2")
 
 
 @functools.cache
@@ -231,13 +225,13 @@ def script() -> Markup:
 
 
 def script_digest() -> str:
-    """As a content security policy names it."""
+    """Return its digest as a content security policy names it."""
     sha256 = hashlib.sha256(script().encode()).digest()
     return f"sha256-{base64.b64encode(sha256).decode()}"
 
 
 def linked(html: str, pages: list[tuple[str, str]], own: str) -> str:
-    """A page's HTML with links to all pages (stem and title); own: its own stem."""
+    """Return a page's HTML with links to all pages (stem and title); own: its own stem."""
     items = "".join(
         f'<li><a href="{stem}.html" aria-current="page">{title}</a></li>'
         if stem == own

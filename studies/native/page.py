@@ -3,14 +3,13 @@
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from sampler_parity.reports.writers.html import template
+from sampler_parity.reports import document as doc
+from sampler_parity.reports.writers.html import html as write_html
 from sampler_parity.reports.writers.markdown import table
 from studies.native import counts
 from studies.native.reasons import Entry, Judged, judge
 
-HERE = Path(__file__).parent
 SEVERAL = "several"  # code that several samplers use
 
 
@@ -53,6 +52,15 @@ class Row:
         ]
 
 
+TITLE = "What the quick suites reach of llama.cpp's samplers"
+INTRO = (
+    "Counted by gcov. Branches are the ways out of a line that is reached, without those that only "
+    "an exception takes. Explained: in ",
+    doc.Code("studies/native/unreached.toml"),
+    ", with the reason.",
+)
+ORDER = "By sampler, in the order of the source."
+RAN = "Times that a line ran, the ways out of it that were never taken, and why."
 HEAD = ["Lines reached", "explained", "neither", "Branches taken", "explained", "neither"]
 
 
@@ -104,7 +112,7 @@ def by_part(parts: dict[str, list[counts.Line]]) -> dict[str, tuple[int, int]]:
 
 
 def markdown(rows: dict[str, dict[str, Row]], parts: dict[str, dict[str, tuple[int, int]]]) -> str:
-    text = ["# What the quick suites reach of llama.cpp's samplers", ""]
+    text = [f"# {TITLE}", ""]
     for file, of_file in rows.items():
         body = [[name, *row.cells()] for name, row in of_file.items()]
         text += [f"## {file}", "", *table(["", *HEAD], body), ""]
@@ -120,16 +128,33 @@ def html(
     judged: Judged,
     problems: list[str],
 ) -> str:
-    shown: dict[str, list[dict[str, Any]]] = {
-        file: [_shown(line, judged) for line in lines] for file, lines in totals.items()
-    }
-    page = template("coverage.html.j2", HERE)
-    return page.render(head=HEAD, rows=rows, parts=parts, lines=shown, problems=problems)
+    blocks: list[doc.Block] = [
+        doc.Paragraph(f"{len(problems)} problems", "bad" if problems else "good", "state"),
+        *(doc.Paragraph(problem, "bad") for problem in problems),
+    ]
+    for file, of_file in rows.items():
+        samplers = [[name, *map(doc.num, row.cells())] for name, row in of_file.items()]
+        suites = [[part, *map(doc.num, map(str, pair))] for part, pair in parts[file].items()]
+        lines = [_line(line, judged) for line in totals[file]]
+        every = doc.Table(RAN, "Line | Ran | Untaken | Source | Why not", lines, "sticky")
+        blocks += [
+            doc.Heading(2, file, file),
+            doc.Table(ORDER, ["Sampler", *HEAD], samplers, "sticky"),
+            doc.Table("By suite.", "Suites | Lines reached | by no other", suites),
+            doc.Fold(f"Every line of {file} that holds code", [every]),
+        ]
+    title = f"Coverage of llama.cpp: {'FAILED' if problems else 'ok'}"
+    return write_html(doc.Document(title, TITLE, [doc.Paragraph(INTRO)], blocks))
 
 
-def _shown(line: counts.Line, judged: Judged) -> dict[str, Any]:
+def _line(line: counts.Line, judged: Judged) -> doc.Cells:
     place = (line.file, line.number)
     untaken = sum(count == 0 for count in line.branches) if line.count else 0
     why = judged.reasons.get(place) or (judged.ways.get(place, "") if untaken else "")
-    state = "good" if line.count and not untaken else "fair" if why else "bad"
-    return {"line": line, "untaken": untaken, "why": why, "state": state}
+    tone: doc.Tone = "good" if line.count and not untaken else "fair" if why else "bad"
+    counted = [
+        doc.num(f"{line.number}"),
+        doc.num(f"{line.count}", tone),
+        doc.num(f"{untaken or ''}"),
+    ]
+    return [*counted, doc.Code(line.text), why]

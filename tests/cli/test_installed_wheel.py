@@ -219,7 +219,7 @@ def test_wheel_carries_data_and_no_tests(installed: Installed) -> None:
         "suites/parity/top_p.toml",
         "suites/timing/samplers.toml",
         "golden/small.gguf",
-        "reports/templates/parity.html.j2",
+        "reports/templates/page.html.j2",
         f"{TSAMPLER}/adapter.mjs",
         "harness/cli/templates/adapter.rs",
     ):
