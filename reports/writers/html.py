@@ -7,6 +7,7 @@ names its digest: nothing else runs. Without it the tables read as they are writ
 import base64
 import functools
 import hashlib
+import re
 from collections.abc import Sequence
 from html import escape
 from itertools import count
@@ -116,7 +117,8 @@ class _Writer:
             f'<th scope="col"{_class("n" * (kind == "n"))}>{head}</th>'
             for head, kind in zip(heads, kinds, strict=True)
         )
-        labels = heads if "stacked" in table.style.split() else [""] * len(heads)
+        stacked = "stacked" in table.style.split()
+        labels = [re.sub("<[^>]*>", "", head) if stacked else "" for head in heads]
         body = "\n".join(self.row(row, labels) for row in rows[: table.most_html])
         left_out = len(rows) - len(rows[: table.most_html])
         more = f"\n<p>{left_out:,} more {table.what} are in the JSON.</p>" if left_out else ""
@@ -134,7 +136,7 @@ class _Writer:
         for cell, label in zip(cells, labels[1:], strict=False):
             attributes = _class(cell.kind, cell.tone)
             attributes += f' colspan="{cell.span}"' if cell.span > 1 else ""
-            attributes += f' data-label="{label}"' if label and "<" not in label else ""
+            attributes += f' data-label="{label}"' if label and cell.span == 1 else ""
             attributes += f' data-n="{cell.key}"' if cell.key is not None else ""
             parts.append(f"<td{attributes}>{self.content(cell.content)}</td>")
         return f"<tr{_id(row.id)}>{''.join(parts)}</tr>"

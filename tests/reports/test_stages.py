@@ -16,7 +16,7 @@ from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.suite.file import find_suites, read_suite
 from sampler_parity.reports.pages.parity.build import report_of
-from sampler_parity.reports.pages.parity.html import html
+from sampler_parity.reports.pages.parity.document import document
 from sampler_parity.reports.pictures.stages import (
     Left,
     changes,
@@ -24,6 +24,7 @@ from sampler_parity.reports.pictures.stages import (
     of_counterexample,
     probabilities,
 )
+from sampler_parity.reports.writers.html import html
 from tests.support.report_bundles import HOSTILE, bundle_of, case, diverged, run_info, write_bundle
 
 LN2 = math.log(2)
@@ -118,7 +119,7 @@ def test_what_is_no_small_case_has_no_picture(changed: dict[str, Any]) -> None:
 
 def test_the_card_of_a_group_shows_its_counterexample_stage_by_stage(tmp_path: Path) -> None:
     failing = case("a", {"x": diverged()}, counterexample=HALVES)
-    text = html(report_of([bundle_of(tmp_path / "b", run_info("x"), [failing])]))
+    text = html(document(report_of([bundle_of(tmp_path / "b", run_info("x"), [failing])])))
     card = text[text.index("<article") : text.index("</article>")]
     assert ">top_k<" in card
     assert "stage by stage" in card
