@@ -60,7 +60,7 @@ def suites(patterns: list[str]) -> Lines:
 def cases(patterns: list[str]) -> Lines:
     """Yield all names that `--case` takes. Suites among the patterns limit the search; else the
     first part of a pattern does, which is the name of a suite's file."""
-    from sampler_parity.harness.run.plan import plan_of
+    from sampler_parity.harness.run.plan import RunOptions, plan_of
     from sampler_parity.harness.suite.ids import id_fits
     from sampler_parity.harness.suite.shipped import shipped, suites_of
 

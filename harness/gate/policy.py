@@ -12,7 +12,6 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from sampler_parity.harness.bundle.records.server import ServerVerdict
 from sampler_parity.harness.checks.distribution.record import CellKind, Decision
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import read_file, toml_of

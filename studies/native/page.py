@@ -116,7 +116,9 @@ def markdown(rows: dict[str, dict[str, Row]], parts: dict[str, dict[str, tuple[i
     for file, of_file in rows.items():
         body = [[name, *row.cells()] for name, row in of_file.items()]
         text += [f"## {file}", "", *table(["", *HEAD], body), ""]
-        suites = [[part, str(n), str(alone)] for part, (n, alone) in parts[file].items()]
+        suites: list[doc.Cells] = [
+            [part, str(n), str(alone)] for part, (n, alone) in parts[file].items()
+        ]
         text += [*table(["Suites", "Lines reached", "by no other"], suites), ""]
     return "\n".join(text)
 
@@ -133,8 +135,12 @@ def html(
         *(doc.Paragraph(problem, "bad") for problem in problems),
     ]
     for file, of_file in rows.items():
-        samplers = [[name, *map(doc.num, row.cells())] for name, row in of_file.items()]
-        suites = [[part, *map(doc.num, map(str, pair))] for part, pair in parts[file].items()]
+        samplers: list[doc.Cells] = [
+            [name, *map(doc.num, row.cells())] for name, row in of_file.items()
+        ]
+        suites: list[doc.Cells] = [
+            [part, *map(doc.num, map(str, pair))] for part, pair in parts[file].items()
+        ]
         lines = [_line(line, judged) for line in totals[file]]
         every = doc.Table(RAN, "Line | Ran | Untaken | Source | Why not", lines, "sticky")
         blocks += [

@@ -45,7 +45,7 @@ def test_text_from_elsewhere_is_text_wherever_it_stands(inline: doc.Inline) -> N
 
 def test_a_cell_is_a_number_a_verdict_or_spans_columns() -> None:
     row = doc.TableRow(["x", doc.num("1", key="1"), doc.judged("no", "bad")], "place")
-    gone = ["y", doc.TableCell("did not run", span=2)]
+    gone: doc.Cells = ["y", doc.TableCell("did not run", span=2)]
     table = doc.Table("c", "One | Two | p (Holm)", [row, gone], style="stacked")
     text = html(document(table))
     assert '<th scope="col" class="n">Two</th>' in text

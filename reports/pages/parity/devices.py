@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from sampler_parity.harness.bundle.bundle import Bundle
 from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.bundle.replay import replay
-from sampler_parity.harness.checks.devices.run import divergence, largest_difference
+from sampler_parity.harness.checks.logits.compare import divergence, largest_difference
 from sampler_parity.harness.checks.logits.record import DecodeResult, LogitsFigures
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.comparison.kept_rows import kept_rows
