@@ -28,7 +28,7 @@ PARTS = (
     Part("Microsoft STL", "", "Apache-2.0 WITH LLVM-exception", "what its sorts do, step by step",
          ("reference/platforms/msvc.py",)),
     Part("fdlibm", "5.3", "SunPro", "constants and steps of exp and log",
-         ("engines/tsampler/model/v8_math.py",)),
+         ("engines/shared/v8_math.py",)),
     Part("Python documentation", "3.11", "PSF-2.0", "a part of what the model was trained on",
          ("golden/model/small.gguf",)),
 )  # fmt: skip

@@ -116,9 +116,7 @@ def markdown(rows: dict[str, dict[str, Row]], parts: dict[str, dict[str, tuple[i
     for file, of_file in rows.items():
         body = [[name, *row.cells()] for name, row in of_file.items()]
         text += [f"## {file}", "", *table(["", *HEAD], body), ""]
-        suites: list[doc.Cells] = [
-            [part, str(n), str(alone)] for part, (n, alone) in parts[file].items()
-        ]
+        suites = [[part, str(n), str(alone)] for part, (n, alone) in parts[file].items()]
         text += [*table(["Suites", "Lines reached", "by no other"], suites), ""]
     return "\n".join(text)
 
