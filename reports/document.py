@@ -96,6 +96,11 @@ def num(content: Inline, tone: Tone = "", key: str | None = None) -> TableCell:
     return TableCell(content, tone, "n", key)
 
 
+def sortable(text: str, value: float | None) -> TableCell:
+    """Return the cell of a number by which a script sorts."""
+    return num(text, key=sort_key(value))
+
+
 def judged(content: Inline, tone: Tone, kind: Literal["", "n", "text", "wide"] = "") -> TableCell:
     """Return the cell of a verdict: what is bad is bold where there is no colour."""
     return TableCell(content, tone, kind, bold=tone == "bad")

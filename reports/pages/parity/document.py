@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from sampler_parity.reports import document as doc
 from sampler_parity.reports.labels import state_of
 from sampler_parity.reports.pages.parity import tables
-from sampler_parity.reports.pages.parity.across import hardware, implementations, releases
+from sampler_parity.reports.pages.parity.across import implementations, releases
 from sampler_parity.reports.pages.parity.cards import brief, differences, failures
+from sampler_parity.reports.pages.parity.hardware import hardware
 from sampler_parity.reports.pages.parity.model import Report, Section
 from sampler_parity.reports.parts import bundle_heading, folded, machine_fold, state
 

@@ -1,21 +1,18 @@
 """The throughput page: a part for each thing that was timed."""
 
-from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 
 from sampler_parity.harness.bundle.records.timing_check import TimingCheckResult
 from sampler_parity.harness.processes import shell
 from sampler_parity.reports import document as doc
-from sampler_parity.reports.labels import duration, tail
+from sampler_parity.reports.labels import duration
 from sampler_parity.reports.pages.throughput import labels, model
-from sampler_parity.reports.pages.throughput.chart import by_sequences, by_vocabulary, detection
-from sampler_parity.reports.pages.throughput.forest import ROWS, compared, ratios
+from sampler_parity.reports.pages.throughput.chart import by_sequences, detection
+from sampler_parity.reports.pages.throughput.timings import SORTABLE, every_timing, timings
 from sampler_parity.reports.parts import bundle_heading, folded, state
 
-UNFOLDED = 30  # rows of tables that are a screen
 SHOWN = 40  # rows in Markdown
-SORTABLE = "sortable stacked"
 INTRO = (
     "How fast samplers are, alone and while a model is decoded. Ratios are time on a backend to "
     "time on the first backend of the run, from rounds that stand next to each other; above 1 is "
@@ -37,11 +34,11 @@ def _region(section: model.ThroughputSection, b: str) -> doc.Region:
     facts = doc.Paragraph((*machine, how, doc.Code(shell.join(run.command))), "quiet")
     brief = doc.Paragraph(("On ", *machine, "; ", doc.Name(run.started), "."))
     parts = [
-        *([_timings(section, b)] if section.timings else []),
+        *([timings(section, b)] if section.timings else []),
         *([_slopes(section, b)] if section.slopes else []),
         *_widths(section, b),
         *_claims(section, b),
-        doc.InMarkdown([_every_timing(section)] if section.timings else []),
+        doc.InMarkdown([every_timing(section, SHOWN)] if section.timings else []),
         *(_check(section.check, b) if section.check else []),
         *_remarks(section, b),
     ]
@@ -49,116 +46,6 @@ def _region(section: model.ThroughputSection, b: str) -> doc.Region:
         b,
         [bundle_heading(section.bundle, b), doc.InHtml([facts]), doc.InMarkdown([brief]), *parts],
     )
-
-
-def _timings(section: model.ThroughputSection, b: str) -> doc.InHtml:
-    """By backend: those that are compared, then the first, then the floor."""
-    n, effect = len(compared(section)), f"{section.effect:.0%}"
-    asks = f"A verdict asks for more than {effect} and more than the noise of the first backend."
-    chosen = f"The {ROWS} largest of {n}, what is decided first; the" if n > ROWS else "The"
-    caption = (
-        "Ratio to the time of the first backend and its 95% interval, logarithmic; the band: less "
-        f"than {effect} either way. {chosen} tables below have all."
-    )
-    by_name: dict[str, list[model.TimedRow]] = {}
-    for row in section.timings:
-        by_name.setdefault(row.backend, []).append(row)
-    first = {row.id: row.median_ns for row in section.timings if labels.verdict(row) == "the first"}
-    few = len(section.timings) <= UNFOLDED
-    folds = [_backend(name, rows, first, few) for name, rows in by_name.items()]
-    sizes = doc.Picture(
-        "Chart of the time by vocabulary size",
-        "Median time of one application by vocabulary size, of the eight dearest chains; both axes "
-        "logarithmic. The tables above have the figures.",
-        partial(by_vocabulary, section.timings),
-    )
-    return doc.InHtml(
-        [
-            doc.Heading(3, "Chains alone", f"{b}-timings"),
-            doc.Paragraph(asks),
-            doc.Picture("Chart of the ratios", caption, partial(ratios, section)),
-            *(fold for is_compared, fold in folds if is_compared),
-            *(fold for is_compared, fold in folds if not is_compared),
-            doc.Fold("Time by vocabulary size", [sizes]),
-        ]
-    )
-
-
-def _backend(
-    name: str, rows: list[model.TimedRow], first: dict[str, float], few: bool
-) -> tuple[bool, doc.Fold]:
-    """Return whether a backend is compared, and its table."""
-    is_compared = any(row.compared for row in rows)
-    counted = Counter(labels.verdict(row) for row in rows)
-    text = ", ".join(f"{n:,} {verdict}" for verdict, n in counted.most_common())
-    text = text if is_compared else f"{len(rows):,} timings, {labels.verdict(rows[0])}"
-    counts = any(row.instructions is not None for row in rows)
-    caption = f"Of {name}: one application; making the candidates (set-up) is timed apart."
-    if is_compared:
-        caption += " Noise: of the first backend against itself."
-        head = "Chain | Median | First's | Slow end | Time : first [95%] | Noise | Verdict | Set-up"
-        head += " | Instructions" if counts else ""
-        cells = [_compared(row, first, counts) for row in rows]
-    else:
-        head = "Chain | Median | Slow end | Set-up | Tokens/s"
-        cells = [
-            [*_measured(row), _setup(row), _number(f"{row.tokens_per_s:,.0f}", row.tokens_per_s)]
-            for row in rows
-        ]
-    table = doc.Table(caption, head, cells, style=SORTABLE)
-    return is_compared, doc.Fold((doc.Strong(name), f": {text}"), [table], few and is_compared)
-
-
-def _number(text: str, key: float | None) -> doc.TableCell:
-    return doc.num(text, key=doc.sort_key(key))
-
-
-def _measured(row: model.TimedRow) -> list[doc.TableCell]:
-    return [
-        doc.TableCell(row.id.removeprefix("timing/")),
-        _number(duration(row.median_ns), row.median_ns),
-        doc.TableCell(_tail(row), key=doc.sort_key(row.p999_ns)),
-    ]
-
-
-def _tail(row: model.TimedRow) -> str:
-    return tail(row.p99_ns, row.p999_ns, row.samples)
-
-
-def _setup(row: model.TimedRow) -> doc.TableCell:
-    text = "not said" if row.setup_ns is None else duration(row.setup_ns)
-    return _number(text, row.setup_ns)
-
-
-def _compared(row: model.TimedRow, first: dict[str, float], counts: bool) -> list[doc.TableCell]:
-    chain, median, slow_end = _measured(row)
-    noise = row.compared.noise if row.compared else None
-    instructions = "" if row.instructions is None else f"{row.instructions:,}"
-    return [
-        *(chain, median, doc.num(duration(first[row.id]) if row.id in first else ""), slow_end),
-        _number(labels.ratio(row.compared), row.compared.ratio if row.compared else None),
-        _number("" if noise is None else f"{noise:.1%}", noise),
-        doc.TableCell(labels.verdict(row), labels.tone(row)),
-        _setup(row),
-        *([_number(instructions, row.instructions)] if counts else []),
-    ]
-
-
-def _every_timing(section: model.ThroughputSection) -> doc.Table:
-    rows: doc.Rows = [
-        [
-            doc.Name(row.id.removeprefix("timing/")),
-            doc.Name(row.backend),
-            duration(row.median_ns),
-            _tail(row),
-            _setup(row),
-            labels.ratio(row.compared),
-            labels.verdict(row),
-        ]
-        for row in section.timings
-    ]
-    head = "Chain | Backend | p50 | Slow end | Set-up | Time : baseline [95%] | Verdict"
-    return doc.Table("", head, rows, most=SHOWN)
 
 
 def _slopes(section: model.ThroughputSection, b: str) -> doc.InHtml:
@@ -186,8 +73,8 @@ def _slope(s: model.SlopeRow) -> doc.Cells:
         s.backend,
         doc.TableCell(f"{over} {s.other:,}", kind="text"),
         doc.TableCell(ends, key=doc.sort_key(s.first_ns)),
-        _number(f"{s.ns_per:.3g} [{s.low:.3g}, {s.high:.3g}]", s.ns_per),
-        _number(f"{s.exponent:.2f}", s.exponent),
+        doc.sortable(f"{s.ns_per:.3g} [{s.low:.3g}, {s.high:.3g}]", s.ns_per),
+        doc.sortable(f"{s.exponent:.2f}", s.exponent),
         doc.TableCell(finding, "bad" if s.finding else "quiet"),
     ]
 
