@@ -11,18 +11,19 @@ _SAID: tuple[Verdict, ...] = ("skipped", "unsupported", "rejected")  # the backe
 
 
 def of_llama_cpp(name: str) -> bool:
-    """llama.cpp in any build, and the reference, which is its double."""
+    """Whether it is llama.cpp in any build, and the reference, which is its double."""
     return without_build(name) in _OF_LLAMA_CPP
 
 
 def place(name: str) -> tuple[int, str]:
-    """Sort key of a backend: as the engines are listed, then all others."""
+    """Return the sort key of a backend: as the engines are listed, then all others."""
     base = without_build(name)
     return (list(ENGINES).index(base) if base in ENGINES else len(ENGINES), name)
 
 
 def reason(name: str, result: BackendResult, explained: dict[Key, str]) -> str:
-    """Why a result is not identical: the backend's words where it refused, else our line; or ''."""
+    """Return why a result is not identical: the backend's words where it refused, else our line; or
+    ''."""
     if result.verdict in _SAID:
         return result.detail
     base = without_build(name)

@@ -1,4 +1,4 @@
-"""How reports put things into words: numbers, foreign text, data as lines."""
+"""Labels that several pages have: numbers with units, verdicts, data as lines."""
 
 import json
 from typing import Any
@@ -35,17 +35,17 @@ def factor(value: float, low: float | None, high: float | None) -> str:
 
 
 def figure(value: float | None) -> str:
-    """A measured value, in three digits."""
+    """Return a measured value in three digits; "none" without one."""
     return "none" if value is None else f"{value:.3g}"
 
 
 def short(value: float | None) -> str:
-    """A measured value in three digits, or nothing."""
+    """Return a measured value in three digits; "" without one."""
     return "" if value is None else f"{value:.3g}"
 
 
 def duration(ns: float) -> str:
-    """Nanoseconds with a unit and three digits."""
+    """Return nanoseconds with a unit, in three digits."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if ns >= size:
             return f"{ns / size:.3g} {unit}" if ns < 1000 * size else f"{ns / size:,.0f} {unit}"
@@ -53,8 +53,8 @@ def duration(ns: float) -> str:
 
 
 def tail(p99_ns: float, p999_ns: float, samples: int) -> str:
-    """The slow end, as far as so many samples tell of it: with fewer than 1 / (1 - q) the quantile
-    q by nearest rank is the slowest of them, whichever q."""
+    """Return the slow end, as far as so many samples show it: with fewer than 1 / (1 - q) the
+    quantile q by nearest rank is the slowest of them, whichever q."""
     if samples < 100:
         return f"slowest of {samples}: {duration(p999_ns)}"
     if samples < 1000:
@@ -63,7 +63,7 @@ def tail(p99_ns: float, p999_ns: float, samples: int) -> str:
 
 
 def lines_of(data: dict[str, Any] | None, limit: int = 2000) -> str:
-    """A counterexample, one key a line, lists of rows one row a line; empty texts left out.
+    """Return a counterexample, one key a line, lists of rows one row a line, without empty texts.
 
     A line is cut at limit characters: what could not be shrunk may hold a whole vocabulary.
     """

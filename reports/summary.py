@@ -62,7 +62,8 @@ class PageSummary:
 
 
 def anchor(*names: str, of: int = 0, among: int = 1) -> str:
-    """An id for what has these names: letters, digits, dots and dashes, the same from run to run.
+    """Return an id for what has these names: letters, digits, dots and dashes, the same from run to
+    run.
 
     of, among: its bundle, where a page is of several: names may come again in another one.
     """

@@ -35,7 +35,8 @@ PAGES: tuple[Page[list[Bundle], Any], ...] = (
 
 
 def write_report(bundles: list[Path], folder: Path, formats: list[str]) -> list[Path]:
-    """The files written, page by page, in the order of the formats; index.html is the last.
+    """Write all pages and return the files, page by page, in the order of the formats; index.html
+    is the last.
 
     Raises InputError for a bundle that is unreadable, unfinished or contradicts itself, an unknown
     format, no bundle, no format, and a folder that cannot be written; then no file is touched.
@@ -63,19 +64,20 @@ def write_report(bundles: list[Path], folder: Path, formats: list[str]) -> list[
 
 
 def pages_of(bundles: list[Bundle]) -> list[ReadyPage[list[Bundle], Any]]:
-    """The pages that these bundles have something for."""
+    """Return the pages that these bundles have something for."""
     return [made for page in PAGES if (made := page.made(bundles)) is not None]
 
 
 def summary_lines(bundle: Bundle) -> list[str]:
-    """Plain text, no markup. Raises InputError for a bundle whose parts do not fit together."""
+    """Return what a run prints of a bundle: plain text, no markup. Raises InputError for a bundle
+    whose parts do not fit together."""
     pages = pages_of([bundle])
     last = [last for made in pages if (last := made.summary.last)]
     return [*(line for made in pages for line in made.terminal_lines), *last]
 
 
 def write_page(page: ReadyPage[Any, Any], folder: Path) -> list[Path]:
-    """One page alone, in every format that it has, as the commands of several bundles write it.
+    """Write one page alone, in every format that it has, as commands of several bundles do.
 
     Raises InputError where what writes HTML is not installed.
     """
@@ -84,7 +86,7 @@ def write_page(page: ReadyPage[Any, Any], folder: Path) -> list[Path]:
 
 
 def _texts(pages: Sequence[ReadyPage[Any, Any]], formats: Sequence[str]) -> dict[str, str]:
-    """By file."""
+    """Return the texts of pages by file."""
     return {
         made.file(name): text
         for made in pages
@@ -94,7 +96,8 @@ def _texts(pages: Sequence[ReadyPage[Any, Any]], formats: Sequence[str]) -> dict
 
 
 def write_texts(folder: Path, texts: dict[str, str]) -> list[Path]:
-    """Files by name, each whole or not at all. Raises InputError where one cannot be written."""
+    """Write files by name, each whole or not at all. Raises InputError where one cannot be
+    written."""
     try:
         disk.make_folder(folder)
         for name, text in texts.items():

@@ -14,8 +14,8 @@ from sampler_parity.reports.pictures.stages import Change, changes, drawn, proba
 
 
 def case_plot(folder: Path, name: str) -> str:
-    """An SVG file. Raises InputError for a bundle or a case that is not there, a case that no suite
-    has any more, and one of which nothing can be shown."""
+    """Return an SVG file. Raises InputError for a bundle or a case that is not there, a case that
+    no suite has any more, and one of which nothing can be shown."""
     bundle = read(folder)
     record = record_of(bundle, name)
     case = case_of(bundle, record)
@@ -38,7 +38,8 @@ def case_plot(folder: Path, name: str) -> str:
 
 
 def _first_difference(record: CaseResult) -> tuple[str, int, int]:
-    """The first backend that differs at a stage, the step and the stage; "", 0, 0 without one."""
+    """Return the first backend that differs at a stage, the step and the stage; "", 0, 0 without
+    one."""
     for backend, result in record.backends.items():
         if result.verdict != "identical" and result.stage_index is not None:
             return backend, result.step or 0, result.stage_index
@@ -46,7 +47,7 @@ def _first_difference(record: CaseResult) -> tuple[str, int, int]:
 
 
 def _beside(bundle: Bundle, record: CaseResult, backend: str, stage: Change) -> Change:
-    """With what the backend left after the stage, where the bundle has it."""
+    """Return a stage with what the backend left after the stage, where the bundle has it."""
     artifact = bundle.folder / "artifacts" / stage_file(record.id, backend)
     if not artifact.exists():
         return stage

@@ -28,8 +28,8 @@ class ForestLine(NamedTuple):
 def forest(
     lines: list[ForestLine], x: str, salt: str, band: tuple[float, float] = (1, 1), log: bool = True
 ) -> str:
-    """An <svg> element, or "" without a line. band: what is within is no difference. salt keeps its
-    ids apart from others'."""
+    """Return an <svg> element, or "" without a line. band: what is within is no difference. salt
+    keeps its ids apart from others'."""
     if not lines:
         return ""
 

@@ -1,4 +1,4 @@
-"""Pictures as inline SVG. Matplotlib is loaded when one is drawn, for most commands draw none."""
+"""Pictures as inline SVG. Matplotlib is loaded when one is drawn; most commands draw none."""
 
 import io
 import re
@@ -18,7 +18,7 @@ WIDTH = 4.8  # inches: as wide as a phone with letters of 9 pixels, 1.25 times a
 
 
 def picture(draw: Callable[["Figure"], None], inches: tuple[float, float], salt: str) -> str:
-    """An <svg> element of this width and height. salt keeps its ids apart from others'."""
+    """Return an <svg> element of this width and height. salt keeps its ids apart from others'."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
@@ -35,8 +35,9 @@ def picture(draw: Callable[["Figure"], None], inches: tuple[float, float], salt:
 
 
 def _plain_logarithms(figure: "Figure") -> None:
-    """Ticks of logarithmic axes as numbers: matplotlib writes powers of ten in mathtext, which is
-    off. Where powers of ten alone would be one tick or none, those between have their numbers."""
+    """Write ticks of logarithmic axes as numbers: matplotlib writes powers of ten in mathtext,
+    which is off. Where powers of ten alone would be one tick or none, those between have their
+    numbers."""
     for axes in figure.axes:
         for axis in (axes.xaxis, axes.yaxis):
             if axis.get_scale() == "log":
@@ -46,7 +47,7 @@ def _plain_logarithms(figure: "Figure") -> None:
 
 
 def _between(span: float) -> Callable[[float, float], str]:
-    """What stands at ticks between powers of ten, on an axis that spans so much."""
+    """Return what stands at ticks between powers of ten, on an axis that spans so much."""
 
     def text(value: float, _: float) -> str:
         first = f"{value:e}"[0]
@@ -60,7 +61,7 @@ def number(value: float) -> str:
 
 
 def plain(axes: "Axes") -> None:
-    """No frame, no ground, and ticks in the text colour."""
+    """Remove frame and ground, and draw ticks in the text colour."""
     axes.patch.set_alpha(0)
     axes.tick_params(colors=INK, which="both")
     for side in axes.spines.values():
@@ -68,7 +69,7 @@ def plain(axes: "Axes") -> None:
 
 
 def legend(figure: "Figure") -> None:
-    """One below all panels, each label once: a thing has one colour in all of them."""
+    """Draw one below all panels, each label once: a thing has one colour in all of them."""
     by_label: dict[str, Any] = {}
     for axes in figure.axes:
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
@@ -85,7 +86,8 @@ def legend(figure: "Figure") -> None:
 
 
 def _inline(figure: "Figure") -> str:
-    """Without XML prologue, metadata and style sheet (it would apply to the whole page)."""
+    """Return the SVG without XML prologue, metadata and style sheet (it would apply to the whole
+    page)."""
     file = io.StringIO()
     nothing = dict.fromkeys(("Date", "Creator", "Format", "Type"))
     figure.savefig(file, format="svg", metadata=nothing)

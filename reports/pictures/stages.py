@@ -45,8 +45,8 @@ class Change(NamedTuple):
 
 
 def changes(case: Case, step: int = 0) -> list[Change]:
-    """By the reference, in one step of a case. Raises InputError, and UndefinedInputError where the
-    reference stops."""
+    """Return what the reference does in one step of a case. Raises InputError, and
+    UndefinedInputError where the reference stops."""
     ready = prepare(case)
     instances = [ready.build() for _ in range(ready.instances)]
     at = min(step, len(ready.steps) - 1)
@@ -64,7 +64,7 @@ def changes(case: Case, step: int = 0) -> list[Change]:
 
 
 def probabilities(ids: NDArray[Any], logits: NDArray[Any], n: int) -> Probabilities:
-    """Softmax over the candidates, by id of n tokens; nan for those that are none."""
+    """Return the softmax over the candidates, by id of n tokens; nan for those that are none."""
     shown = np.full(n, np.nan)
     known = (ids >= 0) & (ids < n)
     values = logits[known].astype(np.float64)
@@ -86,8 +86,8 @@ class Left(NamedTuple):
 
 
 def of_counterexample(data: Mapping[str, Any] | None, salt: str, left: Left | None = None) -> str:
-    """An <svg> element of what a bundle holds as a case, or "" where nothing can be shown of it: it
-    is none, or no small one of literal logits, or no stage changes anything."""
+    """Return an <svg> element of what a bundle holds as a case, or "" where nothing can be shown of
+    it: it is none, or no small one of literal logits, or no stage changes anything."""
     try:
         case = Case.model_validate(data)
         literal = isinstance(case.logits, LiteralRows | Literals) and not case.vocab
@@ -106,7 +106,7 @@ def of_counterexample(data: Mapping[str, Any] | None, salt: str, left: Left | No
 
 
 def drawn(stages: list[Change], salt: str) -> str:
-    """A panel for each stage that changes something; "" where none does."""
+    """Draw a panel for each stage that changes something; "" where none does."""
     shown = [s for s in stages if _says_something(s)][:PANELS]
     if not shown:
         return ""

@@ -99,12 +99,13 @@ def _inline(content: doc.Inline) -> str:
 
 
 def table(head: list[str], rows: list[list[str]]) -> list[str]:
+    """Return the lines of a table."""
     lines = [head, ["---"] * len(head), *rows]
     return [f"| {' | '.join(cells)} |" for cells in lines]
 
 
 def fitting(texts: Iterable[str]) -> str:
-    """The first of them that has at most MOST_CHARACTERS, or the last, cut."""
+    """Return the first of them that has at most MOST_CHARACTERS, or the last, cut."""
     text = ""
     for text in texts:
         if len(text) <= MOST_CHARACTERS:

@@ -8,7 +8,8 @@ from sampler_parity.reports.pages.calibration.model import CalibrationReport, Ca
 
 
 def report_of(bundles: list[Bundle]) -> CalibrationReport | None:
-    """A section for every bundle with a calibration, its last one; None where none has one."""
+    """Return a section for every bundle with a calibration, its last one; None where none has
+    one."""
     sections = [_section(bundle) for bundle in bundles if bundle.calibration]
     if not sections:
         return None

@@ -7,6 +7,7 @@ from sampler_parity.reports.pages.compare.model import Comparison
 
 
 def report_of(bundles: list[Bundle]) -> Comparison | None:
-    """None where nothing can be compared with anything: a single bundle has nothing beside it."""
+    """Return None where nothing can be compared with anything: a single bundle has nothing beside
+    it."""
     compared = columns.compare(bundles) if len(bundles) > 1 else None
     return Comparison.model_validate(visible(compared.model_dump())) if compared else None

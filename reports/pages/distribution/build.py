@@ -15,7 +15,7 @@ from sampler_parity.reports.pages.distribution.model import (
 
 
 def report_of(bundles: list[Bundle]) -> DistributionReport | None:
-    """A section for every bundle that has a distribution test; None where none has."""
+    """Return a section for every bundle that has a distribution test; None where none has."""
     sections = [_section(bundle) for bundle in bundles if bundle.cells]
     if not sections:
         return None

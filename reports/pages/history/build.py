@@ -13,7 +13,7 @@ LINES = 8  # of a plot
 
 
 def report_of(database: Path) -> History:
-    """Raises InputError for a file that is no history."""
+    """Return the trends. Raises InputError for a file that is no history."""
     runs = history.runs(database)
     place = {run.id: i for i, run in enumerate(runs)}
     counted: dict[tuple[str, str], list[Counted | None]]

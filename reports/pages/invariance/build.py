@@ -9,7 +9,8 @@ from sampler_parity.reports.pages.invariance.model import InvarianceReport, Row
 
 
 def report_of(bundles: list[Bundle]) -> InvarianceReport | None:
-    """A row for each backend, also for those that do not run; None where nothing was measured."""
+    """Return a row for each backend, also for those that do not run; None where nothing was
+    measured."""
     rows = [row for bundle in bundles for row in _rows(bundle)]
     return InvarianceReport(rows=rows) if rows else None
 

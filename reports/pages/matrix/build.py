@@ -34,7 +34,7 @@ _OF_OTHERS = {row.name for row in ENGINES.values() if row.in_make_engines}
 
 
 def matrix_of(bundles: list[Bundle], explained: dict[Key, str] | None = None) -> Matrix | None:
-    """None where no property was asked, and fewer than two engines of others ran.
+    """Return None where no property was asked, and fewer than two engines of others ran.
 
     explained: that of suites/explanations.toml. Raises InputError for a bad file of it.
     """

@@ -55,7 +55,7 @@ def cell_of(
 
 
 def _replay(engine: str, judged: Sequence[Result], asked: Asked | None) -> str:
-    """Of a property all of its cases, of a sampler the first: they are of many suites."""
+    """Return, of a property, all of its cases, of a sampler the first: they are of many suites."""
     first = judged[0]
     if asked is None:
         return replay(first.bundle.info, first.case.suite, first.case.id, [engine])
@@ -66,7 +66,7 @@ def _replay(engine: str, judged: Sequence[Result], asked: Asked | None) -> str:
 def _differences(
     engine: str, judged: Sequence[Result], explained: dict[Key, str], asked: Asked | None
 ) -> Iterator[Difference]:
-    """What fails first, then the worst verdict, then what is most frequent."""
+    """Yield what fails first, then the worst verdict, then what is most frequent."""
     groups: dict[tuple[str, ...], list[Result]] = defaultdict(list)
     for result in judged:
         got = result.got

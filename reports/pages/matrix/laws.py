@@ -14,7 +14,7 @@ Row = tuple[bool, bool, Decision, CellOnBackend, str]
 
 
 def laws_of(bundles: Sequence[Bundle]) -> dict[str, Law]:
-    """By engine; each run is decided by itself, as the distribution page does."""
+    """Return them by engine; each run is decided by itself, as the distribution page does."""
     tested = [bundle for bundle in bundles if bundle.cells]
     rows: dict[str, list[Row]] = defaultdict(list)
     for i, bundle in enumerate(tested):

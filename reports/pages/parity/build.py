@@ -23,7 +23,7 @@ SLOWEST = 15
 
 
 def report_of(bundles: list[Bundle]) -> model.Report:
-    """One section a bundle. Raises InputError for a bundle that contradicts itself."""
+    """Return a section for each bundle. Raises InputError for a bundle that contradicts itself."""
     sections = [section(bundle) for bundle in bundles]
     across = matrix(bundles)
     explained = across is None or across.unexplained == 0

@@ -19,7 +19,7 @@ from sampler_parity.reports.pages.parity import model
 
 
 def devices(bundles: list[Bundle], sections: list[model.Section]) -> model.Devices | None:
-    """None where no bundle decoded prompts and none holds texts of two backends.
+    """Return None where no bundle decoded prompts and none holds texts of two backends.
 
     Raises InputError for a kept row that is missing or malformed.
     """

@@ -30,7 +30,7 @@ Results = dict[str, list[tuple[CaseResult, BackendResult]]]
 def matrix(
     bundles: list[Bundle], explained: dict[Key, str] | None = None
 ) -> matrix_model.ParityMatrix | None:
-    """None where nothing but llama.cpp ran. explained: that of suites/explanations.toml.
+    """Return None where nothing but llama.cpp ran. explained: that of suites/explanations.toml.
 
     Raises InputError for a bad file of explanations.
     """

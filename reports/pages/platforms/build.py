@@ -31,7 +31,7 @@ Judged = list[tuple[CaseResult, str]]  # a case, and the backend that it was ask
 
 
 def report_of(bundles: list[Bundle]) -> model.PlatformsReport | None:
-    """None where nothing was predicted."""
+    """Return None where nothing was predicted."""
     predictions = {(p.suite, p.id): p for bundle in bundles for p in bundle.predictions}
     if not predictions:
         return None
@@ -153,7 +153,7 @@ def _cell(
 def _operations(
     platform: str, asked: Sequence[PredictionResult], small: Sequence[PartingResult]
 ) -> Iterator[model.Operation]:
-    """What parts cases, by the most first."""
+    """Yield what parts cases, by the most first."""
     ways: dict[tuple[str, ...], list[PredictionResult]] = defaultdict(list)
     for prediction in asked:
         if apart := prediction.apart.get(platform):

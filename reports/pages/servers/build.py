@@ -7,7 +7,7 @@ from sampler_parity.reports.pages.servers.model import Cell, Server, ServersRepo
 
 
 def report_of(bundles: list[Bundle]) -> ServersReport | None:
-    """None where no server was checked."""
+    """Return None where no server was checked."""
     servers = [_server(bundle) for bundle in bundles if bundle.servers]
     if not servers:
         return None

@@ -12,7 +12,7 @@ from sampler_parity.reports.pages.skip_ratio.model import Bundle, Row, SkipRatio
 
 
 def report_of(bundles: list[ReadBundle]) -> SkipRatioReport | None:
-    """None where no bundle measured a skip ratio."""
+    """Return None where no bundle measured a skip ratio."""
     parts: list[Bundle] = []
     rows: list[Row] = []
     for read in bundles:

@@ -23,7 +23,7 @@ _ORDER = ("timing/engines", "timing/samplers")
 
 
 def report_of(bundles: list[Bundle], effect: float = EFFECT) -> model.ThroughputReport | None:
-    """A section for every bundle that has something timed; None where none has."""
+    """Return a section for every bundle that has something timed; None where none has."""
     sections = [
         _section(bundle, effect)
         for bundle in bundles
@@ -103,7 +103,8 @@ def _slope_row(slope: Slope) -> model.SlopeRow:
 
 
 def _remarks(timings: list[TimingResult], wide: list[ThroughputResult]) -> list[model.Remark]:
-    """What disturbed a timing, and what did not run; a text that several share stands once."""
+    """Return what disturbed a timing, and what did not run; a text that several share stands
+    once."""
     remarks = [(notice.text, t.id) for t in timings for notice in notices(t)]
     for t in timings:
         remarks += [(f"{name}: {why}", t.id) for name, why in (t.failed | t.uncounted).items()]

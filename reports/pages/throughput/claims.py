@@ -13,7 +13,7 @@ _DECODE_NS = 40e6
 
 
 def claims(timings: list[TimedRow], widths: list[WidthRow], busy: bool) -> list[Claim]:
-    """None where tsampler was not timed. busy: other programs ran, so no time is judged."""
+    """Return None where tsampler was not timed. busy: other programs ran, so no time is judged."""
     stated = _claims(timings, widths)
     if not busy:
         return stated

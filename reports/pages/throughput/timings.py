@@ -16,7 +16,7 @@ SORTABLE = "sortable stacked"
 def timings(section: model.ThroughputSection, b: str) -> doc.InHtml:
     """Return the timings by backend: those that are compared, then the first, then the floor."""
     n, effect = len(compared(section)), f"{section.effect:.0%}"
-    asks = f"A verdict asks for more than {effect} and more than the noise of the first backend."
+    asks = f"A verdict asks for more than {effect} and more than the first backend's noise."
     chosen = f"The {ROWS} largest of {n}, what is decided first; the" if n > ROWS else "The"
     caption = (
         "Ratio to the time of the first backend and its 95% interval, logarithmic; the band: less "
