@@ -133,10 +133,8 @@ def html(
         *(doc.Paragraph(problem, "bad") for problem in problems),
     ]
     for file, of_file in rows.items():
-        samplers: list[doc.Cells] = [
-            [name, *map(doc.num, row.cells())] for name, row in of_file.items()
-        ]
-        suites: list[doc.Cells] = [
+        samplers: doc.Rows = [[name, *map(doc.num, row.cells())] for name, row in of_file.items()]
+        suites: doc.Rows = [
             [part, *map(doc.num, map(str, pair))] for part, pair in parts[file].items()
         ]
         lines = [_line(line, judged) for line in totals[file]]
