@@ -93,8 +93,8 @@ class _Writer:
             case _:
                 return ""
 
-    def fact(self, term: doc.Inline, said: doc.Inline | list[doc.Block]) -> str:
-        return f"<dt>{_inline(term)}</dt><dd>{self.content(said)}</dd>\n"
+    def fact(self, term: doc.Inline, content: doc.Inline | list[doc.Block]) -> str:
+        return f"<dt>{_inline(term)}</dt><dd>{self.content(content)}</dd>\n"
 
     def figure(self, figure: doc.Picture) -> str:
         svg = figure.draw(f"picture {next(self.pictures)}")  # escaped by Matplotlib

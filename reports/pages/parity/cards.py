@@ -29,8 +29,8 @@ CHART = (
 def failures(report: Report, section: Section) -> Iterator[doc.Block]:
     """Yield the groups that are worst, in full, then the others, folded."""
     of_group = {(d.case, d.backend): d for d in section.differences}
-    cards = section.told[:CARDS]
-    for group in [*section.told, *section.folded]:
+    cards = section.reported[:CARDS]
+    for group in [*section.reported, *section.folded]:
         name = card_id(report, section, group)
         ats = [(case, group.backend) for case in group.cases]
         rows = [of_group[at] for at in ats if at in of_group]  # what was skipped is no difference
@@ -43,7 +43,7 @@ def failures(report: Report, section: Section) -> Iterator[doc.Block]:
 
 def brief(section: Section) -> doc.Table:
     """Return a row for each group of failures, the worst first."""
-    told, folded = section.told, section.folded
+    told, folded = section.reported, section.folded
     groups = [*told[:SHOWN], *folded[:SHOWN], *told[SHOWN:], *folded[SHOWN:]]
     rows = [_brief(group) for group in groups]
     most = len(told[:SHOWN]) + len(folded[:SHOWN])

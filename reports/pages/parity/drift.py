@@ -102,18 +102,18 @@ def _verdict(cells: list[model.DriftCell], columns: list[model.DriftColumn]) -> 
     if bad := [release for cell, release in has if cell.unexplained]:
         return f"not explained in {', '.join(dict.fromkeys(bad))}"
     old = [release for cell, release in has if cell.changed]
-    said = []
+    parts = []
     if columns[-1].release != has[-1][1]:
-        said.append(f"removed after {has[-1][1]}")
+        parts.append(f"removed after {has[-1][1]}")
     if columns[0].release != has[0][1]:
-        said.append(f"new in {has[0][1]}")
+        parts.append(f"new in {has[0][1]}")
     if unknown := [release for cell, release in has if cell.unknown]:
-        said.append(f"not known in {', '.join(dict.fromkeys(unknown))}")
+        parts.append(f"not known in {', '.join(dict.fromkeys(unknown))}")
     if beside := [release for cell, release in has if cell.by_neighbours]:
-        said.append(f"judged by its neighbours in {', '.join(dict.fromkeys(beside))}")
+        parts.append(f"judged by its neighbours in {', '.join(dict.fromkeys(beside))}")
     same = "the same meaning in all" + " that were judged" * bool(unknown)
-    said.append(f"another meaning up to {old[-1]}" if old else same)
-    return ", ".join(said)
+    parts.append(f"another meaning up to {old[-1]}" if old else same)
+    return ", ".join(parts)
 
 
 def _change(bundle: Bundle, change: ChangeResult) -> model.Change:

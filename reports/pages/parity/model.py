@@ -169,7 +169,7 @@ class Section(Strict):
     timings: list[Timing]
 
     @property
-    def told(self) -> list[Group]:
+    def reported(self) -> list[Group]:
         """The groups of failures that are told in full."""
         return [group for group in self.findings if group.verdict not in FOLDED]
 

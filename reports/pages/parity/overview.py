@@ -57,7 +57,7 @@ def heat_map(report: Report) -> HeatMap | None:
 
 def _failing(part: Section) -> list[Group]:
     """What was skipped is no failure."""
-    return [group for group in [*part.told, *part.folded] if group.verdict != "skipped"]
+    return [group for group in [*part.reported, *part.folded] if group.verdict != "skipped"]
 
 
 def _worst(report: Report, part: Section) -> dict[tuple[str, str], tuple[Group, str]]:

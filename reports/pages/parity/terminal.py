@@ -48,20 +48,20 @@ def _device_line(c: model.Configuration) -> str:
 def _failures(part: model.Section) -> list[str]:
     """The groups that are worst in full, a line for each other."""
     labels = {summary.name: _label(summary) for summary in part.backends}
-    said: list[str] = []
-    for group in part.told[:SHOWN]:
-        said += lines(group, labels[group.backend])
-    rest = part.told[SHOWN:]
+    shown: list[str] = []
+    for group in part.reported[:SHOWN]:
+        shown += lines(group, labels[group.backend])
+    rest = part.reported[SHOWN:]
     brief = [*rest[:BRIEF], *part.folded]
-    said += [f"{one_line(group.text)}   {labels[group.backend]}" for group in brief]
+    shown += [f"{one_line(group.text)}   {labels[group.backend]}" for group in brief]
     for problem in part.problems[:SHOWN]:
-        said += [
+        shown += [
             f"{problem.kind.upper()} {one_line(problem.case)}",
             f"  {one_line(problem.detail)}",
             f"  replay: {problem.replay}",
         ]
     left_out = max(0, len(rest) - BRIEF) + max(0, len(part.problems) - SHOWN)
-    return [*said, f"... and {left_out:,} more groups of failures"] if left_out else said
+    return [*shown, f"... and {left_out:,} more groups of failures"] if left_out else shown
 
 
 def _label(summary: model.BackendSummary) -> str:
@@ -69,11 +69,11 @@ def _label(summary: model.BackendSummary) -> str:
 
 
 def _failing(part: model.Section, backend: str) -> set[Verdict]:
-    return {group.verdict for group in (*part.told, *part.folded) if group.backend == backend}
+    return {group.verdict for group in (*part.reported, *part.folded) if group.backend == backend}
 
 
 def _backend_line(summary: model.BackendSummary, failing: set[Verdict]) -> str:
-    """failing: the verdicts that are not as required; a crash that its case asks for is said so."""
+    """failing: the verdicts that are not as required; a crash that its case asks for is none."""
     counts = summary.tally
     parts = [f"{counts.verdicts.get('identical', 0):,}/{counts.judged:,} identical"]
     parts += [

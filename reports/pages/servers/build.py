@@ -29,6 +29,6 @@ def _server(bundle: Bundle) -> Server:
 
 
 def _cell(result: ServerResult) -> Cell:
-    said = result.model_dump(exclude={"kind", "id", "required", "sent"})
+    fields = result.model_dump(exclude={"kind", "id", "required", "sent"})
     known = result.met and result.verdict in ("other meaning", "error")
-    return Cell(**visible(said), met=result.met, known=known)
+    return Cell(**visible(fields), met=result.met, known=known)

@@ -17,8 +17,8 @@ def claims(timings: list[TimedRow], widths: list[WidthRow], busy: bool) -> list[
     stated = _claims(timings, widths)
     if not busy:
         return stated
-    said = "; not judged, because other programs ran"
-    return [c.model_copy(update={"seen": c.seen + said, "holds": None}) for c in stated]
+    why = "; not judged, because other programs ran"
+    return [c.model_copy(update={"seen": c.seen + why, "holds": None}) for c in stated]
 
 
 def _claims(timings: list[TimedRow], widths: list[WidthRow]) -> list[Claim]:
