@@ -135,6 +135,10 @@ class Table(Block):
     what: str = "rows"
     most_html: int | None = None
 
+    @property
+    def heads(self) -> list[Inline]:
+        return [*(self.head.split(" | ") if isinstance(self.head, str) else self.head)]
+
 
 @dataclass(frozen=True)
 class Heading(Block):

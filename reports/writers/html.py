@@ -107,7 +107,7 @@ class _Writer:
     def table(self, table: doc.Table) -> str:
         """A group is no landmark: two may have the same name."""
         name = f"t{next(self.tables)}"
-        heads = [_inline(head) for head in heads_of(table)]
+        heads = [_inline(head) for head in table.heads]
         rows = [row if isinstance(row, doc.TableRow) else doc.TableRow(row) for row in table.rows]
         first = next(
             (row for row in rows if len(row.cells) == len(heads)), doc.TableRow([""] * len(heads))
@@ -143,11 +143,6 @@ class _Writer:
 
     def content(self, content: doc.Inline | list[doc.Block]) -> str:
         return self.blocks(content) if isinstance(content, list) else _inline(content)
-
-
-def heads_of(table: doc.Table) -> list[doc.Inline]:
-    """Return the heads of the columns."""
-    return [*table.head.split(" | ")] if isinstance(table.head, str) else [*table.head]
 
 
 def _cell(cell: doc.TableCell | doc.Inline) -> doc.TableCell:

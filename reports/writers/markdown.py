@@ -55,11 +55,10 @@ def _items(block: doc.Items, most: int) -> Iterator[str]:
 
 
 def _table(block: doc.Table, most: int) -> Iterator[str]:
-    heads = block.head.split(" | ") if isinstance(block.head, str) else [*block.head]
-    shown = [_lower(head) if isinstance(head, str) else _inline(head) for head in heads]
+    shown = [_lower(head) if isinstance(head, str) else _inline(head) for head in block.heads]
     wanted = shown if block.markdown is None else block.markdown.split(" | ")
     at = [shown.index(head) for head in wanted]
-    rows = [_cells(row, len(heads)) for row in block.rows[:most]]
+    rows = [_cells(row, len(shown)) for row in block.rows[:most]]
     if rows:
         yield from table(wanted, [[row[i] for i in at] for row in rows])
     if (left_out := len(block.rows) - most) > 0:
