@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from sampler_parity.harness.checks import Profile
-from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.stages.block import GivenCase
 from sampler_parity.harness.checks.stages.blocks.matrix import Grid
 from sampler_parity.harness.checks.stages.boundary import apply_around
 from sampler_parity.harness.checks.stages.prepared import prepare
@@ -153,11 +153,12 @@ def _cases(path: Path, suite: Suite) -> list[str]:
     return [
         f"{suite_id(path)}: case {case.id!r}: {problem}"
         for case in suite.case
+        if isinstance(case, GivenCase)
         for problem in _case(suite, case)
     ]
 
 
-def _case(suite: Suite, case: Case) -> Iterator[str]:
+def _case(suite: Suite, case: GivenCase) -> Iterator[str]:
     """What is wrong with an explicit case of a filter's suite."""
     if suite.sampler not in FILTERS:
         return
@@ -176,7 +177,7 @@ def _case(suite: Suite, case: Case) -> Iterator[str]:
         )
 
 
-def _stages(case: Case) -> list[Stage]:
+def _stages(case: GivenCase) -> list[Stage]:
     """Every stage of every step: the sampler, the candidates before it and those after it."""
     ready = prepare(case)
     chain, stages = ready.build(), []
@@ -209,7 +210,7 @@ def _on_threshold(sampler: Sampler, before: Candidates) -> bool:
     return set(low.ids[low.logits != -np.inf]) != set(high.ids[high.logits != -np.inf])
 
 
-def _float32_literals(case: Case) -> bool:
+def _float32_literals(case: GivenCase) -> bool:
     """Whether logits and parameters are written as the shortest decimal of a float32 each."""
     if not isinstance(case.logits, Literals) or not case.logits.values:
         return False

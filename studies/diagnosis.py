@@ -111,7 +111,7 @@ def quick_cases(sampler: str) -> list[Case]:
     return [
         case.model_copy(update={"chain": case.chain[:1], "expect": None})
         for case in small
-        if (case.kind, case.relation, case.detail, case.vocab) == ("stages", None, "stages", None)
+        if (case.check, case.relation, case.detail, case.vocab) == ("stages", None, "stages", None)
     ]
 
 

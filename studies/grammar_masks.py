@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle import machine
-from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.blocks.grammar import spell
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
 from sampler_parity.harness.checks.stages.record import BackendResult
@@ -67,11 +67,11 @@ class Costs:
     failed: str = ""
 
 
-def case_of(workload: str, vocab: str) -> Case:
+def case_of(workload: str, vocab: str) -> StagesCase:
     grammar, text = WORKLOADS[workload]
     words = read_vocab(vocab_path(vocab))
     tokens = spell(text, words, "longest")
-    return Case(
+    return StagesCase(
         id=f"grammar_masks/{workload.replace(' ', '-')}",
         description="A text whose masks are timed",
         why="see studies/grammar_masks.py",
@@ -83,7 +83,9 @@ def case_of(workload: str, vocab: str) -> Case:
     )
 
 
-def measure(case: Case, backends: Sequence[Backend], rounds: int, seed: int) -> dict[str, Costs]:
+def measure(
+    case: StagesCase, backends: Sequence[Backend], rounds: int, seed: int
+) -> dict[str, Costs]:
     ready, order = prepare(case), random.Random(seed)
     judged = execute(case, [backend for backend in backends if backend.name != "null"]).backends
     costs = {b.name: Costs(failed=_unfit(judged.get(b.name))) for b in backends}
@@ -114,7 +116,7 @@ def _once(ready: Prepared, backend: Backend) -> tuple[float, float]:
     return ran.ns / len(steps) / 1e3, setup_ns / 1e6
 
 
-def rows(case: Case, costs_by_backend: dict[str, Costs]) -> list[str]:
+def rows(case: StagesCase, costs_by_backend: dict[str, Costs]) -> list[str]:
     """Of a workload on a vocabulary: the lines of the table."""
     lines = []
     native = costs_by_backend["llama.cpp"].step_us if "llama.cpp" in costs_by_backend else []

@@ -16,8 +16,8 @@ from sampler_parity.engines.transformers.processors import (
 from sampler_parity.engines.transformers.worker import Worker
 from sampler_parity.harness.backends.registry import inspect, start
 from sampler_parity.harness.bundle.bundle import Bundle
-from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.prepared import prepare
 from sampler_parity.harness.engines.samplers import ALL_ROWS
 from sampler_parity.harness.errors import InputError, Unsupported
@@ -157,7 +157,7 @@ def test_draws_are_those_of_drawing_one_by_one() -> None:
 
 @extra
 def test_what_torch_refuses_is_rejected_and_ends_nothing(backend: BackendProcess) -> None:
-    masked = Case(
+    masked = StagesCase(
         id="all-masked",
         description="d",
         why="w",

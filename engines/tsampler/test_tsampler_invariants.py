@@ -15,8 +15,8 @@ from sampler_parity.engines.tsampler.model.filters import (
     sample_from_set,
 )
 from sampler_parity.harness.backends import registry
-from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.engines.engine_file import engines_folder
 from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.inputs.chains import complete
@@ -45,12 +45,14 @@ def tsampler() -> Iterator[BackendProcess]:
     backend.close()
 
 
-def case(chain: list[dict[str, dict[str, Any]]], **fields: Any) -> Case:
+def case(chain: list[dict[str, dict[str, Any]]], **fields: Any) -> StagesCase:
     logits = fields.pop("logits", Generated(family="zipf", n=300, seed=1))
-    return Case(id="t/t", description="a test", why="a test", chain=chain, logits=logits, **fields)
+    return StagesCase(
+        id="t/t", description="a test", why="a test", chain=chain, logits=logits, **fields
+    )
 
 
-def verdict(backend: BackendProcess, tried: Case) -> tuple[str, str]:
+def verdict(backend: BackendProcess, tried: StagesCase) -> tuple[str, str]:
     result = execute(tried, [backend]).backends[backend.name]
     return result.verdict, result.detail
 

@@ -12,8 +12,8 @@ import pytest
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends.registry import start
-from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.suite.file import expand, find_suites
@@ -33,7 +33,7 @@ SORTED_THERE = "llama_cpp_tests/top_k-4"  # the documentation's order of ids is 
 GREEDY_HERE = "llama_cpp_tests/temp-0"  # temperature 0 is sampleWithStrategy's greedy path
 
 
-def as_tsampler(case: Case) -> Case:
+def as_tsampler(case: StagesCase) -> StagesCase:
     chain = [
         {f"tsampler_{name}": {k: v for k, v in parameters.items() if k != "min_keep"}}
         for stage in case.chain
@@ -45,7 +45,7 @@ def as_tsampler(case: Case) -> Case:
     return case.model_copy(update={"chain": chain, "expect": None})
 
 
-def distribution(case: Case, logits: str) -> list[float]:
+def distribution(case: StagesCase, logits: str) -> list[float]:
     chain = build_chain(case.chain)
     for token in case.history:
         chain.accept(token)
@@ -55,7 +55,7 @@ def distribution(case: Case, logits: str) -> list[float]:
     return p
 
 
-def row(case: Case, logits: str) -> NDArray[np.float32]:
+def row(case: StagesCase, logits: str) -> NDArray[np.float32]:
     assert isinstance(case.logits, Literals)
     if logits == "llama.cpp" or not case.logits.probs:
         return case.logits.row(0)
@@ -69,7 +69,7 @@ def test_there_are_thirty_vectors_for_tsampler() -> None:
 
 @pytest.mark.parametrize("logits", ["llama.cpp", "JavaScript"])
 @pytest.mark.parametrize("case", VECTORS, ids=lambda case: case.id.partition("/")[2])
-def test_vector_is_met(case: Case, logits: str) -> None:
+def test_vector_is_met(case: StagesCase, logits: str) -> None:
     assert case.expect is not None
     assert case.expect.probs is not None
     if case.id == GREEDY_HERE:

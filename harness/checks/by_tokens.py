@@ -1,14 +1,40 @@
-"""The result of a case that is judged by the tokens of each backend alone."""
+"""Cases that are judged by the tokens of each backend alone, and their results."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 
+from pydantic import Field, model_validator
+
+from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.stages.block import GivenCase
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.llama_cpp.signatures import has
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
+from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference.chronology import NEWEST
+
+
+class TokensCase(GivenCase):
+    """instead: by backend, the same job in its own words."""
+
+    instead: dict[str, ChainSpec] = Field(default={})
+
+    @model_validator(mode="after")
+    def _draws(self) -> "TokensCase":
+        last = self.samplers[-1] if self.samplers else "none"
+        if last not in ("dist", "greedy"):
+            raise ValueError(f"the last stage must be dist or greedy, not {last}")
+        return self
+
+    def chain_on(self, backend: str) -> ChainSpec:
+        """The chain that a backend is asked for."""
+        return self.instead.get(backend, self.instead.get(without_build(backend), self.chain))
+
+    def own_chain(self, backend: str) -> ChainSpec | None:
+        return self.chain_on(backend) if self.instead else None
+
 
 Judge = Callable[[Backend], BackendResult]
 

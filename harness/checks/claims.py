@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from sampler_parity.harness.checks.case import Case, CaseKind
+from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.kept.run import way_of
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.protocol import ask
@@ -17,7 +17,7 @@ from sampler_parity.harness.protocol.interface import Backend, BackendFailure, R
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
 from sampler_parity.harness.protocol.scratch import Scratch
 
-_REQUESTS: dict[CaseKind, tuple[str, ...]] = {
+_REQUESTS: dict[str, tuple[str, ...]] = {
     "stages": ("run",),
     "draws": ("draws",),
     "unseeded": ("run",),
@@ -26,7 +26,7 @@ _REQUESTS: dict[CaseKind, tuple[str, ...]] = {
     "batch": ("run",),
     "generation": ("generate",),
     "sequences": ("sequences",),
-    "on_device": ("decode", "run"),
+    "devices": ("decode", "run"),
 }
 
 
@@ -36,12 +36,11 @@ def parted(
     """The backends to ask, and by name the results of those that the case is skipped on."""
     asked: list[Backend] = []
     unasked: dict[str, BackendResult] = {}
-    chain: ChainSpec = [{name: {}} for name in case.samplers]
-    chain += case.relation.chain if case.relation else []
+    claimed: ChainSpec = [{name: {}} for chain in case.claimed for stage in chain for name in stage]
     for backend in backends:
-        own = case.chain_on(backend.name) if case.instead else chain
+        own = case.own_chain(backend.name) or claimed
         try:
-            for request in _REQUESTS[case.kind] or (way_of(backend),):
+            for request in _REQUESTS[case.check] or (way_of(backend),):
                 ask.claim(backend, request, own)
             if case.tells_prompt:
                 ask.claim(backend, "origin")
@@ -68,7 +67,12 @@ def with_skipped(
     """The result with those that it is skipped on. names: the order. judged: None, nobody asked."""
     if judged is None:
         judged = CaseResult(
-            id=case.id, samplers=case.samplers, steps=0, draws=case.draws, backends={}, required={}
+            id=case.id,
+            samplers=case.samplers,
+            steps=0,
+            draws=case.n_draws,
+            backends={},
+            required={},
         )
     results = unasked | judged.backends
     required = {name: case.required(name) for name in unasked} | judged.required

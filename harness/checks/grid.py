@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from sampler_parity.harness.checks.case import Script
+from sampler_parity.harness.checks.stages.block import Script
 from sampler_parity.harness.inputs.logits import Family
 from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.sanitize import limits

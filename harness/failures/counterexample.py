@@ -15,6 +15,7 @@ import numpy as np
 from sampler_parity.harness.bundle.artifacts import stage_file
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult
 from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.devices.block import DeviceCase
 from sampler_parity.harness.checks.devices.run import on_rows
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.logits.decoded import rows_of
@@ -101,9 +102,9 @@ def _made_small(
     seconds: float,
 ) -> CounterexampleResult:
     name = case.id
-    if case.kind == "on_device":
+    if isinstance(case, DeviceCase):
         try:
-            case = on_rows(case, rows_of(backend, case.computed))
+            case = on_rows(case, rows_of(backend, case.logits))
         except BackendFailure as failure:
             return record.model_copy(update={"case": name, "said": str(failure)})
     small = shrink(case, lambda smaller: _looks_on(smaller, backend, releases) == of, seconds)

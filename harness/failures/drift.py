@@ -81,4 +81,4 @@ def _change_result(
 def _size(result: CaseResult, backend: str, cases: Mapping[str, Case]) -> tuple[int, int, int, str]:
     """Few changes first, no mere draws, few values."""
     case = cases[result.id]
-    return len(result.backends[backend].changes or []), case.draws, case.cost, case.id
+    return len(result.backends[backend].changes or []), case.n_draws, case.cost, case.id

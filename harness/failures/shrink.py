@@ -7,14 +7,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from sampler_parity.harness.checks.batch.block import BatchCase
 from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.draws.block import DrawsCase
+from sampler_parity.harness.checks.generation.block import GenerationCase
+from sampler_parity.harness.checks.sequences.block import SequencesCase
+from sampler_parity.harness.checks.stages.block import ChainCase, StagesCase
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures import shrink_batch
-from sampler_parity.harness.inputs.logits import Decoded, LiteralRows, Together
+from sampler_parity.harness.inputs.logits import LiteralRows
 from sampler_parity.harness.protocol.messages import plain
 from sampler_parity.harness.suite.validation import Checked
 from sampler_parity.reference import ChainError
@@ -22,22 +27,25 @@ from sampler_parity.reference import ChainError
 SCREEN_TOKENS = 24  # lines of a terminal, by convention
 _MOST_TOKENS = 1 << 16  # beyond, logits are not written out as literals
 
-Fails = Callable[[Case], bool]
+C = TypeVar("C", bound=Case)
+Fails = Callable[[Any], bool]
+Simplify = Callable[[Any], Iterator[Any]]
 
 
-def shrink(case: Case, fails: Fails, seconds: float = 5.0) -> Case:
+def shrink(case: C, fails: Fails, seconds: float = 5.0) -> C:
     """The smallest case found within the time that still fails; the case itself if none is."""
     deadline = time.monotonic() + seconds
     # Small as they are, and nothing without what is expected; of one token any streams are alike.
-    if case.kind in ("kept", "streams", "unseeded"):
+    if case.check in ("kept", "streams", "unseeded"):
         return case
-    case = case.model_copy(update={"expect": None, "relation": None})
+    if isinstance(case, StagesCase):
+        case = case.model_copy(update={"expect": None, "relation": None})
     if not _holds(case, fails):
         return case
     smaller = True
     while smaller and time.monotonic() < deadline:
         smaller = False
-        for simplify in _BATCHED if case.batch else _PLAIN:
+        for simplify in _BATCHED if isinstance(case, BatchCase) else _PLAIN:
             for candidate in simplify(case):
                 if time.monotonic() > deadline:
                     return case
@@ -47,8 +55,7 @@ def shrink(case: Case, fails: Fails, seconds: float = 5.0) -> Case:
     return case
 
 
-def _batch(case: Case) -> Iterator[Case]:
-    assert case.batch is not None
+def _batch(case: BatchCase) -> Iterator[Case]:
     for batch in shrink_batch.simpler(case.batch):
         with suppress(ValueError):  # a script that names a row that is no more
             yield _with(case, batch=batch)
@@ -84,28 +91,30 @@ def _holds(case: Case, fails: Fails) -> bool:
 
 
 def _with(case: Case, **changes: Any) -> Case:
-    return Case.model_validate(case.model_dump(by_alias=True) | changes)
+    return type(case).model_validate(case.model_dump(by_alias=True) | changes)
 
 
 def _steps(case: Case) -> Iterator[Case]:
-    if isinstance(case.logits, Together):
-        yield from _script(case, case.logits)
+    if isinstance(case, SequencesCase):
+        yield from _script(case)
+    if not isinstance(case, ChainCase | GenerationCase):
         return
     for steps in (1, case.steps // 2, case.steps - 1):
         if 0 < steps < case.steps:
             yield _with(case, steps=steps)
-    if case.draws > 1:
+    if isinstance(case, DrawsCase) and case.draws > 1:
         for draws in (1, case.draws // 2, case.draws - 1):
             yield _with(case, draws=draws)
-    if case.script != "plain":
+    if isinstance(case, StagesCase) and case.script != "plain":
         yield _with(case, script="plain")
     if isinstance(case.logits, LiteralRows) and len(case.logits.rows) > 1:
         for i in range(len(case.logits.rows)):
             yield _with(case, logits={"rows": [case.logits.rows[i]]})
 
 
-def _script(case: Case, logits: Together) -> Iterator[Case]:
+def _script(case: SequencesCase) -> Iterator[Case]:
     """The first steps: each sequence goes its way alike, however long it is followed."""
+    logits = case.logits
     for steps in (1, case.steps // 2, case.steps - 1):
         if 0 < steps < case.steps:
             yield _with(
@@ -116,16 +125,18 @@ def _script(case: Case, logits: Together) -> Iterator[Case]:
 
 
 def _stages(case: Case) -> Iterator[Case]:
-    decoded = case.kind == "generation"  # whose last stage must select a token
+    if not isinstance(case, ChainCase | GenerationCase):
+        return
+    decoded = isinstance(case, GenerationCase)  # whose last stage must select a token
     for i in range(len(case.chain) - decoded):
         if len(case.chain) > 1:
             yield _with(case, chain=case.chain[:i] + case.chain[i + 1 :])
 
 
 def _literal(case: Case) -> Iterator[Case]:
-    many = case.batch.rows if case.batch else case.steps
-    if isinstance(case.logits, LiteralRows | Decoded | Together):
+    if isinstance(case.logits, LiteralRows) or not isinstance(case, ChainCase | BatchCase):
         return
+    many = case.batch.rows if isinstance(case, BatchCase) else case.steps
     if case.logits.n * many > _MOST_TOKENS:
         return
     yield _with_rows(case, [case.logits.row(i) for i in range(many)])
@@ -148,6 +159,8 @@ def _tokens(case: Case) -> Iterator[Case]:
 
 
 def _history(case: Case) -> Iterator[Case]:
+    if not isinstance(case, ChainCase):
+        return
     for name in ("history", "prompt", "output"):
         tokens: list[int] = getattr(case, name)
         n = len(tokens)
@@ -167,6 +180,8 @@ def _numbers(case: Case) -> Iterator[Case]:
 
 
 def _parameters(case: Case) -> Iterator[Case]:
+    if not isinstance(case, ChainCase | GenerationCase):
+        return
     for i, stage in enumerate(case.chain):
         ((name, parameters),) = stage.items()
         for key, value in parameters.items():
@@ -175,8 +190,8 @@ def _parameters(case: Case) -> Iterator[Case]:
                 yield _with(case, chain=[*case.chain[:i], changed, *case.chain[i + 1 :]])
 
 
-_PLAIN = (_steps, _stages, _literal, _tokens, _history, _numbers, _parameters)
-_BATCHED = (_batch, _literal, _tokens, _numbers)
+_PLAIN: tuple[Simplify, ...] = (_steps, _stages, _literal, _tokens, _history, _numbers, _parameters)
+_BATCHED: tuple[Simplify, ...] = (_batch, _literal, _tokens, _numbers)
 
 
 def _simpler(value: Any) -> list[Any]:

@@ -15,6 +15,7 @@ from typing import Any
 
 from sampler_parity.harness.backends.reference import Worker
 from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.inputs.logits import Generated
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.handlers import answer
@@ -39,7 +40,7 @@ class Adapter:
 def trial_cases() -> list[Case]:
     """Three small cases; faults that do not sit in hello show in the second."""
     return [
-        Case(
+        case_from(
             id=f"adapter/V{n}",
             description="A small case on an adapter that may break the protocol",
             why="A broken connection must cost one case its result and no other.",

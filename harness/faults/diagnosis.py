@@ -15,7 +15,7 @@ from itertools import product
 from typing import Any, Literal
 
 from sampler_parity.harness.bundle.records.counterexample import Known
-from sampler_parity.harness.checks.case import Case, CaseKind
+from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.faults import MUTANTS, Mutant
@@ -46,7 +46,7 @@ def diagnose(
         return []  # a fault that does not end could not be ended
     known = [
         _known(mutant, explains, len(failing))
-        for mutant in _of_stage(on_small.stage, small.kind)
+        for mutant in _of_stage(on_small.stage, small.check)
         if (explains := _explains(mutant, small, on_small, failing, passing, others)) is not None
     ]
     most = max((fault.explains for fault in known), default=0)
@@ -87,7 +87,7 @@ def _sorts(judged: Judged) -> tuple[type[Candidates], ...]:
     return (Candidates, FirstOfEquals, LastOfEquals) if others else (Candidates,)
 
 
-def _of_stage(stage: str, kind: CaseKind) -> Iterator[Mutant]:
+def _of_stage(stage: str, kind: str) -> Iterator[Mutant]:
     """Those that show at a stage; not what would end this process. Of a batch in one alone."""
     of_stage = (m for m in MUTANTS.values() if m.stage == stage or m.of_order)
     return (mutant for mutant in of_stage if kind == "batch" or mutant.sampler != "batch")

@@ -24,7 +24,9 @@ from pathlib import Path
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.generation.block import GenerationCase
 from sampler_parity.harness.checks.late_failures import LateFailures
+from sampler_parity.harness.checks.stages.block import ChainCase
 from sampler_parity.harness.engines.engine_file import engine_file, engine_names
 from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.errors import InputError
@@ -86,12 +88,14 @@ def cases_for(mutant: Mutant) -> Iterator[Case]:
     of_batch = mutant.sampler == "batch"
 
     def fits(case: Case) -> bool:
-        return case.kind == "batch" if of_batch else sampler in case.samplers
+        return case.check == "batch" if of_batch else sampler in case.samplers
 
     def rank(case: Case) -> tuple[bool, bool, int]:
         named = bool(mutant.case) and case.id.startswith(mutant.case)
         own = case.id.startswith(f"{mutant.sampler}/")
-        work = max(case.logits.n, 1024) * case.steps * len(case.chain) + 16 * case.draws
+        work = 0
+        if isinstance(case, ChainCase | GenerationCase):
+            work = max(case.logits.n, 1024) * case.steps * len(case.chain) + 16 * case.n_draws
         return not named, not own, work or case.cost
 
     paths = find_suites(suites())

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends import reference
-from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.sequences.block import SequencesCase
 from sampler_parity.harness.faults.part import Part
 from sampler_parity.harness.llama_cpp.decode import Further
 from sampler_parity.harness.llama_cpp.sequences import Slot, Slots, take_all
@@ -212,7 +212,7 @@ FAULTS: dict[type[Slots], str] = {
 }
 
 
-def case() -> Case:
+def case() -> SequencesCase:
     """Four slots, two of them used twice; a copy, a reset; the batch turns."""
 
     def step(batch: list[int], *before: dict[str, Any]) -> dict[str, Any]:
@@ -237,12 +237,11 @@ def case() -> Case:
         step([1, 3, 0]),
         step([3, 2, 1, 0]),
     ]
-    return Case.model_validate(
+    return SequencesCase.model_validate(
         {
             "id": "sequences/made",
             "description": "Texts join, leave, are copied and reset in four slots",
             "why": "What sequences share and must have of their own.",
-            "chain": [],
             "logits": {
                 "together": MODEL,
                 "slots": 4,

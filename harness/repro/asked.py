@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare, reference_trace
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.errors import InputError
@@ -58,7 +59,9 @@ def short(source: str, case: str) -> str:
 
 def _prepared(case: Case, release: str) -> Prepared:
     """Raises InputError for a case that is not plain stages over few logits."""
-    if case.kind != "stages" or case.script != "plain" or case.prompt or case.output:
+    if not isinstance(case, StagesCase) or case.check != "stages":
+        raise InputError(case.id, "is not a plain chain on rows of logits", "name another case")
+    if case.script != "plain" or case.prompt or case.output:
         raise InputError(case.id, "is not a plain chain on rows of logits", "name another case")
     ready = prepare(case)
     count = sum(len(row) for row in ready.rows)

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from sampler_parity.harness.bundle.bundle import Bundle, read
 from sampler_parity.harness.bundle.info import BackendInfo, Machine
 from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.explain import record_of
@@ -92,7 +93,7 @@ def _failure(bundle: Bundle, name: str, backend: str | None) -> Failure:
     for small in bundle.counterexamples:
         if (small.case, small.backend) == (name, chosen) and small.smaller and small.result:
             try:
-                return Failure(Case.model_validate(small.smaller), chosen, small.result)
+                return Failure(case_from(small.smaller), chosen, small.result)
             except ValidationError:
                 break
     return Failure(case_of(bundle, record), chosen, record.backends[chosen])

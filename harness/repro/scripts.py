@@ -53,5 +53,5 @@ def script(name: str, version: str, case: Case, place: Place, about: str) -> str
         "stage": stage,
         "whose": "in llama.cpp" if stage in SAMPLERS else "as documented",
     }
-    own = engine.fields(asked, stages, [*case.history, *asked.accepted])
+    own = engine.fields(asked, stages, [*asked.ready.case.history, *asked.accepted])
     return short(engine.source.format(**{**fields, **own}), case.id)

@@ -16,8 +16,8 @@ from sampler_parity.harness.bundle.records.prediction import (
     PredictionResult,
 )
 from sampler_parity.harness.bundle.writer import create
-from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.item import Item
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.predict import Prediction, predict
 from sampler_parity.harness.failures.shrink import shown, shrink
 from sampler_parity.harness.processes.pool import Pool
@@ -62,7 +62,7 @@ def predicted(items: Sequence[Item], platforms: Sequence[str]) -> Predicted:
     ]
 
 
-def partings(case: Case, how: How, platforms: Sequence[str]) -> list[PartingResult]:
+def partings(case: StagesCase, how: How, platforms: Sequence[str]) -> list[PartingResult]:
     """The case made small for the platforms on which it parts so, until each of them has one that
     does; the function that a process of the pool gets."""
     results, left = [], [*platforms]
@@ -88,19 +88,19 @@ def partings(case: Case, how: How, platforms: Sequence[str]) -> list[PartingResu
     return results
 
 
-def _parts_so(case: Case, how: How, platform: str) -> bool:
+def _parts_so(case: StagesCase, how: How, platform: str) -> bool:
     return platform in _alike(case, how, [platform])
 
 
-def _alike(case: Case, how: How, platforms: Sequence[str]) -> dict[str, Apart]:
+def _alike(case: StagesCase, how: How, platforms: Sequence[str]) -> dict[str, Apart]:
     """On which of these platforms it parts in this way, and what it is there."""
     answers = {answer.platform: answer for answer in predict(case, platforms)}
     return {name: _apart(answer) for name, answer in answers.items() if _how(answer) == how}
 
 
 def _asked(
-    cases: Sequence[Case], everything: Sequence[Prediction]
-) -> list[tuple[Case, How, list[str]]]:
+    cases: Sequence[StagesCase], everything: Sequence[Prediction]
+) -> list[tuple[StagesCase, How, list[str]]]:
     """Of each way to part that there is, the cheapest case, and the platforms that it parts on; of
     those that are left, the cheapest again."""
     by_id = {case.id: case for case in cases}

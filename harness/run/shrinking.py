@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
 from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.context import Context, Terms
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.failures.counterexample import (
@@ -176,7 +177,7 @@ def case_of(record: CounterexampleResult) -> Case:
     chains = {
         key: numbers(record.smaller[key]) for key in ("chain", "batch") & record.smaller.keys()
     }
-    return Case.model_validate(told | record.smaller | chains)
+    return case_from(told | record.smaller | chains)
 
 
 def beside(

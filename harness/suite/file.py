@@ -15,7 +15,6 @@ from typing import Any
 from pydantic import ValidationError
 
 from sampler_parity.harness.checks import KINDS, Profile
-from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.distribution.block import KINDS as OF_CELLS
 from sampler_parity.harness.errors import InputError, lacking, lacks, need
 from sampler_parity.harness.files import read_file, toml_of
@@ -97,7 +96,7 @@ def lacking_extra(file: SuiteFile) -> str:
 
 def expand(
     file: SuiteFile | Path, profile: Profile, seed: int = 0, few_random: bool = False
-) -> list[Case]:
+) -> list[Any]:
     """The cases of a suite in this profile, in the order of the file. Raises InputError.
 
     seed is added to those of random blocks; everything else is the same in every run. few_random:
@@ -174,7 +173,9 @@ def _placed(path: Path, place: str) -> Iterator[None]:
     try:
         yield
     except ValidationError as error:
-        raise InputError(path, f"{place}: {reason_of(error).reason}") from None
+        wrong = reason_of(error)
+        field = f"{wrong.location[-1]}: " if wrong.mend else ""  # a reason about a key names none
+        raise InputError(path, f"{place}: {field}{wrong.reason}") from None
     except ValueError as error:
         raise InputError(path, f"{place}: {error}") from None
 

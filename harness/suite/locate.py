@@ -16,5 +16,6 @@ def case_of(bundle: Bundle, record: CaseResult) -> Case:
             raise InputError(path, "is not as it was when the bundle was made", "run it again")
         for case in expand(file, "quick" if info.profile == "quick" else "full", info.seed):
             if case.id == record.id:
-                return case
+                found: Case = case
+                return found
     raise InputError(record.suite, f"has no case {record.id!r}", "run the suite again")

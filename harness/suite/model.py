@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Discriminator, Tag, ValidationError
 
 from sampler_parity.harness.checks.batch.block import Batches
-from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.cases import AnyCase
 from sampler_parity.harness.checks.devices.block import Decodings
 from sampler_parity.harness.checks.distribution.block import (
     Coupled,
@@ -34,17 +34,6 @@ from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.strict import ABOUT_KEYS, STRICT, Mistake, Size, mistake
 
 
-class SuiteCase(Case):
-    """An explicit case; quick = false leaves it to the full profile."""
-
-    quick: bool = True
-
-    def items(self, quick: bool) -> Iterator[Case]:
-        """Itself, where the profile takes it."""
-        if self.quick or not quick:
-            yield Case(**{name: getattr(self, name) for name in Case.model_fields})
-
-
 def _kind_of_grid(block: Any) -> str:
     """A grid on a model measures tokens a second; one on logits times a chain."""
     model = block.get("model") if isinstance(block, dict) else getattr(block, "model", None)
@@ -68,7 +57,7 @@ class Suite(BaseModel):
 
     name: str
     sampler: str | None = None
-    case: list[SuiteCase] = []
+    case: list[AnyCase] = []
     matrix: list[Matrix] = []
     pairs: list[Pairs] = []
     ladder: list[Ladder] = []
@@ -115,7 +104,7 @@ def explain(error: ValidationError, data: dict[str, Any]) -> tuple[str, str]:
         block = data[location[0]][location[1]]
         name = block.get("id") if isinstance(block, dict) else None
         shown = repr(name) if name else f"number {location[1] + 1}"
-        inner = location[3:] if location[0] == "grid" else location[2:]  # behind the kind of grid
+        inner = location[3:] if location[0] in ("case", "grid") else location[2:]  # behind the kind
         place = [f"{location[0]} {shown}", ".".join(str(part) for part in inner)]
     return f"{': '.join(part for part in place if part)}: {reason}", mend
 

@@ -7,13 +7,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sampler_parity.harness.checks.batch.block import BatchCase
+from sampler_parity.harness.checks.by_tokens import TokensCase
 from sampler_parity.harness.checks.case import SELECT, Case
 from sampler_parity.harness.checks.distribution.block import Cell, Speculative
+from sampler_parity.harness.checks.generation.block import GenerationCase
+from sampler_parity.harness.checks.invariance.block import InvarianceCase
+from sampler_parity.harness.checks.logits.block import LogitsCase
+from sampler_parity.harness.checks.sequences.block import SequencesCase
+from sampler_parity.harness.checks.stages.block import ChainCase, StagesCase
 from sampler_parity.harness.checks.throughput.block import Width
 from sampler_parity.harness.checks.timing.block import TimedChain
 from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.inputs.logits import Computed, Crowded, Decoded, Logits, Together
+from sampler_parity.harness.inputs.logits import Computed, Decoded, Logits, Together
 from sampler_parity.harness.inputs.models import model_path, n_vocab_of
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol.messages import ChainSpec
@@ -37,27 +44,37 @@ class Checked:
             others.get(check.check, self.case)(place, check)
 
     def case(self, place: str, case: Case) -> None:
-        chains: Named = [("chain", case.chain)]
-        if case.relation is not None and case.relation.kind != "permuted":
-            chains.append(("relation.chain", case.relation.chain))
-        chains += [(f"instead.{name}", chain) for name, chain in case.instead.items()]
-        if isinstance(case.logits, Crowded):
+        if isinstance(case, InvarianceCase):
             for text in case.logits.texts:
                 self._prompt(place, text, case.logits.n)
-            return
-        if isinstance(case.logits, Together):
+        elif isinstance(case, SequencesCase):
             self._texts(place, case.logits)
-            return
-        if case.batch is not None:
+        elif isinstance(case, BatchCase):
             several: dict[str, tuple[str, ChainSpec]] = {}
             for i, each in enumerate(case.batch.sequences):
                 named = f"batch.sequences.{i}.chain", each.chain
                 several.setdefault(_without_seeds(each.chain), named)
-            chains += several.values()
-        if not case.chain and case.kind in ("stages", "draws", "unseeded"):
-            raise InputError(self._path, f"{place}: chain: has no stage", "name a sampler")
-        self._fits(place, case.logits.n, case.vocab)
-        self._on_logits(place, case.logits, case.vocab, chains)
+            self._judged(place, case.logits, case.vocab, [*several.values()])
+        elif isinstance(case, LogitsCase):
+            self._judged(place, case.logits, None, [])
+        elif isinstance(case, ChainCase | GenerationCase):
+            self._chain(place, case)
+
+    def _chain(self, place: str, case: ChainCase | GenerationCase) -> None:
+        chains: Named = [("chain", case.chain)]
+        vocab = case.vocab if isinstance(case, ChainCase) else None
+        if isinstance(case, StagesCase):
+            if not case.chain:
+                raise InputError(self._path, f"{place}: chain: has no stage", "name a sampler")
+            if case.relation is not None and case.relation.kind != "permuted":
+                chains.append(("relation.chain", case.relation.chain))
+        if isinstance(case, TokensCase):
+            chains += [(f"instead.{name}", chain) for name, chain in case.instead.items()]
+        self._judged(place, case.logits, vocab, chains)
+
+    def _judged(self, place: str, logits: Logits, vocab: str | None, chains: Named) -> None:
+        self._fits(place, logits.n, vocab)
+        self._on_logits(place, logits, vocab, chains)
 
     def _texts(self, place: str, together: Together) -> None:
         vocab = read_vocab(model_path(together.together))

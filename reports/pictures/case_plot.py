@@ -4,10 +4,11 @@ from pathlib import Path
 
 from sampler_parity.harness.bundle.artifacts import stage_file
 from sampler_parity.harness.bundle.bundle import Bundle, read
+from sampler_parity.harness.checks.batch.block import BatchCase
+from sampler_parity.harness.checks.stages.block import GivenCase
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.failures.explain import arrays_of, record_of
-from sampler_parity.harness.inputs.logits import Computed, Crowded, Decoded, Together
 from sampler_parity.harness.suite.locate import case_of
 from sampler_parity.reference import UndefinedInputError
 from sampler_parity.reports.pictures.stages import Change, changes, drawn, probabilities
@@ -19,10 +20,10 @@ def case_plot(folder: Path, name: str) -> str:
     bundle = read(folder)
     record = record_of(bundle, name)
     case = case_of(bundle, record)
-    if isinstance(case.logits, Decoded | Computed | Together | Crowded):
-        raise InputError(name, "its logits come from a backend", "plot a case of another suite")
-    if case.batch is not None:
+    if isinstance(case, BatchCase):
         raise InputError(name, "it is a batch of many rows", "plot a case of another suite")
+    if not isinstance(case, GivenCase):
+        raise InputError(name, "its logits come from a backend", "plot a case of another suite")
     backend, step, at = _first_difference(record)
     try:
         stages = changes(case, step)

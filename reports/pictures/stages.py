@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.cases import case_from
+from sampler_parity.harness.checks.stages.block import GivenCase, StagesCase
 from sampler_parity.harness.checks.stages.prepared import begin, prepare, reference_step
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import LiteralRows, Literals
@@ -44,7 +45,7 @@ class Change(NamedTuple):
     kept: Sequence[int] = ()
 
 
-def changes(case: Case, step: int = 0) -> list[Change]:
+def changes(case: GivenCase, step: int = 0) -> list[Change]:
     """Return what the reference does in one step of a case. Raises InputError, and
     UndefinedInputError where the reference stops."""
     ready = prepare(case)
@@ -89,11 +90,12 @@ def of_counterexample(data: Mapping[str, Any] | None, salt: str, left: Left | No
     """Return an <svg> element of what a bundle holds as a case, or "" where nothing can be shown of
     it: it is none, or no small one of literal logits, or no stage changes anything."""
     try:
-        case = Case.model_validate(data)
-        literal = isinstance(case.logits, LiteralRows | Literals) and not case.vocab
-        sizes = (case.logits.n, max(case.steps, case.draws), len(case.chain))
-        large = any(n > most for n, most in zip(sizes, _SMALL, strict=True))
-        if large or not literal or case.batch:
+        case = case_from(data)
+        literal = isinstance(case.logits, LiteralRows | Literals)
+        if not literal or not isinstance(case, StagesCase) or case.vocab:
+            return ""
+        sizes = (case.logits.n, max(case.steps, case.n_draws), len(case.chain))
+        if any(n > most for n, most in zip(sizes, _SMALL, strict=True)):
             return ""
         Checked(Path("counterexample")).case(case.id, case)
         stages = changes(case, left.step if left else 0)

@@ -17,7 +17,10 @@ import numpy as np
 
 from sampler_parity.harness.bundle.bundle import read_finished
 from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.draws.block import DrawsCase
+from sampler_parity.harness.checks.generation.block import GenerationCase
 from sampler_parity.harness.checks.generation.run import request_of
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
 from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.llama_cpp import graph
@@ -112,7 +115,7 @@ def _check(check: interface.Check, native: interface.Native) -> Callable[[], str
 
 def _look(case: Case, backend: Native, steps: int) -> Callable[[], str]:
     """steps: those that the reference takes; behind them anything could happen."""
-    ready = prepare(case) if case.kind in ("stages", "draws") else None
+    ready = prepare(case) if isinstance(case, StagesCase) else None
 
     def look() -> str:
         try:
@@ -124,12 +127,14 @@ def _look(case: Case, backend: Native, steps: int) -> Callable[[], str]:
 
 
 def _outcome(case: Case, ready: Prepared | None, backend: Native, steps: int) -> Iterable[bytes]:
-    if ready is None:
-        generated = ask.generate(backend, request_of(case, case.decoded))
+    if isinstance(case, GenerationCase):
+        generated = ask.generate(backend, request_of(case))
         yield repr((generated.reply.tokens, generated.reply.in_graph)).encode()
         yield generated.rows.tobytes()
         yield from (part for got in generated.handed_back or [] for part in _parts(got))
-    elif case.kind == "draws":
+        return
+    assert ready is not None
+    if isinstance(case, DrawsCase):
         yield ask.draws(backend, ready.setting, ready.rows[0], case.draws).tokens.tobytes()
     else:
         ran = ask.run(

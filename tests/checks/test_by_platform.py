@@ -7,8 +7,8 @@ import pytest
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.bundle.info import BackendInfo
-from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.suite.file import expand, find_suites
@@ -26,9 +26,9 @@ def wasm() -> Iterator[BackendProcess]:
     process.close()
 
 
-def of(chain: list[dict[str, Any]], logits: list[float], **fields: Any) -> Case:
+def of(chain: list[dict[str, Any]], logits: list[float], **fields: Any) -> StagesCase:
     told = {"id": "a", "description": "a", "why": "a", "chain": chain}
-    return Case.model_validate(told | {"logits": {"rows": [logits]}} | fields)
+    return StagesCase.model_validate(told | {"logits": {"rows": [logits]}} | fields)
 
 
 TIES = of([{"top_k": {"k": 3}}], [1.0, 2.0, 2.0, 2.0, 1.0])

@@ -2,14 +2,16 @@
 
 import contextlib
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sampler_parity.harness.backends import reference, registry
-from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.meanings import needed
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.errors import InputError
@@ -32,8 +34,8 @@ def old() -> Iterator[BackendProcess]:
     process.close()
 
 
-def of(*chain: tuple[str, dict[str, float]], **fields: object) -> Case:
-    return Case.model_validate(
+def of(*chain: tuple[str, dict[str, float]], **fields: object) -> Any:
+    return case_from(
         {
             "id": "a",
             "description": "a",
@@ -110,7 +112,7 @@ def test_a_sampler_that_the_release_lacks_must_be_unsupported(old: BackendProces
     ]
 
 
-def judged_between(case: Case, release: str) -> CaseResult:
+def judged_between(case: StagesCase, release: str) -> CaseResult:
     """Of a build between b6301 and b6431, the last that sorts before it draws and the first that
     does not, which does as a release did."""
     with contextlib.closing(Inside(reference.Worker(release), name="build")) as build:

@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from sampler_parity.harness.backends import reference
-from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.messages import HelloReply
@@ -30,17 +31,17 @@ class NoOrigin(reference.Worker):
         return super().hello().model_copy(update={"capabilities": ["run"]})
 
 
-def case(*samplers: str, **fields: Any) -> Case:
+def case(*samplers: str, **fields: Any) -> Any:
     settings = {"top_p": {"p": 0.9}, "dist": {"seed": 1}, "temp": {"temp": 0.5}}
     block = {
         "id": "a", "description": "A case", "why": "To test.",
         "logits": {"rows": [[3.0, 2.0, 1.0]]},
         "chain": [{name: settings[name]} for name in samplers],
     }  # fmt: skip
-    return Case.model_validate(block | fields)
+    return case_from(block | fields)
 
 
-def result(of: Case, worker: Any = None) -> CaseResult:
+def result(of: StagesCase, worker: Any = None) -> CaseResult:
     with contextlib.closing(Inside(worker or OnlyTopP(), name="mine")) as mine:
         return execute(of, [mine])
 
@@ -63,7 +64,7 @@ def test_a_case_of_a_claimed_sampler_is_judged() -> None:
     ],
     ids=["one sampler", "two", "draws", "of the relation"],
 )
-def test_a_case_with_something_unclaimed_is_skipped_whole(of: Case, why: str) -> None:
+def test_a_case_with_something_unclaimed_is_skipped_whole(of: StagesCase, why: str) -> None:
     got = result(of)
     assert (got.backends["mine"].verdict, got.backends["mine"].detail) == ("skipped", why)
     assert not got.judged

@@ -216,7 +216,9 @@ def verdicts(command: list[str]) -> list[tuple[Case, Verdict]]:
 
 
 def is_cold(case: Case) -> bool:
-    return any(stage.get("temp", {"temp": 1.0})["temp"] <= 0 for stage in case.chain)
+    return any(
+        stage.get("temp", {"temp": 1.0})["temp"] <= 0 for chain in case.chains for stage in chain
+    )
 
 
 @each(Language.PYTHON, Language.JAVASCRIPT, Language.C)

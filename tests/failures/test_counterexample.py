@@ -8,6 +8,7 @@ from sampler_parity.harness.bundle.records.counterexample import CounterexampleR
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.arrays import MOST_ARRAYS
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.failures import counterexample as module
 from sampler_parity.harness.failures.counterexample import (
@@ -30,8 +31,8 @@ from tests.support.report_bundles import case, diverged, got, run_info
 NAME = "mutant/top_k/keeps-one-more"
 
 
-def wrong(n: int, k: int = 4) -> Case:
-    return Case(
+def wrong(n: int, k: int = 4) -> StagesCase:
+    return StagesCase(
         id=f"wrong-{n}",
         description="one more of some",
         why="one more",
@@ -41,7 +42,7 @@ def wrong(n: int, k: int = 4) -> Case:
     )
 
 
-def small_of(*cases: Case) -> CounterexampleResult:
+def small_of(*cases: StagesCase) -> CounterexampleResult:
     backend = InProcess("top_k/keeps-one-more")
     try:
         of = looks(execute(cases[-1], [backend]).backends[NAME])
@@ -83,7 +84,7 @@ def test_a_fresh_process_that_loads_at_its_first_request_has_the_time_of_a_run(
     backend = BackendProcess("mine", ["no-such-program"], timeout_s=3.0)
     limits: list[float] = []
 
-    def slow(case: Case, asked: BackendProcess, releases: dict[str, str]) -> Looks:
+    def slow(case: StagesCase, asked: BackendProcess, releases: dict[str, str]) -> Looks:
         limits.append(asked.timeout_s)
         return (
             of
@@ -101,7 +102,11 @@ def test_a_fresh_process_that_loads_at_its_first_request_has_the_time_of_a_run(
 
 def test_one_case_of_each_group_is_made_small_and_its_cheapest_are_tried_first() -> None:
     sizes = [500, 20, 300, 10, 400]
-    cases = {f"wrong-{n}": wrong(n) for n in sizes} | {"c": wrong(5), "r": wrong(6)}
+    cases: dict[str, Case] = {}
+    cases |= {f"wrong-{n}": wrong(n) for n in sizes} | {
+        "c": wrong(5),
+        "r": wrong(6),
+    }
     results = [case(f"wrong-{n}", {"mine": diverged()}) for n in sizes]
     results += [case("c", {"mine": got("crashed")}), case("r", {"mine": got("close", what="p")})]
     chosen = to_shrink(groups(run_info("mine"), results), cases)

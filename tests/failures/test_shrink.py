@@ -1,12 +1,13 @@
 import numpy as np
 
-from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.cases import case_from
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.failures.shrink import SCREEN_TOKENS, shown, shrink
 from sampler_parity.harness.inputs.logits import LiteralRows
 
 
-def big() -> Case:
-    return Case(
+def big() -> StagesCase:
+    return StagesCase(
         id="x",
         description="d",
         why="w",
@@ -18,7 +19,7 @@ def big() -> Case:
 
 
 def test_shrink_keeps_only_what_the_failure_needs() -> None:
-    def fails(case: Case) -> bool:
+    def fails(case: StagesCase) -> bool:
         return "top_k" in case.samplers and case.logits.n >= 3
 
     small = shrink(big(), fails)
@@ -30,7 +31,7 @@ def test_shrink_keeps_only_what_the_failure_needs() -> None:
 
 
 def test_shrink_keeps_the_values_that_matter() -> None:
-    def fails(case: Case) -> bool:
+    def fails(case: StagesCase) -> bool:
         return bool((np.asarray(case.logits.row(0)) > 9).any())
 
     small = shrink(big(), fails)
@@ -39,7 +40,7 @@ def test_shrink_keeps_the_values_that_matter() -> None:
 
 
 def test_shrink_keeps_what_is_needed_of_prompt_and_output() -> None:
-    told = Case.model_validate(
+    told = StagesCase.model_validate(
         big().model_dump() | {"history": [], "prompt": [1, 2, 3, 4, 3], "output": [5, 6, 3, 7]}
     )
     small = shrink(told, lambda case: 3 in case.prompt and 6 in case.output)
@@ -59,14 +60,15 @@ def test_a_case_is_shown_without_defaults_and_with_the_fewest_digits_of_float32(
 
 
 def test_streams_without_a_seed_are_not_made_small_until_they_must_be_alike() -> None:
-    case = big().model_copy(update={"chain": [{"dist": {"seed": 0xFFFFFFFF}}]})
+    chain = [{"dist": {"seed": 0xFFFFFFFF}}]
+    case = case_from(big().model_dump(by_alias=True) | {"chain": chain})
     assert shrink(case, lambda _: True) == case
 
 
 def test_shrink_stops_when_its_time_is_over() -> None:
     calls = 0
 
-    def fails(_: Case) -> bool:
+    def fails(_: StagesCase) -> bool:
         nonlocal calls
         calls += 1
         return True

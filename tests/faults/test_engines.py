@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sampler_parity.harness.backends import environments, names, registry
 from sampler_parity.harness.backends.engines import OWN
 from sampler_parity.harness.backends.reference import Worker as Reference
-from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults import engine_faults, engine_trial, engine_worker, selftest
@@ -22,7 +22,7 @@ from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.verdicts import Verdict
 
-TOP_K = Case(
+TOP_K = StagesCase(
     id="top_k/two",
     description="Two stay",
     why="A count.",

@@ -9,6 +9,7 @@ import pytest
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults import MUTANTS, Mutant, results, selftest
@@ -26,7 +27,7 @@ from tests.support.examples import one_in
 
 REMOVED = {"softmax", "tail_free"}  # not in v0.5.0
 
-TOP_P = Case(
+TOP_P = StagesCase(
     id="top_p/literal",
     description="of 1/2, 1/4, 1/8, 1/8 the first two reach 3/5",
     why="a case that every test here can check by hand",

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends import reference
-from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.protocol import ask, dtypes, handlers, sampling
 from sampler_parity.harness.protocol import messages as p
@@ -157,7 +157,7 @@ def test_a_worker_that_is_greeted_in_version_1_takes_float32_alone() -> None:
 
 
 @functools.cache
-def cases() -> dict[str, Case]:
+def cases() -> dict[str, StagesCase]:
     (path,) = find_suites(["parity/dtypes"])
     return {case.id: case for case in expand(path, "quick")}
 
@@ -255,4 +255,4 @@ def test_a_format_does_not_go_with_logits_that_a_backend_computes() -> None:
     block = {"id": "a", "description": "A", "why": "B", "chain": [{"greedy": {}}], "steps": 1}
     decoded = {"logits": {"decoded": "small", "prompt": [1]}, "dtype": "float16"}
     with pytest.raises(ValueError, match="dtype does not go with decoded logits"):
-        Case.model_validate(block | decoded)
+        StagesCase.model_validate(block | decoded)

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from sampler_parity.harness.bundle.artifacts import stage_file, write_arrays
-from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.suite.file import find_suites, read_suite
@@ -39,7 +39,7 @@ HALVES: dict[str, Any] = {
 
 
 def test_a_stage_takes_from_some_and_gives_to_the_others() -> None:
-    top_k, temp, top_p = changes(Case.model_validate(HALVES))
+    top_k, temp, top_p = changes(StagesCase.model_validate(HALVES))
     gone = math.nan
     assert top_k.before == pytest.approx([8 / 16, 4 / 16, 2 / 16, 1 / 16, 1 / 16])
     assert top_k.after == pytest.approx([8 / 14, 4 / 14, 2 / 14, gone, gone], nan_ok=True)
@@ -54,8 +54,8 @@ def test_a_later_step_is_shown_as_the_steps_before_it_left_the_chain() -> None:
         "steps": 2,
         "accept": [0, 0],
     }
-    (first,) = changes(Case.model_validate(data), 0)
-    (second,) = changes(Case.model_validate(data), 1)
+    (first,) = changes(StagesCase.model_validate(data), 0)
+    (second,) = changes(StagesCase.model_validate(data), 1)
     assert first.after == pytest.approx(first.before)
     # the logit of token 0, 3 ln 2, is halved: 2^1.5 : 4 : 2 : 1 : 1
     assert second.after[0] == pytest.approx(2**1.5 / (2**1.5 + 8))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.logits import LiteralRows
 from sampler_parity.harness.llama_cpp.libllama import default_folder
@@ -18,9 +18,8 @@ INSTALLED = "v0.5.0"
 OLDER = "b4753"  # top_n_sigma sorts and writes p; temp divides alike
 
 
-def case(chain: list[dict[str, Any]], rows: list[list[float]], **fields: Any) -> Case:
-    return Case(
-        id="t/t", description="a test", why="a test", chain=chain,
+def case(chain: list[dict[str, Any]], rows: list[list[float]], **fields: Any) -> StagesCase:
+    return StagesCase(        id="t/t", description="a test", why="a test", chain=chain,
         logits=LiteralRows(rows=rows), steps=len(rows), **fields,
     )  # fmt: skip
 
@@ -77,7 +76,7 @@ def test_a_whole_chain_of_three_steps_is_the_references_to_the_bit(tmp_path: Pat
          "takes vocab, which a program without a model has not"),
     ],
 )  # fmt: skip
-def test_what_no_small_program_can_show_is_said(wrong: Case, message: str) -> None:
+def test_what_no_small_program_can_show_is_said(wrong: StagesCase, message: str) -> None:
     with pytest.raises(InputError, match=message):
         program(wrong, Place(0, 0, INSTALLED, INSTALLED), "")
 

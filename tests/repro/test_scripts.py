@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.bundle.info import BackendInfo
-from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.inputs.logits import LiteralRows
@@ -37,9 +37,8 @@ VERSIONS = {
 }
 
 
-def case(chain: list[dict[str, Any]], row: list[float], **fields: Any) -> Case:
-    return Case(
-        id="t/t", description="a test", why="a test", chain=chain,
+def case(chain: list[dict[str, Any]], row: list[float], **fields: Any) -> StagesCase:
+    return StagesCase(        id="t/t", description="a test", why="a test", chain=chain,
         logits=LiteralRows(rows=[row]), **fields,
     )  # fmt: skip
 
@@ -62,7 +61,7 @@ WRITTEN = [
 
 @pytest.mark.parametrize(("engine", "of"), WRITTEN)
 def test_a_script_is_short_has_nothing_of_ours_and_names_its_versions(
-    engine: str, of: Case
+    engine: str, of: StagesCase
 ) -> None:
     source = script(engine, VERSIONS[engine], of, PLACE, "another result")
     assert source.count("\n") <= LINES
@@ -142,7 +141,9 @@ def test_a_script_tells_a_right_engine_from_a_wrong_one(
         ("lloyal.node", case([{"top_k": {"k": 1}}], [1.0, 2.0]), "one stage: lloyal"),
     ],
 )
-def test_what_an_engine_has_no_function_for_is_said(engine: str, of: Case, problem: str) -> None:
+def test_what_an_engine_has_no_function_for_is_said(
+    engine: str, of: StagesCase, problem: str
+) -> None:
     with pytest.raises((InputError, Unsupported), match=problem):
         script(engine, VERSIONS[engine], of, Place(0, len(of.chain) - 1, "", "v0.5.0"), "")
 
@@ -282,7 +283,7 @@ PAST = case(
     ],
 )
 def test_a_script_shows_what_differs_on_the_engine_itself(
-    engine: str, name: str, of: Case, tmp_path: Path
+    engine: str, name: str, of: StagesCase, tmp_path: Path
 ) -> None:
     source = script(name, VERSIONS[name], of, PLACE, "another result")
     done = _shown(engine, source, tmp_path / engine_of(name).file)
@@ -304,7 +305,7 @@ def test_a_script_shows_what_differs_on_the_engine_itself(
     ids=["vllm-penalties", "vllm-cut", "exllamav3-cut", "exllamav3-xtc", "lloyal"],
 )
 def test_a_script_of_what_does_not_differ_ends_with_0_and_1_where_another_is_expected(
-    engine: str, name: str, of: Case, tmp_path: Path
+    engine: str, name: str, of: StagesCase, tmp_path: Path
 ) -> None:
     last = Place(of.steps - 1, len(of.chain) - 1, "", "v0.5.0")
     source = script(name, VERSIONS[name], of, last, "another result")

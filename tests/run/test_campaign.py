@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.bundle.lock import locked
-from sampler_parity.harness.checks.case import Case, Script
 from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.block import Script, StagesCase
 from sampler_parity.harness.checks.stages.blocks.campaign import LARGE, chunk
 from sampler_parity.harness.checks.stages.blocks.ladder import of_newest
 from sampler_parity.harness.cli.fuzz import seconds_of
@@ -71,13 +71,13 @@ def done(folder: Path, seconds: float, backend: str, resume: bool = False) -> ca
 def test_a_chunk_depends_on_seed_and_number_alone() -> None:
     made = [[repr(case) for case in chunk(*at)] for at in ((3, 1), (3, 1), (4, 1), (3, 6))]
     assert made[0] == made[1]
-    chains = [[case.chain for case in chunk(*at)] for at in ((3, 1), (4, 1), (3, 6))]
+    chains = [[case.chains for case in chunk(*at)] for at in ((3, 1), (4, 1), (3, 6))]
     assert chains[0] != chains[1] != chains[2] != chains[0]
 
 
 @pytest.mark.slow
 def test_the_chunks_reach_state_scripts_hostile_logits_and_large_vocabularies() -> None:
-    made = [case for number in range(14) for case in chunk(1, number)]
+    made: list[Any] = [case for number in range(14) for case in chunk(1, number)]
     assert {name for case in made for name in case.samplers} >= set(of_newest()) - OF_GRAMMARS
     assert any(case.id.startswith("pieces/") and "dry" in case.samplers for case in made)
     assert {case.script for case in made} == set(get_args(Script))
@@ -187,7 +187,7 @@ def test_a_campaign_is_judged_by_the_reference_that_is_asked_for(
 def test_what_is_undefined_on_a_platform_is_not_asked_and_no_finding() -> None:
     """But a row that the backend refuses is one."""
     told = {"id": "a", "description": "a", "why": "a", "chain": [{"mirostat": {"seed": 1}}]}
-    case = Case.model_validate(told | {"logits": {"rows": [[0.0, float("nan")]]}})
+    case = StagesCase.model_validate(told | {"logits": {"rows": [[0.0, float("nan")]]}})
     own = InProcess("dist/words-swapped")
     try:
         result = execute(case, [own], None, {own.name: "v0.5.0/wasm"})

@@ -12,7 +12,6 @@ import pytest
 
 from sampler_parity.harness.backends import environments, registry
 from sampler_parity.harness.backends.environments import folder_of
-from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.context import Terms
 from sampler_parity.harness.checks.item import Item
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
@@ -24,7 +23,7 @@ from sampler_parity.harness.run.judging import run_portion
 from tests.support.environments import only, place
 
 ROW = Environment(name="theirs", kind="python", needs=["theirs==1.2"])
-TOP_K = Case(
+TOP_K = StagesCase(
     id="top_k/two",
     description="Two stay",
     why="A count.",

@@ -7,8 +7,8 @@ from typing import Any
 from sampler_parity.harness.bundle import bundle
 from sampler_parity.harness.bundle.bundle import Result
 from sampler_parity.harness.bundle.writer import create
-from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.item import Item
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.processes.pool import Died
@@ -18,7 +18,7 @@ from tests.support.report_bundles import run_info
 
 
 def case(name: str) -> Item:
-    made = Case(
+    made = StagesCase(
         id=name,
         description="A case",
         why="To be lost or not.",

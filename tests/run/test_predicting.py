@@ -4,16 +4,16 @@ from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.bundle.bundle import read_finished
-from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.item import Item
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.run.predicting import partings, predicted
 from tests.support.command_line import cli
 from tests.support.predicted import DRAWN, SORTED
 
 
-def of(chain: list[dict[str, Any]], *rows: list[float], **fields: Any) -> Case:
+def of(chain: list[dict[str, Any]], *rows: list[float], **fields: Any) -> StagesCase:
     told = {"id": "a/a", "description": "a", "why": "a", "chain": chain}
-    return Case.model_validate(told | {"logits": {"rows": list(rows)}} | fields)
+    return StagesCase.model_validate(told | {"logits": {"rows": list(rows)}} | fields)
 
 
 ROW = [1.0, 2.0, 2.0, 2.0, 1.0, 0.5, 0.25, -3.0]

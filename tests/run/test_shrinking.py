@@ -9,8 +9,8 @@ import pytest
 
 from sampler_parity.harness.bundle.records.counterexample import CounterexampleResult, Known
 from sampler_parity.harness.bundle.writer import create
-from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.item import Item
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.failures.counterexample import NO_TIME
 from sampler_parity.harness.inputs.logits import Literals
@@ -32,8 +32,8 @@ STAGES = ["top_k", "top_p", "temp"]
 WRONG = [f"{stage}-{i}" for stage in STAGES for i in range(200)]
 
 
-def suite_case(name: str) -> Case:
-    return Case(
+def suite_case(name: str) -> StagesCase:
+    return StagesCase(
         id=name,
         description="A case",
         why="To fail.",
@@ -143,7 +143,8 @@ def test_a_small_case_with_a_ban_can_be_asked_again() -> None:
         "logits": {"rows": [["-inf", 1.0]]},
     }
     record = CounterexampleResult(id="a on b", case="a", backend="b", smaller=smaller)
-    (stage,) = case_of(record).chain
+    of: Any = case_of(record)
+    (stage,) = of.chain
     assert stage["logit_bias"]["logit_bias"] == [[0, float("-inf")]]
 
 
@@ -155,8 +156,8 @@ def test_a_batch_that_was_made_small_is_a_case_again() -> None:
         "logits": {"families": ["normal"], "n": 2, "seed": 0},
     }
     record = CounterexampleResult(id="a on b", case="a", backend="b", smaller=small)
-    batch = case_of(record).batch
-    assert batch is not None
+    of: Any = case_of(record)
+    batch = of.batch
     assert batch.sequences[0].chain[0]["logit_bias"]["logit_bias"] == [[0, float("-inf")]]
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.failures.differing import kind_of
 from sampler_parity.harness.protocol.process import BackendProcess
@@ -27,11 +27,11 @@ def top_p(fault: str = "") -> Iterator[BackendProcess]:
         backend.close()
 
 
-def accepting_ties(of: Case, backend: BackendProcess) -> CaseResult:
+def accepting_ties(of: StagesCase, backend: BackendProcess) -> CaseResult:
     return execute(of, [backend]).model_copy(update={"accept": "tied"})
 
 
-def of_small_rows() -> list[Case]:
+def of_small_rows() -> list[StagesCase]:
     return [case for case in CASES.values() if case.logits.n <= 256]
 
 
@@ -102,5 +102,5 @@ def test_what_is_wrong_only_at_ties_is_right_elsewhere(fault: str) -> None:
         "logits": {"rows": [[3.0, 2.5, 2.0, 1.5, 1.0, 0.5]]},
     }  # fmt: skip
     with top_p(fault) as backend:
-        got = execute(Case.model_validate(block), [backend]).backends["mine"]
+        got = execute(StagesCase.model_validate(block), [backend]).backends["mine"]
     assert got.verdict == "identical"

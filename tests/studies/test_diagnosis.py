@@ -4,8 +4,8 @@ from contextlib import closing
 
 import pytest
 
-from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.failures.groups import groups
 from sampler_parity.harness.faults.diagnosis import MOST, diagnose
@@ -19,8 +19,8 @@ from studies.held_out_reports import HELD_OUT_REPORTS
 VALUES = [3.0, 2.0, 2.0, 1.0, 0.5, 0.25, -1.0]
 
 
-def top_k(k: int, n: int = 7) -> Case:
-    return Case(
+def top_k(k: int, n: int = 7) -> StagesCase:
+    return StagesCase(
         id=f"k{k}-n{n}",
         description="A case",
         why="To be diagnosed.",
@@ -29,12 +29,12 @@ def top_k(k: int, n: int = 7) -> Case:
     )
 
 
-def on(apply: own.Apply, case: Case) -> BackendResult:
+def on(apply: own.Apply, case: StagesCase) -> BackendResult:
     with closing(InPlace(NAME, own.Worker("top_k", apply))) as backend:
         return execute(case, [backend]).backends[backend.name]
 
 
-def named(apply: own.Apply, small: Case, *others: Case) -> list[tuple[str, int, int]]:
+def named(apply: own.Apply, small: StagesCase, *others: StagesCase) -> list[tuple[str, int, int]]:
     judged = [(case, on(apply, case)) for case in others]
     on_small = on(apply, small)
     failing = [(case, result) for case, result in judged if result.verdict == "diverged"]

@@ -1,9 +1,9 @@
 """A case of draws in which the mutant dist/every-thousandth-draw is wrong in one of four runs."""
 
-from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.draws.block import DrawsCase
 from sampler_parity.harness.inputs.logits import Generated
 
-DRAWS = Case(
+DRAWS = DrawsCase(
     id="draws",
     description="300 draws",
     why="one wrong draw in a thousand",

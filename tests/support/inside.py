@@ -6,6 +6,7 @@ from typing import Any
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.generation.block import GenerationCase
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.in_place import InPlace
@@ -31,7 +32,7 @@ class Inside(InPlace):
         return edited
 
 
-def case_of(model: Path, chain: p.ChainSpec, tokens: int = 24, **other: Any) -> Case:
+def case_of(model: Path, chain: p.ChainSpec, tokens: int = 24, **other: Any) -> GenerationCase:
     """A generation of so many tokens with a model, after HELLO."""
     prompt = other.pop("prompt", HELLO)
     block = {
@@ -43,7 +44,7 @@ def case_of(model: Path, chain: p.ChainSpec, tokens: int = 24, **other: Any) -> 
         "steps": tokens,
         "detail": "token",
     }
-    return Case.model_validate(block | other)
+    return GenerationCase.model_validate(block | other)
 
 
 def result_of(case: Case, backend: Backend, artifacts: Path | None = None) -> BackendResult:

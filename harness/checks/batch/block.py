@@ -2,14 +2,16 @@
 
 import itertools
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field
 
+from sampler_parity.harness.checks.batch.batched import Batched
 from sampler_parity.harness.checks.batch.scripts import SCRIPTS, Name, Writer
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.grid import Block, fill
+from sampler_parity.harness.engines.samplers import tells_prompt
 from sampler_parity.harness.inputs.logits import Family
 from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.messages import ChainSpec
@@ -19,6 +21,33 @@ from sampler_parity.harness.strict import Id, Seed, Size
 Rows = Annotated[int, Field(ge=1, le=limits.STAGES)]
 _SPARE = 3  # rows of logits beside those of a step, so that a row meets another in the next
 _HISTORY = 12  # tokens of a prompt or an output, at most
+
+
+class BatchCase(Case):
+    """Many rows at once, each of which is compared. dtype: as of a case of stages."""
+
+    check: ClassVar[str] = "batch"
+
+    batch: Batched
+    vocab: str | None = None
+    dtype: Dtype = "float32"
+
+    @property
+    def chains(self) -> list[ChainSpec]:
+        return [each.chain for each in self.batch.sequences]
+
+    @property
+    def samplers(self) -> list[str]:
+        return list(dict.fromkeys(super().samplers))
+
+    @property
+    def cost(self) -> int:
+        stages = sum(len(stage) for chain in self.chains for stage in chain) / len(self.chains)
+        return int(self.logits.n * self.batch.samples * stages)
+
+    @property
+    def tells_prompt(self) -> bool:
+        return any(each.prompt and tells_prompt(each.chain) for each in self.batch.sequences)
 
 
 class FewBatches(Block):
@@ -54,7 +83,7 @@ class Batches(Block):
     dtype: Dtype = "float32"
     quick: bool | FewBatches = True
 
-    def items(self, quick: bool) -> Iterator[Case]:
+    def items(self, quick: bool) -> Iterator[BatchCase]:
         """Raises ValueError where quick names what the block has not."""
         axes: dict[str, list[Any]] = {
             name: getattr(self, name) for name in ("sizes", "rows", "scripts", "seeds")
@@ -71,7 +100,7 @@ class Batches(Block):
         for n, rows, script, seed in itertools.product(*axes.values()):
             yield self._case(n, rows, script, seed)
 
-    def _case(self, n: int, rows: int, script: Name, seed: int) -> Case:
+    def _case(self, n: int, rows: int, script: Name, seed: int) -> BatchCase:
         number = sorted(SCRIPTS).index(script)
         rng = np.random.default_rng([seed, n, rows, number])
         first = int(rng.integers(1 << 20))
@@ -79,7 +108,7 @@ class Batches(Block):
         writer = Writer(rng, rows, len(sequences), rows + _SPARE, n)
         steps = [SCRIPTS[script](writer) for _ in range(self.steps)]
         batch = {"sequences": sequences, "steps": steps, "alone": self.alone}
-        return Case.model_validate(
+        return BatchCase.model_validate(
             {
                 "id": f"{self.id}/V{n}-x{rows}-{script}-s{seed}",
                 "description": self.description,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from sampler_parity.harness.checks.batch import paths, relations
 from sampler_parity.harness.checks.batch.batched import seeded
-from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.batch.block import BatchCase
 from sampler_parity.harness.checks.stages.arrays import room, save
 from sampler_parity.harness.checks.stages.classify import Difference, classify, identical
 from sampler_parity.harness.checks.stages.prepared import rows_of
@@ -39,7 +39,7 @@ APART = "rows asked one after the other"
 class Ready:
     """A case of a batch made concrete. samplers: their meaning, of a release."""
 
-    case: Case
+    case: BatchCase
     asked: Batch
     rows: list[Row]
     vocab: Vocab | None
@@ -68,7 +68,10 @@ class Wanted:
 
 
 def judge(
-    case: Case, backends: Sequence[Backend], artifacts: Path | None, releases: Mapping[str, str]
+    case: BatchCase,
+    backends: Sequence[Backend],
+    artifacts: Path | None,
+    releases: Mapping[str, str],
 ) -> CaseResult:
     ready, start = prepare(case), time.perf_counter()
     wanted = reference_batch(ready)
@@ -88,9 +91,8 @@ def judge(
     )
 
 
-def prepare(case: Case) -> Ready:
+def prepare(case: BatchCase) -> Ready:
     """Raises InputError for a bad fixture."""
-    assert case.batch is not None
     n, path = case.logits.n, vocab_path(case.vocab) if case.vocab else None
     sequences = [
         each.model_copy(update={"chain": complete(each.chain, n)}) for each in case.batch.sequences
@@ -98,7 +100,7 @@ def prepare(case: Case) -> Ready:
     return Ready(
         case=case,
         asked=Batch(sequences, case.batch.steps, n, str(path) if path else None, case.dtype),
-        rows=rows_of(case, case.batch.rows),
+        rows=rows_of(case.logits, case.dtype, case.batch.rows),
         vocab=read_vocab(path) if path else None,
         samplers=ALL_SAMPLERS,
     )
@@ -157,7 +159,6 @@ def _on_backend(
 ) -> BackendResult:
     asked = replace(ready.asked, steps=ready.asked.steps[: len(wanted.tokens)])
     ran = batch(backend, asked, ready.rows, ready.case.detail)
-    assert ready.case.batch is not None
     changed = relations.changed(ran)
     if changed is not None:
         return changed

@@ -2,16 +2,35 @@
 docs/devices.md explains them."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import Field, model_validator
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.grid import fill
+from sampler_parity.harness.checks.logits.block import LogitsCase
 from sampler_parity.harness.checks.prompts import Prompted
+from sampler_parity.harness.checks.stages.block import ChainCase
+from sampler_parity.harness.inputs.logits import Computed
 from sampler_parity.harness.inputs.models import GOLDEN, model_path, n_vocab_of
 from sampler_parity.harness.protocol.messages import ChainSpec
-from sampler_parity.harness.strict import Steps
+from sampler_parity.harness.strict import Steps, Tokens
+
+
+class DeviceCase(ChainCase):
+    """A chain on the last `steps` rows of the logits that each backend computes. accept: as of a
+    case of stages."""
+
+    check: ClassVar[str] = "devices"
+
+    logits: Computed
+    accept: Tokens = Field(default=[])
+
+    @model_validator(mode="after")
+    def _has_rows(self) -> "DeviceCase":
+        if self.steps > len(self.logits.prompt):
+            raise ValueError("steps are more than the prompt has tokens")
+        return self
 
 
 class Decodings(Prompted):
@@ -44,26 +63,24 @@ class Decodings(Prompted):
         vocab = self.model if self.model == GOLDEN else str(model_path(self.model))
         for i, (name, prompt) in enumerate(prompts.items()):
             computed = {"computed": self.model, "prompt": prompt, "keep": name in self.keep}
-            yield self._case(f"logits-{name}", computed, chain=[], steps=1)
+            about = self._about(f"logits-{name}", computed)
+            yield LogitsCase.model_validate(about)
             for chain, stages in self.chains.items():
-                yield self._case(
-                    f"{chain}-{name}",
-                    computed,
-                    chain=fill(stages, {"prompt": i}, n),
-                    steps=min(self.rows, len(prompt)),
-                    history=prompt,
-                    vocab=vocab,
-                )
+                sampled = {
+                    "chain": fill(stages, {"prompt": i}, n),
+                    "steps": min(self.rows, len(prompt)),
+                    "history": prompt,
+                    "vocab": vocab,
+                }
+                about = self._about(f"{chain}-{name}", computed)
+                yield DeviceCase.model_validate(about | sampled)
 
-    def _case(self, name: str, logits: dict[str, Any], **other: Any) -> Case:
-        return Case.model_validate(
-            {
-                "id": f"{self.id}/{name}",
-                "description": self.description,
-                "why": self.why,
-                "logits": logits,
-                "requires": self.requires,
-                "tags": self.tags,
-                **other,
-            }
-        )
+    def _about(self, name: str, logits: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "id": f"{self.id}/{name}",
+            "description": self.description,
+            "why": self.why,
+            "logits": logits,
+            "requires": self.requires,
+            "tags": self.tags,
+        }

@@ -8,10 +8,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from sampler_parity.harness.checks import KINDS
-from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.devices.block import DeviceCase
 from sampler_parity.harness.checks.execute import merged
 from sampler_parity.harness.checks.logits.decoded import Rows, rows_of
+from sampler_parity.harness.checks.stages.block import StagesCase, unseeded
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
+from sampler_parity.harness.checks.unseeded.block import UnseededCase
 from sampler_parity.harness.inputs.logits import LiteralRows
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 
@@ -19,17 +21,17 @@ Releases = Mapping[str, str]
 
 
 def judge(
-    case: Case, backends: Sequence[Backend], artifacts: Path | None, releases: Releases
+    case: DeviceCase, backends: Sequence[Backend], artifacts: Path | None, releases: Releases
 ) -> CaseResult:
     """The case on each backend, on the logits that its own device computes."""
     return merged([_on_device(case, backend, artifacts, releases) for backend in backends])
 
 
 def _on_device(
-    case: Case, backend: Backend, artifacts: Path | None, releases: Releases
+    case: DeviceCase, backend: Backend, artifacts: Path | None, releases: Releases
 ) -> CaseResult:
     try:
-        rows = rows_of(backend, case.computed)
+        rows = rows_of(backend, case.logits)
     except BackendFailure as failure:
         return CaseResult(
             id=case.id,
@@ -43,6 +45,9 @@ def _on_device(
     return result
 
 
-def on_rows(case: Case, rows: Rows) -> Case:
+def on_rows(case: DeviceCase, rows: Rows) -> StagesCase:
     """The case on the last logits of a device, given as literals."""
-    return case.model_copy(update={"logits": LiteralRows(rows=rows[-case.steps :].tolist())})
+    kind = UnseededCase if unseeded(case.chain) else StagesCase
+    fields = {name: getattr(case, name) for name in DeviceCase.model_fields}
+    literal = LiteralRows(rows=rows[-case.steps :].tolist())
+    return kind.model_construct(**fields | {"logits": literal})

@@ -7,8 +7,8 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import BaseModel, Field
 
 from sampler_parity.harness.backends.names import without_build
-from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.distribution.record import CellKind, Decision
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.inputs.logits import Logits
 from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.messages import ChainSpec
@@ -45,9 +45,9 @@ class _Cell(BaseModel):
         if self.quick or not quick:
             yield self
 
-    def case(self) -> Case:
+    def case(self) -> StagesCase:
         """The same chain, row and history as a case, to prepare it."""
-        return Case(
+        return StagesCase(
             id=self.id,
             description=self.description,
             why=self.why,

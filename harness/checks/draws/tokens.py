@@ -6,6 +6,7 @@ the same logit, the same each time. One that keeps another number has two before
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,7 @@ ENOUGH = 50
 
 def reference_draws(ready: Prepared) -> Tokens:
     """The token of each draw, -1 for none: int32[draws]. May raise UndefinedInputError."""
-    want = np.empty(ready.case.draws, np.int32)
+    want = np.empty(ready.case.n_draws, np.int32)
     for i, cand in enumerate(_draws(ready)):
         want[i] = -1 if cand.token is None else cand.token
     return want
@@ -38,7 +39,7 @@ def reference_draws(ready: Prepared) -> Tokens:
 
 def _draws(ready: Prepared) -> Iterator[Candidates]:
     chain, row = ready.build(), ready.rows[0]
-    for _ in range(ready.case.draws):
+    for _ in range(ready.case.n_draws):
         cand = Candidates.from_logits(row)
         chain.apply(cand)
         yield cand
@@ -46,7 +47,7 @@ def _draws(ready: Prepared) -> Iterator[Candidates]:
 
 def draws_on(ready: Prepared, want: Tokens, backend: Backend) -> BackendResult:
     """Raises BackendFailure."""
-    drawn = ask.draws(backend, ready.setting, ready.rows[0], ready.case.draws)
+    drawn = ask.draws(backend, ready.setting, ready.rows[0], ready.case.n_draws)
     got = drawn.tokens
     differs = np.flatnonzero(want != got)
     if len(differs) == 0:
@@ -72,7 +73,7 @@ def draws_on(ready: Prepared, want: Tokens, backend: Backend) -> BackendResult:
     return result.model_copy(update=update)
 
 
-def sort_of_equal_ones(ready: Prepared) -> int | None:
+def sort_of_equal_ones(ready: Prepared[Any]) -> int | None:
     """The first stage that sorts, where from there on equal logits are treated alike."""
     samplers = ready.build().samplers
     first = next((i for i, sampler in enumerate(samplers) if sampler.name in SORTS), None)

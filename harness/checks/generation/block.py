@@ -1,13 +1,14 @@
 """Blocks of a suite that generate: every prompt on every chain. docs/generate.md explains them."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.case import SELECT, Case
 from sampler_parity.harness.checks.grid import Block, fill
 from sampler_parity.harness.checks.prompts import Prompted
+from sampler_parity.harness.inputs.logits import Decoded
 from sampler_parity.harness.inputs.models import n_vocab_of
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.strict import Steps
@@ -20,6 +21,31 @@ class Short(Block):
     tokens: Steps
 
 
+class GenerationCase(Case):
+    """A prompt that a backend decodes, and a chain that selects `steps` tokens."""
+
+    check: ClassVar[str] = "generation"
+
+    logits: Decoded
+    chain: ChainSpec = Field(default=[])
+    steps: Steps = 1
+
+    @model_validator(mode="after")
+    def _selects(self) -> "GenerationCase":
+        last = self.samplers[-1] if self.samplers else "none"
+        if last not in SELECT:
+            raise ValueError(f"the last stage must select a token, {last} does not")
+        return self
+
+    @property
+    def chains(self) -> list[ChainSpec]:
+        return [self.chain]
+
+    @property
+    def cost(self) -> int:
+        return self.logits.n * self.steps * len(self.chain)
+
+
 class Generations(Prompted):
     """chains: by name; none: those of the whole file.
 
@@ -30,7 +56,7 @@ class Generations(Prompted):
     chains: dict[str, ChainSpec] = Field(default={})
     quick: bool | Short = True
 
-    def items(self, quick: bool, shared: Mapping[str, ChainSpec]) -> Iterator[Case]:
+    def items(self, quick: bool, shared: Mapping[str, ChainSpec]) -> Iterator[GenerationCase]:
         """shared: the chains of the file. Raises ValueError where there are no chains at all, or
         quick names a prompt that is not there."""
         chains = self.chains or shared
@@ -51,8 +77,10 @@ class Generations(Prompted):
             for chain, stages in chains.items() if name in taken else ():
                 yield self._case(name, prompts[name], chain, fill(stages, {"prompt": i}, n), tokens)
 
-    def _case(self, name: str, prompt: list[int], chain: str, stages: Any, tokens: int) -> Case:
-        return Case.model_validate(
+    def _case(
+        self, name: str, prompt: list[int], chain: str, stages: Any, tokens: int
+    ) -> GenerationCase:
+        return GenerationCase.model_validate(
             {
                 "id": f"{self.id}/{chain}-{name}",
                 "description": self.description,

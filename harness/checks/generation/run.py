@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.bundle.artifacts import generation_file, write_arrays
-from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.generation.block import GenerationCase
 from sampler_parity.harness.checks.generation.events import Event, Sampled
 from sampler_parity.harness.checks.generation.graph import compare_in_graph
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult, Parted
 from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.inputs.chains import complete
-from sampler_parity.harness.inputs.logits import Decoded
 from sampler_parity.harness.inputs.models import model_path
 from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.protocol import ask
@@ -31,7 +30,7 @@ from sampler_parity.reference import Candidates, UndefinedInputError
 
 
 def judge(
-    case: Case,
+    case: GenerationCase,
     backends: Sequence[Backend],
     artifacts: Path | None,
     releases: Mapping[str, str] | None = None,
@@ -40,7 +39,7 @@ def judge(
 
     releases: generations are judged by v0.5.0, whatever is asked for.
     """
-    request = request_of(case, case.decoded)
+    request = request_of(case)
     reference_s, steps = 0.0, 0
     first: tuple[list[int], NDArray[np.float32]] | None = None
     results: dict[str, BackendResult] = {}
@@ -104,8 +103,9 @@ def parted(
     )
 
 
-def request_of(case: Case, decoded: Decoded) -> p.GenerateRequest:
+def request_of(case: GenerationCase) -> p.GenerateRequest:
     """What a backend is asked for."""
+    decoded = case.logits
     path = model_path(decoded.decoded)
     return p.GenerateRequest(
         model=str(path),

@@ -1,12 +1,14 @@
 """Blocks of a suite that decode texts alone and several at once: docs/sequences.md has more."""
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from pydantic import Field
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.grid import Block
 from sampler_parity.harness.checks.prompts import Prompted
+from sampler_parity.harness.inputs.logits import Crowded
 from sampler_parity.harness.strict import Size, Steps
 
 
@@ -16,6 +18,14 @@ class Fewer(Block):
     texts: Size
     tokens: Steps
     widths: list[Size] = Field(min_length=1)
+
+
+class InvarianceCase(Case):
+    """Texts that are decoded beside others."""
+
+    check: ClassVar[str] = "invariance"
+
+    logits: Crowded
 
 
 class Invariances(Prompted):
@@ -34,12 +44,11 @@ class Invariances(Prompted):
         texts, tokens, widths = self.texts, self.tokens, self.widths
         if quick and isinstance(self.quick, Fewer):
             texts, tokens, widths = self.quick.texts, self.quick.tokens, self.quick.widths
-        yield Case.model_validate(
+        yield InvarianceCase.model_validate(
             {
                 "id": self.id,
                 "description": self.description,
                 "why": self.why,
-                "chain": [],
                 "logits": {
                     "crowded": self.model,
                     "texts": self._texts(texts, tokens),

@@ -10,8 +10,8 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.context import Ready, Terms, short_names
+from sampler_parity.harness.checks.invariance.block import InvarianceCase
 from sampler_parity.harness.checks.invariance.record import (
     InvarianceOnBackend,
     InvarianceResult,
@@ -35,7 +35,7 @@ from sampler_parity.harness.protocol.sequences import (
 Rows = NDArray[np.float32]  # [texts, tokens, n_vocab]
 
 
-def run(case: Case, ready: Ready) -> InvarianceResult:
+def run(case: InvarianceCase, ready: Ready) -> InvarianceResult:
     """The figures of every width on every backend."""
     by_backend = {}
     for backend in ready.backends:
@@ -47,15 +47,17 @@ def run(case: Case, ready: Ready) -> InvarianceResult:
     return invariance_result(case, by_backend)
 
 
-def died(case: Case, terms: Terms, problem: str) -> InvarianceResult:
+def died(case: InvarianceCase, terms: Terms, problem: str) -> InvarianceResult:
     """The record of a case that ends the process that measures it."""
     failed = InvarianceOnBackend(failed=f"crashed: {problem}")
     return invariance_result(case, dict.fromkeys(short_names(terms.backends), failed))
 
 
-def invariance_result(case: Case, backends: dict[str, InvarianceOnBackend]) -> InvarianceResult:
+def invariance_result(
+    case: InvarianceCase, backends: dict[str, InvarianceOnBackend]
+) -> InvarianceResult:
     """The record of a case of invariance."""
-    asked = case.crowded
+    asked = case.logits
     digest = hashlib.sha256(np.array(asked.texts, np.int32).tobytes())
     return InvarianceResult(
         id=case.id,
@@ -67,11 +69,11 @@ def invariance_result(case: Case, backends: dict[str, InvarianceOnBackend]) -> I
     )
 
 
-def _on(case: Case, backend: Backend) -> InvarianceOnBackend:
+def _on(case: InvarianceCase, backend: Backend) -> InvarianceOnBackend:
     alone = _decoded(case, backend, 1)
     return InvarianceOnBackend(
         widths=[
-            figures(width, alone, _decoded(case, backend, width)) for width in case.crowded.widths
+            figures(width, alone, _decoded(case, backend, width)) for width in case.logits.widths
         ]
     )
 
@@ -92,11 +94,11 @@ def figures(width: int, alone: Rows, crowded: Rows) -> WidthFigures:
     )
 
 
-def _decoded(case: Case, backend: Backend, width: int) -> Rows:
+def _decoded(case: InvarianceCase, backend: Backend, width: int) -> Rows:
     """The logits after every token of every text, `width` texts at once; in the last batches the
     first texts fill the places that are left."""
-    texts = case.crowded.texts
-    shape = len(texts), len(texts[0]), case.crowded.n
+    texts = case.logits.texts
+    shape = len(texts), len(texts[0]), case.logits.n
     rows = np.empty(shape, np.float32)
     for first in range(0, len(texts), width):
         places = [i % len(texts) for i in range(first, first + width)]
@@ -107,9 +109,9 @@ def _decoded(case: Case, backend: Backend, width: int) -> Rows:
     return rows
 
 
-def request_of(case: Case, places: list[int]) -> SequencesRequest:
+def request_of(case: InvarianceCase, places: list[int]) -> SequencesRequest:
     """These texts at once, each in a slot, token by token."""
-    asked, slots = case.crowded, list(range(len(places)))
+    asked, slots = case.logits, list(range(len(places)))
     texts = [
         Text(chain=[{"greedy": {}}], prompt=asked.texts[i][:1], forced=[*asked.texts[i][1:], 0])
         for i in places

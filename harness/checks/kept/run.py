@@ -11,8 +11,8 @@ from functools import partial
 from pathlib import Path
 
 from sampler_parity.harness.checks.by_tokens import property_of, result_of_each
-from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.draws.tokens import sort_of_equal_ones
+from sampler_parity.harness.checks.kept.block import KeptCase
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.inputs.chains import complete
@@ -33,7 +33,7 @@ def way_of(backend: Backend) -> str:
 
 
 def judge(
-    case: Case,
+    case: KeptCase,
     backends: Sequence[Backend],
     artifacts: Path | None,
     releases: Mapping[str, str],
@@ -43,7 +43,7 @@ def judge(
     return result.model_copy(update={"draws": DRAWS, "unmet": _unmet(ready)})
 
 
-def reachable(ready: Prepared, stages: slice = slice(None)) -> dict[int, float]:
+def reachable(ready: Prepared[KeptCase], stages: slice = slice(None)) -> dict[int, float]:
     """The tokens that the reference can draw, with their probabilities. stages: of the chain."""
     cand = Candidates.from_logits(ready.rows[0])
     for sampler in ready.build().samplers[stages]:
@@ -53,19 +53,17 @@ def reachable(ready: Prepared, stages: slice = slice(None)) -> dict[int, float]:
     return {int(id): float(p) for id, p in zip(cand.ids, cand.p, strict=True) if p > NEVER}
 
 
-def _unmet(ready: Prepared) -> str:
+def _unmet(ready: Prepared[KeptCase]) -> str:
     """What the reference does not meet of what the case says; or ''."""
-    assert ready.case.expect is not None
     expected, left = ready.case.expect.kept, reachable(ready)
-    if sorted(left) != sorted(expected or []):
+    if sorted(left) != sorted(expected):
         return f"kept: expected {expected}, got {sorted(left)}"
     rare = [id for id, share in left.items() if share < LEAST]
     return f"token {rare[0]} is drawn too rarely to be missed" if rare else ""
 
 
-def _on(ready: Prepared, backend: Backend) -> BackendResult:
+def _on(ready: Prepared[KeptCase], backend: Backend) -> BackendResult:
     case, row = ready.case, ready.rows[0]
-    assert case.expect is not None
     setting = replace(ready.setting, chain=complete(case.chain_on(backend.name), case.logits.n))
     if way_of(backend) == "draws":
         drawn = ask.draws(backend, setting, row, DRAWS)
@@ -74,7 +72,7 @@ def _on(ready: Prepared, backend: Backend) -> BackendResult:
         steps = [p.Step(row=0, accept=None) for _ in range(DRAWS)]
         ran = ask.run(backend, setting, [row], steps, detail="token")
         tokens, ns = [-1 if token is None else token for token in ran.tokens], ran.ns
-    got, expected = sorted(set(tokens)), sorted(case.expect.kept or [])
+    got, expected = sorted(set(tokens)), sorted(case.expect.kept)
     if got == expected:
         return BackendResult(verdict="identical", ns=ns)
     foreign = [token for token in got if not 0 <= token < case.logits.n]
@@ -90,7 +88,7 @@ def _on(ready: Prepared, backend: Backend) -> BackendResult:
 
 
 def _difference(
-    verdict: Verdict, ns: int, case: Case, got: list[int], expected: list[int], said: str
+    verdict: Verdict, ns: int, case: KeptCase, got: list[int], expected: list[int], said: str
 ) -> BackendResult:
     counts = {"got": len(got), "expected": len(expected)}
     return BackendResult(

@@ -5,8 +5,8 @@ import hashlib
 import numpy as np
 
 from sampler_parity.harness.bundle.artifacts import row_file, write_row
-from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.context import Ready, Terms, short_names
+from sampler_parity.harness.checks.logits.block import LogitsCase
 from sampler_parity.harness.checks.logits.compare import figures, model_digest
 from sampler_parity.harness.checks.logits.decoded import Rows, rows_of
 from sampler_parity.harness.checks.logits.record import DecodeResult, LogitsFigures
@@ -14,9 +14,9 @@ from sampler_parity.harness.inputs.models import model_path
 from sampler_parity.harness.protocol.interface import BackendFailure
 
 
-def run(case: Case, ready: Ready) -> DecodeResult:
+def run(case: LogitsCase, ready: Ready) -> DecodeResult:
     """Decode the prompt on every backend and compare with the first. Keeps the last row of each."""
-    logits = case.computed
+    logits = case.logits
     figures_by_backend: dict[str, LogitsFigures] = {}
     first: Rows | None = None
     for i, backend in enumerate(ready.backends):
@@ -32,15 +32,15 @@ def run(case: Case, ready: Ready) -> DecodeResult:
     return decode_result(case, figures_by_backend)
 
 
-def died(case: Case, terms: Terms, problem: str) -> DecodeResult:
+def died(case: LogitsCase, terms: Terms, problem: str) -> DecodeResult:
     """The record of a case that ends the process that measures it."""
     failed = LogitsFigures(failed=f"crashed: {problem}")
     return decode_result(case, dict.fromkeys(short_names(terms.backends), failed))
 
 
-def decode_result(case: Case, figures_by_backend: dict[str, LogitsFigures]) -> DecodeResult:
+def decode_result(case: LogitsCase, figures_by_backend: dict[str, LogitsFigures]) -> DecodeResult:
     """The record of a case of logits alone."""
-    logits = case.computed
+    logits = case.logits
     return DecodeResult(
         id=case.id,
         model_sha256=model_digest(model_path(logits.computed)),

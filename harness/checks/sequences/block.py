@@ -1,13 +1,14 @@
 """Blocks of a suite that decode many sequences in one context. docs/sequences.md explains them."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.grid import Block, fill
 from sampler_parity.harness.checks.prompts import Prompted
+from sampler_parity.harness.inputs.logits import Together
 from sampler_parity.harness.inputs.models import n_vocab_of
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.protocol.sequences import Change
@@ -49,6 +50,23 @@ class Event(Block):
         return Change(do="reset", slot=self.reset or 0)
 
 
+class SequencesCase(Case):
+    """Many sequences in one context. steps: of the script."""
+
+    check: ClassVar[str] = "sequences"
+
+    logits: Together
+    steps: Steps = 1
+
+    @property
+    def samplers(self) -> list[str]:
+        return self.logits.samplers
+
+    @property
+    def cost(self) -> int:
+        return self.logits.n * sum(len(step.sample) for step in self.logits.script) * 4
+
+
 class Sequences(Prompted):
     """Each order is a case, and each number of threads one more, in the plain order.
 
@@ -65,7 +83,7 @@ class Sequences(Prompted):
     alone: bool = False
     quick: bool = True
 
-    def items(self, quick: bool, shared: Mapping[str, ChainSpec]) -> Iterator[Case]:
+    def items(self, quick: bool, shared: Mapping[str, ChainSpec]) -> Iterator[SequencesCase]:
         """shared: the chains of the file. Raises ValueError for what is not there."""
         if quick and not self.quick:
             return
@@ -87,7 +105,7 @@ class Sequences(Prompted):
     def _in_order(self) -> list[Event]:
         return sorted(self.script, key=lambda event: event.at)
 
-    def _case(self, name: str, texts: dict[str, Any], order: Order, threads: int) -> Case:
+    def _case(self, name: str, texts: dict[str, Any], order: Order, threads: int) -> SequencesCase:
         logits = {
             "together": self.model,
             "slots": self.slots,
@@ -96,12 +114,11 @@ class Sequences(Prompted):
             "threads": threads,
             "alone": self.alone,
         }
-        return Case.model_validate(
+        return SequencesCase.model_validate(
             {
                 "id": f"{self.id}/{name}",
                 "description": self.description,
                 "why": self.why,
-                "chain": [],
                 "logits": logits,
                 "steps": self.steps,
                 "detail": "token",

@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.harness.bundle.artifacts import generation_file, write_arrays
-from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.generation.events import Event, Sampled
 from sampler_parity.harness.checks.generation.graph import events_in_graph
 from sampler_parity.harness.checks.generation.run import compare_events
+from sampler_parity.harness.checks.sequences.block import SequencesCase
 from sampler_parity.harness.checks.sequences.isolation import beside_alone
 from sampler_parity.harness.checks.sequences.streams import Stream, streams_of
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
@@ -33,7 +33,7 @@ Judged = dict[str, BackendResult]  # by the name of the stream
 
 
 def judge(
-    case: Case,
+    case: SequencesCase,
     backends: Sequence[Backend],
     artifacts: Path | None,
     releases: Mapping[str, str] | None = None,
@@ -43,20 +43,20 @@ def judge(
     releases: sequences are judged by v0.5.0, whatever is asked for.
     """
     request = request_of(case)
-    names = list(case.together.texts)
+    names = list(case.logits.texts)
     seconds, steps = 0.0, 0
     results: dict[str, BackendResult] = {}
     for backend in backends:
         start = time.perf_counter()
         try:
             done = ask_sequences.sequences(backend, request)
-            if case.together.alone:  # the rows hold until the next request
+            if case.logits.alone:  # the rows hold until the next request
                 done = replace(done, rows=done.rows.copy())
             asked = time.perf_counter()
             streams = streams_of(request, names, done)
             result, compared = judge_streams(request, streams, done)
             seconds += time.perf_counter() - asked
-            if case.together.alone and result.verdict in ("identical", "boundary", "explained"):
+            if case.logits.alone and result.verdict in ("identical", "boundary", "explained"):
                 result = beside_alone(backend, request, streams, result)
         except BackendFailure as failure:
             result = BackendResult(verdict=failure.verdict, detail=failure.whole)
@@ -76,9 +76,9 @@ def judge(
     )
 
 
-def request_of(case: Case) -> SequencesRequest:
+def request_of(case: SequencesCase) -> SequencesRequest:
     """What a backend is asked for."""
-    together = case.together
+    together = case.logits
     texts = [
         text.model_copy(update={"chain": complete(text.chain, together.n)})
         for text in together.texts.values()

@@ -43,7 +43,7 @@ class Wanted:
 
 
 def wanted_of(ready: Prepared) -> Wanted:
-    if ready.case.kind == "draws":
+    if ready.case.n_draws:
         try:
             return Wanted([], reference_draws(ready), "")
         except UndefinedInputError as error:

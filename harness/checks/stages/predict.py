@@ -13,14 +13,14 @@ from typing import Any
 
 import numpy as np
 
-from sampler_parity.harness.checks.case import Case, CaseKind
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.classify import identical, same_bits
 from sampler_parity.harness.checks.stages.meanings import Wanted, wanted_of
 from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, prepare
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.platforms import DEFAULT, PARTS, PLATFORMS, Observed, Platform, on
 
-PREDICTED: tuple[CaseKind, ...] = ("stages", "draws")
+PREDICTED = ("stages", "draws")
 _OPERATIONS = {
     "contraction": "a * b + c rounded once, by {}",
     "conversion": "float to int that {}",
@@ -73,7 +73,7 @@ class Prediction:
         return self.bits if self.tokens is None else self.tokens
 
 
-def predict(case: Case, platforms: Sequence[str]) -> Iterator[Prediction]:
+def predict(case: StagesCase, platforms: Sequence[str]) -> Iterator[Prediction]:
     """One for each platform. The case is of a kind in PREDICTED, and each stage of it is looked at,
     also where backends are asked for its tokens alone."""
     answers = _Answers(prepare(case.model_copy(update={"detail": "stages"})))
@@ -92,7 +92,7 @@ class _Answers:
     def on(self, platform: Platform, steps: int | None = None) -> Wanted:
         """steps: the first so many are enough; more may come."""
         ready = self.ready
-        if steps is not None and ready.case.kind != "draws":
+        if steps is not None and not ready.case.n_draws:
             ready = replace(ready, steps=ready.steps[:steps])
         row = _row(platform)
         for n, asked, wanted in self._known:

@@ -2,28 +2,33 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Generic
 
 import numpy as np
+from typing_extensions import TypeVar
 
-from sampler_parity.harness.checks.case import Case, plan
+from sampler_parity.harness.checks.stages.block import GivenCase, StagesCase
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS, build_chain
 from sampler_parity.harness.inputs.chains import complete
+from sampler_parity.harness.inputs.logits import Logits
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.ask import Setting
-from sampler_parity.harness.protocol.dtypes import rounded
+from sampler_parity.harness.protocol.dtypes import Dtype, rounded
 from sampler_parity.reference import Candidates, Chain, UndefinedInputError, Vocab
 from sampler_parity.reference.sampler import Sampler
 
 Trace = list[list[Candidates]]
 
 
+C = TypeVar("C", bound=GivenCase, default=StagesCase)
+
+
 @dataclass(frozen=True)
-class Prepared:
+class Prepared(Generic[C]):
     """A case made concrete: rows, steps, and the completed chain."""
 
-    case: Case
+    case: C
     chain: p.ChainSpec
     rows: list[np.ndarray[Any, np.dtype[np.float32]]]
     steps: list[p.Step]
@@ -57,15 +62,15 @@ class Prepared:
         return chain
 
 
-def prepare(case: Case) -> Prepared:
+def prepare(case: C) -> Prepared[C]:
     """Raises InputError for a bad fixture."""
     path = vocab_path(case.vocab) if case.vocab else None
     vocab = read_vocab(path) if path else None
-    steps, instances = plan(case)
+    steps, instances = case.plan()
     return Prepared(
         case=case,
         chain=complete(case.chain, case.logits.n),
-        rows=rows_of(case, 1 + max(step.row for step in steps)),
+        rows=rows_of(case.logits, case.dtype, 1 + max(step.row for step in steps)),
         steps=steps,
         instances=instances,
         vocab=vocab,
@@ -73,12 +78,14 @@ def prepare(case: Case) -> Prepared:
     )
 
 
-def rows_of(case: Case, count: int) -> list[np.ndarray[Any, np.dtype[np.float32]]]:
-    """What is sampled from: the first rows of the logits, as they are in the case's format."""
-    return [rounded(case.logits.row(i), case.dtype) for i in range(count)]
+def rows_of(
+    logits: Logits, dtype: Dtype, count: int
+) -> list[np.ndarray[Any, np.dtype[np.float32]]]:
+    """What is sampled from: the first rows of the logits, as they are in the format."""
+    return [rounded(logits.row(i), dtype) for i in range(count)]
 
 
-def reference_trace(ready: Prepared) -> tuple[Trace, str]:
+def reference_trace(ready: Prepared[Any]) -> tuple[Trace, str]:
     """The candidates after each stage of each step, and why it stopped early, if it did."""
     trace: Trace = []
     try:
@@ -90,7 +97,7 @@ def reference_trace(ready: Prepared) -> tuple[Trace, str]:
     return trace, ""
 
 
-def reference_step(ready: Prepared, instances: list[Chain], step: p.Step) -> list[Candidates]:
+def reference_step(ready: Prepared[Any], instances: list[Chain], step: p.Step) -> list[Candidates]:
     chain, cand = begin(ready, instances, step)
     if ready.case.detail == "token":
         chain.apply(cand)
@@ -103,7 +110,7 @@ def reference_step(ready: Prepared, instances: list[Chain], step: p.Step) -> lis
     return stages
 
 
-def begin(ready: Prepared, instances: list[Chain], step: p.Step) -> tuple[Chain, Candidates]:
+def begin(ready: Prepared[Any], instances: list[Chain], step: p.Step) -> tuple[Chain, Candidates]:
     """Do what comes before the step; the chain that takes it and its fresh candidates."""
     for operation, index in step.before:
         if operation == "reset":
@@ -113,7 +120,7 @@ def begin(ready: Prepared, instances: list[Chain], step: p.Step) -> tuple[Chain,
     return instances[step.instance], Candidates.from_logits(ready.rows[step.row])
 
 
-def state_before(ready: Prepared, at_step: int, at_stage: int) -> tuple[Candidates, Sampler]:
+def state_before(ready: Prepared[Any], at_step: int, at_stage: int) -> tuple[Candidates, Sampler]:
     """The candidates that a stage was given and its sampler as it was then, by running again."""
     instances = [ready.build() for _ in range(ready.instances)]
     for step in ready.steps[:at_step]:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.checks.case import Relation
+from sampler_parity.harness.checks.stages.block import Relation
 from sampler_parity.harness.checks.stages.prepared import Prepared, Trace, reference_trace
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.inputs.chains import complete

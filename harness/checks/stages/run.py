@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.draws.tokens import draws_on
 from sampler_parity.harness.checks.stages.arrays import room, save
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.classify import Difference, classify, identical
 from sampler_parity.harness.checks.stages.meanings import Meanings, Wanted, wanted_of
 from sampler_parity.harness.checks.stages.prefixes import by_prefixes, stages_by_prefixes
@@ -32,7 +32,7 @@ from sampler_parity.reference import platforms
 
 
 def judge(
-    case: Case,
+    case: StagesCase,
     backends: Sequence[Backend],
     artifacts: Path | None,
     releases: Mapping[str, str],
@@ -56,16 +56,16 @@ def judge(
         id=case.id,
         samplers=case.samplers,
         steps=wanted.steps,
-        draws=case.draws,
+        draws=case.n_draws,
         reference_s=reference_s,
         refusal=wanted.refusal,
-        unmet="" if case.kind == "draws" else unmet(case, _published(case, ready, wanted.trace)),
+        unmet="" if case.n_draws else unmet(case, _published(case, ready, wanted.trace)),
         backends={name: result for name, (result, _) in judged.items()},
         required={name: required for name, (_, required) in judged.items()},
     )
 
 
-def _published(case: Case, ready: Prepared, trace: Trace) -> Trace:
+def _published(case: StagesCase, ready: Prepared, trace: Trace) -> Trace:
     """What a published result is held to: x86-64 Linux's, wherever the backends are."""
     if case.expect is None or platforms.current().name == platforms.DEFAULT:
         return trace
@@ -182,7 +182,7 @@ def _result(verdict: Verdict, ran: Ran, first: dict[str, Any]) -> BackendResult:
     return BackendResult(verdict=verdict, ns=ran.ns, **first)
 
 
-def unmet(case: Case, trace: Trace) -> str:
+def unmet(case: StagesCase, trace: Trace) -> str:
     """What the reference's last candidates do not meet of what is known from elsewhere; or ''."""
     expect = case.expect
     if expect is None:

@@ -6,9 +6,9 @@ from functools import partial
 from pathlib import Path
 
 from sampler_parity.harness.checks.by_tokens import property_of, result_of_each
-from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.stages.prepared import prepare
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
+from sampler_parity.harness.checks.streams.block import StreamsCase
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
@@ -16,7 +16,7 @@ from sampler_parity.harness.protocol.interface import Backend
 
 
 def judge(
-    case: Case,
+    case: StreamsCase,
     backends: Sequence[Backend],
     artifacts: Path | None,
     releases: Mapping[str, str],
@@ -24,7 +24,7 @@ def judge(
     return result_of_each(case, 2 * case.steps, releases, backends, partial(_on, case))
 
 
-def _on(case: Case, backend: Backend) -> BackendResult:
+def _on(case: StreamsCase, backend: Backend) -> BackendResult:
     ready, n = prepare(case), case.steps
     chain = complete(case.chain_on(backend.name), case.logits.n)
     setting, rows = replace(ready.setting, chain=chain), ready.rows
@@ -47,7 +47,7 @@ def _on(case: Case, backend: Backend) -> BackendResult:
     return BackendResult(verdict="diverged", ns=ns, step=0, stage=property_of(case), detail=said)
 
 
-def wrong(case: Case, one: list[int | None], two: list[int | None]) -> str:
+def wrong(case: StreamsCase, one: list[int | None], two: list[int | None]) -> str:
     """What is wrong with the tokens of two chains, or of one before and after its reset; or ''."""
     if None in (*one, *two):
         return "no token was selected"

@@ -9,16 +9,17 @@ from functools import partial
 from pathlib import Path
 
 from sampler_parity.harness.checks.by_tokens import result_of_each
-from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.stages.block import unseeded
 from sampler_parity.harness.checks.stages.prepared import prepare
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
+from sampler_parity.harness.checks.unseeded.block import UnseededCase
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend
 
 
 def judge(
-    case: Case,
+    case: UnseededCase,
     backends: Sequence[Backend],
     artifacts: Path | None,
     releases: Mapping[str, str],
@@ -26,7 +27,7 @@ def judge(
     return result_of_each(case, 3 * case.steps, releases, backends, partial(_on, case))
 
 
-def _on(case: Case, backend: Backend) -> BackendResult:
+def _on(case: UnseededCase, backend: Backend) -> BackendResult:
     ready, n = prepare(case), case.steps
     turns = [p.Step(row=i // 2, instance=i % 2) for i in range(2 * n)]
     anew = [p.Step(row=i, before=[("reset", 0)] if i == 0 else []) for i in range(n)]
@@ -34,7 +35,9 @@ def _on(case: Case, backend: Backend) -> BackendResult:
     detail = wrong(ran.tokens[: 2 * n : 2], ran.tokens[1 : 2 * n : 2], ran.tokens[2 * n :])
     if not detail:
         return BackendResult(verdict="identical", ns=ran.ns)
-    return BackendResult(verdict="diverged", ns=ran.ns, step=0, stage=case.unseeded, detail=detail)
+    return BackendResult(
+        verdict="diverged", ns=ran.ns, step=0, stage=unseeded(case.chain), detail=detail
+    )
 
 
 def wrong(one: list[int | None], other: list[int | None], anew: list[int | None]) -> str:

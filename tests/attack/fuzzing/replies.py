@@ -11,9 +11,9 @@ import numpy as np
 from pydantic import BaseModel
 
 from sampler_parity.harness.bundle.bundle import Result
-from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.skip_ratio.record import SkipRatioResult
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.record import CaseResult
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
@@ -106,7 +106,7 @@ def _recorded(record: BaseModel, kind: type[Result]) -> None:
 
 
 def _run(said: Said) -> None:
-    _recorded(execute(Case.model_validate(_CASE), [said]), CaseResult)
+    _recorded(execute(StagesCase.model_validate(_CASE), [said]), CaseResult)
 
 
 def _draws(said: Said) -> None:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from sampler_parity.harness.backends.reference import ReferenceInstance, Worker
+from sampler_parity.harness.checks.batch.block import BatchCase
 from sampler_parity.harness.checks.batch.run import APART
-from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.failures.explain import difference_lines
@@ -26,14 +26,14 @@ UNSEEDED: p.ChainSpec = [{"dist": {"seed": 4294967295}}]
 ALL = [{"at": i, "row": i} for i in range(3)]
 
 
-def case(*chains: p.ChainSpec, steps: Any = (), **batch: Any) -> Case:
+def case(*chains: p.ChainSpec, steps: Any = (), **batch: Any) -> BatchCase:
     """Three rows for three steps, unless other steps are given."""
     every = (
         steps
         or [{"before": [("join", i) for i in range(len(chains))], "sample": ALL}]
         + [{"sample": ALL[: len(chains)]}] * 2
     )
-    return Case.model_validate(
+    return BatchCase.model_validate(
         {
             "id": "a/batch",
             "description": "Rows at once",
@@ -51,7 +51,7 @@ THREE = case(DIST, GREEDY, DIST)
 def judged() -> Iterator[Any]:
     made: list[Any] = []
 
-    def judge(case: Case, backend: str | InPlace) -> BackendResult:
+    def judge(case: BatchCase, backend: str | InPlace) -> BackendResult:
         made.append(InProcess(backend) if isinstance(backend, str) else backend)
         return execute(case, [made[-1]]).backends[made[-1].name]
 
@@ -151,7 +151,7 @@ def test_an_engine_of_one_row_is_asked_for_one_after_the_other_and_that_is_said(
 def test_a_batch_made_small_has_the_rows_and_steps_that_it_takes() -> None:
     backend = InProcess("batch/greedy-for-all")
 
-    def fails(smaller: Case) -> bool:
+    def fails(smaller: BatchCase) -> bool:
         result = execute(smaller, [backend]).backends[backend.name]
         return (result.verdict, result.stage) == ("diverged", "dist")
 
@@ -180,8 +180,8 @@ def test_a_script_that_cannot_be_taken_is_refused(wrong: Any, message: str) -> N
 
 
 def test_a_batch_has_neither_a_chain_nor_a_history_of_its_own() -> None:
-    with pytest.raises(ValueError, match="history does not go with batched logits"):
-        Case.model_validate(THREE.model_dump(by_alias=True) | {"history": [1]})
+    with pytest.raises(ValueError, match="history\n  Extra inputs are not permitted"):
+        BatchCase.model_validate(THREE.model_dump(by_alias=True) | {"history": [1]})
 
 
 class OtherLastDigit(Worker):

@@ -18,6 +18,8 @@ from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.bundle.records.ends import Footer
 from sampler_parity.harness.bundle.writer import create
 from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.cases import case_from
+from sampler_parity.harness.checks.devices.block import DeviceCase
 from sampler_parity.harness.checks.devices.run import on_rows
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.generation.run import parted
@@ -67,10 +69,10 @@ class Other(Worker):
         rows[-1, 7] += 0.25
 
 
-def computed(model: Path, chain: p.ChainSpec, **other: Any) -> Case:
+def computed(model: Path, chain: p.ChainSpec, **other: Any) -> Any:
     logits = {"computed": str(model), "prompt": HELLO} | other.pop("logits", {})
     fields = {"id": "x", "description": "x", "why": "To test.", "chain": chain, "logits": logits}
-    return Case.model_validate(fields | other)
+    return case_from(fields | other)
 
 
 def folder_with_variant(folder: Path, variant: str, score: int) -> Path:
@@ -210,7 +212,7 @@ def test_each_backend_samples_the_logits_of_its_own_device(
 ) -> None:
     seen: dict[str, list[Any]] = {}
 
-    def keep(case: Case, rows: NDArray[np.float32]) -> Case:
+    def keep(case: DeviceCase, rows: NDArray[np.float32]) -> Case:
         seen.setdefault(case.id, []).append(rows[-1, 7])
         return on_rows(case, rows)
 
@@ -357,7 +359,7 @@ def test_a_block_that_is_wrong_is_refused(tmp_path: Path, change: str, message: 
 def test_a_case_of_computed_logits_takes_no_more_rows_than_tokens(tiny: Path) -> None:
     with pytest.raises(ValueError, match="steps are more than the prompt has tokens"):
         computed(tiny, [{"greedy": {}}], steps=len(HELLO) + 1)
-    with pytest.raises(ValueError, match="draws does not go with computed logits"):
+    with pytest.raises(ValueError, match=r"devices.draws\n  Extra inputs are not permitted"):
         computed(tiny, [{"greedy": {}}], draws=3)
 
 
@@ -365,7 +367,7 @@ def test_the_suite_has_every_sampler_on_every_golden_prompt() -> None:
     cases = expand(suites_folder() / "devices" / "logits.toml", "full")
     prompts = {tuple(c.logits.prompt) for c in cases if isinstance(c.logits, Computed)}
     assert len(prompts) == 24
-    assert sum(not case.chain for case in cases) == 24
+    assert sum(case.check == "logits" for case in cases) == 24
     samplers = {sampler for case in cases for sampler in case.samplers}
     grammars = {"grammar", "grammar_lazy_patterns"}  # compare pieces, look at no logit
     biases = {"ignore_eos"}  # those of logit_bias

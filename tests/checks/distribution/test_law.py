@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.distribution import law
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.protocol.process import BackendProcess
@@ -29,7 +29,7 @@ FILTERS: list[dict[str, Any]] = [
 
 def ready(chain: list[dict[str, Any]], n: int = 64, history: tuple[int, ...] = ()) -> Prepared:
     return prepare(
-        Case.model_validate(
+        StagesCase.model_validate(
             {
                 "id": "c",
                 "description": "d",

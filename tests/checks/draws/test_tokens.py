@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.draws.block import DrawsCase
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.reference import Candidates
@@ -22,14 +22,13 @@ DIST = {"dist": {"seed": 1}}
 CHAIN: list[Any] = [{"top_k": {"k": 4}}, {"temp": {"temp": 0.5}}, DIST]
 
 
-def case(chain: list[Any] = CHAIN, row: list[float] = TIES, draws: int = 200) -> Case:
-    return Case(
-        id="a", description="A case", why="To test.", chain=chain, draws=draws,
+def case(chain: list[Any] = CHAIN, row: list[float] = TIES, draws: int = 200) -> DrawsCase:
+    return DrawsCase(        id="a", description="A case", why="To test.", chain=chain, draws=draws,
         logits={"rows": [row]},  # type: ignore[arg-type]
     )  # fmt: skip
 
 
-def judged(of: Case, wrong: dict[str, Callable[..., Any]] | None = None) -> BackendResult:
+def judged(of: DrawsCase, wrong: dict[str, Callable[..., Any]] | None = None) -> BackendResult:
     with contextlib.closing(Inside(OtherSort(wrong), name="mine")) as mine:
         return execute(of, [mine]).backends["mine"]
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from sampler_parity.harness.checks.case import Case
-from sampler_parity.harness.checks.invariance.block import Invariances
+from sampler_parity.harness.checks.invariance.block import InvarianceCase, Invariances
 from sampler_parity.harness.checks.invariance.run import figures, request_of, run
 from sampler_parity.harness.faults.sequences import MadeContext, OutputsInOrderOfSlots, Worker
 from sampler_parity.harness.llama_cpp.decode import Further
@@ -23,13 +22,12 @@ from tests.support.inside import Inside
 TEXTS = [[1, 2, 3, 4], [5, 6, 7, 8], [2, 2, 2, 2], [9, 8, 7, 6], [3, 1, 3, 1]]
 
 
-def crowded(model: str, widths: list[int]) -> Case:
-    return Case.model_validate(
+def crowded(model: str, widths: list[int]) -> InvarianceCase:
+    return InvarianceCase.model_validate(
         {
             "id": "tiny/invariance",
             "description": "Logits in batches",
             "why": "To test.",
-            "chain": [],
             "logits": {"crowded": model, "texts": TEXTS, "widths": widths},
         }
     )

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from sampler_parity.harness.checks.case import Case
-from sampler_parity.harness.checks.sequences.block import Sequences
+from sampler_parity.harness.checks.sequences.block import Sequences, SequencesCase
 
 CHAINS: Any = {"a": [{"dist": {"seed": "$text"}}], "b": [{"greedy": {}}]}
 JOINS = [
@@ -16,7 +15,7 @@ JOINS = [
 ]
 
 
-def cases(script: list[dict[str, Any]], **fields: Any) -> list[Case]:
+def cases(script: list[dict[str, Any]], **fields: Any) -> list[SequencesCase]:
     block = {"id": "x", "description": "x", "why": "x", "prompts": {"p": [1, 2]}, "slots": 3}
     block |= {"steps": 4, "chains": CHAINS, "script": script} | fields
     return list(Sequences.model_validate(block).items(False, {}))
@@ -24,7 +23,7 @@ def cases(script: list[dict[str, Any]], **fields: Any) -> list[Case]:
 
 def test_each_text_that_joins_has_its_own_seed() -> None:
     (case,) = cases(JOINS)
-    seeds = [text.chain[0].get("dist", {}).get("seed") for text in case.together.texts.values()]
+    seeds = [text.chain[0].get("dist", {}).get("seed") for text in case.logits.texts.values()]
     assert seeds == [0, None, 2]
 
 
@@ -41,13 +40,13 @@ def test_an_order_says_how_slots_are_decoded_and_sampled(
     order: str, batches: list[list[int]], samples: list[list[int]]
 ) -> None:
     (case,) = cases(JOINS, orders=[order])
-    assert [step.batch for step in case.together.script][:3] == batches
-    assert [step.sample for step in case.together.script][:3] == samples
+    assert [step.batch for step in case.logits.script][:3] == batches
+    assert [step.sample for step in case.logits.script][:3] == samples
 
 
 def test_each_order_and_each_number_of_threads_is_a_case() -> None:
     made = cases(JOINS, orders=["plain", "uneven"], threads=[2])
-    assert [(case.id, case.together.threads) for case in made] == [
+    assert [(case.id, case.logits.threads) for case in made] == [
         ("x/plain", 1), ("x/uneven", 1), ("x/threads-2", 2),
     ]  # fmt: skip
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.sequences.block import SequencesCase
 from sampler_parity.harness.checks.sequences.run import request_of
 from sampler_parity.harness.checks.sequences.streams import streams_of
 from sampler_parity.harness.failures.shrink import shrink
@@ -35,19 +35,18 @@ CHAINS = {
 }
 
 
-def together(model: Path, script: list[dict[str, Any]], **options: Any) -> Case:
+def together(model: Path, script: list[dict[str, Any]], **options: Any) -> SequencesCase:
     """Each chain of CHAINS is a text; they have prompts of other lengths."""
     texts = {
         name: {"chain": chain, "prompt": HELLO[: 5 + 3 * i]}
         for i, (name, chain) in enumerate(CHAINS.items())
     }
     logits = {"together": str(model), "slots": 4, "texts": texts, "script": script} | options
-    return Case.model_validate(
+    return SequencesCase.model_validate(
         {
             "id": "tiny/together",
             "description": "Many at once",
             "why": "To test.",
-            "chain": [],
             "logits": logits,
             "steps": len(script),
         }
@@ -129,9 +128,9 @@ def test_a_text_in_place_of_what_is_sampled_is_taken_by_model_and_chain(
 ) -> None:
     """Forced tokens are history as sampled ones are."""
     case = together(tiny, [step([0], ("join", 0, 1)), *[step([0])] * 9])
-    texts = case.together.texts
+    texts = case.logits.texts
     given = texts["penalties"].model_copy(update={"forced": [7, 8, 9, 7]})
-    logits = case.together.model_copy(update={"texts": texts | {"penalties": given}})
+    logits = case.logits.model_copy(update={"texts": texts | {"penalties": given}})
     case = case.model_copy(update={"logits": logits})
     backend = inside()
     done = ask_sequences.sequences(backend, request_of(case))
@@ -248,5 +247,5 @@ def test_a_failing_script_is_made_short() -> None:
     backend = InPlace("made", made.Worker(made.ReusedSlot))
     small = shrink(made.case(), lambda case: result_of(case, backend).verdict == "diverged")
     backend.close()
-    assert len(made.case().together.script) == 9
-    assert small.steps == len(small.together.script) == 6  # at which the slot is used again
+    assert len(made.case().logits.script) == 9
+    assert small.steps == len(small.logits.script) == 6  # at which the slot is used again

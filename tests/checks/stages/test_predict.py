@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.stages import meanings
 from sampler_parity.harness.checks.stages import predict as predicting
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.meanings import Wanted, wanted_of
 from sampler_parity.harness.checks.stages.predict import Prediction, predict
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
@@ -14,12 +15,12 @@ from sampler_parity.reference import platforms
 from sampler_parity.reference.platforms import PLATFORMS
 
 
-def of(chain: list[dict[str, Any]], *rows: list[float], **fields: Any) -> Case:
+def of(chain: list[dict[str, Any]], *rows: list[float], **fields: Any) -> Any:
     told = {"id": "a", "description": "a", "why": "a", "chain": chain}
-    return Case.model_validate(told | {"logits": {"rows": list(rows)}} | fields)
+    return case_from(told | {"logits": {"rows": list(rows)}} | fields)
 
 
-def on(platform: str, case: Case) -> Prediction:
+def on(platform: str, case: StagesCase) -> Prediction:
     (answer,) = predict(case, [platform])
     return answer
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.blocks.random_breakers import RandomBreakers
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.reference.samplers.dry import breaker_sequences
@@ -13,7 +13,7 @@ BLOCK = RandomBreakers(
 CASES = list(BLOCK.items(True, 0))
 
 
-def breakers(case: Case) -> list[str | None]:
+def breakers(case: StagesCase) -> list[str | None]:
     given: list[str | None] = case.chain[0]["dry"]["seq_breakers"]
     return given
 

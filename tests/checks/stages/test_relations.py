@@ -5,8 +5,8 @@ import contextlib
 import numpy as np
 import pytest
 
-from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.relations import sums_to_one
 from sampler_parity.harness.faults import MUTANTS
 from sampler_parity.reference.samplers.dist import Dist
@@ -37,7 +37,7 @@ def test_p_adds_up_to_one_but_for_its_rounding(p: list[float], holds: bool) -> N
 def test_a_draw_that_is_right_alone_is_asked_behind_a_filter_too(
     of_class: type[Dist], verdict: str
 ) -> None:
-    of = Case.model_validate(
+    of = StagesCase.model_validate(
         {
             "id": "a", "description": "A case", "why": "To test.", "chain": [{"dist": {"seed": 1}}],
             "logits": {"probs": [0.5, 0.25, 0.125, 0.125]},

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.protocol.messages import HelloReply, RunReply
 from sampler_parity.harness.suite.file import expand, find_suites
@@ -32,21 +32,21 @@ CHAIN = [
 Wrong = Mapping[str, Callable[..., Any]]
 
 
-def case(chain: list[Any] = CHAIN, **fields: Any) -> Case:
+def case(chain: list[Any] = CHAIN, **fields: Any) -> StagesCase:
     block = {
         "id": "a", "description": "A case", "why": "To test.", "chain": chain,
         "logits": {"rows": TIES}, "steps": len(TIES),
     }  # fmt: skip
-    return Case.model_validate(block | fields)
+    return StagesCase.model_validate(block | fields)
 
 
-def result(of: Case, wrong: Wrong | None = None, edit: Any = None) -> CaseResult:
+def result(of: StagesCase, wrong: Wrong | None = None, edit: Any = None) -> CaseResult:
     edits = {} if edit is None else {"edit": edit}
     with contextlib.closing(Inside(OtherSort(wrong), name="mine", **edits)) as mine:
         return execute(of, [mine])
 
 
-def judged(of: Case, wrong: Wrong | None = None, edit: Any = None) -> BackendResult:
+def judged(of: StagesCase, wrong: Wrong | None = None, edit: Any = None) -> BackendResult:
     return result(of, wrong, edit).backends["mine"]
 
 
@@ -109,7 +109,9 @@ class OtherDraw(Dist):
     ],
     ids=["penalties", "one more", "draw"],
 )
-def test_a_fault_behind_a_tie_is_diverged_at_its_stage(of: Case, wrong: Wrong, stage: str) -> None:
+def test_a_fault_behind_a_tie_is_diverged_at_its_stage(
+    of: StagesCase, wrong: Wrong, stage: str
+) -> None:
     got = judged(of, wrong)
     assert (got.verdict, got.stage) == ("diverged", stage)
     assert got.detail == "judged from what it kept of equal ones at step 1, top_k"

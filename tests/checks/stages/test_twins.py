@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from sampler_parity.harness.checks.case import Case, plan
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.blocks.twins import others
 from sampler_parity.harness.inputs.logits import Literals
 from sampler_parity.harness.suite.file import expand, find_suites
@@ -13,8 +13,8 @@ from sampler_parity.reference.registry import ROWS
 OF_GRAMMARS = {"grammar", "grammar_lazy_patterns"}  # whose suites reset and clone each walk
 
 
-def _turns(steps: int) -> Case:
-    return Case(
+def _turns(steps: int) -> StagesCase:
+    return StagesCase(
         id="x",
         description="x",
         why="x",
@@ -44,7 +44,7 @@ def test_the_third_of_the_twins_differs_in_every_parameter(name: str) -> None:
 
 
 def test_turns_clone_a_clone_reset_one_and_accept_what_was_not_selected() -> None:
-    steps, instances = plan(_turns(24))
+    steps, instances = _turns(24).plan()
     assert (len(steps), instances) == (24, 2)
     done = [operation for step in steps for operation in step.before]
     assert {name for name, _ in done} == {"clone", "reset"}
@@ -55,7 +55,7 @@ def test_turns_clone_a_clone_reset_one_and_accept_what_was_not_selected() -> Non
 
 @pytest.mark.parametrize("n", [16, 24, 59])
 def test_turns_clone_the_first_twice_and_a_clone_when_each_has_gone_on(n: int) -> None:
-    steps, _ = plan(_turns(n))
+    steps, _ = _turns(n).plan()
     cloned = [
         (i, which) for i, step in enumerate(steps) for name, which in step.before if name == "clone"
     ]
@@ -66,7 +66,7 @@ def test_turns_clone_the_first_twice_and_a_clone_when_each_has_gone_on(n: int) -
 
 def test_turns_name_only_instances_that_are_there() -> None:
     for n in range(1, 60):
-        steps, there = plan(_turns(n))
+        steps, there = _turns(n).plan()
         for step in steps:
             for operation, index in step.before:
                 assert index < there
@@ -89,4 +89,4 @@ def test_many_twins_have_each_a_seed_or_a_window_of_its_own() -> None:
 
 
 def test_turns_are_the_same_for_every_case_of_so_many_steps() -> None:
-    assert plan(_turns(24)) == plan(_turns(24))
+    assert _turns(24).plan() == _turns(24).plan()

@@ -16,6 +16,8 @@ from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
 from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.cases import case_from
+from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.prepared import prepare, reference_trace
 from sampler_parity.reference.ranges import Floats, Integers, OneOf, Range
 from sampler_parity.reference.registry import ROWS
@@ -107,7 +109,8 @@ def make(block: dict[str, str], n: int, start: int, part: str) -> list[Case]:
     def collect(**drawn: Any) -> None:
         if len(cases) < n:
             name = f"{block['id']}/{part}-{start}-{len(cases)}"
-            case = Case.model_validate(block | {"id": name} | drawn)
+            case = case_from(block | {"id": name} | drawn)
+            assert isinstance(case, StagesCase)
             trace, refusal = reference_trace(prepare(case))
             assume(trace and not refusal)
             cases.append(case)

@@ -13,7 +13,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, model_validator
 
 from sampler_parity.harness.backends.engines import ENGINES
-from sampler_parity.harness.checks.case import Case, Script
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.cases import case_from
+from sampler_parity.harness.checks.stages.block import Script
 from sampler_parity.harness.checks.stages.blocks.random_grammars import allows, usable_grammar, walk
 from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
@@ -184,7 +186,7 @@ def _case(
     requires: dict[str, list[Verdict]],
 ) -> Case:
     lazy = "grammar" not in chain[0]
-    return Case.model_validate(
+    return case_from(
         {
             "id": f"{block.id}/{point}" + ("" if script == "plain" else f"-{script}"),
             "description": block.description,

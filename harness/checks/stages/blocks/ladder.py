@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import Field
 
 from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.grid import Block, fill
 from sampler_parity.harness.llama_cpp.signatures import has
 from sampler_parity.harness.protocol.messages import ChainSpec
@@ -68,7 +69,7 @@ class Ladder(Block):
                 raise ValueError(f"{name} has no size {self.size!r} in reference/registry.py")
 
     def _case(self, end: str, built: dict[str, Any]) -> Case:
-        return Case(
+        return case_from(
             id=f"{self.id}/{end}",
             description=self.description,
             why=self.why,

@@ -10,8 +10,10 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import BaseModel, Field, model_validator
 
-from sampler_parity.harness.checks.case import Case, Relation, Script
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.grid import Axes, Block, Subset, fill, points
+from sampler_parity.harness.checks.stages.block import Relation, Script
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.logits import Family, Generated, Logits
 from sampler_parity.harness.protocol.dtypes import Dtype
@@ -120,7 +122,7 @@ class Grid(BaseModel):
         return parts + ([point["histories"]] if self.histories else [])
 
     def case(self, point: Mapping[str, Any], parts: list[str], chain: Any, **other: Any) -> Case:
-        return Case(
+        return case_from(
             id=f"{self.id}/{'-'.join(parts)}",
             description=self.description,
             why=self.why,

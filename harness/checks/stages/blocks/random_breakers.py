@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from sampler_parity.harness.checks.case import Case, Script
 from sampler_parity.harness.checks.grid import Block
+from sampler_parity.harness.checks.stages.block import Script, StagesCase
 from sampler_parity.harness.inputs.logits import Generated
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.reference import Vocab
@@ -23,7 +23,7 @@ _SCRIPTS: list[Script] = ["plain", "plain", "reset", "clone", "interleaved"]
 
 
 class RandomBreakers(Block):
-    """count cases, the vocabularies in turn. Case i depends on seed + shift and i alone."""
+    """count cases, the vocabularies in turn. StagesCase i depends on seed + shift and i alone."""
 
     id: str = Field(pattern=r"^[a-z0-9_\-]+$")
     description: str = Field(max_length=70)
@@ -33,11 +33,11 @@ class RandomBreakers(Block):
     vocabs: list[str] = Field(min_length=1)
     quick: int = Field(default=0, ge=0)
 
-    def items(self, quick: bool, shift: int) -> Iterator[Case]:
+    def items(self, quick: bool, shift: int) -> Iterator[StagesCase]:
         for i in range(min(self.quick, self.count) if quick else self.count):
             yield self._case(self.seed + shift, i)
 
-    def _case(self, seed: int, index: int) -> Case:
+    def _case(self, seed: int, index: int) -> StagesCase:
         rng = np.random.default_rng([seed, index])
         name = self.vocabs[index % len(self.vocabs)]
         vocab = read_vocab(vocab_path(name))
@@ -49,7 +49,7 @@ class RandomBreakers(Block):
             "dry_penalty_last_n": _one(rng, [8, 64, 64]),
             "seq_breakers": breakers,
         }
-        return Case(
+        return StagesCase(
             id=f"{self.id}/{seed}-{index:05}",
             description=self.description,
             why=self.why,

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from sampler_parity.harness.checks.case import Case, Script
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.grid import Block, fill
+from sampler_parity.harness.checks.stages.block import Script
 from sampler_parity.harness.checks.stages.blocks.matrix import History
 from sampler_parity.harness.inputs.logits import Family, Generated
 from sampler_parity.harness.sanitize import limits
@@ -57,7 +59,7 @@ class RandomChains(Block):
         n = int(_one(rng, self.sizes))
         history = self.history
         tokens = history.model_copy(update={"seed": index}).tokens() if history else []
-        return Case(
+        return case_from(
             id=f"{self.id}/{seed}-{index:04}",
             description=self.description,
             why=self.why,

@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 from pydantic import Field
 
-from sampler_parity.harness.checks.case import Case, Script
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.grid import Block
+from sampler_parity.harness.checks.stages.block import Script
 from sampler_parity.harness.inputs.logits import Family, Generated
 from sampler_parity.harness.strict import Count, Id, Random, Seed, Size, Steps
 
@@ -66,7 +68,7 @@ class RandomTries(Block):
         if rng.random() < 0.2:
             past.append(int(rng.integers(n)))
         select = _one(rng, [{"greedy": {}}, {"dist": {"seed": index}}])
-        return Case(
+        return case_from(
             id=f"{self.id}/{seed}-{index:05}",
             description=self.description,
             why=self.why,

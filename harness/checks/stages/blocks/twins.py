@@ -12,6 +12,7 @@ from typing import Any
 from pydantic import Field, field_validator
 
 from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.cases import case_from
 from sampler_parity.harness.checks.grid import Block, fill
 from sampler_parity.harness.checks.stages.blocks.ladder import of_newest, refuse_unknown
 from sampler_parity.harness.inputs.logits import Generated
@@ -51,7 +52,7 @@ class Twins(Block):
         if self.many:
             settings = [_own(row, (alike, other)[i % 2], i) for i in range(self.many)]
         select = [] if row.kind == "select" else [{"dist": {"seed": 5}}]
-        return Case(
+        return case_from(
             id=f"{self.id}/{name}",
             description=self.description,
             why=self.why,

@@ -1,0 +1,185 @@
+"""Cases on given logits: a chain, its steps, and what must come of them."""
+
+from typing import ClassVar, Literal
+
+import numpy as np
+from pydantic import BaseModel, Field, model_validator
+
+from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.engines.samplers import tells_prompt
+from sampler_parity.harness.protocol.dtypes import Dtype
+from sampler_parity.harness.protocol.messages import ChainSpec, Step
+from sampler_parity.harness.strict import STRICT, Seed, Steps, Tokens
+from sampler_parity.reference.random import DEFAULT_SEED
+
+_CLONED = (0, 0, 2)  # in turn, when it has gone on: the first, the first again, and its clone
+
+Script = Literal["plain", "reset", "clone", "interleaved", "turns"]
+
+
+class Expect(BaseModel):
+    """What is known of the result from elsewhere: checked on the reference after the last step.
+
+    probs within 1e-5, as llama.cpp's own tests do; ids in this order; n survivors; first, last id;
+    masked, allowed: ids whose logit is -inf, is not. kept: the ids that can be drawn, in any order;
+    a backend is judged by what it draws, and by nothing else.
+    """
+
+    model_config = STRICT
+
+    probs: list[float] | None = None
+    ids: Tokens | None = None
+    n: int | None = None
+    first: int | None = None
+    last: int | None = None
+    token: int | None = None
+    masked: Tokens = []
+    allowed: Tokens = []
+    kept: Tokens | None = None
+
+
+class Relation(BaseModel):
+    """How the result must relate to that of another run on the same backend.
+
+    same_as: the other chain leaves the same ids, logits and token (a neutral stage).
+    differs_from: the other chain leaves something else (a parameter has an effect).
+    permuted: the same logits given to other ids, by this seed, keep the corresponding ids.
+    sums_to_one: behind the other chain p adds up to 1.
+    """
+
+    model_config = STRICT
+
+    kind: Literal["same_as", "differs_from", "permuted", "sums_to_one"]
+    chain: ChainSpec = []
+    seed: Seed = 0
+
+
+class ChainCase(Case):
+    """A chain and what it has accepted. prompt, output: in place of history, for samplers that tell
+    them apart."""
+
+    chain: ChainSpec = Field(default=[])
+    history: Tokens = Field(default=[])
+    prompt: Tokens = Field(default=[])
+    output: Tokens = Field(default=[])
+    steps: Steps = 1
+    vocab: str | None = None
+
+    @model_validator(mode="after")
+    def _has_one_past(self) -> "ChainCase":
+        if self.history and (self.prompt or self.output):
+            raise ValueError("give history, or prompt and output")
+        return self
+
+    @property
+    def chains(self) -> list[ChainSpec]:
+        return [self.chain]
+
+    @property
+    def past(self) -> list[int]:
+        """All tokens accepted before the first step."""
+        return self.history or [*self.prompt, *self.output]
+
+    @property
+    def cost(self) -> int:
+        return max(self.n_draws * 16, self.logits.n * self.steps) * len(self.chain)
+
+    @property
+    def tells_prompt(self) -> bool:
+        return bool(self.prompt) and any(tells_prompt(chain) for chain in self.claimed)
+
+
+class GivenCase(ChainCase):
+    """dtype: the format that the logits are rounded to before anybody samples from them."""
+
+    dtype: Dtype = "float32"
+
+    def plan(self) -> tuple[list[Step], int]:
+        """The steps, and how many instances they start with."""
+        return [Step(row=i) for i in range(self.steps)], 1
+
+
+class StagesCase(GivenCase):
+    """accept: the token of each row in place of the one that the chain selects."""
+
+    check: ClassVar[str] = "stages"
+
+    accept: Tokens = Field(default=[])
+    script: Script = "plain"
+    expect: Expect | None = None
+    relation: Relation | None = None
+
+    @model_validator(mode="after")
+    def _accepts_in_order(self) -> "StagesCase":
+        if self.accept and (self.n_draws or self.script in ("interleaved", "turns")):
+            raise ValueError("accept goes neither with draws nor with interleaved or turns")
+        return self
+
+    @property
+    def claimed(self) -> list[ChainSpec]:
+        return [*super().claimed, self.relation.chain] if self.relation else super().claimed
+
+    def plan(self) -> tuple[list[Step], int]:
+        """The steps of the script, and how many instances it starts with.
+
+        reset: half of the steps, a reset, the same rows again. clone: half of the steps, then a
+        clone; both go on, taking turns on the same rows. interleaved: two instances take turns.
+        turns: two and their clones take uneven turns on four rows, are reset, and accept what they
+        select, another token or none.
+        """
+        steps, instances = _plan(self)
+        if self.accept:
+            tokens = dict(enumerate(self.accept))
+            steps = [step.model_copy(update={"accept": tokens.get(step.row)}) for step in steps]
+        return steps, instances
+
+
+def unseeded(chain: ChainSpec) -> str:
+    """The first sampler that draws a seed for itself; or ''."""
+    stages = (pair for stage in chain for pair in stage.items())
+    return next((name for name, given in stages if given.get("seed") == DEFAULT_SEED), "")
+
+
+def _turns(n: int, n_vocab: int) -> list[Step]:
+    """n steps; the same for every case of so many. The first instance goes ahead."""
+    rng, instances, gone_on = np.random.default_rng(n), 2, {0, 1}
+    steps = [Step(row=0), Step(row=1), Step(row=0, instance=1)]
+    while len(steps) < n:
+        before: list[tuple[Literal["reset", "clone"], int]] = []
+        cloned = _CLONED[min(instances - 2, len(_CLONED) - 1)]
+        if rng.random() < 0.5 and instances - 2 < len(_CLONED) and cloned in gone_on:
+            before.append(("clone", cloned))
+            instances, gone_on = instances + 1, set()
+        if rng.random() < 0.2:
+            before += [("reset", int(rng.integers(instances)))] * int(rng.integers(1, 3))
+        accept: int | Literal["selected"] | None = "selected"
+        if rng.random() < 0.3:
+            accept = None if rng.random() < 0.5 else int(rng.integers(n_vocab))
+        instance, row = int(rng.integers(instances)), len(steps) % 4
+        gone_on.add(instance)
+        steps.append(Step(row=row, instance=instance, before=before, accept=accept))
+    return steps[:n]
+
+
+def _plan(case: StagesCase) -> tuple[list[Step], int]:
+    n = case.steps
+    half = max(1, n // 2)
+    if case.script == "reset":
+        return [
+            Step(row=i % half, before=[("reset", 0)] if i == half else []) for i in range(2 * half)
+        ], 1
+    if case.script == "clone":
+        together = [
+            Step(
+                row=half + i // 2,
+                instance=i % 2,
+                before=[("clone", 0)] if i == 0 else [],
+            )
+            for i in range(2 * (n - half) or 2)
+        ]
+        return [Step(row=i) for i in range(half)] + together, 1
+    if case.script == "turns":
+        return _turns(n, case.logits.n), 2
+    if case.script == "interleaved":
+        return [Step(row=i, instance=i % 2) for i in range(n)], 2
+    return [Step(row=i) for i in range(n)], 1
