@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sampler_parity.harness.backends.engines import ENGINES, OWN
 from sampler_parity.harness.engines.engine_file import Engine, engine_file
-from sampler_parity.harness.faults.engine_faults import faults
+from sampler_parity.harness.faults.engine_faults import faults, file_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "engines.md"
@@ -24,8 +24,9 @@ PROGRAMS_RUN_ON = {"llama_cpp_python": "llama_cpp"}
 
 
 def engines_of_others() -> list[Engine]:
-    """Return the backends whose page is the README of their folder."""
-    return [row for row in ENGINES.values() if row.name not in OWN and not row.page]
+    """Return the backends that run code of others: with an environment, or faults of a worker."""
+    rows = [row for row in ENGINES.values() if row.name not in OWN]
+    return [row for row in rows if row.environment or file_of(row.name, ".py").is_file()]
 
 
 def cells(row: Engine, page: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 A stage is the processor that `generate` makes of the same parameters, called on the scores of the
 whole vocabulary; dist and greedy are the multinomial and the argmax that `generate` ends with.
-docs/transformers.md maps the parameters and lists what has no counterpart.
+engines/transformers/README.md maps the parameters and lists what has no counterpart.
 
 The stages transformers_* are processors under their own names and parameters, which know the prompt
 (engines/transformers/model); they list the whole vocabulary, banned tokens too.

@@ -91,11 +91,11 @@ def test_what_an_engine_lacks_is_no_difference_and_one_that_is_not_here_says_why
 def test_an_engine_leads_to_the_page_of_what_it_means_here_or_not(tmp_path: Path) -> None:
     matrix = made(tmp_path / "b")
     pages = {each.name: each.page for each in matrix.engines}
-    assert pages["transformers"] == "docs/transformers.md"
-    assert pages["akunu/cuda"] == "docs/akunu.md"
+    assert pages["transformers"] == "engines/transformers/README.md"
+    assert pages["akunu/cuda"] == "engines/akunu/README.md"
     assert pages["llama.cpp"] == pages["mine"] == ""
-    assert "<code>docs/akunu.md</code>" in html(document(matrix))
-    assert "docs/transformers.md" in markdown(document(matrix))
+    assert "<code>engines/akunu/README.md</code>" in html(document(matrix))
+    assert "engines/transformers/README.md" in markdown(document(matrix))
 
 
 def test_a_boundary_says_how_far_it_is_from_the_cut(tmp_path: Path) -> None:

@@ -8,9 +8,7 @@ import pytest
 from sampler_parity.harness.suite.shipped import shipped
 
 ROOT = Path(__file__).parent.parent.parent
-TESTS = {
-    path.name: path for name in ("tests", "engines") for path in (ROOT / name).rglob("test_*.py")
-}
+TESTS = [path for name in ("tests", "engines") for path in (ROOT / name).rglob("test_*.py")]
 
 
 def rows(page: str) -> list[list[str]]:
@@ -25,9 +23,9 @@ def has_case(suite: Path, case: str) -> bool:
 
 
 def is_there(place: str) -> bool:
-    if match := re.fullmatch(r"(test_\w+\.py)::(test_\w+)", place):
-        file = TESTS.get(match[1])
-        return file is not None and f"def {match[2]}(" in file.read_text()
+    if match := re.fullmatch(r"((?:\w+/)*test_\w+\.py)::(test_\w+)", place):
+        files = [path for path in TESTS if path.as_posix().endswith(f"/{match[1]}")]
+        return len(files) == 1 and f"def {match[2]}(" in files[0].read_text()
     if match := re.fullmatch(r"studies\.(\w+)(?: (\w+))?", place):
         study = ROOT / "studies" / f"{match[1]}.py"
         return study.is_file() and (match[2] is None or f'"{match[2]}":' in study.read_text())
