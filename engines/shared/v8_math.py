@@ -2,7 +2,7 @@
 
 V8 does not call the C library: it compiles fdlibm's algorithms (v8/src/base/ieee754.cc), so that
 every machine gets the same numbers. They differ from glibc's in the last bit of a double for some
-arguments; engines/tsampler/README.md has the figures. Constants and steps are fdlibm's (Sun Microsystems,
+arguments; the page of tsampler has the figures. Constants and steps are fdlibm's (Sun Microsystems,
 e_exp.c and e_log.c, 1993 and 2004). Thresholds that fdlibm compares by the high word of the double
 are written as the double with that high word.
 """
