@@ -29,7 +29,7 @@ def kind_of(data: Any) -> str:
     if not isinstance(data, Mapping):
         return "stages"
     logits = data.get("logits")
-    names = logits if isinstance(logits, Mapping) else type(logits).__dict__.get("model_fields", {})
+    names = logits if isinstance(logits, Mapping) else getattr(type(logits), "model_fields", {})
     for name, kind in _OF_LOGITS.items():
         if name in names:
             return kind

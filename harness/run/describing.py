@@ -3,7 +3,7 @@
 import datetime
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib.metadata import version
 
 from sampler_parity.harness.backends import registry
@@ -11,6 +11,11 @@ from sampler_parity.harness.bundle import machine
 from sampler_parity.harness.bundle.info import BackendInfo, RunInfo
 from sampler_parity.harness.run.started import backend
 from sampler_parity.reference.chronology import NEWEST
+
+
+def _command_line() -> tuple[str, ...]:
+    """That of this process, which another may be asked with."""
+    return ("sampler-parity", *sys.argv[1:])
 
 
 @dataclass(frozen=True)
@@ -24,11 +29,7 @@ class Intent:
     seed: int = 0
     only: tuple[str, ...] = ()
     ready_s: float | None = None
-    command: tuple[str, ...] = ()
-
-    def here(self) -> "Intent":
-        """The same with the command line of this process, and not of the one that is asked."""
-        return replace(self, command=("sampler-parity", *sys.argv[1:]))
+    command: tuple[str, ...] = field(default_factory=_command_line)
 
 
 def describe(intent: Intent) -> RunInfo:

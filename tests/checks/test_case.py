@@ -7,13 +7,14 @@ import pytest
 from sampler_parity.harness.checks import KINDS
 from sampler_parity.harness.checks.cases import AnyCase, case_from
 from sampler_parity.harness.checks.stages.prepared import prepare
+from sampler_parity.harness.inputs.logits import Decoded
 
 GREEDY: list[dict[str, Any]] = [{"greedy": {}}]
 DECODED = {"decoded": "small", "prompt": [1, 2]}
 COMPUTED = {"computed": "small", "prompt": [1, 2]}
 
 
-def case_of(chain: list[dict[str, Any]], logits: dict[str, Any], **options: Any) -> Any:
+def case_of(chain: list[dict[str, Any]], logits: Any, **options: Any) -> Any:
     about = {"id": "c", "description": "d", "why": "w"}
     return case_from({**about, "chain": chain, "logits": logits, **options})
 
@@ -66,3 +67,8 @@ def test_prompt_and_output_are_a_history_for_who_does_not_tell_them_apart() -> N
     setting = prepare(case).setting
     assert (case.past, setting.history, setting.n_prompt) == ([3, 1, 2], [3, 1, 2], 0)
     assert case_of(GREEDY, {"values": [1.0]}, history=[4]).past == [4]
+
+
+def test_a_model_of_logits_tells_a_kind_as_their_text_does() -> None:
+    decoded = Decoded(decoded="small", prompt=[1])
+    assert case_of(GREEDY, decoded).check == "generation"

@@ -27,7 +27,8 @@ def test_run_writes_a_bundle_and_counts(tmp_path: Path, suite: Path) -> None:
     assert summary["backends"]["llama.cpp"]["verdicts"] == {"identical": n}
     assert summary["backends"]["llama.cpp"]["samplers"]["top_k"] == {"identical": n}
     assert summary["backends"]["llama.cpp"]["backend_s"] > 0
-    assert bundle.read_finished(tmp_path / "b").info.profile == "quick"
+    info = bundle.read_finished(tmp_path / "b").info
+    assert (info.profile, info.command[:2]) == ("quick", ["sampler-parity", "run"])
 
 
 @pytest.mark.slow
