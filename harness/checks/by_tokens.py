@@ -1,16 +1,17 @@
 """Cases that are judged by the tokens of each backend alone, and their results."""
 
-import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from pydantic import Field, model_validator
 
 from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.checks.case import Case
+from sampler_parity.harness.checks.outcome import outcome
 from sampler_parity.harness.checks.stages.block import GivenCase
 from sampler_parity.harness.checks.stages.record import BackendResult, CaseResult
 from sampler_parity.harness.llama_cpp.signatures import has
-from sampler_parity.harness.protocol.interface import Backend, BackendFailure
+from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference.chronology import NEWEST
@@ -53,18 +54,9 @@ def result_of_each(
         id=case.id,
         samplers=case.samplers,
         steps=steps,
-        backends={backend.name: _timed(judge, backend) for backend in backends},
+        backends={backend.name: outcome(partial(judge, backend)) for backend in backends},
         required={backend.name: required(backend) for backend in backends},
     )
-
-
-def _timed(judge: Judge, backend: Backend) -> BackendResult:
-    start = time.perf_counter()
-    try:
-        result = judge(backend)
-    except BackendFailure as failure:
-        result = BackendResult(verdict=failure.verdict, detail=failure.whole)
-    return result.model_copy(update={"wall_s": time.perf_counter() - start})
 
 
 def property_of(case: Case) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from sampler_parity.harness.checks.batch import paths, relations
 from sampler_parity.harness.checks.batch.batched import seeded
 from sampler_parity.harness.checks.batch.block import BatchCase
+from sampler_parity.harness.checks.outcome import outcome
 from sampler_parity.harness.checks.stages.arrays import room, save
 from sampler_parity.harness.checks.stages.classify import Difference, classify, identical
 from sampler_parity.harness.checks.stages.prepared import rows_of
@@ -24,7 +25,7 @@ from sampler_parity.harness.llama_cpp.signatures import has
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.ask import Got, Row
 from sampler_parity.harness.protocol.ask_batch import Batch, BatchRan, batch
-from sampler_parity.harness.protocol.interface import Backend, BackendFailure
+from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.live import Live
 from sampler_parity.harness.verdicts import Verdict, worst
 from sampler_parity.reference import Candidates, Chain, ChainError, UndefinedInputError, Vocab
@@ -146,12 +147,7 @@ def _judged(
             return BackendResult(verdict="unsupported", detail=f"not asked: {error}"), required
         ready = replace(ready, samplers=meant)
         wanted = reference_batch(ready)
-    start = time.perf_counter()
-    try:
-        result = _on_backend(ready, wanted, backend, artifacts)
-    except BackendFailure as failure:
-        result = BackendResult(verdict=failure.verdict, detail=failure.whole)
-    return result.model_copy(update={"wall_s": time.perf_counter() - start}), required
+    return outcome(lambda: _on_backend(ready, wanted, backend, artifacts)), required
 
 
 def _on_backend(

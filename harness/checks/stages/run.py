@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.harness.checks.draws.tokens import draws_on
+from sampler_parity.harness.checks.outcome import outcome
 from sampler_parity.harness.checks.stages.arrays import room, save
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.classify import Difference, classify, identical
@@ -77,15 +78,10 @@ def on_backend(
     ready: Prepared, wanted: Wanted, backend: Backend, artifacts: Path | None
 ) -> BackendResult:
     """The case on a backend, beside what the reference wants."""
-    start = time.perf_counter()
-    try:
-        if wanted.draws is not None:
-            result = draws_on(ready, wanted.draws, backend)
-        else:
-            result = _run_on(ready, wanted.trace, backend, artifacts)
-    except BackendFailure as failure:
-        result = BackendResult(verdict=failure.verdict, detail=failure.whole)
-    return result.model_copy(update={"wall_s": time.perf_counter() - start})
+    draws = wanted.draws
+    if draws is not None:
+        return outcome(lambda: draws_on(ready, draws, backend))
+    return outcome(lambda: _run_on(ready, wanted.trace, backend, artifacts))
 
 
 def _run_on(
