@@ -1,7 +1,7 @@
 """tsampler's arithmetic in other JavaScript engines than Node.js: JavaScriptCore and Hermes.
 
 `python -m studies.javascript_engines math` and `... api`, behind `sampler-parity engines add bun
-hermes`; for the page of tsampler. math: for how many arguments Math.exp and Math.log differ from V8 and
+hermes`, for tsampler's page. math: for how many arguments Math.exp and Math.log differ from V8 and
 from glibc, by how many units in the last place. api: which sets, tokens and metrics of our
 TypeScript differ from those on Node.js.
 """
