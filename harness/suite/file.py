@@ -21,6 +21,7 @@ from sampler_parity.harness.files import read_file, toml_of
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.sanitize.near import did_you_mean
 from sampler_parity.harness.sanitize.printable import cut
+from sampler_parity.harness.strict import ABOUT_KEYS
 from sampler_parity.harness.suite.ids import may_be_of
 from sampler_parity.harness.suite.model import BLOCKS, Suite, explain, reason_of
 from sampler_parity.harness.suite.shipped import shipped
@@ -45,7 +46,7 @@ class SuiteFile:
 
 def is_shipped(path: Path) -> bool:
     """Whether it is one of ours, which its name finds from any folder."""
-    return path.resolve() in {suite.resolve() for suite in shipped().values()}
+    return path.resolve().is_relative_to(suites_folder().resolve())
 
 
 def find_suites(names: list[str]) -> list[Path]:
@@ -58,17 +59,19 @@ def find_suites(names: list[str]) -> list[Path]:
 
 
 def _find(name: str) -> list[Path]:
+    folder = suites_folder()
     if name.endswith(".toml"):
         if not Path(name).is_file():
             raise InputError(name, "no such suite file")
         return [Path(name)]
-    suites = shipped()
-    if name in suites:
-        return [suites[name]]
-    if of_group := [path for suite, path in suites.items() if suite.startswith(f"{name}/")]:
-        return of_group
-    groups = sorted({suite.partition("/")[0] for suite in suites})
-    exist = f"there are: {', '.join([*groups, *suites])}; or give the path of a TOML file"
+    if (folder / name).is_dir():
+        paths = sorted((folder / name).glob("*.toml"))
+        if paths:
+            return paths
+    if (folder / f"{name}.toml").is_file():
+        return [folder / f"{name}.toml"]
+    groups = sorted({suite.partition("/")[0] for suite in shipped()})
+    exist = f"there are: {', '.join([*groups, *shipped()])}; or give the path of a TOML file"
     raise InputError(name, "no such suite", meant(name) or exist)
 
 
@@ -174,7 +177,7 @@ def _placed(path: Path, place: str) -> Iterator[None]:
         yield
     except ValidationError as error:
         wrong = reason_of(error)
-        field = f"{wrong.location[-1]}: " if wrong.mend else ""  # a reason about a key names none
+        field = f"{wrong.location[-1]}: " if wrong.type in ABOUT_KEYS else ""
         raise InputError(path, f"{place}: {field}{wrong.reason}") from None
     except ValueError as error:
         raise InputError(path, f"{place}: {error}") from None

@@ -37,7 +37,7 @@ APART = "rows asked one after the other"
 
 
 @dataclass(frozen=True)
-class Ready:
+class PreparedBatch:
     """A case of a batch made concrete. samplers: their meaning, of a release."""
 
     case: BatchCase
@@ -59,7 +59,7 @@ class Ready:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class ReferenceBatch:
     """What the reference makes of each step and row: the token, and the candidates after each
     stage, where they are looked at. refusal: why it stopped early."""
 
@@ -92,13 +92,13 @@ def judge(
     )
 
 
-def prepare(case: BatchCase) -> Ready:
+def prepare(case: BatchCase) -> PreparedBatch:
     """Raises InputError for a bad fixture."""
     n, path = case.logits.n, vocab_path(case.vocab) if case.vocab else None
     sequences = [
         each.model_copy(update={"chain": complete(each.chain, n)}) for each in case.batch.sequences
     ]
-    return Ready(
+    return PreparedBatch(
         case=case,
         asked=Batch(sequences, case.batch.steps, n, str(path) if path else None, case.dtype),
         rows=rows_of(case.logits, case.dtype, case.batch.rows),
@@ -107,11 +107,11 @@ def prepare(case: BatchCase) -> Ready:
     )
 
 
-def reference_batch(ready: Ready) -> Wanted:
+def reference_batch(ready: PreparedBatch) -> ReferenceBatch:
     """Without candidates where tokens alone are compared: of many rows they fill the memory."""
     shown = ready.case.detail == "stages"
     live = Live(lambda s: ready.chain(ready.asked.sequences[s]), Chain.clone, Chain.reset)
-    wanted = Wanted([], [])
+    wanted = ReferenceBatch([], [])
     try:
         for step in ready.asked.steps:
             live.do(step.before)
@@ -134,7 +134,11 @@ def _sample(chain: Chain, row: Row, one: p.Sampled) -> list[Candidates]:
 
 
 def _judged(
-    ready: Ready, wanted: Wanted, backend: Backend, artifacts: Path | None, release: str | None
+    ready: PreparedBatch,
+    wanted: ReferenceBatch,
+    backend: Backend,
+    artifacts: Path | None,
+    release: str | None,
 ) -> tuple[BackendResult, list[Verdict]]:
     """The result, and the verdicts that it may have; by a release, with what its samplers meant."""
     required = ready.case.required(backend.name)
@@ -151,7 +155,7 @@ def _judged(
 
 
 def _on_backend(
-    ready: Ready, wanted: Wanted, backend: Backend, artifacts: Path | None
+    ready: PreparedBatch, wanted: ReferenceBatch, backend: Backend, artifacts: Path | None
 ) -> BackendResult:
     asked = replace(ready.asked, steps=ready.asked.steps[: len(wanted.tokens)])
     ran = batch(backend, asked, ready.rows, ready.case.detail)
@@ -197,7 +201,7 @@ class Place:
     got: Got | None = None
 
 
-def _differences(ready: Ready, wanted: Wanted, ran: BatchRan) -> Iterator[Place]:
+def _differences(ready: PreparedBatch, wanted: ReferenceBatch, ran: BatchRan) -> Iterator[Place]:
     """Those of each row that is judged, in the order of the steps."""
     steps = ready.asked.steps[: len(wanted.tokens)]
     judged = [
@@ -207,7 +211,9 @@ def _differences(ready: Ready, wanted: Wanted, ran: BatchRan) -> Iterator[Place]
     yield from sorted(places, key=lambda place: (place.where.step, place.where.index))
 
 
-def _of_row(ready: Ready, wanted: Wanted, ran: BatchRan, path: paths.Path) -> Iterator[Place]:
+def _of_row(
+    ready: PreparedBatch, wanted: ReferenceBatch, ran: BatchRan, path: paths.Path
+) -> Iterator[Place]:
     """Where a row differs: the first last digit, which changes nothing behind it, and the first of
     all else, behind which nothing can be judged."""
     names = [name for stage in ready.asked.sequences[path.sequence].chain for name in stage]
@@ -232,7 +238,9 @@ def _of_row(ready: Ready, wanted: Wanted, ran: BatchRan, path: paths.Path) -> It
             return
 
 
-def _before(ready: Ready, path: paths.Path, nth: int, stage: int) -> tuple[Candidates, Sampler]:
+def _before(
+    ready: PreparedBatch, path: paths.Path, nth: int, stage: int
+) -> tuple[Candidates, Sampler]:
     """What a stage was given as a row sampled for the nth time, and its sampler as it was."""
     chain = ready.chain(ready.asked.sequences[path.sequence])
     for i, (resets, one) in enumerate(path.taken):
@@ -247,7 +255,7 @@ def _before(ready: Ready, path: paths.Path, nth: int, stage: int) -> tuple[Candi
     return cand, chain.samplers[stage]
 
 
-def _alone(ready: Ready, wanted: Wanted, place: Place, backend: Backend) -> str:
+def _alone(ready: PreparedBatch, wanted: ReferenceBatch, place: Place, backend: Backend) -> str:
     """What the row is that differs when nobody else is there."""
     sequence = ready.asked.sequences[place.path.sequence]
     steps = place.path.alone()[: place.where.nth + 1]
