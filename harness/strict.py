@@ -1,8 +1,7 @@
 """Models at the edges, of what is read and written: no unknown key, no change after reading.
 
 One configuration for all of them, their JSON Schema as it is committed, and the first thing that is
-wrong with what was read, as one line for a user. A model whose fields default to lists names
-BaseModel itself and takes STRICT: ruff knows a pydantic model by that (RUF012).
+wrong with what was read, as one line for a user.
 """
 
 import json
@@ -20,6 +19,12 @@ class Strict(BaseModel):
     """Refuses keys that it does not know, and cannot be changed."""
 
     model_config = STRICT
+
+
+class StrictFigures(BaseModel):
+    """As Strict; infinities and NaN are strings in its JSON."""
+
+    model_config = ConfigDict(**STRICT, ser_json_inf_nan="strings")
 
 
 def schema_text(model: type[BaseModel]) -> str:

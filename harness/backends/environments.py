@@ -16,13 +16,13 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from sampler_parity.harness.engines.engine_file import Environment, engine_file, engine_names
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import sha256_of
 from sampler_parity.harness.inputs.vocabularies import cache_folder
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import Strict
 
 _FOLDER = Path(__file__).parent
 START = _FOLDER / "start.py"
@@ -35,11 +35,9 @@ def all_environments() -> dict[str, Environment]:
     return {row.name: row for name in engine_names() for row in engine_file(name).environment}
 
 
-class Record(BaseModel):
+class Record(Strict):
     """environment.json. locked: the SHA-256 of the file that pinned it, "" of a version that none
     pins. packages: each as it was installed, by NAME==VERSION, with its digest."""
-
-    model_config = STRICT
 
     name: str
     version: str

@@ -2,21 +2,17 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, Field
 
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import Strict
 from sampler_parity.reference.meaning import joined, parted
-
-
-class _Record(BaseModel):
-    model_config = STRICT
 
 
 def _meaning(name: str) -> str:
     return joined(*parted(name))  # raises ChainError, a ValueError
 
 
-class BackendInfo(_Record):
+class BackendInfo(Strict):
     command: list[str]
     name: str = ""
     version: str = ""
@@ -33,7 +29,7 @@ class BackendInfo(_Record):
     sandbox: bool = Field(default=False, description="whether it ran in a sandbox")
 
 
-class Machine(_Record):
+class Machine(Strict):
     """libm: the file that is loaded, with the start of its digest. driver: of an NVIDIA GPU. code,
     suites: digests of sampler-parity's own files; empty in bundles of older versions."""
 
@@ -57,7 +53,7 @@ class Machine(_Record):
         return self.model_dump(exclude={"memory_bytes", "cores", "system", "suites"})
 
 
-class RunInfo(_Record):
+class RunInfo(Strict):
     """run.json: what was run, with what, on what, when.
 
     only: the cases that it was limited to. options: of the command line, those that results depend

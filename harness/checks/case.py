@@ -7,22 +7,21 @@ needs; harness/checks/cases.py tells them apart.
 from collections.abc import Iterator
 from typing import ClassVar, Literal, Self
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.inputs.logits import Logits
 from sampler_parity.harness.protocol.messages import ChainSpec
-from sampler_parity.harness.strict import STRICT, Id
+from sampler_parity.harness.strict import Id, Strict
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference.registry import ROWS
 
 SELECT = tuple(name for name, row in ROWS.items() if row.kind == "select")
 
 
-class Case(BaseModel):
+class Case(Strict):
     """check: its kind. quick: false leaves an explicit case to the full profile."""
 
-    model_config = STRICT
     check: ClassVar[str]
 
     id: Id = Field(pattern=r"^[A-Za-z0-9_.+/=,:\-]+$")

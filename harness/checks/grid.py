@@ -6,13 +6,11 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from pydantic import BaseModel
-
 from sampler_parity.harness.checks.stages.block import Script
 from sampler_parity.harness.inputs.logits import Family
 from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.sanitize import limits
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import Strict
 
 Axes = dict[str, list[Any]]
 
@@ -20,8 +18,8 @@ _SIZES = {"V": 0, "V+1": 1, "V-1": -1}
 _NEVER_REPLACED = "seq_breakers"  # a breaker may be the text "V"
 
 
-class Block(BaseModel):
-    model_config = STRICT
+class Block(Strict):
+    """Hold a table of a suite file."""
 
 
 class Subset(Block):

@@ -1,16 +1,10 @@
 """What a comparison of bundles says; reports/schemas/compare.schema.json is made of it."""
 
-from pydantic import BaseModel
-
 from sampler_parity.harness.bundle.info import RunInfo
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import Strict
 
 
-class _Part(BaseModel):
-    model_config = STRICT
-
-
-class Column(_Part):
+class Column(Strict):
     """base: the column that it is compared with; None for the first of its implementation.
 
     common, differing: cases and distribution tests of both, and those whose verdict differs.
@@ -27,7 +21,7 @@ class Column(_Part):
     changed: int
 
 
-class Fact(_Part):
+class Fact(Strict):
     """values: by column; of processor features, what is more and less than in the base."""
 
     name: str
@@ -35,7 +29,7 @@ class Fact(_Part):
     differs: bool
 
 
-class Verdicts(_Part):
+class Verdicts(Strict):
     """Cases with the same verdicts in all columns; None: the column lacks them, or has others.
 
     places: the stage that differs from the reference. what: "case" or "distribution".
@@ -48,7 +42,7 @@ class Verdicts(_Part):
     cases: list[str]
 
 
-class LogitsBeside(_Part):
+class LogitsBeside(Strict):
     """A column beside its base, on the prompts and model of both.
 
     equal: prompts whose logits are all equal to the bit. kept: prompts whose last row both keep,
@@ -66,7 +60,7 @@ class LogitsBeside(_Part):
     texts_equal: int
 
 
-class Interval(_Part):
+class Interval(Strict):
     """Of a distribution test: the estimate of the bounded quantity."""
 
     estimate: float
@@ -74,7 +68,7 @@ class Interval(_Part):
     high: float
 
 
-class Cell(_Part):
+class Cell(Strict):
     """A distribution test that both columns of some pair have. apart: intervals do not overlap."""
 
     id: str
@@ -84,7 +78,7 @@ class Cell(_Part):
     apart: bool
 
 
-class Ratio(_Part):
+class Ratio(Strict):
     """Of medians, to the base column. low, high: bootstrap 95%; None with fewer than two rounds."""
 
     value: float
@@ -92,7 +86,7 @@ class Ratio(_Part):
     high: float | None
 
 
-class Speed(_Part):
+class Speed(Strict):
     """A measured figure by column; ratios: to the base column's."""
 
     kind: str
@@ -102,7 +96,7 @@ class Speed(_Part):
     ratios: list[Ratio | None]
 
 
-class Unavailable(_Part):
+class Unavailable(Strict):
     """A backend of a bundle that did not run there, and so is no column."""
 
     bundle: str
@@ -110,7 +104,7 @@ class Unavailable(_Part):
     why: str
 
 
-class Compared(_Part):
+class Compared(Strict):
     """ok: no verdict and no decision differs, and every pair has something in common."""
 
     ok: bool

@@ -10,18 +10,18 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import read_file, toml_of
 from sampler_parity.harness.sanitize import limits
-from sampler_parity.harness.strict import STRICT, first_mistake
+from sampler_parity.harness.strict import Strict, first_mistake
 from sampler_parity.harness.verdicts import ServerVerdict, Verdict
 
 NAMESPACE = "sampler_parity.engines"
 
 
-class Engine(BaseModel):
+class Engine(Strict):
     """Describe a backend of an engine: `[[backend]]`.
 
     name: as in `-b`. what: one line about it. worker: the module of the folder with a class
@@ -34,8 +34,6 @@ class Engine(BaseModel):
     blocks. page: of docs/, if the engine's README.md is not its page. module: full name of the
     worker's module, filled in here.
     """
-
-    model_config = STRICT
 
     name: str
     what: str
@@ -65,7 +63,7 @@ class Engine(BaseModel):
         return self.page or own
 
 
-class Environment(BaseModel):
+class Environment(Strict):
     """Describe packages of an engine that never meet ours: `[[environment]]`.
 
     name: that of `engines add`. needs: its packages as NAME==VERSION, of Node NAME@VERSION; the
@@ -74,8 +72,6 @@ class Environment(BaseModel):
     optional is left out). without: what of the whole is left out. folder: of engines/, filled in
     here.
     """
-
-    model_config = STRICT
 
     name: str
     kind: Literal["python", "node"]
@@ -95,11 +91,9 @@ class Environment(BaseModel):
         return engines_folder() / self.folder / "locked" / file
 
 
-class SamplerRow(BaseModel):
+class SamplerRow(Strict):
     """Describe a stage that the engine's model offers: `[[sampler]]`, in STAGES of its module
     `model`. The fields are those of `Row` in reference/registry.py."""
-
-    model_config = STRICT
 
     name: str
     smallest: dict[str, Any]
@@ -109,7 +103,7 @@ class SamplerRow(BaseModel):
     vocab: bool = False
 
 
-class Server(BaseModel):
+class Server(Strict):
     """Describe a server that we can start: `[[server]]`, by the folder's server.py.
 
     environment: the one that has its packages. ready: a path that answers once it is up. ours: it
@@ -117,8 +111,6 @@ class Server(BaseModel):
     Hugging Face's. known: verdicts that it is known for, by id of the result. folder: of engines/,
     filled in here.
     """
-
-    model_config = STRICT
 
     name: str
     dialect: str
@@ -134,12 +126,10 @@ class Server(BaseModel):
         return engines_folder() / self.folder / "server.py"
 
 
-class EngineFile(BaseModel):
+class EngineFile(Strict):
     """Hold an engine.toml. script: the name that its backend gives itself, where script.py writes
     a case as a program. probes: modules with a class `Worker` that sample nothing.
     model_suites: suites whose cases have stages of the model, for the self-test."""
-
-    model_config = STRICT
 
     backend: list[Engine] = []
     environment: list[Environment] = []

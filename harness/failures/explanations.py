@@ -8,7 +8,7 @@ What a backend refuses (`unsupported`, `rejected`) it explains itself, in its re
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.engines.engine_file import engines_folder
@@ -16,7 +16,7 @@ from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.files import read_file, toml_of
 from sampler_parity.harness.sanitize import limits
-from sampler_parity.harness.strict import STRICT, first_mistake
+from sampler_parity.harness.strict import Strict, first_mistake
 from sampler_parity.harness.suite.shipped import shipped, suites_folder
 from sampler_parity.harness.verdicts import Verdict
 
@@ -30,10 +30,8 @@ EXPLAINABLE: tuple[Verdict, ...] = (
 )  # fmt: skip
 
 
-class Explanation(BaseModel):
+class Explanation(Strict):
     """stage: the first one that differs. Other verdicts at it are other facts: not explained."""
-
-    model_config = STRICT
 
     backend: str
     stage: str
@@ -41,9 +39,7 @@ class Explanation(BaseModel):
     why: Annotated[str, Field(min_length=10, max_length=110, pattern=r"^\S[^\n]*\S$")]
 
 
-class _File(BaseModel):
-    model_config = STRICT
-
+class _File(Strict):
     explanation: list[Explanation]
 
 

@@ -266,7 +266,7 @@ class RowAlone(Serving):
 class GoesOnWhereItWas(Serving):
     """The same batch, asked again, goes on with the random numbers of the first time."""
 
-    generators: dict[str, Any] = {}  # noqa: RUF012 - of all requests, which is what is wrong
+    generators: dict[str, Any] = {}
 
     def join(self, number: int) -> Occupant:
         row = super().join(number)

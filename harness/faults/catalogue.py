@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any, Self
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults.mutant import Mutant
@@ -11,13 +11,11 @@ from sampler_parity.harness.faults.patch import Patch
 from sampler_parity.harness.files import read_file, toml_of
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.sanitize.near import did_you_mean
-from sampler_parity.harness.strict import STRICT, mistake
+from sampler_parity.harness.strict import Strict, mistake
 
 
-class Row(BaseModel):
+class Row(Strict):
     """A fault as it is written. replace, with: the one edit; edits: several."""
-
-    model_config = STRICT
 
     name: str
     fault: str

@@ -3,8 +3,6 @@
 import time
 from collections.abc import Iterable
 
-from pydantic import BaseModel
-
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.checks.case import Case
@@ -12,18 +10,16 @@ from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults.engine_faults import Fault, faults
 from sampler_parity.harness.protocol.interface import Backend
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.harness.verdicts import Verdict
 
 _TIMEOUT_S = 60.0
 
 
-class EngineResult(BaseModel):
+class EngineResult(Strict):
     """What the case said of the fault, and of the engine without it. alarms: the cases that the
     engine itself does not meet."""
-
-    model_config = STRICT
 
     name: str
     fault: str

@@ -1,17 +1,11 @@
 """What the self-test found: of each fault a record, and the score as lines."""
 
-from pydantic import BaseModel
-
 from sampler_parity.harness.faults.engine_trial import EngineResult
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import Verdict
 
 
-class _Record(BaseModel):
-    model_config = STRICT
-
-
-class MutantResult(_Record):
+class MutantResult(Strict):
     """What caught a mutant, or what it survived. elsewhere: cases that failed at other stages."""
 
     name: str
@@ -28,7 +22,7 @@ class MutantResult(_Record):
     seconds: float = 0.0
 
 
-class AdapterResult(_Record):
+class AdapterResult(Strict):
     """How a broken adapter fared on three cases. starts: processes that were needed for them."""
 
     name: str
@@ -40,7 +34,7 @@ class AdapterResult(_Record):
     seconds: float = 0.0
 
 
-class PartResult(_Record):
+class PartResult(Strict):
     """seen: what the check said of the fault, which must begin with the cause. alarm: what it said
     of the part that is right."""
 
@@ -55,7 +49,7 @@ class PartResult(_Record):
         return bool(self.seen) and self.seen.startswith(self.cause) and not self.alarm
 
 
-class BaselineResult(_Record):
+class BaselineResult(Strict):
     """The reference against itself. alarms: the cases that were not identical."""
 
     cases: int = 0
@@ -63,7 +57,7 @@ class BaselineResult(_Record):
     seconds: float = 0.0
 
 
-class SelfTestReport(_Record):
+class SelfTestReport(Strict):
     mutants: list[MutantResult]
     adapters: list[AdapterResult]
     parts: list[PartResult] = []

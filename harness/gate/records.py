@@ -2,18 +2,12 @@
 
 from typing import Literal
 
-from pydantic import BaseModel
-
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import Strict
 
 State = Literal["met", "failed", "unjudged"]
 
 
-class _Record(BaseModel):
-    model_config = STRICT
-
-
-class Finding(_Record):
+class Finding(Strict):
     """Something that is not as the policy asks, or that cannot be judged.
 
     subject: the case, cell, chain or workload, and the backend. figure: what was found; limit: what
@@ -28,7 +22,7 @@ class Finding(_Record):
     mend: str = ""
 
 
-class RuleOutcome(_Record):
+class RuleOutcome(Strict):
     """A rule of the policy. judged: how many results it could say something about; met: so many are
     as it asks, allowed: so many are not, but known and tolerated. skipped: so many were not
     asked, and need not be: they are not judged."""
@@ -43,7 +37,7 @@ class RuleOutcome(_Record):
     findings: list[Finding] = []
 
 
-class AllowanceUse(_Record):
+class AllowanceUse(Strict):
     """A known divergence of the policy. used: results that it let pass."""
 
     place: str
@@ -55,7 +49,7 @@ class AllowanceUse(_Record):
     used: int
 
 
-class GateResult(_Record):
+class GateResult(Strict):
     """exit_status: 0 pass, 1 fail, 2 could not judge. notes: what a reader must know besides."""
 
     schema_version: Literal[1] = 1

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from sampler_parity.harness.checks.stages.classify import same_bits
 from sampler_parity.harness.engines.samplers import build_chain
@@ -25,19 +25,17 @@ from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
-from sampler_parity.harness.strict import STRICT, first_mistake
+from sampler_parity.harness.strict import Strict, first_mistake
 from sampler_parity.reference import Candidates, ChainError, UndefinedInputError
 
 STEPS = 40
 
 
-class Recorded(BaseModel):
+class Recorded(Strict):
     """A chain, the history that it accepts first, and what it accepts after each step.
 
     accept: token ids, taken in turns; empty for the selected token.
     """
-
-    model_config = STRICT
 
     id: str
     chain: p.ChainSpec

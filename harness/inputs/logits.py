@@ -6,13 +6,13 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.models import n_vocab_of
 from sampler_parity.harness.protocol.sequences import SequencesStep, Text, check_script
 from sampler_parity.harness.sanitize import limits
-from sampler_parity.harness.strict import STRICT, Seed, Size, Tokens
+from sampler_parity.harness.strict import Seed, Size, Strict, Tokens
 from sampler_parity.reference import floats
 
 Row = NDArray[np.float32]
@@ -69,11 +69,7 @@ FAMILIES: dict[str, Callable[[np.random.Generator, int], NDArray[Any]]] = {
 }
 
 
-class _Source(BaseModel):
-    model_config = STRICT
-
-
-class Literals(_Source):
+class Literals(Strict):
     """The same values at every step: logits, or probabilities whose float32 logarithm is taken."""
 
     values: list[float] = Field(default=[], max_length=limits.VOCAB)
@@ -96,7 +92,7 @@ class Literals(_Source):
             return floats.log(np.array(self.probs, np.float32))  # type: ignore[no-any-return]
 
 
-class LiteralRows(_Source):
+class LiteralRows(Strict):
     """Other values at every step, in turn: what a shrunk counterexample has."""
 
     rows: list[list[float]] = Field(min_length=1)
@@ -115,7 +111,7 @@ class LiteralRows(_Source):
         return np.array(self.rows[step % len(self.rows)], np.float32)
 
 
-class Generated(_Source):
+class Generated(Strict):
     """A family at a vocabulary size; every step has other values, made from (seed, step)."""
 
     family: Family
@@ -126,7 +122,7 @@ class Generated(_Source):
         return _generate(self.family, self.n, self.seed, step)
 
 
-class Mixed(_Source):
+class Mixed(Strict):
     """Each row of the next family, in turn: the rows of a batch, one masked, one flat."""
 
     families: list[Family] = Field(min_length=1)
@@ -137,7 +133,7 @@ class Mixed(_Source):
         return _generate(self.families[step % len(self.families)], self.n, self.seed, step)
 
 
-class LogOfId(_Source):
+class LogOfId(Strict):
     """logit = log(id): the queue vectors of llama.cpp's tests/test-sampling.cpp."""
 
     log_of_id: Size
@@ -151,7 +147,7 @@ class LogOfId(_Source):
             return floats.log(np.arange(self.n, dtype=np.float32))  # type: ignore[no-any-return]
 
 
-class Rungs(_Source):
+class Rungs(Strict):
     """A vocabulary of which few tokens are likely: those with the ids 2**k - 1, 2**k and 2**k + 1,
     or, with counts, the last ones, as many as counts has for the step. The others fall with their
     id, far below."""
@@ -169,7 +165,7 @@ class Rungs(_Source):
         return _rungs(self.rungs, count, self.seed, step)
 
 
-class Golden(_Source):
+class Golden(Strict):
     """Rows of a golden fixture, from `row` on; wraps around at its end."""
 
     golden: str
@@ -185,7 +181,7 @@ class Golden(_Source):
         return row
 
 
-class _OfBackend(_Source):
+class _OfBackend(Strict):
     def row(self, step: int) -> Row:
         raise ValueError(f"the logits of step {step} come from the backend that decodes")
 

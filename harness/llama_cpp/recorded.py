@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.vocabularies import cache_folder
@@ -16,20 +16,18 @@ from sampler_parity.harness.llama_cpp.build_files import (
     digests_of_all,
     library_file,
 )
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import Strict
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+_-]*")
 
 
-class Build(BaseModel):
+class Build(Strict):
     """build.json. sha256: of the package as it was fetched, or of the libllama of a folder.
     libraries: the SHA-256 of each by its name; empty in records of older versions.
 
     Of a build for another platform (harness/llama_cpp/platforms): platform, its name; program, the
     file of its folder that speaks for it; runner, what runs that, "" for nothing; recipe: what it
     was made by."""
-
-    model_config = STRICT
 
     name: str
     folder: str

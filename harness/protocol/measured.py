@@ -2,20 +2,16 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
+from pydantic import AfterValidator, model_validator
 
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import StrictFigures
 
 Mode = Literal["strict-guided", "strict-trie-ffi"]
 Interval = tuple[float, float]
 DECODE_MS = (0.2, 1, 5, 20, 100, 500)  # of a forward pass, from a toy to a large model
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(**STRICT, ser_json_inf_nan="strings")
-
-
-class Way(_Record):
+class Way(StrictFigures):
     """One way to generate the leaves. resampled_share: of its tokens, those that the grammar first
     refused. None: it takes no forward pass, as a trie of one leaf."""
 
@@ -28,7 +24,7 @@ class Way(_Record):
     resampled_share: float
 
 
-class Modelled(_Record):
+class Modelled(StrictFigures):
     """The speed-up over grammar first that harness/trie/model.py makes of the means measured: here,
     and at other times of a forward pass. None: no forward pass."""
 
@@ -36,7 +32,7 @@ class Modelled(_Record):
     by_decode_ms: dict[str, float] | None
 
 
-class OwnCosts(_Record):
+class OwnCosts(StrictFigures):
     """Median microseconds of one step's apply and accept, on candidates of the whole vocabulary."""
 
     masking: float
@@ -44,14 +40,14 @@ class OwnCosts(_Record):
     grammar: float
 
 
-class SetCosts(_Record):
+class SetCosts(StrictFigures):
     """Median microseconds of set_token_trie, for a payload met first and for one in the cache."""
 
     cold: float
     cached: float
 
 
-class Law(_Record):
+class Law(StrictFigures):
     """kl_trie, kl_grammar: in nats, of what the masks make from the conditional, over leaves and
     over texts; None where there are too many spellings to walk. spellings: token sequences that
     the grammar takes; beyond_trie: the share of them that the trie does not."""
@@ -62,7 +58,7 @@ class Law(_Record):
     beyond_trie: float
 
 
-class Measured(_Record):
+class Measured(StrictFigures):
     """What `trie-bench` writes; the first nine fields are those that the token trie's document asks
     for. docs/token-trie.md explains them.
 

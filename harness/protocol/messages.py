@@ -17,14 +17,14 @@ from pydantic import BaseModel, FailFast, Field
 from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.measured import OfTrie
 from sampler_parity.harness.protocol.sequences import SequencesRequest as SequencesRequest
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import Strict
 
 PROTOCOL_VERSION = 2
 SPOKEN = (1, 2)  # what the harness and its workers understand
 
 
-class Message(BaseModel):
-    model_config = STRICT
+class Message(Strict):
+    """Hold a request, a reply or a part of one."""
 
 
 ChainSpec = list[dict[str, dict[str, Any]]]

@@ -6,16 +6,12 @@ into a slot with a chain of its own.
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
-from sampler_parity.harness.strict import STRICT
-
-
-class _Message(BaseModel):
-    model_config = STRICT
+from sampler_parity.harness.strict import Strict
 
 
-class Text(_Message):
+class Text(Strict):
     """A prompt and the chain that goes on with it; the chain accepts the prompt first.
 
     forced: the tokens that follow the prompt, in place of what would be sampled; while they last,
@@ -27,7 +23,7 @@ class Text(_Message):
     forced: list[int] = []
 
 
-class Change(_Message):
+class Change(Strict):
     """What happens to a slot before a step.
 
     join: the text of that index comes into it; it is empty. copy: it becomes what `other` is, with
@@ -50,7 +46,7 @@ class Change(_Message):
         return self
 
 
-class SequencesStep(_Message):
+class SequencesStep(Strict):
     """batch: the slots whose tokens are decoded in one batch, in its order: of a text that joined,
     the prompt, and else the token that came last. sample: the same slots, in the order in which
     they are sampled."""
@@ -66,7 +62,7 @@ class SequencesStep(_Message):
         return self
 
 
-class SequencesRequest(_Message):
+class SequencesRequest(Strict):
     """Take the steps. Before a token is sampled, the logits of its output are written at `out`:
     float32[tokens of all steps, n_vocab], in the order in which they are sampled.
 

@@ -14,7 +14,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from sampler_parity.harness.backends import registry
 from sampler_parity.harness.checks.case import Case
@@ -28,7 +28,7 @@ from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.protocol.messages import numbers, plain
 from sampler_parity.harness.run.judging import run_portion, survived
 from sampler_parity.harness.run.shrinking import small_of
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.suite.written import case_block
 
 OF_A_CHUNK = 60.0  # seconds to make findings small: 439 failures took 386 s without a bound
@@ -40,10 +40,8 @@ _LONGEST_WAVE = 8  # tasks for each process; a chunk takes about a second
 _FED = 50
 
 
-class Header(BaseModel):
+class Header(Strict):
     """What a campaign is: it goes on only as the same. reference: as `run --reference`."""
-
-    model_config = STRICT
 
     seed: int
     backends: list[str]
@@ -51,10 +49,8 @@ class Header(BaseModel):
     reference: str | None = None
 
 
-class Finding(BaseModel):
+class Finding(Strict):
     """case: made small where it could be. died: how the process ended, with no case to name."""
-
-    model_config = STRICT
 
     backend: str
     verdict: str
@@ -62,10 +58,8 @@ class Finding(BaseModel):
     case: dict[str, Any] | None
 
 
-class Chunk(BaseModel):
+class Chunk(Strict):
     """One that is done. refused: cases that the reference did not take to their end."""
-
-    model_config = STRICT
 
     chunk: int
     cases: int
@@ -75,10 +69,8 @@ class Chunk(BaseModel):
     findings: list[Finding] = []
 
 
-class Campaign(BaseModel):
+class Campaign(Strict):
     """All that a folder holds."""
-
-    model_config = STRICT
 
     header: Header
     chunks: list[Chunk] = []

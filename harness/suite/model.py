@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Annotated, Any
 
-from pydantic import BaseModel, Discriminator, Tag, ValidationError
+from pydantic import Discriminator, Tag, ValidationError
 
 from sampler_parity.harness.checks.batch.block import Batches
 from sampler_parity.harness.checks.cases import AnyCase
@@ -31,7 +31,7 @@ from sampler_parity.harness.checks.stages.blocks.twins import Twins
 from sampler_parity.harness.checks.throughput.block import WidthGrid
 from sampler_parity.harness.checks.timing.block import TimedChain, TimedGrid
 from sampler_parity.harness.protocol.messages import ChainSpec
-from sampler_parity.harness.strict import ABOUT_KEYS, STRICT, Mistake, Size, mistake
+from sampler_parity.harness.strict import ABOUT_KEYS, Mistake, Size, Strict, mistake
 
 
 def _kind_of_grid(block: Any) -> str:
@@ -46,14 +46,12 @@ _Grid = Annotated[
 ]
 
 
-class Suite(BaseModel):
+class Suite(Strict):
     """A suite file. sampler: the sampler that it is about, where it is about one.
 
     chains: by name, for every block of generate that has none of its own, and for those of grid
     that measure tokens a second. sizes: for every block of grid that times and has none.
     """
-
-    model_config = STRICT
 
     name: str
     sampler: str | None = None

@@ -2,16 +2,12 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, model_validator
+from pydantic import model_validator
 
-from sampler_parity.harness.strict import STRICT
-
-
-class _Record(BaseModel):
-    model_config = STRICT
+from sampler_parity.harness.strict import Strict
 
 
-class Curve(_Record):
+class Curve(Strict):
     """The chance that a fault is caught, by number of draws: caught[i] of runs at draws[i]."""
 
     fault: str
@@ -27,7 +23,7 @@ class Curve(_Record):
         return self
 
 
-class Claim(_Record):
+class Claim(Strict):
     """Something that must hold of the tests themselves, and what the simulation showed."""
 
     text: str
@@ -35,7 +31,7 @@ class Claim(_Record):
     met: bool
 
 
-class PeerRow(_Record):
+class PeerRow(Strict):
     """How many of so many runs of a fault a published pass rule lets through."""
 
     fault: str
@@ -50,7 +46,7 @@ class PeerRow(_Record):
         return self
 
 
-class CalibrationResult(_Record):
+class CalibrationResult(Strict):
     """What `sampler-parity calibrate` measured: null runs, power curves, peers' rules."""
 
     kind: Literal["calibration"] = "calibration"

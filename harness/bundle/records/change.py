@@ -2,17 +2,11 @@
 
 from typing import Any, Literal
 
-from pydantic import BaseModel
-
 from sampler_parity.harness.checks.stages.record import BackendResult
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import Strict
 
 
-class _Record(BaseModel):
-    model_config = STRICT
-
-
-class ChangeResult(_Record):
+class ChangeResult(Strict):
     """A change between releases, as this run shows it: on the newest backend with the old meaning.
 
     cases: by backend, in how many cases the old meaning is needed. counterexample: the smallest

@@ -2,18 +2,14 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel
+from pydantic import AfterValidator
 
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.sanitize.data import shallow
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import Strict
 
 
-class _Record(BaseModel):
-    model_config = STRICT
-
-
-class Known(_Record):
+class Known(Strict):
     """A planted fault that gives exactly what the backend gives on the small case. explains: in how
     many of `tried` cases of the group it differs as the backend does, to the value."""
 
@@ -23,7 +19,7 @@ class Known(_Record):
     tried: int
 
 
-class CounterexampleResult(_Record):
+class CounterexampleResult(Strict):
     """One of a group of failures (harness/failures/groups.py), in as little as shows the same.
 
     smaller: the case; None: there is none, and `said` says why. result: of the small case. got,

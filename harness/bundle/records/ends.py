@@ -2,21 +2,15 @@
 
 from typing import Literal
 
-from pydantic import BaseModel
-
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import Strict
 
 
-class _Record(BaseModel):
-    model_config = STRICT
-
-
-class Header(_Record):
+class Header(Strict):
     kind: Literal["header"] = "header"
     format: Literal[1] = 1
 
 
-class Footer(_Record):
+class Footer(Strict):
     """The last line of a finished run; a bundle without it is unfinished. records: how many of
     each kind there are; sha256: of all bytes before this line; run_sha256: of run.json; all
     empty in bundles of older versions."""

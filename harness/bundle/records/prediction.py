@@ -2,17 +2,13 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel
+from pydantic import AfterValidator
 
 from sampler_parity.harness.sanitize.data import shallow
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import Strict
 
 
-class _Record(BaseModel):
-    model_config = STRICT
-
-
-class Apart(_Record):
+class Apart(Strict):
     """A case on a platform where its bits are others. order, survivors, tokens: whether they are as
     here all the same; tokens: None where none is drawn. token: the step whose token is the first
     to differ.
@@ -34,7 +30,7 @@ class Apart(_Record):
     operations: list[str]
 
 
-class PredictionResult(_Record):
+class PredictionResult(Strict):
     """A case on all `platforms`. apart: those on which its bits are others. draws: whether it has
     tokens that could differ."""
 
@@ -47,7 +43,7 @@ class PredictionResult(_Record):
     apart: dict[str, Apart]
 
 
-class PartingResult(_Record):
+class PartingResult(Strict):
     """A case made small that a sampler's operations part. platforms: those on which it parts in
     that way."""
 

@@ -2,23 +2,19 @@
 
 from typing import Literal
 
-from pydantic import BaseModel
-
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import ServerVerdict
 
 Group = Literal["parameter", "exact", "law", "probabilities", "state", "speed"]
 
 
-class ServerResult(BaseModel):
+class ServerResult(Strict):
     """A parameter, or a fact, of one server.
 
     required: the verdicts that pass. evidence: what shows it, in one line. silent: kinds of
     nonsense that were taken without an error. sent, got: the request and the answer that show it;
     curl: the request again. requests, tokens: how many it took. figures: what was measured.
     """
-
-    model_config = STRICT
 
     kind: Literal["server"] = "server"
     id: str

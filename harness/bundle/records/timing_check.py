@@ -2,16 +2,12 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, model_validator
+from pydantic import model_validator
 
-from sampler_parity.harness.strict import STRICT
-
-
-class _Record(BaseModel):
-    model_config = STRICT
+from sampler_parity.harness.strict import Strict
 
 
-class DetectionCurve(_Record):
+class DetectionCurve(Strict):
     """A slow-down, of 0 for A/A, by number of rounds: of `trials`, how many were called slower,
     faster and inconclusive, and how often the interval left 1 out. seconds: a comparison's median
     time of samples and their set-up: ours, the baseline, and the baseline again."""
@@ -33,7 +29,7 @@ class DetectionCurve(_Record):
         return self
 
 
-class TimingCheckResult(_Record):
+class TimingCheckResult(Strict):
     """effect: the smallest share that a verdict calls slower. alarm_rate: what is stated of A/A.
 
     noise: of each trial, at most rounds. met: the alarms at every number of rounds are within the

@@ -1,20 +1,18 @@
 """What a case of a batch holds: sequences, the script of what is done with them, what is judged."""
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
 from sampler_parity.harness.protocol.live import check_script
 from sampler_parity.harness.protocol.messages import BatchSequence, BatchStep, ChainSpec
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import Strict
 from sampler_parity.reference.random import DEFAULT_SEED
 
 _MOST = 4_096  # sequences and steps of a case: the request is one line
 
 
-class Batched(BaseModel):
+class Batched(Strict):
     """alone: how many of the rows are asked by themselves, too; None for all. reference: whether
     the reference says what each row must be, beside the relations, which need none."""
-
-    model_config = STRICT
 
     sequences: list[BatchSequence] = Field(min_length=1, max_length=_MOST)
     steps: list[BatchStep] = Field(min_length=1, max_length=_MOST)

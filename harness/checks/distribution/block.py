@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal, Self
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from sampler_parity.harness.backends.names import without_build
 from sampler_parity.harness.checks.distribution.record import CellKind, Decision
@@ -14,17 +14,16 @@ from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.statistics.independence import LAGS
-from sampler_parity.harness.strict import STRICT, Id, Tokens
+from sampler_parity.harness.strict import Id, Strict, Tokens
 
 
-class _Cell(BaseModel):
+class _Cell(Strict):
     """chain ends in a sampler that draws; its seed is moved by the run's.
 
     law: the chain whose law it must follow, if that is not its own: for a sampler that leaves no
     probabilities behind.
     """
 
-    model_config = STRICT
     check: ClassVar[str] = "distribution"
     cost: ClassVar[float] = math.inf  # each is a portion of its own
 

@@ -2,9 +2,9 @@
 
 from typing import Literal, Self
 
-from pydantic import BaseModel, model_validator
+from pydantic import model_validator
 
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import Strict
 
 Decision = Literal[
     "equivalent",
@@ -19,11 +19,7 @@ Decision = Literal[
 CellKind = Literal["frequency", "coupled", "tail", "independence", "injected", "speculative"]
 
 
-class _Record(BaseModel):
-    model_config = STRICT
-
-
-class CellOnBackend(_Record):
+class CellOnBackend(Strict):
     """estimate, low, high: of the quantity that the cell bounds (docs/statistics.md), at its alpha.
 
     p_value: corrected for the tests within the cell; tests: each of them, corrected for nothing.
@@ -42,7 +38,7 @@ class CellOnBackend(_Record):
     wall_s: float = 0.0
 
 
-class DistributionResult(_Record):
+class DistributionResult(Strict):
     """A cell on every backend. bins: 0 where it bounds all tokens. smallest_caught: the smallest
     value of the bounded quantity that the planned draws catch, with probability 1 - beta."""
 

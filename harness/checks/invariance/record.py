@@ -2,16 +2,12 @@
 
 from typing import Literal, Self
 
-from pydantic import BaseModel, model_validator
+from pydantic import model_validator
 
-from sampler_parity.harness.strict import STRICT
-
-
-class _Record(BaseModel):
-    model_config = STRICT
+from sampler_parity.harness.strict import Strict
 
 
-class WidthFigures(_Record):
+class WidthFigures(Strict):
     """Of so many sequences at once. rows: of logits that were compared; equal: to the bit.
     difference: the largest of two logits, absolute. kl_*: Kullback-Leibler divergence from the
     sequence alone, nats. top1: rows with the same most likely token."""
@@ -25,7 +21,7 @@ class WidthFigures(_Record):
     top1: int
 
 
-class InvarianceOnBackend(_Record):
+class InvarianceOnBackend(Strict):
     """failed: why there are no figures, or "". widths: in rising order; width 1 is the same text
     alone once more."""
 
@@ -33,7 +29,7 @@ class InvarianceOnBackend(_Record):
     widths: list[WidthFigures] = []
 
 
-class InvarianceResult(_Record):
+class InvarianceResult(Strict):
     """`texts` texts of `tokens` tokens each, decoded alone and so many at once, on every backend.
 
     texts_sha256: of all tokens as int32.

@@ -2,17 +2,13 @@
 
 from typing import ClassVar
 
-from pydantic import BaseModel
-
 from sampler_parity.harness.checks.by_tokens import TokensCase
-from sampler_parity.harness.strict import STRICT, Tokens
+from sampler_parity.harness.strict import Strict, Tokens
 
 
-class Kept(BaseModel):
+class Kept(Strict):
     """kept: the ids that can be drawn, in any order; a backend is judged by what it draws, and by
     nothing else."""
-
-    model_config = STRICT
 
     kept: Tokens
 

@@ -2,16 +2,12 @@
 
 from typing import Literal, Self
 
-from pydantic import BaseModel, model_validator
+from pydantic import model_validator
 
-from sampler_parity.harness.strict import STRICT
-
-
-class _Record(BaseModel):
-    model_config = STRICT
+from sampler_parity.harness.strict import Strict
 
 
-class LogitsFigures(_Record):
+class LogitsFigures(Strict):
     """What a backend's device computed for a prompt, beside the first backend's.
 
     failed: why there are no logits, or "". sha256: of all of them, float32, row by row. difference:
@@ -27,7 +23,7 @@ class LogitsFigures(_Record):
     top1: int | None = None
 
 
-class DecodeResult(_Record):
+class DecodeResult(Strict):
     """The logits after each of the `rows` tokens of a prompt, on every backend.
 
     prompt_sha256: of its tokens as int32. kept: the last row of each backend is in artifacts/.

@@ -2,17 +2,11 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict
-
 from sampler_parity.harness.protocol.measured import OfTrie
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import StrictFigures
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(**STRICT, ser_json_inf_nan="strings")
-
-
-class Check(_Record):
+class Check(StrictFigures):
     """what: the figure; it must be equal to the limit, at least or at most it."""
 
     what: str
@@ -27,7 +21,7 @@ class Check(_Record):
         return self.found >= self.limit if self.relation == ">=" else self.found <= self.limit
 
 
-class SkipRatioResult(_Record):
+class SkipRatioResult(StrictFigures):
     """A workload on a backend. id: of the workload, "@" and the backend. delay_ms: that every
     forward pass was made longer by. measured is None where verdict says why not, with the reason in
     detail."""

@@ -3,13 +3,13 @@
 from typing import ClassVar, Literal
 
 import numpy as np
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.engines.samplers import tells_prompt
 from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.messages import ChainSpec, Step
-from sampler_parity.harness.strict import STRICT, Seed, Steps, Tokens
+from sampler_parity.harness.strict import Seed, Steps, Strict, Tokens
 from sampler_parity.reference.random import DEFAULT_SEED
 
 _CLONED = (0, 0, 2)  # in turn, when it has gone on: the first, the first again, and its clone
@@ -17,15 +17,13 @@ _CLONED = (0, 0, 2)  # in turn, when it has gone on: the first, the first again,
 Script = Literal["plain", "reset", "clone", "interleaved", "turns"]
 
 
-class Expect(BaseModel):
+class Expect(Strict):
     """What is known of the result from elsewhere: checked on the reference after the last step.
 
     probs within 1e-5, as llama.cpp's own tests do; ids in this order; n survivors; first, last id;
     masked, allowed: ids whose logit is -inf, is not. kept: the ids that can be drawn, in any order;
     a backend is judged by what it draws, and by nothing else.
     """
-
-    model_config = STRICT
 
     probs: list[float] | None = None
     ids: Tokens | None = None
@@ -38,7 +36,7 @@ class Expect(BaseModel):
     kept: Tokens | None = None
 
 
-class Relation(BaseModel):
+class Relation(Strict):
     """How the result must relate to that of another run on the same backend.
 
     same_as: the other chain leaves the same ids, logits and token (a neutral stage).
@@ -46,8 +44,6 @@ class Relation(BaseModel):
     permuted: the same logits given to other ids, by this seed, keep the corresponding ids.
     sums_to_one: behind the other chain p adds up to 1.
     """
-
-    model_config = STRICT
 
     kind: Literal["same_as", "differs_from", "permuted", "sums_to_one"]
     chain: ChainSpec = []

@@ -3,20 +3,16 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, model_validator
+from pydantic import AfterValidator, model_validator
 
 from sampler_parity.harness.sanitize.data import shallow
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import Accept, Verdict, passing
 
 Shallow = Annotated[dict[str, Any], AfterValidator(shallow)]
 
 
-class _Record(BaseModel):
-    model_config = STRICT
-
-
-class Parted(_Record):
+class Parted(Strict):
     """Where a generation leaves that of the run's first backend; up to there the texts are equal.
 
     token, first_token: what each drew at `step`. margin: by how much the first's logits prefer its
@@ -31,14 +27,14 @@ class Parted(_Record):
     difference: float | None
 
 
-class LiveRow(_Record):
+class LiveRow(Strict):
     """A row of a batch, by its place in that step, and how many were live."""
 
     at: int
     of: int
 
 
-class BackendResult(_Record):
+class BackendResult(Strict):
     """A case on one backend. step, stage, what and values place the first difference; row: that of
     a batch.
 
@@ -71,7 +67,7 @@ class BackendResult(_Record):
         return self.verdict in verdicts and (not self.ties or "tied" in verdicts)
 
 
-class CaseResult(_Record):
+class CaseResult(Strict):
     """refusal: why the reference stopped early. unmet: which published expectation it missed. why:
     of a case that is not as required, which defect it is there to catch. accept: what the run let
     pass beside what the case requires (`run --accept`)."""

@@ -2,16 +2,12 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, model_validator
+from pydantic import model_validator
 
-from sampler_parity.harness.strict import STRICT
-
-
-class _Record(BaseModel):
-    model_config = STRICT
+from sampler_parity.harness.strict import Strict
 
 
-class Generation(_Record):
+class Generation(Strict):
     """One generation, in nanoseconds; sample_ns, decode_ns: of each step, all sequences."""
 
     prompt_ns: int
@@ -19,7 +15,7 @@ class Generation(_Record):
     decode_ns: list[int]
 
 
-class ThroughputOnBackend(_Record):
+class ThroughputOnBackend(Strict):
     """rounds: those of index i stand next to each other in time on all backends.
 
     alone: of the same rounds, with one sequence instead; none where `rounds` have one.
@@ -36,7 +32,7 @@ class ThroughputOnBackend(_Record):
     failed: str = ""
 
 
-class ThroughputResult(_Record):
+class ThroughputResult(Strict):
     """Generations of one chain on one model, `sequences` of them at once, on every backend.
 
     n_prompt, n_tokens: of each sequence. baseline, again: as in TimingResult.

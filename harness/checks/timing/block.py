@@ -9,25 +9,24 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from sampler_parity.harness.checks.grid import Axes, Subset, fill, points
 from sampler_parity.harness.inputs.logits import Family, Generated, Logits
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.sanitize import limits
-from sampler_parity.harness.strict import STRICT, Size, Tokens
+from sampler_parity.harness.strict import Size, Strict, Tokens
 
 Steady = Literal["n_vocab", "last_n"]
 
 
-class TimedChain(BaseModel):
+class TimedChain(Strict):
     """A chain to time, and what of it the figure is about (`sampler`).
 
     group: the chain whose cost this is a point of; masked: the share of tokens that are banned;
     instead: by backend, the same job in the words of another engine.
     """
 
-    model_config = STRICT
     check: ClassVar[str] = "timing"
 
     id: str
@@ -62,11 +61,9 @@ class TimedChain(BaseModel):
         return row
 
 
-class TimedGrid(BaseModel):
+class TimedGrid(Strict):
     """sizes: V, by default those of the suite. last_n: how many tokens were accepted before, also
     "$last_n" in the chain. masked: shares of -inf. steady: what the cost must not depend on."""
-
-    model_config = STRICT
 
     id: str
     sampler: str

@@ -2,16 +2,12 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
-from sampler_parity.harness.strict import STRICT
-
-
-class _Record(BaseModel):
-    model_config = STRICT
+from sampler_parity.harness.strict import Strict
 
 
-class Conditions(_Record):
+class Conditions(Strict):
     """What a timing was taken under. cpu: the one that all backends were pinned to; mhz: its
     frequency before each round. Where there is none, unpinned and no_mhz say why. load: programs
     that wanted to run, the average of a minute, for each processor; None: not known."""
@@ -23,7 +19,7 @@ class Conditions(_Record):
     no_mhz: str = ""
 
 
-class TimingResult(_Record):
+class TimingResult(Strict):
     """Interleaved timings of one chain: nanoseconds of every repetition, by backend.
 
     repetitions: samples a round; those of round i are ns[i * repetitions : (i + 1) * repetitions].

@@ -3,8 +3,6 @@
 import time
 from collections.abc import Callable
 
-from pydantic import BaseModel
-
 from sampler_parity.harness.sanitize.printable import visible
 from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.fingerprint.counting import COUNTING
@@ -19,7 +17,7 @@ from sampler_parity.harness.servers.fingerprint.precedence import PRECEDENCE
 from sampler_parity.harness.servers.fingerprint.sampler_order import SAMPLER_ORDER
 from sampler_parity.harness.servers.fingerprint.trait import CANNOT, TraitTest, probe_of, trait_of
 from sampler_parity.harness.servers.probe import Probe
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import Strict
 
 SECONDS = 50.0  # of requests: the minute has time for the last one
 # What tells engines apart first: a slow server has no time for all.
@@ -32,10 +30,8 @@ STATEMENTS: dict[str, TraitTest] = {
 }
 
 
-class Statement(BaseModel):
+class Statement(Strict):
     """says: a value, or "cannot tell"; evidence: what shows it, or why not. curl: the request."""
-
-    model_config = STRICT
 
     name: str
     says: str
@@ -43,11 +39,9 @@ class Statement(BaseModel):
     curl: str = ""
 
 
-class Fingerprint(BaseModel):
+class Fingerprint(Strict):
     """Hold all statements about a server. resembles: engines, most first; none where too little is
     alike. release: of llama.cpp's servers. likes: all that were compared."""
-
-    model_config = STRICT
 
     address: str
     dialect: str

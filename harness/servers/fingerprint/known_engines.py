@@ -6,10 +6,8 @@ A statement that cannot be told, of the server or of the engine, does not count.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from pydantic import BaseModel
-
 from sampler_parity.harness.servers.fingerprint.trait import CANNOT
-from sampler_parity.harness.strict import STRICT
+from sampler_parity.harness.strict import Strict
 from sampler_parity.reference.pipelines.common_chain import DEFAULT_ORDER
 
 ENOUGH = 8  # statements that both tell
@@ -25,11 +23,9 @@ class KnownEngine:
     says: Mapping[str, str]
 
 
-class Likeness(BaseModel):
+class Likeness(Strict):
     """Count the statements that a server shares with an engine. seen: whether the engine's were
     observed; else they are of its source. differs: statements with what the engine's are."""
-
-    model_config = STRICT
 
     engine: str
     seen: bool

@@ -209,7 +209,7 @@ class AndParametersByPlace(OtherLastDigit):
 
 class AndGoesOn(OtherLastDigit):
     class serving(GoesOnWhereItWas):  # noqa: N801 - as a worker names it
-        generators: dict[str, Any] = {}  # noqa: RUF012
+        generators: dict[str, Any] = {}
 
 
 FILTERED: list[p.ChainSpec] = [

@@ -4,16 +4,12 @@ The engine is used as a generator with a fixed seed, so that a fuzz case has an 
 other, and can be replayed; a case that differs is shrunk by harness/failures/shrink.py.
 """
 
-from pydantic import BaseModel
-
 from sampler_parity.harness.checks.case import Case
-from sampler_parity.harness.strict import STRICT, Count, Random, Seed
+from sampler_parity.harness.strict import Count, Random, Seed, Strict
 
 
-class Fuzz(BaseModel):
+class Fuzz(Strict):
     """A [[fuzz]] block: `quick` cases in the quick profile, and as many more as make `count`."""
-
-    model_config = STRICT
 
     id: str
     description: str

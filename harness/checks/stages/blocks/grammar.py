@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.checks.case import Case
@@ -21,7 +21,16 @@ from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.sanitize import limits
-from sampler_parity.harness.strict import STRICT, Count, Id, Random, Seed, Steps, Token, Tokens
+from sampler_parity.harness.strict import (
+    Count,
+    Id,
+    Random,
+    Seed,
+    Steps,
+    Strict,
+    Token,
+    Tokens,
+)
 from sampler_parity.harness.verdicts import Verdict
 from sampler_parity.reference import Chain, ChainError, UndefinedInputError, Vocab
 from sampler_parity.reference.vocab import TokenType
@@ -37,7 +46,7 @@ _ENGINES = {row.name: row.grammars for row in ENGINES.values() if row.grammars}
 _OF_LAZY: dict[str, list[Verdict]] = {name: ["unsupported"] for name in _ENGINES}
 
 
-class Grammars(BaseModel):
+class Grammars(Strict):
     """A grammar with texts that it accepts and texts that it does not.
 
     A text is a string, or a list of strings and token ids. Each is spelled in two ways: `longest`,
@@ -45,8 +54,6 @@ class Grammars(BaseModel):
     walks: random walks of up to walk_steps tokens. With triggers the sampler is
     grammar_lazy_patterns. requires: of a backend, in place of what is required of it everywhere.
     """
-
-    model_config = STRICT
 
     id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
     description: str = Field(max_length=70)
@@ -141,10 +148,8 @@ class Grammars(BaseModel):
         return [{"grammar_lazy_patterns": parameters}]
 
 
-class RandomGrammars(BaseModel):
+class RandomGrammars(Strict):
     """count random grammars, `quick` of them in the quick profile, with a walk through each."""
-
-    model_config = STRICT
 
     id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
     description: str = Field(max_length=70)

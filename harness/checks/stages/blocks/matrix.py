@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, Field, model_validator
+from pydantic import Field, model_validator
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.cases import case_from
@@ -19,7 +19,7 @@ from sampler_parity.harness.inputs.logits import Family, Generated, Logits
 from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.harness.sanitize import limits
-from sampler_parity.harness.strict import STRICT, Id, Seed, Size, Steps, Tokens
+from sampler_parity.harness.strict import Id, Seed, Size, Steps, Strict, Tokens
 from sampler_parity.harness.verdicts import Verdict
 
 
@@ -43,11 +43,9 @@ def _tokens(past: list[int] | History) -> list[int]:
     return past.tokens() if isinstance(past, History) else past
 
 
-class Grid(BaseModel):
+class Grid(Strict):
     """What matrix and pairs share. Logits: families x sizes x seeds, or logits by name, or rows of
     a golden fixture."""
-
-    model_config = STRICT
 
     id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
     description: str = Field(max_length=70)
