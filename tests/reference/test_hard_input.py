@@ -1,14 +1,18 @@
 """Every sampler on every hard input: a documented result, equal to llama.cpp's where that is
 defined, or UndefinedInputError; never another exception and never a warning."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
+from sampler_parity.harness.llama_cpp.signatures import SIGNATURES
 from sampler_parity.harness.protocol.interface import BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
-from sampler_parity.reference import SAMPLERS, Candidates, UndefinedInputError, build_chain
+from sampler_parity.reference import Candidates, UndefinedInputError, build_chain
+from sampler_parity.reference.registry import ROWS
 from tests.support.applied import Spec, assert_as_native, native_stages
 from tests.support.stages import ACTIVE, NAME_IDS
 
@@ -20,7 +24,7 @@ NAN_PASSES = {
     "greedy", "dist", "min_p", "temp", "top_n_sigma", "penalties", "dry", "logit_bias",
     "adaptive_p", "grammar", "grammar_lazy_patterns",
 }  # fmt: skip
-NEED_VOCAB = {"infill", "grammar", "grammar_lazy_patterns"}
+NEED_VOCAB = {name for name, row in ROWS.items() if row.vocab}
 # They normalize probabilities at once.
 NONE_REFUSED = {
     "top_p", "typical_p", "mirostat", "mirostat_v2", "adaptive_p", "softmax", "infill",
@@ -51,8 +55,8 @@ INPUTS: dict[str, list[float]] = {
 HISTORY = [0, 1, 2, 0, 1]
 
 
-def test_active_settings_cover_every_sampler() -> None:
-    assert set(NAME_IDS) == set(SAMPLERS)
+def test_active_settings_cover_every_sampler_of_llama_cpp() -> None:
+    assert set(NAME_IDS) == set(SIGNATURES)
 
 
 def _vocab(name: str) -> str | None:
@@ -102,6 +106,16 @@ def test_a_hard_input_gives_a_documented_result_or_a_refusal(
     assert set(cand.ids.tolist()) <= set(range(max(len(logits), 300)))
     if name not in NO_NATIVE:
         assert_as_native(native, [stage], logits, history=HISTORY, vocab=_vocab(name))
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_the_smallest_setting_gives_a_result_or_a_refusal(name: str) -> None:
+    """Also of a sampler that llama.cpp lacks; another exception or a warning fails."""
+    for logits in INPUTS.values():
+        with suppress(UndefinedInputError):
+            cand = _applied([{name: dict(ROWS[name].smallest)}], logits)
+            assert len(cand.ids) == len(cand.logits) == len(cand.p)
+            assert set(cand.ids.tolist()) <= set(range(len(logits)))
 
 
 PARAMETERS: dict[str, Spec] = {
