@@ -10,6 +10,7 @@ from pathlib import Path
 from shutil import which
 from typing import Any
 
+from sampler_parity.harness.backends.engines import ENGINES
 from tests.support.doc_commands import Command
 
 TABLE = Path(__file__).resolve().parent.parent / "project" / "commands_of_docs.toml"
@@ -23,9 +24,19 @@ def table() -> dict[str, dict[str, Any]]:
     return tomllib.loads(TABLE.read_text(encoding="utf-8"))
 
 
+@cache
+def environments() -> str:
+    """Return what matches a backend that has an environment of its own."""
+    return f"(?:{'|'.join(re.escape(row.name) for row in ENGINES.values() if row.environment)})"
+
+
 def fits(pattern: str, text: str) -> bool:
-    """* is anything; no other sign is special, as all of them stand in commands."""
-    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), text) is not None
+    """* is anything, {environment} a backend with one; no other sign is special, as all of them
+    stand in commands."""
+    parts = re.split(r"(\*|\{environment\})", pattern)
+    special = {"*": ".*", "{environment}": environments()}
+    expression = "".join(special.get(part, re.escape(part)) for part in parts)
+    return re.fullmatch(expression, text) is not None
 
 
 def entry(lines: Mapping[str, Any], text: str) -> str | None:
