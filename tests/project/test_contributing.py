@@ -1,190 +1,149 @@
 """CONTRIBUTING.md followed to the letter: a sampler and an engine are added to a copy of the tree.
 
-They run there, and with any one place left out the test of completeness names it.
+The tests pass there, both run, and with any one place left out the test of completeness names it.
 """
 
+import ast
 import json
-import os
-import shutil
+import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-COPIED = ("harness", "reference", "reports", "suites", "tests")
+from tests.support.toys import (
+    ENGINE,
+    REGISTRY,
+    ROOT,
+    SAMPLER,
+    SAMPLER_SHOWN,
+    TOYS,
+    add_toys,
+    copied,
+    python,
+)
 
-SAMPLER = {
-    "reference/samplers/keep_even.py": '''"""keep_even: removes the tokens with an odd id."""
+QUICK = ("-m", "not slow and not nightly", "-p", "no:cacheprovider")
+# How many lines the core may have is no matter of the toys.
+BUDGET = "tests/project/test_size.py::test_the_core_is_within_its_limit"
 
-import numpy as np
-
-from sampler_parity.reference.candidates import Candidates
-
-
-class KeepEven:
-    name = "keep_even"
-
-    def apply(self, cand: Candidates) -> None:
-        cand.keep(np.flatnonzero(cand.ids % 2 == 0))
-
-    def accept(self, token: int) -> None:
-        pass
-
-    def reset(self) -> None:
-        pass
-
-    def clone(self) -> "KeepEven":
-        return KeepEven()
-''',
-    "suites/parity/keep_even.toml": """name = "keep_even keeps the tokens with an even id"
-sampler = "keep_even"
-
-[[case]]
-id = "odd-ids-go"
-description = "Of four tokens the first and the third stay"
-why = "The position taken for the id."
-chain = [{ keep_even = {} }]
-logits = { values = [1.0, 2.0, 0.0, 3.0] }
-expect = { ids = [0, 2] }
-""",
-    "harness/faults/keep_even.toml": """# keep_even, wrong in one way each.
-
-[[fault]]
-name = "keep_even/odd"
-fault = "The odd ids stay."
-replace = "% 2 == 0"
-with = "% 2 == 1"
-
-[[fault]]
-name = "keep_even/all"
-fault = "Nothing is removed."
-replace = "cand.keep(np.flatnonzero(cand.ids % 2 == 0))"
-with = "pass"
-
-[[fault]]
-name = "keep_even/half"
-fault = "The first half stays."
-replace = "np.flatnonzero(cand.ids % 2 == 0)"
-with = "slice(len(cand) // 2)"
-""",
-    "tests/reference/test_keep_even.py": "def test_nothing() -> None: ...\n",
-}
-SAMPLER_ROW = {
-    "from sampler_parity.reference.samplers.infill": (
-        "from sampler_parity.reference.samplers.keep_even import KeepEven\n"
-    ),
-    '    "softmax": Row(': (
-        '    "keep_even": Row(KeepEven, {}, edges={}, ranges={}, kind="filter",'
-        " sizes=_CANDIDATES),\n"
-    ),
+# The lists that a new sampler, engine, fault or suite changes, by module; None: all its names.
+LISTS: dict[str, set[str] | None] = {
+    "harness.backends.engines": {"ENGINES"},
+    "harness.backends.environments": {"all_environments"},
+    "harness.engines.engine_file": {"engine_names"},
+    "harness.engines.samplers": {"ALL_ROWS", "ALL_SAMPLERS", "engine_samplers"},
+    "harness.faults": {"MUTANTS"},
+    "harness.faults.engine_faults": {"faults"},
+    "harness.llama_cpp.signatures": {"SIGNATURES"},
+    "harness.suite.shipped": {"shipped"},
+    "harness.suite.timings": None,
+    "reference": {"SAMPLERS"},
+    "reference.registry": None,
+    "scripts.engines_index": None,
 }
 
-ENGINE = {
-    "harness/backends/toy.py": '''"""toy: keeps the tokens with an even id in NumPy."""
+# Two tests with the mistake that this file is for: a list that is written out.
+PLANTED = "tests/suite/test_planted.py"
+WRITTEN_OUT = """
+from sampler_parity.harness.engines.engine_file import engine_names
+from sampler_parity.reference.registry import ROWS
 
-from sampler_parity.harness.backends import null
-from sampler_parity.harness.errors import Unsupported
-from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
-from sampler_parity.reference import Candidates
+def test_samplers() -> None:
+    assert len(ROWS) == {samplers}
 
-
-class Even(null.NullInstance):
-    def apply(self, stage: int | None, candidates: Candidates) -> None:
-        candidates.keep(candidates.ids % 2 == 0)
-
-
-class Worker(null.Worker):
-    def hello(self) -> HelloReply:
-        return HelloReply(name="toy", version="1", capabilities=["run"], samplers=["keep_even"])
-
-    def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Even:
-        if chain != [{"keep_even": {}}]:
-            raise Unsupported("only keep_even")
-        return Even()
-''',
-    "suites/toy/toy.toml": """name = "toy on its one sampler"
-
-[[case]]
-id = "one-stays"
-description = "Of two tokens the first stays"
-why = "An engine that does nothing."
-chain = [{ keep_even = {} }]
-logits = { values = [1.0, 2.0] }
-expect = { ids = [0] }
-""",
-    "tests/backends/test_toy.py": 'NAME = "toy"\n',
-}
-ENGINE_ROW = {
-    '    Engine(\n        "null",': (
-        '    Engine("toy", "even ids", module="toy", suites=("toy", "properties"),'
-        " in_make_engines=True),\n"
-    ),
-}
-
-ROWS = {
-    "reference/registry.py": SAMPLER_ROW,
-    "harness/backends/engines.py": ENGINE_ROW,
-}
+def test_engines() -> None:
+    assert len(engine_names()) == {engines}
+"""
 
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the tree with both added, which imports itself as sampler_parity."""
-    copy = tmp_path_factory.mktemp("tree")
-    skipped = shutil.ignore_patterns("node_modules", "__pycache__", "*.gguf")
-    for folder in COPIED:
-        shutil.copytree(ROOT / folder, copy / folder, ignore=skipped)
-    (copy / "golden").symlink_to(ROOT / "golden")
-    shutil.copy(ROOT / "pyproject.toml", copy)
-    (copy / "namespace").mkdir()
-    (copy / "namespace" / "sampler_parity").symlink_to(copy)
-    for path, text in (SAMPLER | ENGINE).items():
-        (copy / path).parent.mkdir(exist_ok=True)
-        (copy / path).write_text(text)
-    for path, rows in ROWS.items():
-        text = (copy / path).read_text()
-        for before, row in rows.items():
-            assert text.count(before) == 1
-            text = text.replace(before, row + before)
-        (copy / path).write_text(text)
+    copy = copied(tmp_path_factory.mktemp("tree"))
+    add_toys(copy)
     return copy
-
-
-def python(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Of the copy: its modules, its folder; of pytest no plugin, each of which is loaded first."""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(tree / "namespace"),
-        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
-    }
-    return subprocess.run(
-        [sys.executable, *arguments], cwd=tree, env=environment, capture_output=True, text=True
-    )
 
 
 def cli(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return python(tree, "-m", "sampler_parity.harness.cli", *arguments)
 
 
-def complete(tree: Path) -> subprocess.CompletedProcess[str]:
-    """The test of completeness, in the copy."""
-    options = ("-q", "--noconftest", "-p", "no:cacheprovider")
-    return python(tree, "-m", "pytest", *options, "tests/project/test_complete.py")
+def reads_a_list(path: Path) -> bool:
+    """Return whether a file of tests imports one of LISTS."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            module = node.module.removeprefix("sampler_parity.")
+            names = {alias.name for alias in node.names}
+            if module in LISTS and ((of := LISTS[module]) is None or of & names):
+                return True
+    return False
+
+
+def readers(root: Path) -> list[str]:
+    """Return the files of tests that import a list."""
+    files = [
+        path
+        for folder in ("tests", "engines")
+        for path in sorted((root / folder).rglob("test_*.py"))
+        if "node_modules" not in path.parts and path.name != Path(__file__).name
+    ]
+    return [path.relative_to(root).as_posix() for path in files if reads_a_list(path)]
+
+
+def failures(done: subprocess.CompletedProcess[str]) -> set[str]:
+    """Return what failed in a run of pytest; its output where it did not get to the end."""
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    return set(re.findall(r"(?m)^(?:FAILED|ERROR) (\S+)", done.stdout))
 
 
 def test_the_toys_are_where_contributing_says() -> None:
-    text = (ROOT / "CONTRIBUTING.md").read_text()
-    for path in (*SAMPLER, *ENGINE, *ROWS):
-        assert f"`{path.replace('keep_even', 'NAME').replace('toy', 'NAME')}`" in text
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    for path in (*TOYS, REGISTRY):
+        assert f"`{path.replace('top_even', 'NAME').replace('toy', 'NAME')}`" in text
+
+
+def test_the_files_that_once_wrote_a_list_out_are_read() -> None:
+    found = readers(ROOT)
+    assert {
+        "tests/checks/timing/test_run.py",
+        "tests/cli/test_list.py",
+        "tests/reference/test_hard_input.py",
+        "tests/suite/test_non_finite.py",
+    } <= {*found}
+    assert len(found) < 60  # some, not all
+
+
+@pytest.mark.slow
+def test_the_tests_that_read_a_list_pass_and_one_that_writes_it_out_does_not(tree: Path) -> None:
+    """The tests of `readers` without parameters, and those with a toy among their parameters: the
+    others were the same in the tree itself. The test below runs all."""
+    from sampler_parity.harness.engines.engine_file import engine_names
+    from sampler_parity.reference.registry import ROWS
+
+    text = WRITTEN_OUT.format(samplers=len(ROWS), engines=len(engine_names()))
+    (tree / PLANTED).write_text(text, encoding="utf-8")
+    try:
+        options = ("-p", "no:xdist", "-p", "tests.support.toys", *QUICK)
+        done = python(tree, "-m", "pytest", *options, *readers(tree))
+    finally:
+        (tree / PLANTED).unlink()
+    planted = {f"{PLANTED}::test_samplers", f"{PLANTED}::test_engines"}
+    assert failures(done) == planted, done.stdout
 
 
 @pytest.mark.nightly
-def test_the_toys_run_and_a_fault_is_caught(tree: Path) -> None:
-    fault = "mutant/keep_even/odd"
+def test_all_quick_tests_pass(tree: Path) -> None:
+    options = ("-n", "2", "--dist", "worksteal", "--deselect", BUDGET, *QUICK)
+    done = python(tree, "-m", "pytest", *options)
+    assert failures(done) == set(), done.stdout
+
+
+@pytest.mark.nightly
+def test_the_toys_run_and_their_faults_are_caught(tree: Path) -> None:
+    fault = "mutant/top_even/odd"
     backends = ("-b", "reference", "-b", "toy", "-b", fault)
-    done = cli(tree, "run", "parity/keep_even", "toy", *backends, "-j", "1")
+    done = cli(tree, "run", "parity/top_even", "toy", *backends, "-j", "1")
     assert done.returncode == 1, done.stdout + done.stderr
     (bundle,) = (tree / "bundles").iterdir()
     lines = [json.loads(line) for line in (bundle / "results.jsonl").read_text().splitlines()]
@@ -194,76 +153,100 @@ def test_the_toys_run_and_a_fault_is_caught(tree: Path) -> None:
         if "backends" in line
     }
     right = {"reference": "identical", "toy": "identical"}
-    assert verdicts["keep_even/odd-ids-go"] == right | {fault: "diverged"}
-    assert verdicts["toy/one-stays"].items() >= right.items()
+    caught = {"reference": "identical", fault: "diverged"}
+    assert verdicts["top_even/odd-ids-go"].items() >= caught.items()
+    assert verdicts["toy/eight-steps"].items() >= right.items()
+    done = cli(tree, "selftest", "top_even/", "toy_draw/", "engine/toy")
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.slow
-def test_the_toys_are_complete_and_in_every_list(tree: Path) -> None:
-    done = complete(tree)
-    assert done.returncode == 0, done.stdout
-    asked = python(tree, "-c", LISTS)
+def test_the_toys_are_in_every_list(tree: Path) -> None:
+    asked = python(tree, "-c", ASKED)
     assert asked.returncode == 0, asked.stderr
     assert json.loads(asked.stdout) == {
         "random chains": True,
         "make engines": [
             *("run", "toy", "-b", "toy", "-b", "reference", "--if-available", "--require-all")
         ],
-        "mutants": ["keep_even/odd", "keep_even/all", "keep_even/half"],
+        "mutants": ["top_even/odd", "top_even/all", "top_even/half"],
         "lint": True,
     }
 
 
-LISTS = """
+ASKED = """
 import json
 from pathlib import Path
 from sampler_parity.harness import lint
 from sampler_parity.harness.cli.make_engines import chosen, runs
 from sampler_parity.harness.faults import MUTANTS
-from sampler_parity.harness.cli.engines import chosen, runs
-from sampler_parity.harness.faults import MUTANTS
 from sampler_parity.harness.suite.file import expand, find_suites
 chains = [case for path in find_suites(["parity/chains"]) for case in expand(path, "quick")]
 print(json.dumps({
-    "random chains": any("keep_even" in case.samplers for case in chains),
+    "random chains": any("top_even" in case.samplers for case in chains),
     "make engines": runs(chosen(["toy"])[0], Path("b"))[0][:-2],
-    "mutants": [name for name in MUTANTS if name.startswith("keep_even/")],
-    "lint": "keep_even" in lint.FILTERS,
+    "mutants": [name for name in MUTANTS if name.startswith("top_even/")],
+    "lint": "top_even" in lint.FILTERS,
 }))
 """
 
+# What names a place that is left out.
+NAMED = {
+    "reference/samplers/top_even.py": "samplers.top_even",
+    REGISTRY: "sampler top_even: no row in reference/registry.py",
+    "suites/parity/top_even.toml": "sampler top_even: no suite suites/parity/top_even.toml",
+    "harness/faults/top_even.toml": "top_even: 0 of 3 faults in harness/faults/top_even.toml",
+    "tests/reference/test_top_even.py": "top_even: no test tests/reference/test_top_even.py",
+    "engines/toy/engine.toml": "engine toy: no engines/toy/engine.toml",
+    "engines/toy/__init__.py": "engine toy: no engines/toy/__init__.py",
+    "engines/toy/worker.py": "engine toy: no adapter engines/toy/worker.py",
+    "engines/toy/model.py": "engine toy: no engines/toy/model.py",
+    "engines/toy/worker_faults.py": "engine toy: no engines/toy/worker_faults.py",
+    "engines/toy/model_faults.py": "engine toy: no engines/toy/model_faults.py",
+    "engines/toy/suites/toy/toy.toml": "engine toy: no suite toy: engines/toy/suites/toy",
+    "engines/toy/suites/draws/toy.toml": "no suite draws/toy: engines/toy/suites/draws/toy",
+    "engines/toy/README.md": "engine toy: no page engines/toy/README.md",
+    "engines/toy/test_toy.py": "engine toy: no test engines/toy/test_toy.py",
+}
+# Each hides others, or is hidden by them: its absence is looked at alone.
+ALONE = [
+    "reference/samplers/top_even.py",
+    REGISTRY,
+    "harness/faults/top_even.toml",
+    "engines/toy/engine.toml",
+]
+OTHERS = [path for path in NAMED if path not in ALONE]
 
-@pytest.mark.parametrize(
-    "left_out",
-    [
-        {"reference/samplers/keep_even.py": "samplers.keep_even"},
-        {
-            "reference/registry.py": "sampler keep_even: no row",
-            "harness/backends/engines.py": "harness/backends/toy.py: no row",
-        },
-        {
-            "suites/parity/keep_even.toml": "sampler keep_even: no suite",
-            "harness/faults/keep_even.toml": "sampler keep_even: 0 of 3 mutants",
-            "tests/reference/test_keep_even.py": "sampler keep_even: no test",
-            "harness/backends/toy.py": "engine toy: no adapter harness/backends/toy.py",
-            "suites/toy/toy.toml": "engine toy: no suite toy",
-            "tests/backends/test_toy.py": "engine toy: no test",
-        },
-    ],
-    ids=["the sampler", "rows", "files"],
-)
-@pytest.mark.slow
-def test_a_place_left_out_is_named(tree: Path, left_out: dict[str, str]) -> None:
-    written = {path: (tree / path).read_text() for path in left_out}
-    for path in left_out:
-        if path in ROWS:
-            (tree / path).write_text((ROOT / path).read_text())
+
+def not_named(tree: Path, places: list[str]) -> list[str]:
+    """Return what the test of completeness does not say of places that are left out."""
+    texts = {path: (tree / path).read_text(encoding="utf-8") for path in places}
+    for path in places:
+        if path == REGISTRY:
+            (tree / path).write_bytes((ROOT / path).read_bytes())
         else:
             (tree / path).unlink()
     try:
-        done = complete(tree)
+        options = ("-p", "no:xdist", "--noconftest", "-p", "no:cacheprovider")
+        done = python(tree, "-m", "pytest", *options, "tests/project/test_complete.py")
     finally:
-        for path, text in written.items():
-            (tree / path).write_text(text)
+        for path, text in texts.items():
+            (tree / path).write_text(text, encoding="utf-8")
     assert done.returncode != 0
-    assert [said for said in left_out.values() if said not in done.stdout] == []
+    return [NAMED[path] for path in places if NAMED[path] not in done.stdout]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("places", [[path] for path in ALONE] + [OTHERS], ids=[*ALONE, "others"])
+def test_places_left_out_are_named(tree: Path, places: list[str]) -> None:
+    assert not_named(tree, places) == []
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("place", OTHERS)
+def test_a_place_left_out_alone_is_named(tree: Path, place: str) -> None:
+    assert not_named(tree, [place]) == []
+
+
+def test_every_place_is_left_out_once() -> None:
+    assert NAMED.keys() == {*SAMPLER, *SAMPLER_SHOWN, *ENGINE, REGISTRY}
