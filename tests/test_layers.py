@@ -193,6 +193,16 @@ def test_imports_go_down() -> None:
     assert upward(ROOT) == []
 
 
+def test_the_picture_of_the_architecture_has_every_package_in_this_order() -> None:
+    picture = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").split("```")[1]
+    drawn = [name.rstrip("/") for name in re.findall(r"(?m)^(\w+)/? ", picture)]
+    packages = {path.parent.name for path in (ROOT / "harness").glob("*/__init__.py")}
+    shown = packages | {"lint", "reports", "reference"}
+    listed = [name.removeprefix("harness.").partition(".")[0] for name in reversed(PACKAGES)]
+    assert drawn == [name for name in dict.fromkeys(listed) if name in shown]
+    assert packages - {*drawn} == set()
+
+
 def other_pages(root: Path) -> list[str]:
     """Return imports of one report page by another: what two need belongs to reports/render."""
     known = modules(root)
