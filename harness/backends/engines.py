@@ -87,9 +87,9 @@ ENGINES = Engines()
 # Workers that are no engine. Faults; llama.cpp in a build for another platform; what asks a build
 # which of its devices run here; and workers that the token trie completes to measure skip ratios.
 _WORKERS = {
-    "mutant": f"{_HARNESS}.mutants.worker",
-    "mutant/engine": f"{_HARNESS}.mutants.engines.worker",
-    "slow": f"{_HARNESS}.mutants.slow",
+    "mutant": f"{_HARNESS}.faults.worker",
+    "mutant/engine": f"{_HARNESS}.faults.engine_worker",
+    "slow": f"{_HARNESS}.faults.slow",
     "llama.cpp/devices": f"{_HARNESS}.llama_cpp.probe",
     "llama.cpp/elsewhere": f"{_HARNESS}.llama_cpp.platforms.worker",
     "llama.cpp": f"{_HARNESS}.trie.llama_cpp",

@@ -1,13 +1,14 @@
 """Engine suites through the command line, to the parity matrix of one report."""
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
 
-from sampler_parity.harness.backends.engines import ENGINES
+from sampler_parity.harness.backends.engines import _WORKERS, ENGINES, worker_module
 from sampler_parity.harness.cli.app import app
 from sampler_parity.harness.llama_cpp.libllama import default_folder
 from sampler_parity.harness.run.plan import RunOptions, plan_of
@@ -24,6 +25,11 @@ def matrix_of(bundle: Path, folder: Path) -> dict[str, Any]:
     assert done.exit_code == 0, done.output
     matrix: dict[str, Any] = json.loads((folder / "parity.json").read_text())["matrix"]
     return matrix
+
+
+@pytest.mark.parametrize("name", [*_WORKERS, *(n for n, row in ENGINES.items() if row.module)])
+def test_the_module_of_every_worker_is_there(name: str) -> None:
+    assert find_spec(worker_module(name)), worker_module(name)
 
 
 @pytest.mark.slow
