@@ -22,6 +22,7 @@ from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.sanitize.near import did_you_mean
 from sampler_parity.harness.sanitize.printable import cut
 from sampler_parity.harness.strict import ABOUT_KEYS
+from sampler_parity.harness.suite.engine_lines import with_lines
 from sampler_parity.harness.suite.ids import may_be_of
 from sampler_parity.harness.suite.model import BLOCKS, Suite, explain, reason_of
 from sampler_parity.harness.suite.shipped import shipped
@@ -37,7 +38,8 @@ _FEW = 3  # of each random block, where a few will do
 
 @dataclass(frozen=True)
 class SuiteFile:
-    """A suite as its file was when it was read, once. sha256: of the file."""
+    """A suite as its file was when it was read, once. sha256: of the file, and of what engines say
+    of it in files of their own."""
 
     path: Path
     suite: Suite
@@ -85,9 +87,10 @@ def meant(name: str) -> str:
 def read_suite(path: Path) -> SuiteFile:
     """Raises InputError for a file that is not readable, no TOML, or not a suite."""
     content = read_file(path, limits.TOML)
-    data = toml_of(path, content)
+    data, lines = with_lines(path, toml_of(path, content))
+    digest = hashlib.sha256(content + lines).hexdigest()
     try:
-        return SuiteFile(path, Suite.model_validate(data), hashlib.sha256(content).hexdigest())
+        return SuiteFile(path, Suite.model_validate(data), digest)
     except ValidationError as error:
         raise InputError(path, *explain(error, data)) from None
 

@@ -1,0 +1,91 @@
+"""Read `engines/NAME/shared_suites.toml`: what an engine answers in suites that it shares.
+
+    ["properties/ties".top_k]
+    instead.rwkv = [{ rwkv_sample_logits = { seed = 7, top_p = 0.999, top_k = 2 } }]
+    requires.rwkv = ["tied"]
+
+The suite knows no engine by name: its blocks get these lines as if they stood in its file.
+"""
+
+import functools
+import json
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from sampler_parity.harness.engines.engine_file import engines_folder
+from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import read_file, toml_of
+from sampler_parity.harness.sanitize import limits
+from sampler_parity.harness.sanitize.near import did_you_mean
+from sampler_parity.harness.strict import first_mistake
+from sampler_parity.harness.suite.shipped import shipped, suite_id
+
+FILE = "shared_suites.toml"
+KEYS = ("instead", "requires")
+ByBackend = dict[str, Any]
+_LINES = TypeAdapter(dict[str, dict[str, dict[str, ByBackend]]])  # suite, block, key
+
+
+def with_lines(path: Path, data: dict[str, Any]) -> tuple[dict[str, Any], bytes]:
+    """Return a suite with the lines of all engines, and these lines, for its digest.
+
+    The lines are b"" for a suite that no engine names, and for one that is not shipped. Raises
+    InputError: a line about a block that the suite lacks, or has itself.
+    """
+    suite = suite_id(path)
+    lines = [(file, of[suite]) for file, of in all_lines() if suite in of]
+    if not lines or shipped()[suite].resolve() != path.resolve():
+        return data, b""
+    merged = deepcopy(data)
+    blocks = {block["id"]: block for block in _blocks(merged)}
+    for file, of in lines:
+        for name, keys in of.items():
+            if name not in blocks:
+                hint = did_you_mean(name, list(blocks))
+                raise InputError(file, f"{suite}: no block {name!r}", hint)
+            _merge(file, blocks[name], keys)
+    return merged, json.dumps([of for _, of in lines], sort_keys=True).encode()
+
+
+@functools.cache
+def all_lines() -> tuple[tuple[Path, Mapping[str, Any]], ...]:
+    """Return each file with its lines. Raises InputError: bad file, unknown suite, backend of
+    another engine."""
+    return tuple((path, read_lines(path)) for path in sorted(engines_folder().glob(f"*/{FILE}")))
+
+
+def read_lines(path: Path) -> dict[str, dict[str, dict[str, ByBackend]]]:
+    """Read one file. Raises InputError as `all_lines`."""
+    try:
+        lines = _LINES.validate_python(toml_of(path, read_file(path, limits.TOML)))
+    except ValidationError as error:
+        raise InputError(path, first_mistake(error)) from None
+    for suite, blocks in lines.items():
+        if suite not in shipped():
+            raise InputError(path, f"no such suite: {suite}", did_you_mean(suite, list(shipped())))
+        for name, keys in blocks.items():
+            for key, of in keys.items():
+                if key not in KEYS:
+                    raise InputError(path, f"{suite}: {name}: {key!r}", f"use {' or '.join(KEYS)}")
+                if others := [one for one in of if one.split("/")[0] != path.parent.name]:
+                    problem = f"{suite}: {name}: {others[0]!r} is no backend of this engine"
+                    raise InputError(path, problem)
+    return lines
+
+
+def _blocks(data: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    for value in data.values():
+        if isinstance(value, list):
+            yield from (one for one in value if isinstance(one, dict) and "id" in one)
+
+
+def _merge(file: Path, block: dict[str, Any], keys: dict[str, ByBackend]) -> None:
+    for key, of in keys.items():
+        there = block.setdefault(key, {})
+        if twice := sorted(there.keys() & of.keys()):
+            raise InputError(file, f"{block['id']}: the suite has {key} for {twice[0]}, too")
+        there.update(of)
