@@ -11,17 +11,23 @@ from shutil import which
 from typing import Any
 
 from sampler_parity.harness.backends.engines import ENGINES
+from scripts.engines_index import engines_of_others
 from tests.support.doc_commands import Command
 
 TABLE = Path(__file__).resolve().parent.parent / "project" / "commands_of_docs.toml"
 OWN_TESTS = "pytest tests/"
 HOMES = ("night", "elsewhere", "nowhere")
+MAKE_ENGINES = [".github/workflows/nightly.yml", "run: make engines"]
 BESIDE = ("fails", "shorter", "needs")
 
 
 @cache
 def table() -> dict[str, dict[str, Any]]:
-    return tomllib.loads(TABLE.read_text(encoding="utf-8"))
+    """The lists of the file, and the runs of every engine that `make engines` runs at night."""
+    lists = tomllib.loads(TABLE.read_text(encoding="utf-8"))
+    for row in engines_of_others():
+        lists["elsewhere"][f"sampler-parity run * -b {row.name}*"] = MAKE_ENGINES
+    return lists
 
 
 @cache
