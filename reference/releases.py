@@ -1,9 +1,11 @@
 """What samplers meant in other releases of llama.cpp.
 
 `CHANGES` holds every change of meaning from b3889 to b11549, as changes.toml lists them, with the
-newest release seen without it and the oldest seen with it. `build_chain(spec, release="b4753")` builds a chain with the
-meanings of a release. What the samplers of v0.5.0 mean is in reference/samplers; what older ones
-did otherwise, in reference/older: a sibling each, named by the last release that it stands for.
+newest release seen without it and the oldest seen with it.
+
+`build_chain(spec, release="b4753")` builds a chain with the meanings of a release. What the
+samplers of v0.5.0 mean is in reference/samplers; what older ones did otherwise, in reference/older:
+a sibling each, named by the last release that it stands for.
 """
 
 import tomllib

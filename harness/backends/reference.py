@@ -11,7 +11,6 @@ from sampler_parity.harness.backends.reference_speculative import speculate
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS, build_chain
 from sampler_parity.harness.errors import Unsupported
 from sampler_parity.harness.inputs.vocabularies import read_vocab
-from sampler_parity.harness.llama_cpp.signatures import has
 from sampler_parity.harness.protocol.interface import Rounds
 from sampler_parity.harness.protocol.memory import keep_freed_memory
 from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply, SpeculativeRequest
@@ -21,7 +20,6 @@ from sampler_parity.reference.meaning import parted
 from sampler_parity.reference.older.dist_b9842 import DistB9842
 from sampler_parity.reference.platforms import DEFAULT
 from sampler_parity.reference.random import Mt19937
-from sampler_parity.reference.releases import CHANGES, samplers_of
 from sampler_parity.reference.samplers.dist import Dist
 from sampler_parity.reference.walk import uniforms as uniforms_of
 from sampler_parity.reference.walk import walk_of
@@ -103,9 +101,12 @@ class Worker:
         self.platform = None if platform == DEFAULT else platform
         self.version = release
         if release != NEWEST:
-            meant = samplers_of(
-                [change for change in CHANGES if change.in_force(release)], ALL_SAMPLERS
-            )
+            # an older release alone needs the tables of both
+            from sampler_parity.harness.llama_cpp.signatures import has
+            from sampler_parity.reference.releases import CHANGES, samplers_of
+
+            old = [change for change in CHANGES if change.in_force(release)]
+            meant = samplers_of(old, ALL_SAMPLERS)
             unsure = {s for c in CHANGES if c.in_force(release) is None for s in c.samplers}
             self.samplers = {
                 name: meant[name] for name in meant if has(name, release) and name not in unsure

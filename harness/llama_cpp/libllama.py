@@ -135,7 +135,7 @@ _LOG = ctypes.CFUNCTYPE(None, ctypes.c_int, c_char_p, c_void_p)
 _KEEP_ERRORS = _LOG(keep_error)
 
 # name -> (result, arguments), as in every release. The initializers of samplers are in
-# harness/llama_cpp/signatures.py, because they are not.
+# harness/llama_cpp/signatures.toml, because they are not.
 _SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
     "llama_version": (c_char_p, []),  # not in releases of the b series
     "llama_backend_init": (None, []),
