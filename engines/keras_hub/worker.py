@@ -1,0 +1,138 @@
+"""keras_hub: KerasHub's samplers on the NumPy backend of Keras (engines/keras_hub/README.md).
+
+Each runs as a model's generate calls it, `sampler(next, prompt, index=0)`, with a `next` that
+answers every token with the row. p is what it hands to NumPy's choice, at the ids that its top_k
+took. An instance has a sampler of its own, and with it a seed generator. greedy is GreedySampler.
+"""
+
+import importlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from importlib.metadata import version
+from importlib.util import find_spec
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sampler_parity.engines.shared.import_stubs import stand_in_for
+from sampler_parity.engines.shared.staged import Staged
+from sampler_parity.harness.errors import Unsupported
+from sampler_parity.harness.protocol.messages import ChainSpec, HelloReply
+
+SAMPLERS = ["greedy", "keras_hub_random", "keras_hub_top_k", "keras_hub_top_p"]
+NEVER_CALLED = ["absl", "h5py", "jax", "rich", "scipy", "tensorflow", "tensorflow_text", "torch"]
+
+
+@cache
+def keras_hub() -> SimpleNamespace:
+    """KerasHub's samplers, without its models. Raises Unsupported where they are not installed."""
+    os.environ["KERAS_BACKEND"] = "numpy"
+    os.environ["KERAS_HOME"] = tempfile.gettempdir()  # it reads, and may write, a keras.json
+    stand_in_for(NEVER_CALLED)
+    try:
+        spec = find_spec("keras_hub")
+        package = ModuleType("keras_hub")  # without what its __init__ loads
+        package.__path__ = [*((spec and spec.submodule_search_locations) or [])]
+        sys.modules["keras_hub"] = package
+        samplers = importlib.import_module("keras_hub.src.samplers.serialization")
+        ops = importlib.import_module("keras.ops")
+        said = f"keras-hub {version('keras-hub')}, keras {version('keras')} on numpy"
+    except ImportError as error:
+        raise Unsupported(f"KerasHub does not load: {error}") from None
+    return SimpleNamespace(samplers=samplers, ops=ops, version=f"{said} {np.__version__}")
+
+
+class Row:
+    def __init__(self, logits: NDArray[np.float32]) -> None:
+        self.logits = logits
+        self.p = np.zeros(len(logits), np.float32)
+        self.token = -1
+
+
+class Stage:
+    def __init__(self, name: str, parameters: dict[str, Any]) -> None:
+        samplers = keras_hub().samplers
+        made = {
+            "greedy": samplers.GreedySampler,
+            "keras_hub_random": samplers.RandomSampler,
+            "keras_hub_top_k": samplers.TopKSampler,
+            "keras_hub_top_p": samplers.TopPSampler,
+        }
+        if name not in made:
+            raise Unsupported(f"KerasHub has no {name} by itself")
+        self.sampler = made[name](**parameters)
+        self.parameters = parameters
+
+    def reset(self) -> None:
+        for state in self.sampler.variables:
+            state.assign([self.parameters["seed"], 0])
+
+    def draw_as(self, other: "Stage") -> None:
+        for state, its in zip(self.sampler.variables, other.sampler.variables, strict=True):
+            state.assign(its)
+
+    def apply(self, row: Row, tokens: list[int], n_prompt: int) -> None:
+        with shown(row):
+            row.token = self.draws(row, 1)[0]
+
+    def draws(self, row: Row, n: int) -> list[int]:
+        """A text of n tokens, none of them the prompt's."""
+        logits = row.logits[None]
+
+        def model(prompt: Any, cache: Any, index: Any) -> tuple[Any, None, Any]:
+            return logits, None, cache
+
+        text = self.sampler(model, np.zeros((1, n), np.int32), index=0)
+        return [int(token) for token in text[0]]
+
+
+@contextmanager
+def shown(row: Row) -> Iterator[None]:
+    """Meanwhile what a sampler hands to NumPy's choice is the row's p."""
+    ops, generator = keras_hub().ops, np.random.default_rng
+    numpy: Any = np.random
+    original, taken = ops.top_k, [np.arange(len(row.logits))]
+
+    def top_k(x: Any, *arguments: Any, **options: Any) -> Any:
+        values, ids = original(x, *arguments, **options)
+        taken.append(ids[0])
+        return values, ids
+
+    class Recorder:
+        def __init__(self, seed: Any) -> None:
+            self.generator = generator(seed)
+
+        def choice(self, classes: Any, size: int, p: Any) -> Any:
+            row.p[taken[-1]] = p
+            return self.generator.choice(classes, size=size, p=p)
+
+    ops.top_k, numpy.default_rng = top_k, Recorder
+    try:
+        yield
+    finally:
+        ops.top_k, numpy.default_rng = original, generator
+
+
+class Worker:
+    def hello(self) -> HelloReply:
+        return HelloReply(
+            name="keras_hub",
+            version=keras_hub().version,
+            capabilities=["run", "draws", "time"],
+            samplers=SAMPLERS,
+        )
+
+    def build(self, chain: ChainSpec, n_vocab: int, vocab: str | None) -> Staged:
+        return Staged(chain, Stage, "KerasHub", (ValueError, TypeError, OverflowError))
+
+    def candidates(self, logits: NDArray[np.float32]) -> Row:
+        return Row(np.array(logits))
+
+    def result(self, row: Row) -> tuple[Any, Any, Any, bool | None, int]:
+        return np.arange(len(row.p)), row.logits, row.p, None, row.token
