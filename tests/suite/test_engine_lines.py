@@ -56,7 +56,7 @@ def write(tree: Path, lines: str) -> Path:
 
 def test_an_engine_adds_its_chain_and_its_verdict_to_a_case(tree: Path) -> None:
     suite = write(tree, LINES)
-    (block,) = expand(suite, "quick")
+    (block,) = read_suite(suite).suite.case
     assert isinstance(block, KeptCase)
     assert block.chain_on("some") == [{"some_greedy": {}}]
     assert block.chain_on("reference") == [{"greedy": {}}]
