@@ -48,7 +48,7 @@ class SuiteFile:
 
 def is_shipped(path: Path) -> bool:
     """Whether it is one of ours, which its name finds from any folder."""
-    return path.resolve().is_relative_to(suites_folder().resolve())
+    return path.resolve() in {suite.resolve() for suite in shipped().values()}
 
 
 def find_suites(names: list[str]) -> list[Path]:
@@ -61,19 +61,17 @@ def find_suites(names: list[str]) -> list[Path]:
 
 
 def _find(name: str) -> list[Path]:
-    folder = suites_folder()
     if name.endswith(".toml"):
         if not Path(name).is_file():
             raise InputError(name, "no such suite file")
         return [Path(name)]
-    if (folder / name).is_dir():
-        paths = sorted((folder / name).glob("*.toml"))
-        if paths:
-            return paths
-    if (folder / f"{name}.toml").is_file():
-        return [folder / f"{name}.toml"]
-    groups = sorted({suite.partition("/")[0] for suite in shipped()})
-    exist = f"there are: {', '.join([*groups, *shipped()])}; or give the path of a TOML file"
+    suites = shipped()
+    if name in suites:
+        return [suites[name]]
+    if of_group := [path for suite, path in suites.items() if suite.startswith(f"{name}/")]:
+        return of_group
+    groups = sorted({suite.partition("/")[0] for suite in suites})
+    exist = f"there are: {', '.join([*groups, *suites])}; or give the path of a TOML file"
     raise InputError(name, "no such suite", meant(name) or exist)
 
 

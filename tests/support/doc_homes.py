@@ -10,37 +10,31 @@ from pathlib import Path
 from shutil import which
 from typing import Any
 
-from sampler_parity.harness.backends.engines import ENGINES
 from scripts.engines_index import engines_of_others
 from tests.support.doc_commands import Command
 
 TABLE = Path(__file__).resolve().parent.parent / "project" / "commands_of_docs.toml"
 OWN_TESTS = "pytest tests/"
 HOMES = ("night", "elsewhere", "nowhere")
-MAKE_ENGINES = [".github/workflows/nightly.yml", "run: make engines"]
 BESIDE = ("fails", "shorter", "needs")
 
 
 @cache
 def table() -> dict[str, dict[str, Any]]:
-    """The lists of the file, and the runs of every engine that `make engines` runs at night."""
-    lists = tomllib.loads(TABLE.read_text(encoding="utf-8"))
-    for row in engines_of_others():
-        lists["elsewhere"][f"sampler-parity run * -b {row.name}*"] = MAKE_ENGINES
-    return lists
+    return tomllib.loads(TABLE.read_text(encoding="utf-8"))
 
 
 @cache
-def environments() -> str:
-    """Return what matches a backend that has an environment of its own."""
-    return f"(?:{'|'.join(re.escape(row.name) for row in ENGINES.values() if row.environment)})"
+def engines() -> str:
+    """Return what matches a backend of an engine of others."""
+    return f"(?:{'|'.join(re.escape(row.name) for row in engines_of_others())})"
 
 
 def fits(pattern: str, text: str) -> bool:
-    """* is anything, {environment} a backend with one; no other sign is special, as all of them
+    """* is anything, {engine} a backend of an engine of others; no other sign is special, as all of them
     stand in commands."""
-    parts = re.split(r"(\*|\{environment\})", pattern)
-    special = {"*": ".*", "{environment}": environments()}
+    parts = re.split(r"(\*|\{engine\})", pattern)
+    special = {"*": ".*", "{engine}": engines()}
     expression = "".join(special.get(part, re.escape(part)) for part in parts)
     return re.fullmatch(expression, text) is not None
 
