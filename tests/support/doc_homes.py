@@ -31,8 +31,8 @@ def engines() -> str:
 
 
 def fits(pattern: str, text: str) -> bool:
-    """* is anything, {engine} a backend of an engine of others; no other sign is special, as all of them
-    stand in commands."""
+    """* is anything, {engine} a backend of an engine of others; no other sign is special, as all of
+    them stand in commands."""
     parts = re.split(r"(\*|\{engine\})", pattern)
     special = {"*": ".*", "{engine}": engines()}
     expression = "".join(special.get(part, re.escape(part)) for part in parts)
