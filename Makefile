@@ -153,7 +153,7 @@ selfcheck: setup
 # Those that are not there are installed into environments of their own. Of some: ENGINES="rwkv mlx".
 engines: setup
 	rm -rf bundles/engines
-	$(BIN)/python -m sampler_parity.harness.cli.make_engines bundles/engines $(REPORT) $(ENGINES)
+	$(BIN)/python -m scripts.make_engines bundles/engines $(REPORT) $(ENGINES)
 
 # Real servers on the golden model, one after the other: what each does with each parameter.
 servers: setup

@@ -51,7 +51,7 @@ def _samplers(root: Path) -> Iterator[str]:
 
 def _engines(root: Path) -> Iterator[str]:
     """Yield the files that engines lack."""
-    for folder in sorted(path for path in (root / "engines").iterdir() if path.is_dir()):
+    for folder in sorted((root / "engines").glob("[!_]*/")):
         if folder.name != "shared" and any(path.is_file() for path in folder.iterdir()):
             for problem in _files(folder):
                 yield f"engine {folder.name}: {problem}"
@@ -64,7 +64,7 @@ def _files(folder: Path) -> Iterator[str]:
         return
     file = engine_file(name)
     modules = ["__init__", *(["model", "model_faults"] if file.sampler else [])]
-    modules += ["worker_faults"] if any(map(_has_readme, file.backend)) else []
+    modules += ["worker_faults"] if any(map(_has_faults, file.backend)) else []
     for module in modules:
         if not any((folder / path).is_file() for path in (f"{module}.py", f"{module}/__init__.py")):
             yield f"no engines/{name}/{module}.py"
@@ -94,8 +94,11 @@ def _of_backend(folder: Path, row: Engine) -> Iterator[str]:
         yield f"no page {row.documented}"
 
 
-def _has_readme(row: Engine) -> bool:
-    return row.name not in OWN and not row.page
+def _has_faults(row: Engine) -> bool:
+    """Return whether its worker must have faults: where a model's say nothing of it."""
+    if row.name in OWN or row.page:
+        return False
+    return bool(row.environment) or not engine_file(row.folder).sampler
 
 
 def _stages() -> Iterator[str]:
@@ -120,7 +123,7 @@ def _faults() -> Iterator[str]:
         if counts[name] < FAULTS:
             yield f"sampler {name}: {counts[name]} of {FAULTS} faults in {where}"
     counts = Counter(fault.engine for fault in faults().values())
-    for name in filter(lambda name: _has_readme(ENGINES[name]), ENGINES):
+    for name in (name for name, row in ENGINES.items() if _has_faults(row)):
         if counts[name] < FAULTS:
             where = f"engines/{ENGINES[name].folder}/worker_faults.py"
             yield f"engine {name}: {counts[name]} of {FAULTS} faults in {where}"

@@ -178,7 +178,7 @@ ASKED = """
 import json
 from pathlib import Path
 from sampler_parity.harness import lint
-from sampler_parity.harness.cli.make_engines import chosen, runs
+from scripts.make_engines import chosen, runs
 from sampler_parity.harness.faults import MUTANTS
 from sampler_parity.harness.suite.file import expand, find_suites
 chains = [case for path in find_suites(["parity/chains"]) for case in expand(path, "quick")]

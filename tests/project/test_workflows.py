@@ -14,10 +14,10 @@ import yaml
 
 from sampler_parity.harness.backends.environments import engines_folder
 from sampler_parity.harness.backends.registry import command_of
-from sampler_parity.harness.cli import nightly_diff
-from sampler_parity.harness.cli.make_engines import chosen
 from sampler_parity.harness.gate.policy import read_policy
 from sampler_parity.harness.inputs.vocabularies import cache_folder
+from scripts import nightly_diff
+from scripts.make_engines import chosen
 from scripts.site.measured import SETS
 from tests.support.command_line import check_command
 

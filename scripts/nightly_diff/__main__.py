@@ -1,4 +1,4 @@
-"""Compare two nights: `python -m sampler_parity.harness.cli.nightly_diff BEFORE AFTER FILE.md`.
+"""Compare two nights: `python -m scripts.nightly_diff BEFORE AFTER FILE.md`.
 
 BEFORE and AFTER are folders of bundles. Exit status 1 if something got worse: a case or a test that
 was as required and is not, a backend, a bundle or cases that are gone. The page notes a missing
@@ -11,7 +11,10 @@ from pathlib import Path
 
 from sampler_parity.harness.bundle import disk
 from sampler_parity.harness.cli.output import error, print_line
-from sampler_parity.harness.comparison.nightly_diff import (
+from sampler_parity.harness.errors import InputError, cannot_write
+from sampler_parity.harness.sanitize.markup import code, safe
+from sampler_parity.reports.writers.markdown import table
+from scripts.nightly_diff.changes import (
     ORDER,
     WORSE,
     Kind,
@@ -19,9 +22,6 @@ from sampler_parity.harness.comparison.nightly_diff import (
     changes,
     read_night,
 )
-from sampler_parity.harness.errors import InputError, cannot_write
-from sampler_parity.harness.sanitize.markup import code, safe
-from sampler_parity.reports.writers.markdown import table
 
 TITLES: dict[Kind, str] = {
     "gone": "No longer there",

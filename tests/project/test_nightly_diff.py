@@ -6,14 +6,14 @@ import pytest
 
 from sampler_parity.harness.bundle.info import BackendInfo
 from sampler_parity.harness.checks.stages.record import CaseResult
-from sampler_parity.harness.cli.nightly_diff import ROWS, main, markdown, summary
-from sampler_parity.harness.comparison.nightly_diff import (
+from sampler_parity.harness.verdicts import Verdict
+from scripts.nightly_diff.__main__ import ROWS, main, markdown, summary
+from scripts.nightly_diff.changes import (
     WORSE,
     NightlyChange,
     changes,
     read_night,
 )
-from sampler_parity.harness.verdicts import Verdict
 from tests.support.gate_bundles import finished
 from tests.support.report_bundles import case, got, run_info
 from tests.support.several_bundles import cell_on

@@ -1,4 +1,4 @@
-"""Run `make engines`: `-m sampler_parity.harness.cli.make_engines FOLDER REPORT [ENGINE...]`.
+"""Run `make engines`: `-m scripts.make_engines FOLDER REPORT [ENGINE...]`.
 
 Install the missing environments, then run each engine: its suites next to the reference, its
 properties (skipping what it does not claim) and its draws without the reference, a bundle each. No

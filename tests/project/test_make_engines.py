@@ -9,9 +9,9 @@ import pytest
 from sampler_parity.harness.backends import installing, registry
 from sampler_parity.harness.backends.engines import ENGINES, OWN
 from sampler_parity.harness.bundle.info import BackendInfo
-from sampler_parity.harness.cli import make_engines as engines
-from sampler_parity.harness.cli.make_engines import Outcome, check, chosen, runs, table
 from sampler_parity.harness.errors import InputError
+from scripts import make_engines as engines
+from scripts.make_engines import Outcome, check, chosen, runs, table
 
 
 def test_an_engine_runs_next_to_the_reference_then_its_properties_and_its_draws() -> None:
