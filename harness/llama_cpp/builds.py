@@ -29,8 +29,7 @@ from sampler_parity.harness.llama_cpp.build_files import (
     says_release,
 )
 from sampler_parity.harness.llama_cpp.libllama import default_folder
-from sampler_parity.harness.llama_cpp.platforms import make
-from sampler_parity.harness.llama_cpp.platforms.recipes import PACKAGES
+from sampler_parity.harness.llama_cpp.platforms import make, recipes
 from sampler_parity.harness.llama_cpp.platforms.runners import RUNNERS, missing
 from sampler_parity.harness.llama_cpp.recorded import (
     NAME,
@@ -236,7 +235,7 @@ def add_package(package: str, version: str) -> Build:
             archive = _npm_pack(f"{package}@{version}", Path(temporary))
             folder = _unpack(archive, Path(temporary) / "unpacked")
             release = release_of(folder)
-            if package in PACKAGES and package != f"@node-llama-cpp/{_platform()}":
+            if package in recipes.packages() and package != f"@node-llama-cpp/{_platform()}":
                 return make.add_package(package, version, release or "", archive, folder)
         check(folder)
         if release is None:

@@ -102,12 +102,12 @@ def test_a_build_whose_program_was_changed_is_refused(
         registry.inspect("llama.cpp@arm64-gcc")
 
 
-@pytest.mark.parametrize("name", recipes.MADE)
+@pytest.mark.parametrize("name", recipes.made())
 def test_without_its_compiler_the_packages_are_named(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", "")
-    packages = " ".join(recipes.MADE[name].packages)
+    packages = " ".join(recipes.made()[name].packages)
     assert f"is not installed - apt-get install {packages}" in refused(cli("builds", "make", name))
 
 
@@ -120,7 +120,7 @@ def test_a_recipe_that_is_not_there_is_refused_with_those_that_are() -> None:
 def test_builds_for_webassembly_may_draw_alike_without_a_seed() -> None:
     """The clock is their seed; portable-wasm was left out until a machine was quick enough."""
     block, *_ = tomllib.loads((ROOT / "suites/parity/unseeded.toml").read_text())["matrix"]
-    builds = {f"llama.cpp@{name}" for name, made in recipes.MADE.items() if made.runner == "node"}
+    builds = {f"llama.cpp@{name}" for name, made in recipes.made().items() if made.runner == "node"}
     assert builds == {"llama.cpp@wasm", "llama.cpp@portable-wasm"}
     assert builds < block["requires"].keys()
 

@@ -3,7 +3,6 @@ part of it no longer."""
 
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ from sampler_parity.harness.llama_cpp.platforms.worker import Worker
 from sampler_parity.reference.platforms import on
 from tests.support.platform_cases import cases, outcome, recorded
 
-PORTABLE = tuple(name for name, recipe in recipes.MADE.items() if recipe.patched)
+PORTABLE = tuple(name for name, recipe in recipes.made().items() if recipe.patched)
 Outcomes = dict[str, list[str]]
 
 
@@ -27,7 +26,7 @@ def test_the_patch_names_the_option_that_its_builds_are_compiled_with() -> None:
     (option,) = (re.findall(r"-f[\w=-]+", line) for line in lines if "COMPILE_OPTIONS" in line)
     assert option == [recipes.ROUNDED_TWICE]
     for name in PORTABLE:
-        assert recipes.ROUNDED_TWICE in recipes.MADE[name].compiler
+        assert recipes.ROUNDED_TWICE in recipes.made()[name].compiler
 
 
 @pytest.mark.nightly
@@ -138,7 +137,7 @@ def test_a_part_of_the_patch_left_out_is_caught(
 @pytest.mark.usefixtures("cache")
 def test_a_product_that_is_contracted_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     name = "portable-x64-v3"
-    compiler = (word for word in recipes.MADE[name].compiler if word != recipes.ROUNDED_TWICE)
-    wrong = replace(recipes.MADE[name], compiler=tuple(compiler))
-    monkeypatch.setitem(recipes.MADE, name, wrong)
+    compiler = (word for word in recipes.made()[name].compiler if word != recipes.ROUNDED_TWICE)
+    wrong = recipes.made()[name].model_copy(update={"compiler": tuple(compiler)})
+    monkeypatch.setitem(recipes.made(), name, wrong)
     assert differing(name) == set(recorded()["results"]["linux-x64-v3-gcc"])

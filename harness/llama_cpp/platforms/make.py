@@ -20,9 +20,9 @@ from sampler_parity.reference.chronology import NEWEST
 
 def make(name: str) -> Build:
     """Compile the samplers by a recipe. Raises InputError."""
-    if name not in recipes.MADE:
-        raise InputError(f"build {name!r}", "no recipe", f"use {', '.join(recipes.MADE)}")
-    recipe = recipes.MADE[name]
+    if name not in recipes.made():
+        raise InputError(f"build {name!r}", "no recipe", f"use {', '.join(recipes.made())}")
+    recipe = recipes.made()[name]
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         recipes.compile_alone(recipe, folder)
@@ -34,7 +34,7 @@ def make(name: str) -> Build:
 def add_package(package: str, version: str, release: str, archive: Path, folder: Path) -> Build:
     """Register an unpacked package of another platform with a worker linked to its libllama.
     release: as its metadata says. Raises InputError."""
-    recipe = recipes.PACKAGES[package]
+    recipe = recipes.packages()[package]
     if not _called_as_newest(release):
         known = f"the worker calls samplers as {NEWEST} takes them"
         raise InputError(f"{package}@{version}", f"is of {release}: {known}")

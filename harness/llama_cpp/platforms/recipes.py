@@ -1,15 +1,17 @@
 """How llama.cpp's samplers are compiled for another platform: `builds make NAME`, and what a
-package's library is linked to."""
+package's library is linked to. The recipes are in recipes.toml."""
 
+import functools
 import shutil
 import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.llama_cpp import sources
+from sampler_parity.harness.strict import Strict
+from sampler_parity.harness.table import read_table
 
 _FOLDER = Path(__file__).parent
 # as CMake's Release
@@ -21,8 +23,7 @@ PATCH = _FOLDER / "portable.patch"
 ROUNDED_TWICE = "-ffp-contract=off"  # as the patch says to CMake
 
 
-@dataclass(frozen=True)
-class Recipe:
+class Recipe(Strict):
     """compiler, c_compiler and packages: their commands, and Debian's packages that have them.
 
     platform: its row in reference/platforms. runner: of runners.py, "" for none. link: more
@@ -40,71 +41,35 @@ class Recipe:
     mathematics: str = ""
     patched: bool = False
 
-
-# libc++ in the program itself: Debian keeps one version of it at a time
-_ITS_LIBRARY = ("-static-libstdc++", "-Wl,-Bstatic", "-lc++abi", "-Wl,-Bdynamic")
-_UNPATCHED = {
-    "libc++": Recipe(
-        "linux-x64-libc++14",
-        ("clang++-14", "-stdlib=libc++"),
-        "clang-14",
-        ("clang-14", "libc++-14-dev", "libc++abi-14-dev"),
-        link=_ITS_LIBRARY,
-    ),
-    "libc++19": Recipe(
-        "linux-x64-libc++19",
-        ("clang++-19", "-stdlib=libc++"),
-        "clang-19",
-        ("clang-19", "libc++-19-dev", "libc++abi-19-dev"),
-        link=_ITS_LIBRARY,
-    ),
-    "x64-v3": Recipe("linux-x64-v3-gcc", ("g++", "-march=x86-64-v3"), "gcc", ("g++",)),
-    "musl": Recipe(
-        "linux-x64-musl",
-        ("g++",),
-        "gcc",
-        ("g++", "musl-dev"),
-        mathematics="/usr/lib/x86_64-linux-musl/libc.a",
-    ),
-    "wasm": Recipe(
-        "wasm",
-        ("em++", "-fexceptions"),
-        "emcc",
-        ("emscripten",),
-        runner="node",
-        link=(
-            "-sNODERAWFS=1",
-            "-sALLOW_MEMORY_GROWTH=1",
-            "-sEXIT_RUNTIME=1",
-            "-sWASM_ASYNC_COMPILATION=0",  # Node.js 18 has a fetch that takes no path
-        ),
-        program="worker.js",
-    ),
-    "arm64-gcc": Recipe(
-        "linux-arm64-gcc",
-        ("aarch64-linux-gnu-g++",),
-        "aarch64-linux-gnu-gcc",
-        ("g++-aarch64-linux-gnu",),
-        runner="qemu-aarch64",
-        link=("-static",),
-    ),
-}
+    def portable(self) -> "Recipe":
+        compiler, packages = (*self.compiler, ROUNDED_TWICE), (*self.packages, "patch")
+        changed = {"platform": "portable", "compiler": compiler, "packages": packages}
+        return self.model_copy(update={**changed, "patched": True})
 
 
-def _portable(recipe: Recipe) -> Recipe:
-    compiler = (*recipe.compiler, ROUNDED_TWICE)
-    packages = (*recipe.packages, "patch")
-    return replace(recipe, platform="portable", compiler=compiler, packages=packages, patched=True)
+class _File(Strict):
+    portable: tuple[str, ...]
+    make: dict[str, Recipe]
+    package: dict[str, Recipe]
 
 
-MADE = {
-    **_UNPATCHED,
-    "portable": _portable(Recipe("", ("g++",), "gcc", ("g++",))),
-    **{
-        f"portable-{name}": _portable(_UNPATCHED[name])
-        for name in ("libc++", "x64-v3", "wasm", "arm64-gcc")
-    },
-}
+@functools.cache
+def _file() -> _File:
+    return read_table(_FOLDER / "recipes.toml", _File)
+
+
+@functools.cache
+def made() -> dict[str, Recipe]:
+    """Return the recipes of `builds make`, by name."""
+    file = _file()
+    return file.make | {f"portable-{name}": file.make[name].portable() for name in file.portable}
+
+
+def packages() -> dict[str, Recipe]:
+    """Return how a worker is linked to npm's packages of other platforms, by package."""
+    return _file().package
+
+
 # what llama.cpp's samplers call of musl's mathematics, and what that calls
 _MATHEMATICS = (
     *("exp2f_data", "exp_data", "expf", "exp", "log2f", "log2f_data", "logf", "logf_data"),
@@ -112,26 +77,6 @@ _MATHEMATICS = (
     *(f"__math_{how}" for how in ("divzero", "invalid", "oflow", "uflow", "xflow")),
     *(f"__math_{how}f" for how in ("divzero", "invalid", "oflow", "uflow", "xflow")),
 )
-# npm's packages of other platforms
-PACKAGES = {
-    "@node-llama-cpp/linux-arm64": Recipe(
-        "linux-arm64-clang",
-        ("aarch64-linux-gnu-g++",),
-        "aarch64-linux-gnu-gcc",
-        ("g++-aarch64-linux-gnu",),
-        runner="qemu-aarch64",
-        link=("-Wl,--allow-shlib-undefined",),
-    ),
-    "@node-llama-cpp/win-x64": Recipe(
-        "windows-x64",
-        ("x86_64-w64-mingw32-g++",),
-        "x86_64-w64-mingw32-gcc",
-        ("g++-mingw-w64-x86-64",),
-        runner="wine",
-        link=("-static",),
-        program="worker.exe",
-    ),
-}
 
 
 def compile_alone(recipe: Recipe, folder: Path) -> None:
