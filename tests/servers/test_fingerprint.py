@@ -15,8 +15,8 @@ from sampler_parity.harness.servers.client import Client
 from sampler_parity.harness.servers.dialects import DIALECTS, UNKNOWN
 from sampler_parity.harness.servers.fingerprint.fingerprint import STATEMENTS, fingerprint
 from sampler_parity.harness.servers.fingerprint.known_engines import (
-    ENGINES,
     alike,
+    known_engines,
     likenesses,
     release,
 )
@@ -28,7 +28,7 @@ from tests.support.fake_server import Answered, Answering, Sent, answered, fake_
 from tests.support.raw_server import http_bytes, raw_server
 from tests.support.server_faults import FAULTS, Faulty, drops, makes, renames
 
-LLAMA_SERVER = ENGINES[0]
+LLAMA_SERVER = known_engines()[0]
 BY_NAME = {fault.name: fault.between for fault in FAULTS}
 
 
@@ -160,12 +160,16 @@ def test_where_the_time_is_over_nothing_is_told_and_nothing_sent() -> None:
 
 
 def test_a_server_is_like_the_engine_whose_statements_it_shares() -> None:
-    for engine in ENGINES:
+    for engine in known_engines():
         assert alike(likenesses(engine.says)) == [engine.name]
     changed = {**LLAMA_SERVER.says, "top_p 0": "refused"}
     rows = likenesses(changed)
     assert alike(rows) == [rows[0].engine]
     assert rows[0].differs == ["top_p 0: refused, there one token"]
+
+
+def test_llama_server_has_the_order_of_the_reference() -> None:
+    assert LLAMA_SERVER.says["order of samplers"] == ", ".join(DEFAULT_ORDER)
 
 
 def test_a_server_that_shares_little_or_tells_little_is_like_none() -> None:

@@ -3,24 +3,35 @@
 A statement that cannot be told, of the server or of the engine, does not count.
 """
 
+import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from pathlib import Path
 
+from sampler_parity.harness.engines.engine_file import engines_folder
 from sampler_parity.harness.servers.fingerprint.trait import CANNOT
 from sampler_parity.harness.strict import Strict
-from sampler_parity.reference.pipelines.common_chain import DEFAULT_ORDER
+from sampler_parity.harness.table import read_table
 
 ENOUGH = 8  # statements that both tell
 _LIKE = 0.8  # of them: less resembles nothing known
 
 
-@dataclass(frozen=True)
-class KnownEngine:
+class KnownEngine(Strict):
     """Hold an engine's statements. observed: a server of it was asked, else its source read."""
 
     name: str
-    observed: bool
-    says: Mapping[str, str]
+    observed: bool = True
+    says: dict[str, str]
+
+
+@functools.cache
+def known_engines() -> list[KnownEngine]:
+    """Return ours, then those of engines/NAME/fingerprint.toml; last those that nobody asked.
+    Raises InputError for a file that is not valid."""
+    ours = sorted(Path(__file__).with_name("known").glob("*.toml"))
+    theirs = sorted(engines_folder().glob("*/fingerprint.toml"))
+    engines = [read_table(path, KnownEngine) for path in (*ours, *theirs)]
+    return sorted(engines, key=lambda engine: not engine.observed)
 
 
 class Likeness(Strict):
@@ -36,7 +47,7 @@ class Likeness(Strict):
 
 def likenesses(says: Mapping[str, str]) -> list[Likeness]:
     """Compare with every known engine; the most alike comes first."""
-    rows = [_likeness(engine, says) for engine in ENGINES]
+    rows = [_likeness(engine, says) for engine in known_engines()]
     return sorted(rows, key=lambda row: (-row.equal / max(row.told, 1), -row.told))
 
 
@@ -65,7 +76,7 @@ def alike(rows: list[Likeness]) -> list[str]:
 
 def release(says: Mapping[str, str]) -> tuple[str, str]:
     """Return a range of releases of llama.cpp, and the statements that bound it. The samplers'
-    names and meanings are from reference/releases.py and signatures.py of the llama.cpp backend."""
+    names and meanings are from reference/changes.toml and harness/llama_cpp/signatures.toml."""
     oldest, newest, why = "", "", []
     for name, answer, since, until in _RELEASES:
         if says.get(name) == answer:
@@ -87,66 +98,4 @@ _RELEASES = (
     ("dry_penalty_last_n -1", "all of the context", "", "b10068"),
     ("adaptive_target", "has no effect", "", "b6673"),
     ("typical_p 0", "more than one token", "", "b4980"),
-)
-
-# Each value of a statement, with the letters of the engines below that have it. Sources: vLLM's
-# v1/sample/sampler.py, sampling_params.py and logprobs_mode; Ollama's sample/samplers.go and
-# docs/modelfile.md. Of MLX LM no penalties are told: a prompt that is asked again has none
-# (docs/findings.md).
-_STATEMENTS: dict[str, dict[str, str]] = {
-    "temperature 0": {"one text": "LPMVO"},
-    "penalties and temperature": {"penalties first": "LPV"},
-    "penalties and top_k": {"penalties first": "LPV"},
-    "logit_bias and top_k": {"logit_bias first": "LPMV"},
-    "temperature and top_p": {"top_p first": "LPM", "temperature first": "VO"},
-    "temperature and min_p": {"min_p first": "LPM", "temperature first": "VO"},
-    "top_k and top_p": {"top_k first": "LPVO", "top_p first": "M"},
-    "min_p and top_p": {"top_p first": "LPMO", "min_p first": "V"},
-    "the token that crosses top_p": {"kept": "LPMV"},
-    "frequency_penalty": {"per occurrence": "LPV"},
-    "presence_penalty": {"once per token": "LPV"},
-    "repetition penalty": {"once per token": "LPV"},
-    "logit_bias and repetition penalty": {"logit_bias first": "LPV"},
-    "seed": {"repeats": "LPMVO"},
-    "seed -1": {"another text each time": "LPVO"},
-    "unknown names": {"taken in silence": "LPMV"},
-    "top_k 0": {"everything": "LPMV"},
-    "top_p 0": {"one token": "LP", "everything": "M", "refused": "V"},
-    "logprobs and temperature": {"before": "LPMV"},
-    "logprobs and top_k": {"before": "LPMV"},
-    "logprobs and logit_bias": {"before": "LPV", "after": "M"},
-    "default temperature": {"0.8": "LPO", "0": "M", "1": "V"},
-    "default top_k": {"40": "LPO", "0": "MV"},
-    "default top_p": {"0.95": "LP", "1": "MV", "0.9": "O"},
-    "default min_p": {"0.05": "LP", "0": "MVO"},
-    "prompt, for frequency_penalty": {"counts": "L", "does not count": "PV"},
-    "prompt, for the repetition penalty": {"counts": "LV", "does not count": "P"},
-    "order of samplers": {", ".join(DEFAULT_ORDER): "L"},
-    "temperature -1": {"one text": "LO", "draws": "P", "refused": "MV"},
-    "top_k -1": {"everything": "LV", "refused": "M"},
-    "typical_p 0": {"one token": "L"},
-    "min_keep": {"keeps more": "L"},
-    "dry_penalty_last_n -1": {"refused": "L"},
-    "top_n_sigma": {"has an effect": "L"},
-    "adaptive_target": {"has an effect": "L"},
-    "default repeat": {"1": "LMV", "1.1": "PO"},
-}
-
-
-def _engine(letter: str, name: str, observed: bool = True) -> KnownEngine:
-    says = {
-        statement: value
-        for statement, values in _STATEMENTS.items()
-        for value, letters in values.items()
-        if letter in letters
-    }
-    return KnownEngine(name, observed, says)
-
-
-ENGINES = (
-    _engine("L", "llama-server (b11549)"),
-    _engine("P", "llama-cpp-python's server 0.3.36"),
-    _engine("M", "MLX LM's server 0.32.2"),
-    _engine("V", "vLLM 0.32.0"),
-    _engine("O", "Ollama", observed=False),
 )
