@@ -2,104 +2,15 @@
 person reads it, runs the program and decides."""
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.stages.record import BackendResult
+from sampler_parity.harness.engines.engine_file import engines_folder
+from sampler_parity.harness.repro.scripts import scripted
 from sampler_parity.reference.registry import SAMPLERS
 
-# The fields of the projects' forms for bugs, as their .github/ISSUE_TEMPLATE had them in 2026:
-# llama.cpp 019-bug-misc.yml, transformers bug-report.yml, vLLM 400-bug-report.yml. MLX LM,
-# ExLlamaV3 and lloyal.node have none.
-_FORMS = {
-    "llama.cpp": """\
-# Misc. bug: {title}
-
-### Name and Version
-
-{version}{build}
-
-### Operating systems
-
-{platform}
-
-### Which llama.cpp modules do you know to be affected?
-
-libllama (core library)
-
-### Command line
-
-```shell
-{command}
-```
-
-### Problem description & steps to reproduce
-
-{description}
-
-{steps}
-
-### First Bad Commit
-
-Not looked for.
-
-### Relevant log output
-
-{seen}
-""",
-    "transformers": """\
-# {title}
-
-### System Info
-
-- {version}{build}
-- {platform}
-
-### Reproduction
-
-{steps}
-
-{seen}
-
-### Expected behavior
-
-{description}
-""",
-    "vllm": """\
-# [Bug]: {title}
-
-### Your current environment
-
-- {version}{build}
-- {platform}
-
-### 🐛 Describe the bug
-
-{description}
-
-{steps}
-
-{seen}
-""",
-}
-_PLAIN = """\
-# {title}
-
-### Version and platform
-
-{version}{build}, {platform}
-
-### Steps to reproduce
-
-{steps}
-
-### Expected
-
-{description}
-
-### Got
-
-{seen}
-"""
+_FORMS = Path(__file__).with_name("forms")
 
 
 @dataclass(frozen=True)
@@ -115,6 +26,15 @@ class Finding:
     platform: str
 
 
+def _form(engine: str) -> str:
+    """Return the fields of the project's form for bugs, as its .github/ISSUE_TEMPLATE had them in
+    2026: llama.cpp's 019-bug-misc.yml, an engine's issue.txt. Without one, a plain one."""
+    if engine == "llama.cpp":
+        return (_FORMS / "llama.cpp.txt").read_text(encoding="utf-8")
+    own = engines_folder() / scripted().get(engine, engine) / "issue.txt"
+    return (own if own.is_file() else _FORMS / "plain.txt").read_text(encoding="utf-8")
+
+
 def report(engine: str, finding: Finding, source: str, file: str, command: str) -> str:
     """engine: whose form it has; one that is not known gets a plain one."""
     result = finding.result
@@ -125,7 +45,7 @@ def report(engine: str, finding: Finding, source: str, file: str, command: str) 
         f"```{language}\n{source}```"
     )
     values = ", ".join(f"{name}: {value}" for name, value in result.values.items())
-    return _FORMS.get(engine, _PLAIN).format(
+    return _form(engine).format(
         title=f"{result.stage}: {finding.case.description}",
         version=finding.version,
         build=f" ({finding.build})" if finding.build else "",
