@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from sampler_parity.harness.checks.stages.classify import same_bits
 from sampler_parity.harness.engines.samplers import build_chain
@@ -25,17 +25,20 @@ from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
-from sampler_parity.harness.strict import Strict, first_mistake
+from sampler_parity.harness.strict import STRICT, Strict, first_mistake
+from sampler_parity.harness.table import read_table
 from sampler_parity.reference import Candidates, ChainError, UndefinedInputError
 
 STEPS = 40
 
 
-class Recorded(Strict):
+class Recorded(BaseModel):
     """A chain, the history that it accepts first, and what it accepts after each step.
 
     accept: token ids, taken in turns; empty for the selected token.
     """
+
+    model_config = STRICT
 
     id: str
     chain: p.ChainSpec
@@ -64,93 +67,11 @@ class Disagreement:
         )
 
 
-_DIST = {"dist": {"seed": 20250105}}
-# Frequent first choices of the model, so that the history matters.
-_FREQUENT = [198, 11, 296, 264, 198, 275, 220, 198, 13, 11]
+class _File(Strict):
+    chain: list[Recorded]
 
-CHAINS = [
-    Recorded(
-        id="usual",
-        chain=[
-            {"top_k": {"k": 40}},
-            {"top_p": {"p": 0.9}},
-            {"min_p": {"p": 0.05}},
-            {"temp": {"temp": 0.8}},
-            _DIST,
-        ],
-    ),
-    Recorded(id="whole-vocabulary", chain=[{"temp": {"temp": 0.7}}, _DIST]),
-    Recorded(id="top-k", chain=[{"top_k": {"k": 129}}, {"temp": {"temp": 1.4}}, _DIST]),
-    Recorded(id="top-p", chain=[{"top_p": {"p": 0.95, "min_keep": 2}}, _DIST]),
-    Recorded(id="min-p", chain=[{"min_p": {"p": 0.02}}, {"temp": {"temp": 1.3}}, _DIST]),
-    Recorded(id="typical-p", chain=[{"typical_p": {"p": 0.8}}, {"temp": {"temp": 0.9}}, _DIST]),
-    Recorded(
-        id="top-n-sigma",
-        chain=[{"top_n_sigma": {"n": 1.5}}, {"top_k": {"k": 400}}, {"temp": {"temp": 1.5}}, _DIST],
-    ),
-    Recorded(
-        id="xtc",
-        chain=[{"top_k": {"k": 100}}, {"xtc": {"p": 0.5, "t": 0.05, "seed": 3}}, _DIST],
-    ),
-    Recorded(
-        id="temp-ext",
-        chain=[
-            {"top_k": {"k": 200}},
-            {"temp_ext": {"temp": 0.9, "delta": 0.5, "exponent": 1.2}},
-            _DIST,
-        ],
-    ),
-    Recorded(
-        id="penalties",
-        chain=[
-            {
-                "penalties": {
-                    "penalty_last_n": 24,
-                    "penalty_repeat": 1.3,
-                    "penalty_freq": 0.2,
-                    "penalty_present": 0.4,
-                }
-            },
-            {"top_k": {"k": 60}},
-            _DIST,
-        ],
-        history=_FREQUENT,
-    ),
-    Recorded(
-        id="dry",
-        chain=[
-            {"dry": {"dry_multiplier": 0.8, "dry_allowed_length": 2, "seq_breakers": ["\n"]}},
-            {"top_p": {"p": 0.98}},
-            _DIST,
-        ],
-        history=[296, 275, 220, 11] * 3,
-        accept=[296, 275, 220, 11],
-    ),
-    Recorded(
-        id="mirostat",
-        chain=[{"temp": {"temp": 0.9}}, {"mirostat": {"seed": 5, "tau": 4.0, "eta": 0.1, "m": 50}}],
-    ),
-    Recorded(
-        id="mirostat-v2",
-        chain=[{"temp": {"temp": 0.9}}, {"mirostat_v2": {"seed": 5, "tau": 3.0, "eta": 0.2}}],
-    ),
-    Recorded(
-        id="adaptive-p",
-        chain=[
-            {"min_p": {"p": 0.01}},
-            {"adaptive_p": {"target": 0.3, "decay": 0.9, "seed": 8}},
-        ],
-    ),
-    Recorded(
-        id="logit-bias",
-        chain=[
-            {"logit_bias": {"logit_bias": [[198, "-inf"], [220, 3.5], [267, -2.0]]}},
-            {"top_k": {"k": 12}},
-            {"greedy": {}},
-        ],
-    ),
-    Recorded(id="infill", chain=[{"top_k": {"k": 50}}, {"infill": {}}, _DIST]),
-]
+
+CHAINS = read_table(Path(__file__).with_name("chains.toml"), _File).chain
 
 
 def record(logits: NDArray[Any], model: Path) -> tuple[Facts, Tensors]:

@@ -23,18 +23,16 @@ from sampler_parity.harness.golden.capture import (
     relative,
 )
 from sampler_parity.harness.golden.configuration import FixtureConfiguration, configuration
-from sampler_parity.harness.golden.job import DType, Job, run
+from sampler_parity.harness.golden.job import Job, run
 from sampler_parity.harness.inputs import fixtures
 from sampler_parity.harness.inputs.fixtures import Fixture
 from sampler_parity.harness.inputs.manifest import (
     LogitsEntry,
     ResultsEntry,
+    manifest_of,
     read_manifest,
     register,
 )
-
-_CAPTURE = "sampler-parity capture --model golden/model/small.gguf --prompts golden/prompts.jsonl"
-_UNKNOWN = "0" * 64
 
 AnyEntry = LogitsEntry | ResultsEntry
 Array = NDArray[np.generic]
@@ -152,44 +150,8 @@ def _accept(folder: Path, out: Path, name: str, new: AnyEntry, same_as: AnyEntry
 
 def _first_manifest(configured: FixtureConfiguration) -> dict[str, AnyEntry]:
     """Return what this repository's golden/ is to hold; digests and sizes are not known yet."""
-    return {
-        "small": _first_logits("small", "float32", configured),
-        "small-f16": _first_logits("small-f16", "float16", configured),
-        "native-results": ResultsEntry(
-            kind="native-results",
-            file="native-results.gguf",
-            sha256=_UNKNOWN,
-            command="sampler-parity golden regenerate",
-            model="model/small.gguf",
-            model_sha256=_UNKNOWN,
-            logits="small",
-            logits_sha256=_UNKNOWN,
-            chains=0,
-            steps=0,
-            date=date.today(),
-            **asdict(configured),
-        ),
-    }
-
-
-def _first_logits(name: str, dtype: DType, configured: FixtureConfiguration) -> LogitsEntry:
-    return LogitsEntry(
-        kind="logits",
-        file=f"{name}.gguf",
-        sha256=_UNKNOWN,
-        command=f"{_CAPTURE} --dtype {dtype} --max-rows 320 -o golden/{name}.gguf",
-        rows=0,
-        n_vocab=0,
-        dtype=dtype,
-        model="model/small.gguf",
-        model_sha256=_UNKNOWN,
-        prompts="prompts.jsonl",
-        prompts_sha256=_UNKNOWN,
-        max_rows=320,
-        threads=1,
-        date=date.today(),
-        **asdict(configured),
-    )
+    known = {**asdict(configured), "date": date.today()}
+    return manifest_of(Path(__file__).with_name("first.toml"), known)
 
 
 def _capture_again(

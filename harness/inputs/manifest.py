@@ -7,7 +7,7 @@ import json
 import tomllib
 from datetime import date
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -66,17 +66,21 @@ Entry = Annotated[LogitsEntry | ResultsEntry, Field(discriminator="kind")]
 def read_manifest(folder: Path) -> dict[str, LogitsEntry | ResultsEntry]:
     """Read the entries by fixture name. Raises InputError for a manifest that is missing or
     malformed."""
-    path = folder / "manifest.toml"
+    return manifest_of(folder / "manifest.toml", {})
+
+
+def manifest_of(path: Path, known: dict[str, Any]) -> dict[str, LogitsEntry | ResultsEntry]:
+    """Read the entries of a file. known: fields that none of them has. Raises InputError."""
     restore = "restore it from the repository"
     entry: TypeAdapter[LogitsEntry | ResultsEntry] = TypeAdapter(Entry)
     try:
         listed = tomllib.loads(path.read_text(encoding="utf-8"))["fixture"]
-        return {name: entry.validate_python(value) for name, value in listed.items()}
+        return {name: entry.validate_python(value | known) for name, value in listed.items()}
     except FileNotFoundError:
         raise InputError(path, "missing", "run `sampler-parity golden regenerate`") from None
     except ValidationError as error:
         raise InputError(path, f"malformed: {first_mistake(error)}", restore) from None
-    except (ValueError, KeyError, AttributeError, OSError) as error:
+    except (ValueError, KeyError, AttributeError, TypeError, OSError) as error:
         raise InputError(path, f"malformed: {error}", restore) from None
 
 
