@@ -1,5 +1,5 @@
 """Rehearse a release (docs/releasing.md):
-`python -m sampler_parity.harness.gate.dry_run -o FOLDER`.
+`python -m scripts.release.dry_run -o FOLDER`.
 
 Three candidates, llama.cpp as it is and with one planted fault each, run the same suites as
 llama.cpp; each is then judged by the same policy. The clean one must pass; the others must fail,

@@ -1,11 +1,14 @@
-"""harness/gate/dry_run.py: what counts as right, and that its suites and policies are valid."""
+"""scripts/release/dry_run.py: what counts as right, and that its suites and policies are valid."""
 
 from pathlib import Path
 
 import pytest
 
 from sampler_parity.harness.faults.candidates import WrongPenalties
-from sampler_parity.harness.gate.dry_run import (
+from sampler_parity.harness.gate.policy import read_policy
+from sampler_parity.harness.suite.file import expand
+from sampler_parity.harness.suite.timings import read_timings
+from scripts.release.dry_run import (
     CONFIDENCE,
     EXPECTED,
     MAX_RATIO,
@@ -14,9 +17,6 @@ from sampler_parity.harness.gate.dry_run import (
     TIMING,
     result_of,
 )
-from sampler_parity.harness.gate.policy import read_policy
-from sampler_parity.harness.suite.file import expand
-from sampler_parity.harness.suite.timings import read_timings
 from tests.support.gate_bundles import both, finished, timed
 from tests.support.gate_bundles import judged as gated
 from tests.support.report_bundles import case, diverged, got
