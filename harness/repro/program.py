@@ -53,7 +53,7 @@ def program(case: Case, place: Place, about: str) -> str:
         "declared": in_lines([*dict.fromkeys(declared for declared, _, _ in made)], ""),
         "data": "\n".join(data),
         "chain": in_lines([call for _, call, _ in made]),
-        "history": ", ".join(map(str, case.history)),
+        "history": ", ".join(map(str, ready.case.history)),
         "accepted": ", ".join(map(str, asked.accepted)),
         "stages": stage + 1,
         "selected": selected,
