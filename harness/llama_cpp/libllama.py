@@ -25,12 +25,14 @@ from pathlib import Path
 from typing import Any
 
 from sampler_parity.harness.errors import InputError, Unsupported, lacking
+from sampler_parity.harness.files import toml_of
 from sampler_parity.harness.llama_cpp.build_files import NAME_IT, check, needed_libraries
 from sampler_parity.harness.llama_cpp.candidates import TokenDataArray
 from sampler_parity.harness.llama_cpp.devices import Devices
 from sampler_parity.harness.llama_cpp.signatures import (
     ARGUMENTS,
     SIGNATURES,
+    TYPES,
     Signature,
     model_layout,
     order,
@@ -134,60 +136,21 @@ _LOG = ctypes.CFUNCTYPE(None, ctypes.c_int, c_char_p, c_void_p)
 # of the module, because llama.cpp calls it as long as the process lives
 _KEEP_ERRORS = _LOG(keep_error)
 
-# name -> (result, arguments), as in every release. The initializers of samplers are in
-# harness/llama_cpp/signatures.toml, because they are not.
-_SIGNATURES: dict[str, tuple[Any, list[Any]]] = {
-    "llama_version": (c_char_p, []),  # not in releases of the b series
-    "llama_backend_init": (None, []),
-    "llama_log_set": (None, [_LOG, c_void_p]),
-    "llama_print_system_info": (c_char_p, []),
-    "llama_model_default_params": (ModelParams, []),
-    "llama_model_load_from_file": (c_void_p, [c_char_p, ModelParams]),
-    "llama_load_model_from_file": (c_void_p, [c_char_p, ModelParams]),  # its name before b4435
-    "llama_model_free": (None, [c_void_p]),
-    "llama_model_get_vocab": (c_void_p, [c_void_p]),
-    "llama_vocab_n_tokens": (c_int32, [c_void_p]),
-    "llama_vocab_eos": (c_int32, [c_void_p]),
-    "llama_vocab_is_eog": (c_bool, [c_void_p, c_int32]),
-    "llama_tokenize": (
-        c_int32,
-        [c_void_p, c_char_p, c_int32, POINTER(c_int32), c_int32, c_bool, c_bool],
-    ),
-    "llama_free": (None, [c_void_p]),
-    "llama_batch_init": (Batch, [c_int32, c_int32, c_int32]),
-    "llama_batch_free": (None, [Batch]),
-    "llama_decode": (c_int32, [c_void_p, Batch]),
-    "llama_synchronize": (None, [c_void_p]),
-    "llama_get_logits_ith": (POINTER(c_float), [c_void_p, c_int32]),
-    "llama_get_sampled_candidates_ith": (POINTER(c_int32), [c_void_p, c_int32]),
-    "llama_get_sampled_candidates_count_ith": (c_uint32, [c_void_p, c_int32]),
-    "llama_get_sampled_logits_ith": (POINTER(c_float), [c_void_p, c_int32]),
-    "llama_get_sampled_logits_count_ith": (c_uint32, [c_void_p, c_int32]),
-    "llama_get_sampled_probs_ith": (POINTER(c_float), [c_void_p, c_int32]),
-    "llama_get_sampled_probs_count_ith": (c_uint32, [c_void_p, c_int32]),
-    "llama_sampler_chain_get": (c_void_p, [c_void_p, c_int32]),
-    "llama_sampler_name": (c_char_p, [c_void_p]),
-    "llama_sampler_chain_default_params": (ChainParams, []),
-    "llama_sampler_chain_init": (c_void_p, [ChainParams]),
-    "llama_sampler_chain_add": (None, [c_void_p, c_void_p]),
-    "llama_sampler_apply": (None, [c_void_p, POINTER(TokenDataArray)]),
-    "llama_sampler_accept": (None, [c_void_p, c_int32]),
-    "llama_sampler_sample": (c_int32, [c_void_p, c_void_p, c_int32]),
-    "llama_model_n_ctx_train": (c_int32, [c_void_p]),
-    "llama_get_memory": (c_void_p, [c_void_p]),
-    "llama_memory_seq_rm": (c_bool, [c_void_p, c_int32, c_int32, c_int32]),
-    "llama_memory_seq_cp": (None, [c_void_p, c_int32, c_int32, c_int32, c_int32]),
-    "llama_set_sampler": (c_bool, [c_void_p, c_int32, c_void_p]),
-    "llama_sampler_init": (c_void_p, [c_void_p, c_void_p]),
-    "llama_sampler_chain_n": (c_int32, [c_void_p]),
-    "llama_sampler_chain_remove": (c_void_p, [c_void_p, c_int32]),
-    "llama_sampler_reset": (None, [c_void_p]),
-    "llama_sampler_clone": (c_void_p, [c_void_p]),
-    "llama_sampler_copy": (None, [c_void_p, c_void_p]),
-    "llama_sampler_get_seed": (c_uint32, [c_void_p]),
-    "llama_perf_sampler": (Counters, [c_void_p]),
-    "llama_perf_sampler_reset": (None, [c_void_p]),
-    "llama_sampler_free": (None, [c_void_p]),
+# those of functions.toml; the rest are in signatures.py
+_TYPES: dict[str, Any] = TYPES | {
+    "void": None,
+    "float *": POINTER(c_float),
+    "log_callback": _LOG,
+    "model_params": ModelParams,
+    "chain_params": ChainParams,
+    "batch": Batch,
+    "token_data_array *": POINTER(TokenDataArray),
+    "counters": Counters,
+}
+_FILE = Path(__file__).with_name("functions.toml")
+_FUNCTIONS = {
+    name: [_TYPES[kind] for kind in kinds]
+    for name, kinds in toml_of(_FILE, _FILE.read_bytes()).items()
 }
 
 
@@ -200,7 +163,7 @@ def default_folder() -> Path:
 
 
 class Libllama:
-    """A loaded libllama: each function of _SIGNATURES as an attribute, None if the build lacks it.
+    """A loaded libllama: each function of functions.toml is an attribute, None where it has none.
 
     release: "" for what the library says; called with the arguments of another release its samplers
     sample wrongly or hang. device: the CPU variant or GPU that computes; "" leaves the choice to
@@ -221,7 +184,7 @@ class Libllama:
         except OSError as error:
             raise InputError(path, f"cannot be loaded: {error}") from None
         self.path, self._device = path, device
-        for symbol, (result, arguments) in _SIGNATURES.items():
+        for symbol, (result, *arguments) in _FUNCTIONS.items():
             function = getattr(self._library, symbol, None)
             if function is not None:
                 function.restype, function.argtypes = result, arguments

@@ -26,7 +26,7 @@ class LogitBias(ctypes.Structure):
     _fields_ = (("token", c_int32), ("bias", c_float))
 
 
-_TYPES: dict[str, Any] = {
+TYPES: dict[str, Any] = {
     "uint32_t": c_uint32,
     "int32_t": c_int32,
     "float": c_float,
@@ -66,7 +66,7 @@ def _signature(name: str, row: dict[str, Any]) -> Signature:
 
 _FILE = Path(__file__).with_name("signatures.toml")
 _TABLES = toml_of(_FILE, _FILE.read_bytes())
-ARGUMENTS = {name: _TYPES[c] for c, names in _TABLES["arguments"].items() for name in names}
+ARGUMENTS = {name: TYPES[c] for c, names in _TABLES["arguments"].items() for name in names}
 SIGNATURES = {
     name: tuple(_signature(name, row) for row in rows) for name, rows in _TABLES["samplers"].items()
 }

@@ -75,82 +75,47 @@ _APPLE = (
 )
 _WINDOWS = (("libm", "the last bit of the Windows runtime's expf, logf, log2f, powf"),)
 
-_TABLE = (
-    Platform(DEFAULT, "Linux on x86-64: glibc, libstdc++"),
-    Platform(
-        "linux-x64-v3-gcc",
-        "Linux on x86-64, compiled by GCC for processors with FMA (-march=x86-64-v3 or native)",
-        contraction="gcc",
-    ),
-    Platform("linux-x64-musl", "Linux on x86-64: musl, libstdc++ (Alpine)", libm="musl"),
-    Platform(
-        "linux-x64-libc++14",
-        "Linux on x86-64: glibc, libc++ 14 to 16",
-        sorting="libc++",
-        random="libc++",
-    ),
-    Platform(
-        "linux-x64-libc++19",
-        "Linux on x86-64: glibc, libc++ 17 to 19",
-        sorting="libc++19",
-        random="libc++",
-    ),
-    Platform(
-        "linux-arm64-gcc",
-        "Linux on arm64, compiled by GCC: glibc, libstdc++",
-        contraction="gcc",
-        conversion="saturates",
-    ),
-    Platform(
-        "linux-arm64-clang",
-        "Linux on arm64, compiled by clang: glibc, libstdc++ (@node-llama-cpp/linux-arm64)",
-        contraction="clang",
-        conversion="saturates",
-    ),
-    Platform(
-        "wasm",
-        "WebAssembly: musl, libc++ 14 to 16 (Emscripten)",
-        sorting="libc++",
-        random="libc++",
-        libm="musl",
-    ),
-    Platform(
-        "macos-arm64",
-        "macOS on arm64: clang, libc++ 17 to 19",
-        contraction="clang",
-        conversion="saturates",
-        sorting="libc++19",
-        random="libc++",
-        libm="apple",
-        unknown=_APPLE,
-        perhaps="libc++",
-    ),
-    Platform(
-        "macos-x64",
-        "macOS on x86-64: clang, libc++ 17 to 19",
-        sorting="libc++19",
-        random="libc++",
-        libm="apple",
-        unknown=_APPLE,
-        perhaps="libc++",
-    ),
-    Platform(
-        "windows-x64",
-        "Windows on x86-64: Microsoft's standard library and runtime",
-        sorting="msvc",
-        random="msvc",
-        libm="ucrt",
-        unknown=_WINDOWS,
-    ),
-    Platform(
-        "portable",
-        "any, of a llama.cpp with harness/llama_cpp/platforms/portable.patch",
-        conversion="saturates",
-        sorting="portable",
-        random="portable",
-    ),
-)
-PLATFORMS = {platform.name: platform for platform in _TABLE}
+# name, then contraction, conversion, sorting, random, libm
+_TABLE: tuple[tuple[str, Contraction, Conversion, Library, Library, CLibrary], ...] = (
+    (DEFAULT,              "none",  "lowest",    "libstdc++", "libstdc++", "glibc"),
+    ("linux-x64-v3-gcc",   "gcc",   "lowest",    "libstdc++", "libstdc++", "glibc"),
+    ("linux-x64-musl",     "none",  "lowest",    "libstdc++", "libstdc++", "musl"),
+    ("linux-x64-libc++14", "none",  "lowest",    "libc++",    "libc++",    "glibc"),
+    ("linux-x64-libc++19", "none",  "lowest",    "libc++19",  "libc++",    "glibc"),
+    ("linux-arm64-gcc",    "gcc",   "saturates", "libstdc++", "libstdc++", "glibc"),
+    ("linux-arm64-clang",  "clang", "saturates", "libstdc++", "libstdc++", "glibc"),
+    ("wasm",               "none",  "lowest",    "libc++",    "libc++",    "musl"),
+    ("macos-arm64",        "clang", "saturates", "libc++19",  "libc++",    "apple"),
+    ("macos-x64",          "none",  "lowest",    "libc++19",  "libc++",    "apple"),
+    ("windows-x64",        "none",  "lowest",    "msvc",      "msvc",      "ucrt"),
+    ("portable",           "none",  "saturates", "portable",  "portable",  "glibc"),
+)  # fmt: skip
+_WORDS = {
+    DEFAULT: "Linux on x86-64: glibc, libstdc++",
+    "linux-x64-v3-gcc": "Linux on x86-64, compiled by GCC for processors with FMA "
+    "(-march=x86-64-v3 or native)",
+    "linux-x64-musl": "Linux on x86-64: musl, libstdc++ (Alpine)",
+    "linux-x64-libc++14": "Linux on x86-64: glibc, libc++ 14 to 16",
+    "linux-x64-libc++19": "Linux on x86-64: glibc, libc++ 17 to 19",
+    "linux-arm64-gcc": "Linux on arm64, compiled by GCC: glibc, libstdc++",
+    "linux-arm64-clang": "Linux on arm64, compiled by clang: glibc, libstdc++ "
+    "(@node-llama-cpp/linux-arm64)",
+    "wasm": "WebAssembly: musl, libc++ 14 to 16 (Emscripten)",
+    "macos-arm64": "macOS on arm64: clang, libc++ 17 to 19",
+    "macos-x64": "macOS on x86-64: clang, libc++ 17 to 19",
+    "windows-x64": "Windows on x86-64: Microsoft's standard library and runtime",
+    "portable": "any, of a llama.cpp with harness/llama_cpp/platforms/portable.patch",
+}
+_UNKNOWN = {"macos-arm64": _APPLE, "macos-x64": _APPLE, "windows-x64": _WINDOWS}
+_PERHAPS: dict[str, Library] = {"macos-arm64": "libc++", "macos-x64": "libc++"}
+
+
+def _platform(name: str, *parts: Any) -> Platform:
+    unknown, perhaps = _UNKNOWN.get(name, ()), _PERHAPS.get(name)
+    return Platform(name, _WORDS[name], *parts, unknown=unknown, perhaps=perhaps)
+
+
+PLATFORMS = {name: _platform(name, *parts) for name, *parts in _TABLE}
 
 _current: ContextVar[Platform] = ContextVar("platform", default=PLATFORMS[DEFAULT])
 
