@@ -10,11 +10,12 @@ import stat
 import tomllib
 from io import BufferedReader
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from sampler_parity.harness.errors import InputError, cannot_write
 from sampler_parity.harness.sanitize import limits
 
+T = TypeVar("T")
 _DOTTED = re.compile(rb"""(?:["']?[\w-]{1,64}["']?[ \t]*\.[ \t]*){%d}""" % limits.NESTING)
 
 
@@ -86,3 +87,15 @@ def toml_of(path: Path, content: bytes) -> dict[str, Any]:
         raise InputError(path, problem, "flatten it") from None
     except ValueError as error:  # its syntax, what is not UTF-8, numbers of 4,300 digits
         raise InputError(path, f"not TOML: {error}", "mend the syntax there") from None
+
+
+def read_table(path: Path, kind: type[T]) -> T:
+    """The whole of a TOML file as a model. Raises InputError."""
+    from pydantic import TypeAdapter, ValidationError  # the command line starts without it
+
+    from sampler_parity.harness.strict import first_mistake
+
+    try:
+        return TypeAdapter(kind).validate_python(toml_of(path, read_file(path, limits.TOML)))
+    except ValidationError as error:
+        raise InputError(path, first_mistake(error)) from None

@@ -10,12 +10,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.files import read_file, toml_of
-from sampler_parity.harness.sanitize import limits
-from sampler_parity.harness.strict import Strict, first_mistake
+from sampler_parity.harness.files import read_table
+from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.verdicts import ServerVerdict, Verdict
 
 NAMESPACE = "sampler_parity.engines"
@@ -155,10 +154,7 @@ def engine_names() -> tuple[str, ...]:
 def engine_file(name: str) -> EngineFile:
     """Read one engine's file. Raises InputError for one that is missing or not valid."""
     path = engines_folder() / name / "engine.toml"
-    try:
-        read = EngineFile.model_validate(toml_of(path, read_file(path, limits.TOML)))
-    except ValidationError as error:
-        raise InputError(path, first_mistake(error)) from None
+    read = read_table(path, EngineFile)
     for row in read.backend:
         if row.folder != name:
             problem = f"backend {row.name!r} does not begin with the folder's name"

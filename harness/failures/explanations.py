@@ -8,15 +8,14 @@ What a backend refuses (`unsupported`, `rejected`) it explains itself, in its re
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from sampler_parity.harness.backends.engines import ENGINES
 from sampler_parity.harness.engines.engine_file import engines_folder
 from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.files import read_file, toml_of
-from sampler_parity.harness.sanitize import limits
-from sampler_parity.harness.strict import Strict, first_mistake
+from sampler_parity.harness.files import read_table
+from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.suite.shipped import shipped, suites_folder
 from sampler_parity.harness.verdicts import Verdict
 
@@ -61,10 +60,7 @@ def all_explanations() -> dict[Key, str]:
 
 def read_explanations(path: Path) -> dict[Key, str]:
     """By backend, stage and verdict. Raises InputError: bad file, unknown name, a repeat."""
-    try:
-        read = _File.model_validate(toml_of(path, read_file(path, limits.TOML)))
-    except ValidationError as error:
-        raise InputError(path, first_mistake(error)) from None
+    read = read_table(path, _File)
     reasons: dict[Key, str] = {}
     for one in read.explanation:
         _check(path, one)

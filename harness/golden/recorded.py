@@ -18,6 +18,7 @@ from sampler_parity.harness.checks.stages.classify import same_bits
 from sampler_parity.harness.engines.samplers import build_chain
 from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import read_table
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.fixtures import Facts, Fixture, Tensors
 from sampler_parity.harness.inputs.vocabularies import read_vocab
@@ -26,7 +27,6 @@ from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.harness.strict import STRICT, Strict, first_mistake
-from sampler_parity.harness.table import read_table
 from sampler_parity.reference import Candidates, ChainError, UndefinedInputError
 
 STEPS = 40

@@ -110,12 +110,16 @@ _UNKNOWN = {"macos-arm64": _APPLE, "macos-x64": _APPLE, "windows-x64": _WINDOWS}
 _PERHAPS: dict[str, Library] = {"macos-arm64": "libc++", "macos-x64": "libc++"}
 
 
-def _platform(name: str, *parts: Any) -> Platform:
-    unknown, perhaps = _UNKNOWN.get(name, ()), _PERHAPS.get(name)
-    return Platform(name, _WORDS[name], *parts, unknown=unknown, perhaps=perhaps)
-
-
-PLATFORMS = {name: _platform(name, *parts) for name, *parts in _TABLE}
+PLATFORMS = {
+    row[0]: Platform(
+        row[0],
+        _WORDS[row[0]],
+        *row[1:],
+        unknown=_UNKNOWN.get(row[0], ()),
+        perhaps=_PERHAPS.get(row[0]),
+    )
+    for row in _TABLE
+}
 
 _current: ContextVar[Platform] = ContextVar("platform", default=PLATFORMS[DEFAULT])
 

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from sampler_parity.harness.errors import InputError
+from sampler_parity.harness.files import read_table
 from sampler_parity.harness.llama_cpp import sources
 from sampler_parity.harness.strict import Strict
-from sampler_parity.harness.table import read_table
 
 _FOLDER = Path(__file__).parent
 # as CMake's Release

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from sampler_parity.harness.engines.engine_file import engines_folder
+from sampler_parity.harness.files import read_table
 from sampler_parity.harness.servers.fingerprint.trait import CANNOT
 from sampler_parity.harness.strict import Strict
-from sampler_parity.harness.table import read_table
 
 ENOUGH = 8  # statements that both tell
 _LIKE = 0.8  # of them: less resembles nothing known

@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from sampler_parity.harness.backends import environments, registry
+from sampler_parity.harness.backends import registry
 from sampler_parity.harness.engines.worker_command import WORKER_COMMAND
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.inputs.hugging_face import write_folder
 from sampler_parity.harness.protocol.ask import Row
 from sampler_parity.harness.protocol.ask_sequences import sequences
 from sampler_parity.harness.protocol.interface import Backend, BackendFailure
@@ -65,21 +64,11 @@ def logits_of(
     else:
         words = [*WORKER_COMMAND, "llama.cpp", str(folder), release]
         backend = BackendProcess("llama.cpp", words)
-    return _started(ModelLogits(backend, model, n_vocab))
+    return started(ModelLogits(backend, model, n_vocab))
 
 
-def logits_of_mlx_lm(model: Path, n_vocab: int) -> ModelLogits:
-    """Start MLX LM for a model, in the environment of its server. Raises InputError."""
-    name = "mlx_lm_server"
-    if why := environments.missing(name):
-        raise InputError("MLX LM", "its environment is not there", why)
-    folder = TemporaryDirectory()
-    write_folder(model, Path(folder.name))
-    words = environments.worker_command(name, "", ["mlx_lm/logits", folder.name])
-    return _started(ModelLogits(BackendProcess("mlx_lm/logits", words), model, n_vocab, folder))
-
-
-def _started(logits: ModelLogits) -> ModelLogits:
+def started(logits: ModelLogits) -> ModelLogits:
+    """Return the logits of a backend that answers. Raises InputError for one that does not."""
     try:
         logits.backend.hello()
     except BackendFailure as failure:

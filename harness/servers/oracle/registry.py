@@ -2,20 +2,22 @@
 
 from dataclasses import replace
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from sampler_parity.harness.backends import environments
-from sampler_parity.harness.engines.samplers import ALL_SAMPLERS
+from sampler_parity.harness.engines.engine_file import NAMESPACE, engines_folder
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.models import GOLDEN, golden_prompts, model_path
 from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.llama_cpp import builds, wheels
+from sampler_parity.harness.servers.launch import real_servers
 from sampler_parity.harness.servers.oracle import samplers
 from sampler_parity.harness.servers.oracle.chains import CHAINS
-from sampler_parity.harness.servers.oracle.decoder import logits_of, logits_of_mlx_lm
+from sampler_parity.harness.servers.oracle.decoder import logits_of
 from sampler_parity.harness.servers.oracle.generate import Oracle
-from sampler_parity.harness.servers.oracle.model import ROUNDING, KnownModel
+from sampler_parity.harness.servers.oracle.model import KnownModel
 from sampler_parity.harness.servers.oracle.samplers import SamplerFactory
 from sampler_parity.reference.vocab import Vocab
 
@@ -24,7 +26,15 @@ def sampler_of(dialect: str) -> SamplerFactory:
     """Return what builds the sampler of a dialect in CHAINS."""
     if dialect == "llama-server":
         return samplers.llama_server
-    return partial(samplers.llama_cpp_python, ALL_SAMPLERS["llama_cpp_python"])
+    return cast(SamplerFactory, _of_engine(dialect, "sampler"))
+
+
+def _of_engine(server: str, name: str) -> Any:
+    """Return what the oracle.py of a server's engine has under a name, or None."""
+    engine = real_servers()[server].folder
+    if not (engines_folder() / engine / "oracle.py").is_file():
+        return None
+    return getattr(import_module(f"{NAMESPACE}.{engine}.oracle"), name, None)
 
 
 def oracle_of_server(server: str, each: int) -> Oracle | None:
@@ -61,18 +71,15 @@ def _built(build: str) -> tuple[Path, str]:
 def model_of_own_generator(server: str) -> KnownModel | None:
     """Return the model of a server that draws with numbers of its own; None for another. Raises
     InputError without the golden model."""
-    if server == "mlx-lm":
-        return replace(golden_model(), text_prompts=True, adds_bos=False)
-    return replace(golden_model(), rounding=ROUNDING) if server == "vllm" else None
+    model = _of_engine(server, "model")
+    return None if model is None else model(golden_model())
 
 
 def with_own_logits(server: str, model: KnownModel) -> KnownModel:
     """Return the model decoded by the engine itself, where that is done here. The probabilities
     that a server reports are then exact."""
-    if server != "mlx-lm":
-        return model
-    logits = partial(logits_of_mlx_lm, model_path(GOLDEN), len(model.vocab))
-    return replace(model, logits=logits)
+    decoded = _of_engine(server, "with_own_logits")
+    return model if decoded is None else decoded(model, model_path(GOLDEN))
 
 
 def golden_vocab() -> Vocab:

@@ -1,8 +1,7 @@
 """Build the sampler that a server makes of a request.
 
-Source: server_task::params_from_json_cmpl of llama.cpp's tools/server at v0.5.0; Llama.generate of
-llama-cpp-python 0.3.36. llama-server's samplers accept the prompt, its grammar does not; those of
-llama-cpp-python accept nothing of it.
+llama-server's is here, another's in engines/NAME/oracle.py. Its samplers accept the prompt, its
+grammar does not. Source: server_task::params_from_json_cmpl of llama.cpp's tools/server at v0.5.0.
 """
 
 import math
@@ -13,7 +12,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.reference import Candidates
 from sampler_parity.reference.pipelines.common_chain import (
     SamplingParams,
     ban_eog,
@@ -33,21 +31,13 @@ _FIELDS = {
     "frequency_penalty": "penalty_freq",
 }
 LENGTHS = ("n_predict", "max_tokens")
-_NOT_SAMPLING = {*LENGTHS, "stop", "grammar", "n_probs", "post_sampling_probs"}
+NOT_SAMPLING = {*LENGTHS, "stop", "grammar", "n_probs", "post_sampling_probs"}
 
 
 class TokenSampler(Protocol):
     """Draw a text's tokens one after the other. It has accepted the prompt as its server does."""
 
     def sample(self, row: NDArray[np.float32]) -> int: ...  # and it accepts the token
-
-
-class EngineSampler(Protocol):
-    """Sample as an engine does: its reference."""
-
-    def apply(self, candidates: Candidates) -> None: ...
-
-    def accept(self, token: int) -> None: ...
 
 
 SamplerFactory = Callable[[Mapping[str, Any], Sequence[int], Vocab], TokenSampler]
@@ -82,7 +72,7 @@ def llama_server(
 
 def params_of(parameters: Mapping[str, Any], vocab: Vocab) -> SamplingParams:
     """Translate the parameters of a request without mistakes, as llama-server does."""
-    fields = {_FIELDS.get(k, k): v for k, v in parameters.items() if k not in _NOT_SAMPLING}
+    fields = {_FIELDS.get(k, k): v for k, v in parameters.items() if k not in NOT_SAMPLING}
     if "samplers" in fields:
         fields["samplers"] = samplers_from_names(fields["samplers"])
     if "dry_sequence_breakers" in fields:
@@ -90,31 +80,3 @@ def params_of(parameters: Mapping[str, Any], vocab: Vocab) -> SamplingParams:
     biases = parameters.get("logit_bias", ())
     fields["logit_bias"] = tuple((t, -math.inf if bias is False else bias) for t, bias in biases)
     return ban_eog(SamplingParams(**fields), vocab)
-
-
-@dataclass(frozen=True)
-class _LlamaCppPythonSampler:
-    sampler: EngineSampler
-    bias: Mapping[int, float]
-
-    def sample(self, row: NDArray[np.float32]) -> int:
-        for token, bias in self.bias.items():
-            row[token] += np.float32(bias)
-        candidates = Candidates.from_logits(row)
-        self.sampler.apply(candidates)
-        assert candidates.token is not None
-        self.sampler.accept(candidates.token)
-        return candidates.token
-
-
-def llama_cpp_python(
-    engine: Callable[..., EngineSampler],
-    parameters: Mapping[str, Any],
-    prompt: Sequence[int],
-    vocab: Vocab,
-) -> TokenSampler:
-    """Build the sampler of llama-cpp-python's server. engine: the reference of `Llama`, whose
-    defaults the server has, but for max_tokens."""
-    fields = {k: v for k, v in parameters.items() if k not in (*_NOT_SAMPLING, "logit_bias")}
-    bias = {int(token): value for token, value in (parameters.get("logit_bias") or {}).items()}
-    return _LlamaCppPythonSampler(engine(n_vocab=len(vocab), **fields), bias)
