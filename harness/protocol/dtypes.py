@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 Dtype = Literal["float32", "bfloat16", "float16"]
 DTYPES: tuple[Dtype, ...] = get_args(Dtype)
-ITEMSIZE: dict[Dtype, int] = {"float32": 4, "bfloat16": 2, "float16": 2}
 
 Row = NDArray[np.float32]
 

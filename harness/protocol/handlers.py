@@ -1,9 +1,12 @@
 """Answer the requests of the protocol with a worker in Python: instances, scratch file, clock."""
 
 import time
+from collections.abc import Callable
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import BaseModel
 
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.protocol import messages as p
@@ -132,23 +135,11 @@ def decode(worker: Worker, scratch: Scratch, request: p.DecodeRequest) -> p.Deco
     return p.DecodeReply()
 
 
-def tokenize(worker: Worker, request: p.TokenizeRequest) -> p.TokenizeReply:
-    if not isinstance(worker, Capturer):
-        raise Unsupported("captures no logits")
-    return worker.tokenize(request)
-
-
 def capture(worker: Worker, scratch: Scratch, request: p.CaptureRequest) -> p.CaptureReply:
     if not isinstance(worker, Capturer):
         raise Unsupported("captures no logits")
     worker.capture(request, _logits(scratch, request.out, len(request.positions), request.n_vocab))
     return p.CaptureReply()
-
-
-def devices(worker: Worker) -> p.DevicesReply:
-    if not isinstance(worker, DeviceProbe):
-        raise Unsupported("asks no devices")
-    return worker.devices()
 
 
 def generate(worker: Worker, scratch: Scratch, request: p.GenerateRequest) -> p.GenerateReply:
@@ -206,40 +197,41 @@ def _logits(scratch: Scratch, at: int, count: int, n: int) -> NDArray[np.float32
     return scratch.view(at, count * n, np.float32).reshape(count, n)
 
 
+def batch(worker: Worker, scratch: Scratch, request: p.BatchRequest) -> p.BatchReply:
+    serving = getattr(worker, "serving", Serving)
+    return cast(p.BatchReply, serving(worker, scratch, request).answer())
+
+
+# What a worker answers by itself: the protocol that it needs, and how it lacks that.
+_BY_WORKER: dict[type[BaseModel], tuple[type, str]] = {
+    p.TokenizeRequest: (Capturer, "captures no logits"),
+    p.DevicesRequest: (DeviceProbe, "asks no devices"),
+    p.ThroughputRequest: (Throughput, "decodes no model"),
+    p.SkipRatioRequest: (SkipRatios, "has no chain to put a trie into"),
+}
+_WITH_SCRATCH: dict[type[BaseModel], Callable[[Worker, Scratch, Any], p.Reply]] = {
+    p.RunRequest: run,
+    p.BatchRequest: batch,
+    p.DrawsRequest: draws,
+    p.TimeRequest: time_chain,
+    p.DecodeRequest: decode,
+    p.CaptureRequest: capture,
+    p.GenerateRequest: generate,
+    p.SequencesRequest: sequences,
+    p.SpeculativeRequest: speculative,
+}
+
+
 def answer(worker: Worker, scratch: Scratch, request: p.Request) -> p.Reply | p.ErrorReply:
     try:
-        if isinstance(request, p.RunRequest):
-            return run(worker, scratch, request)
-        if isinstance(request, p.BatchRequest):
-            serving = getattr(worker, "serving", Serving)
-            return serving(worker, scratch, request).answer()
-        if isinstance(request, p.DrawsRequest):
-            return draws(worker, scratch, request)
-        if isinstance(request, p.TimeRequest):
-            return time_chain(worker, scratch, request)
-        if isinstance(request, p.DecodeRequest):
-            return decode(worker, scratch, request)
-        if isinstance(request, p.TokenizeRequest):
-            return tokenize(worker, request)
-        if isinstance(request, p.CaptureRequest):
-            return capture(worker, scratch, request)
-        if isinstance(request, p.DevicesRequest):
-            return devices(worker)
-        if isinstance(request, p.GenerateRequest):
-            return generate(worker, scratch, request)
-        if isinstance(request, p.ThroughputRequest):
-            if not isinstance(worker, Throughput):
-                raise Unsupported("decodes no model")
-            return worker.throughput(request)
-        if isinstance(request, p.SequencesRequest):
-            return sequences(worker, scratch, request)
-        if isinstance(request, p.SkipRatioRequest):
-            if not isinstance(worker, SkipRatios):
-                raise Unsupported("has no chain to put a trie into")
-            return worker.skip_ratio(request)
-        if isinstance(request, p.SpeculativeRequest):
-            return speculative(worker, scratch, request)
-        return worker.hello()
+        if handler := _WITH_SCRATCH.get(type(request)):
+            return handler(worker, scratch, request)
+        if type(request) not in _BY_WORKER:
+            return worker.hello()
+        needed, without = _BY_WORKER[type(request)]
+        if not isinstance(worker, needed):
+            raise Unsupported(without)
+        return cast(p.Reply, getattr(worker, request.do)(request))
     except Unsupported as error:
         return p.ErrorReply(kind="unsupported", message=str(error))
     except (ChainError, UndefinedInputError, InputError) as error:
