@@ -22,7 +22,7 @@ from sampler_parity.reference.older.dist_b9842 import DistB9842
 from sampler_parity.reference.older.dry_b9842 import DryB9842
 from sampler_parity.reference.older.infill_b6673 import InfillB6673
 from sampler_parity.reference.older.min_p_b6133 import MinPB6133
-from sampler_parity.reference.older.mirostat_b9842 import MirostatB9842, MirostatV2B6133
+from sampler_parity.reference.older.mirostat_b9842 import mirostat_b9842, mirostat_v2_b6133
 from sampler_parity.reference.older.penalties_b9842 import PenaltiesB9842
 from sampler_parity.reference.older.temp_b3889 import TempB3889, TempExtB6133
 from sampler_parity.reference.older.top_k_b4980 import TopKB4980
@@ -43,8 +43,8 @@ _OLDER: dict[str, Callable[..., Sampler]] = {
     "temp_ext": TempExtB6133,
     "xtc": XtcB6133,
     "top_n_sigma": TopNSigmaB8352,
-    "mirostat": MirostatB9842,
-    "mirostat_v2": MirostatV2B6133,
+    "mirostat": mirostat_b9842,
+    "mirostat_v2": mirostat_v2_b6133,
     "penalties": PenaltiesB9842,
     "dry": DryB9842,
     "infill": InfillB6673,

@@ -10,13 +10,8 @@ from collections.abc import Mapping
 _NAMES = frozenset(
     [
         *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TEMP", "TMP", "LANG", "TZ"),
-        *(
-            "XDG_CACHE_HOME",
-            "XDG_RUNTIME_DIR",
-            "VIRTUAL_ENV",
-            "LD_LIBRARY_PATH",
-            "DYLD_LIBRARY_PATH",
-        ),
+        *("XDG_CACHE_HOME", "XDG_RUNTIME_DIR", "VIRTUAL_ENV"),
+        *("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH"),
         # without these nothing starts on Windows
         *("SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "COMSPEC", "PATHEXT", "USERPROFILE", "APPDATA"),
         *("LOCALAPPDATA", "PROGRAMDATA", "PROGRAMFILES", "NUMBER_OF_PROCESSORS"),

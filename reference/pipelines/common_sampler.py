@@ -32,14 +32,8 @@ from sampler_parity.reference import sorting
 from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.chain import build_chain
 from sampler_parity.reference.errors import UndefinedInputError
-from sampler_parity.reference.pipelines.common_chain import (
-    SamplingParams,
-    ban_eog,
-    default_chain,
-    sampler_name,
-    samplers_from_chars,
-    samplers_from_names,
-)
+from sampler_parity.reference.pipelines.common_chain import SamplingParams as SamplingParams
+from sampler_parity.reference.pipelines.common_chain import default_chain
 from sampler_parity.reference.pipelines.common_rejection import (
     Proposal,
     accepts,
@@ -51,18 +45,6 @@ from sampler_parity.reference.pipelines.reasoning_budget import ReasoningBudget,
 from sampler_parity.reference.sampler import Sampler
 from sampler_parity.reference.samplers.token_trie import BEFORE_TRIE, TokenTrie
 from sampler_parity.reference.vocab import Vocab
-
-__all__ = [
-    "CommonSampler",
-    "Output",
-    "SamplingParams",
-    "ban_eog",
-    "default_chain",
-    "prefill_tokens",
-    "sampler_name",
-    "samplers_from_chars",
-    "samplers_from_names",
-]
 
 UNLIMITED = 2**31 - 1  # tokens of a reasoning block
 SHORTEST_PREV = 32

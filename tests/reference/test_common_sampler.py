@@ -9,11 +9,11 @@ import pytest
 
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.reference import UndefinedInputError
+from sampler_parity.reference.pipelines.common_chain import ban_eog
 from sampler_parity.reference.pipelines.common_sampler import (
     CommonSampler,
     Output,
     SamplingParams,
-    ban_eog,
     prefill_tokens,
 )
 from sampler_parity.reference.pipelines.reasoning_budget import State

@@ -8,11 +8,8 @@ import pytest
 
 from sampler_parity.harness.protocol.process import BackendProcess
 from sampler_parity.reference import Candidates, ChainError, build_chain
-from sampler_parity.reference.pipelines.common_sampler import (
-    SamplingParams,
-    default_chain,
-    sampler_name,
-)
+from sampler_parity.reference.pipelines.common_chain import default_chain, sampler_name
+from sampler_parity.reference.pipelines.common_sampler import SamplingParams
 from tests.support.applied import assert_as_native
 
 # As llama.cpp prints its names, with the one that is not the sampler's own name with dashes.

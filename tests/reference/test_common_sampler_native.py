@@ -25,14 +25,16 @@ from sampler_parity.harness.llama_cpp import recorded
 from sampler_parity.harness.protocol.messages import ChainSpec
 from sampler_parity.reference import ChainError, UndefinedInputError
 from sampler_parity.reference.pipelines import common_sampler as llama_cpp
+from sampler_parity.reference.pipelines.common_chain import (
+    default_chain,
+    samplers_from_chars,
+    samplers_from_names,
+)
 from sampler_parity.reference.pipelines.common_sampler import (
     CommonSampler,
     Output,
     SamplingParams,
-    default_chain,
     prefill_tokens,
-    samplers_from_chars,
-    samplers_from_names,
 )
 from tests.support.examples import examples
 from tests.support.native_common import (

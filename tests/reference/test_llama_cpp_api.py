@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from sampler_parity.harness.inputs.vocabularies import read_vocab, vocab_path
 from sampler_parity.harness.llama_cpp.libllama import Libllama
 from sampler_parity.reference import Candidates, build_chain
-from sampler_parity.reference.pipelines.common_sampler import SamplingParams, default_chain
+from sampler_parity.reference.pipelines.common_chain import default_chain
+from sampler_parity.reference.pipelines.common_sampler import SamplingParams
 from tests.support.applied import Spec, applied, chain_of, logs
 from tests.support.stages import ACTIVE, NAME_IDS
 

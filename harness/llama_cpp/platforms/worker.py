@@ -18,6 +18,7 @@ from sampler_parity.harness.llama_cpp.signatures import (
     ARGUMENTS,
     LAZY_BY_WORDS,
     SIGNATURES,
+    has,
     signature,
 )
 from sampler_parity.harness.llama_cpp.words import Listener
@@ -103,7 +104,7 @@ class Worker:
             platform=self._build.platform,
             capabilities=["run", "draws", "whole_chain"],
             samplers=[
-                *sorted(name for name in SIGNATURES if _known(name, release)),
+                *sorted(name for name in SIGNATURES if has(name, release)),
                 *(["ignore_eos"] if release == NEWEST else []),
             ],
         )
@@ -148,13 +149,6 @@ class Worker:
             (handle,) = self.program.ask("vocab", *map(encoded, words))
             self._vocabularies[path] = int(handle)
         return self._vocabularies[path]
-
-
-def _known(sampler: str, release: str) -> bool:
-    try:
-        return bool(signature(sampler, release))
-    except Unsupported:
-        return False
 
 
 def _bans_of_ends(vocab: str | None) -> dict[str, dict[str, Any]]:
