@@ -1,11 +1,11 @@
-"""Planted faults: samplers and chains wrong in one named way, which the self-test must catch.
+"""Planted faults: samplers, chains and batches wrong in one named way, caught by the self-test.
 
-What changes a few lines of a sampler is text: NAME.toml for each sampler, capacities.toml for what
-is right up to a size, conventions.toml for exact equality, NaN and +inf. The others are classes:
-token_trie.py; chain.py and chain_order.py for faults between the samplers, batch.py between rows,
-shared.py for state that is of no instance, rare.py for what is wrong once in a long while. Those
-of an engine's stages are in engines/NAME/model_faults.py. adapters.py holds whole adapters that
-break the protocol; it is not imported here because it is run as a program.
+They are text: NAME.toml for each sampler, chain.toml for faults between the samplers, batch.toml
+between rows, shared.toml for state that is of no instance, rare.toml for what is wrong once in a
+long while, capacities.toml for what is right up to a size, conventions.toml for exact equality, NaN
+and +inf; parts.toml for what is no sampler. Those of an engine's stages are classes, in
+engines/NAME/model_faults.py. adapters.py holds whole adapters that break the protocol; it is not
+imported here because it is run as a program.
 """
 
 import functools
@@ -18,21 +18,22 @@ from typing import TYPE_CHECKING, Any
 from sampler_parity.harness.engines.engine_file import NAMESPACE, engine_names
 from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults.mutant import Mutant
-from sampler_parity.reference.registry import REFERENCE_ROWS
 
 if TYPE_CHECKING:
     MUTANTS: dict[str, Mutant]
 
-_CLASSES = (*REFERENCE_ROWS, "chain", "chain_order", "batch", "shared", "rare")
+
+FOLDER = Path(__file__).parent
+PARTS = FOLDER / "parts.toml"
 
 
 @functools.cache
 def _mutants() -> dict[str, Mutant]:
     from sampler_parity.harness.faults.catalogue import read_faults
 
-    found = [m for path in sorted(Path(__file__).parent.glob("*.toml")) for m in read_faults(path)]
-    modules = [f"{__name__}.{name}" for name in _CLASSES]
-    modules += [f"{NAMESPACE}.{name}.model_faults" for name in engine_names()]
+    paths = [path for path in sorted(FOLDER.glob("*.toml")) if path != PARTS]
+    found = [mutant for path in paths for mutant in read_faults(path)]
+    modules = [f"{NAMESPACE}.{name}.model_faults" for name in engine_names()]
     for module in filter(find_spec, modules):
         found += import_module(module).MUTANTS
     return by_name(found)

@@ -1,4 +1,4 @@
-"""The faults that are written as text: one TOML file a sampler."""
+"""The faults that are written as text: one TOML file a sampler, chain.toml and batch.toml."""
 
 from pathlib import Path
 from typing import Any, Self
@@ -13,6 +13,9 @@ from sampler_parity.harness.sanitize import limits
 from sampler_parity.harness.sanitize.near import did_you_mean
 from sampler_parity.harness.strict import Strict, mistake
 
+# What is replaced where no sampler is, by the first word of a fault's name.
+_OF = {"chain": "reference/chain.py:Chain", "batch": "harness/protocol/serving.py:Serving"}
+
 
 class Row(Strict):
     """A fault as it is written. replace, with: the one edit; edits: several."""
@@ -22,6 +25,8 @@ class Row(Strict):
     source: str = "ours"
     at: str = ""
     case: str = ""
+    of_order: bool = False
+    of: str = ""
     file: str = ""
     replace: str = ""
     with_: str | None = Field(None, alias="with")
@@ -58,5 +63,6 @@ def _fault(path: Path, number: int, table: dict[str, Any]) -> Mutant:
             mend = did_you_mean(at, fields) or mend
         raise InputError(f"{place}{at and f': {at}'}", reason, mend) from None
     edits = row.edits or [(row.replace, row.with_ or "")]
-    patch = Patch(place, row.name, tuple(edits), row.file)
-    return Mutant(row.name, patch, row.source, row.at, row.case, row.fault)
+    of = row.of or _OF.get(row.name.partition("/")[0], "")
+    patch = Patch(place, row.name, tuple(edits), row.file, of)
+    return Mutant(row.name, patch, row.source, row.at, row.case, row.fault, row.of_order)

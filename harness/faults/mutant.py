@@ -20,6 +20,7 @@ class Mutant:
         A fault that ends the worker leaves no stage: "crashed".
     case: the beginning of the id of the case made for it; tried first.
     text: what is wrong; of a class its docstring says it.
+    of_order: whether it changes which stages a chain has or their order: it shows at any of them.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Mutant:
     at: str = ""
     case: str = ""
     text: str = ""
+    of_order: bool = False
 
     @property
     def make(self) -> Callable[..., Any]:
@@ -41,11 +43,6 @@ class Mutant:
     @property
     def stage(self) -> str:
         return self.at or self.sampler
-
-    @property
-    def of_order(self) -> bool:
-        """Whether it is in which stages a chain has and in what order: it shows at any of them."""
-        return self.sampler == "chain" and not inspect.isclass(self.of)
 
     @property
     def fault(self) -> str:

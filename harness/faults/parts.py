@@ -1,27 +1,34 @@
 """What is no sampler and has no stage, wrong in one way: the cache of tries, common_sampler,
-speculative sampling, and the slots of sequences."""
+speculative sampling, and the slots of sequences. The faults are in parts.toml."""
 
 import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from sampler_parity.harness.faults import (
-    sequences,
-    speculative,
-    speculative_drafts,
-    speculative_texts,
-)
-from sampler_parity.harness.faults.part import Part
+from sampler_parity.harness import faults
+from sampler_parity.harness.faults import sequences, speculative
+from sampler_parity.harness.faults.catalogue import read_faults
+from sampler_parity.harness.faults.mutant import Mutant
+from sampler_parity.harness.faults.patch import Patch
 from sampler_parity.reference import Candidates
 from sampler_parity.reference.pipelines.common_sampler import CommonSampler, Output, SamplingParams
-from sampler_parity.reference.trie import TrieCache, cache_key
+from sampler_parity.reference.trie import TrieCache
 
 
-class KeyWithoutModel(TrieCache[str]):
-    """The key of a payload leaves its model out."""
+@dataclass(frozen=True)
+class Part:
+    """make: what is faulty, in the place of `right`. check: says what is wrong with one, or ""; of
+    `right` it must say nothing, of `make` something that begins with the cause."""
 
-    def key(self, text: str) -> str:
-        return cache_key(json.dumps(json.loads(text)["descriptors"]))
+    name: str
+    make: Any
+    right: Any
+    check: Callable[[Any], str]
+    cause: str
+    fault: str
 
 
 def check_models(cache: type[TrieCache[str]]) -> str:
@@ -32,21 +39,6 @@ def check_models(cache: type[TrieCache[str]]) -> str:
     texts = [json.dumps({"modelId": model, "descriptors": descriptors}) for model in models]
     answered = [tries.acquire(text)[1] for text in texts]
     return "" if answered == models else f"the tries of models {models} are those of {answered}"
-
-
-class ResampledWithoutGrammar(CommonSampler):
-    """Where the grammar refuses a token, another is drawn without it."""
-
-    def sample(self, output: Output, grammar_first: bool = False) -> int:
-        token = self._pass(output, grammar_first)
-        return token if grammar_first or self._fits(token) else self._pass(output, False)
-
-
-class RefusedTokenKept(CommonSampler):
-    """The grammar is asked about the token, and its answer left unheard."""
-
-    def sample(self, output: Output, grammar_first: bool = False) -> int:
-        return self._pass(output, grammar_first)
 
 
 class _Odd:
@@ -82,15 +74,22 @@ def check_grammar(common_sampler: type[CommonSampler]) -> str:
     return ""
 
 
-PARTS = {
-    part.name: part
-    for part in (
-        Part("token_trie/key-without-model", KeyWithoutModel, TrieCache, check_models),
-        Part("grammar/resampled-without-it", ResampledWithoutGrammar, CommonSampler, check_grammar),
-        Part("grammar/refused-token-kept", RefusedTokenKept, CommonSampler, check_grammar),
-        *speculative.PARTS,
-        *speculative_drafts.PARTS,
-        *speculative_texts.PARTS,
-        *sequences.PARTS,
-    )
+_CHECKS: dict[str, Callable[[Any], str]] = {
+    "harness/llama_cpp/sequences.py:Slots": sequences.check,
+    "reference/pipelines/common_sampler.py:CommonSampler": check_grammar,
+    "reference/speculative/one_draft.py:accepts": speculative.check_at_zero,
+    "reference/speculative/one_draft.py:verify": speculative.check_verify,
+    "reference/speculative/rounds.py:one_round": speculative.check_round,
+    "reference/speculative/rounds.py:text": speculative.check_text,
+    "reference/speculative/several_drafts.py:without_replacement": speculative.check_several,
+    "reference/trie.py:TrieCache": check_models,
 }
+
+
+def _part(fault: Mutant) -> Part:
+    assert isinstance(fault.of, Patch)
+    check = _CHECKS[fault.of.of]
+    return Part(fault.name, fault.make, fault.of.right(), check, fault.at, fault.fault)
+
+
+PARTS = {fault.name: _part(fault) for fault in read_faults(faults.PARTS)}

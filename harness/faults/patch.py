@@ -1,4 +1,4 @@
-"""Faults as text: what is replaced in a module of the reference.
+"""Faults as text: what is replaced in a module of the reference, or of the protocol.
 
 The patched source runs as a module of its own, and the sampler is built from it. The module that
 it was made of stays as it is; what Numba compiled for it is used again.
@@ -24,21 +24,26 @@ NAMESPACE = "sampler_parity"
 @dataclass(frozen=True)
 class Patch:
     """place: where it is written, for messages. name: the fault's. file: what is patched, from the
-    folder above `reference`; "": the sampler's own module. edits: texts and what replaces them."""
+    folder above `reference`; "": the module of what is replaced. edits: texts and what replaces
+    them. of: FILE:NAME of the class or function that is replaced; "": the sampler's class."""
 
     place: str
     name: str
     edits: tuple[tuple[str, str], ...]
     file: str = ""
+    of: str = ""
 
     def faulty(self) -> Callable[..., Any]:
-        """The sampler's class, made anew. Raises InputError for an edit that does not fit."""
+        """Make the class or function anew. Raises InputError for an edit that does not fit."""
         return _faulty(self)
 
-    def sampler(self) -> Any:
-        """The right class. Raises InputError where the reference has none."""
+    def right(self) -> Any:
+        """Return what is replaced. Raises InputError where there is nothing of that name."""
         from sampler_parity.reference.registry import REFERENCE_SAMPLERS  # loads them all
 
+        if self.of:
+            file, _, member = self.of.partition(":")
+            return getattr(self._imported(file), member)
         name = self.name.split("/")[0]
         if name not in REFERENCE_SAMPLERS:
             raise InputError(self.place, f"the reference has no sampler {name!r}", "correct `name`")
@@ -47,12 +52,15 @@ class Patch:
     def module(self) -> ModuleType:
         """What it patches. Raises InputError where the reference has no such module."""
         if not self.file:
-            return sys.modules[self.sampler().__module__]
-        dotted = ".".join((NAMESPACE, *Path(self.file).with_suffix("").parts))
+            return sys.modules[self.right().__module__]
+        return self._imported(self.file)
+
+    def _imported(self, file: str) -> ModuleType:
+        dotted = ".".join((NAMESPACE, *Path(file).with_suffix("").parts))
         try:
             return import_module(dotted)
         except ModuleNotFoundError:
-            problem = f"the reference has no {self.file}"
+            problem = f"the reference has no {file}"
             raise InputError(self.place, problem, "correct `file`") from None
 
     def text(self) -> str:
@@ -74,7 +82,7 @@ class Patch:
 
 @functools.cache
 def _faulty(patch: Patch) -> Callable[..., Any]:
-    right, patched = patch.sampler(), patch.module()
+    right, patched = patch.right(), patch.module()
     own = sys.modules[right.__module__]
     faulty = made = _executed(patched, patch.name, patch.text())
     if patched is not own:  # whatever it imported from there it takes from the patched module
@@ -82,6 +90,8 @@ def _faulty(patch: Patch) -> Callable[..., Any]:
         for name, value in vars(patched).items():
             if vars(made).get(name) is value:
                 vars(made)[name] = vars(faulty)[name]
+    if not isinstance(right, type):
+        return vars(made)[right.__name__]  # type: ignore[no-any-return]
     return _of_its_kind(right, made)
 
 

@@ -35,8 +35,7 @@ from sampler_parity.harness.faults.adapters import ADAPTERS, TRIGGER, Adapter, t
 from sampler_parity.harness.faults.engine_faults import faults
 from sampler_parity.harness.faults.engine_trial import absent, try_faults
 from sampler_parity.harness.faults.in_process import InProcess
-from sampler_parity.harness.faults.part import Part
-from sampler_parity.harness.faults.parts import PARTS
+from sampler_parity.harness.faults.parts import PARTS, Part
 from sampler_parity.harness.faults.results import (
     AdapterResult,
     BaselineResult,

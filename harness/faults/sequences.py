@@ -1,4 +1,4 @@
-"""Slots that are wrong in one way: sequences that share what each must have of its own.
+"""The check of slots: sequences must not share what each must have of its own.
 
 The slots are llama.cpp's own (harness/llama_cpp/sequences.py), over a context whose logits
 are made of the tokens in a sequence's memory, and over the reference's chains.
@@ -13,15 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends import reference
+from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
-from sampler_parity.harness.checks.sequences.block import SequencesCase
-from sampler_parity.harness.faults.part import Part
 from sampler_parity.harness.llama_cpp.decode import Further
-from sampler_parity.harness.llama_cpp.sequences import Slot, Slots, take_all
+from sampler_parity.harness.llama_cpp.sequences import Slots, take_all
 from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.harness.protocol.interface import Result
 from sampler_parity.harness.protocol.messages import HelloReply, SequencesReply, SequencesRequest
-from sampler_parity.harness.protocol.sequences import Change, SequencesStep
 from sampler_parity.reference import Candidates
 
 MODEL = "small"
@@ -80,139 +78,7 @@ class Worker(reference.Worker):
         return take_all(self.make(worker, request, context, None), rows)
 
 
-class OutputOfAnother(Slots):
-    """A token is sampled from the output of the sequence that was sampled before it."""
-
-    before = -1
-
-    def sample(self, number: int, output: int) -> int:
-        chosen = self.before if self.before in vars(self.plain)["rows"] else output
-        self.before = output
-        return super().sample(number, chosen)
-
-
-class OutputsInOrderOfSlots(Slots):
-    """The outputs of a batch are taken to lie in the order of the slots, logits and all."""
-
-    def decode(self, batch: list[int]) -> dict[int, int]:
-        outputs = super().decode(batch)
-        return dict(zip(sorted(batch), sorted(outputs.values()), strict=True))
-
-
-class TokensInOrderOfBatch(Slots):
-    """Tokens are handed out in the order of the batch, and not in that of sampling."""
-
-    def take(
-        self, step: SequencesStep, rows: NDArray[np.float32]
-    ) -> tuple[list[int], list[Result]]:
-        tokens, results = super().take(step, rows)
-        by_slot = dict(zip(step.sample, tokens, strict=True))
-        return [by_slot[slot] for slot in step.batch], results
-
-
-class CopySharesItsChain(Slots):
-    """A copy has the memory of the original, and its chain, which is not cloned."""
-
-    def copied(self, source: int, target: int) -> Slot:
-        slot = super().copied(source, target)
-        slot.chain = self.slots[source].chain
-        return slot
-
-
-class CopyBeginsAnew(Slots):
-    """A copy's chain is a clone that was reset: its random numbers and history begin anew."""
-
-    def copied(self, source: int, target: int) -> Slot:
-        slot = super().copied(source, target)
-        slot.chain.reset()
-        return slot
-
-
-class ReusedSlot(Slots):
-    """A text that comes into a slot after another keeps that one's chain, state and all."""
-
-    chains: dict[int, Any]
-
-    def change(self, change: Change) -> None:
-        self.chains = vars(self).setdefault("chains", {})
-        super().change(change)
-        slot = self.slots.get(change.slot)
-        if change.do == "join" and slot is not None:
-            slot.chain = self.chains.get(change.slot, slot.chain)
-        if slot is not None:
-            self.chains[change.slot] = slot.chain
-
-
-class MemoryStays(Slots):
-    """A slot that was left keeps its memory, and the next text goes on behind it."""
-
-    def left(self, slot: int) -> None:
-        del self.slots[slot]
-
-
-class RowsReadLate(Slots):
-    """The logits of the last sequence are read after the next batch was decoded: stale ones."""
-
-    stale: NDArray[np.float32] | None = None
-
-    def take(
-        self, step: SequencesStep, rows: NDArray[np.float32]
-    ) -> tuple[list[int], list[Result]]:
-        taken = super().take(step, rows)
-        fresh = rows[-1].copy()
-        if self.stale is not None:
-            rows[-1] = self.stale
-        self.stale = fresh
-        return taken
-
-
-class ChainOfNeighbour(Slots):
-    """A sequence in an odd slot draws with the chain of the slot before it."""
-
-    def sample(self, number: int, output: int) -> int:
-        neighbour = self.slots.get(number - 1) if number % 2 else None
-        if neighbour is None:
-            return super().sample(number, output)
-        return self.plain.sample(neighbour.chain, output)
-
-
-class ResetOfAll(Slots):
-    """A reset resets the chains of all slots."""
-
-    def change(self, change: Change) -> None:
-        for slot in self.slots.values() if change.do == "reset" else ():
-            slot.chain.reset()
-        super().change(change)
-
-
-class PromptOfLateText(Slots):
-    """A text that joins while others go on has not accepted its prompt."""
-
-    def joined(self, text: int) -> Slot:
-        slot = super().joined(text)
-        if self.slots:
-            slot.chain.reset()
-        return slot
-
-
-# Where each begins: b joins beside a; at step 3 a is copied into slot 2; at 4 b is reset; at 6 c
-# comes into b's slot; at 7 d joins, which happens to draw the same token once.
-FAULTS: dict[type[Slots], str] = {
-    OutputOfAnother: "token, step 1: b in slot 1",  # which is sampled after a
-    OutputsInOrderOfSlots: "logits, step 1: a in slot 0",  # the batch has b first
-    TokensInOrderOfBatch: "token, step 1: a in slot 0",
-    CopySharesItsChain: "token, step 3: a copied from 0 in slot 2",
-    CopyBeginsAnew: "token, step 3: a copied from 0 in slot 2",
-    ReusedSlot: "token, step 6: c in slot 1",
-    MemoryStays: "logits, step 6: c in slot 1",
-    RowsReadLate: "token, step 2: a in slot 0",  # the last that is sampled
-    ChainOfNeighbour: "token, step 1: b in slot 1",
-    ResetOfAll: "token, step 4: a in slot 0",
-    PromptOfLateText: "token, step 8: d in slot 3",
-}
-
-
-def case() -> SequencesCase:
+def case() -> Case:
     """Four slots, two of them used twice; a copy, a reset; the batch turns."""
 
     def step(batch: list[int], *before: dict[str, Any]) -> dict[str, Any]:
@@ -237,11 +103,12 @@ def case() -> SequencesCase:
         step([1, 3, 0]),
         step([3, 2, 1, 0]),
     ]
-    return SequencesCase.model_validate(
+    return Case.model_validate(
         {
             "id": "sequences/made",
             "description": "Texts join, leave, are copied and reset in four slots",
             "why": "What sequences share and must have of their own.",
+            "chain": [],
             "logits": {
                 "together": MODEL,
                 "slots": 4,
@@ -265,16 +132,3 @@ def check(make: type[Slots]) -> str:
     at = "" if result.step is None else f" at {result.stage}, step {result.step + 1}"
     sequence = result.values.get("sequence", "")
     return "" if result.verdict == "identical" else f"{result.verdict}{at}: {sequence}"
-
-
-def _name(fault: type[Slots]) -> str:
-    words = "".join(
-        f"-{letter.lower()}" if letter.isupper() else letter for letter in fault.__name__
-    )
-    return f"sequences/{words[1:]}"
-
-
-PARTS = tuple(
-    Part(_name(fault), fault, Slots, check, f"diverged at {cause} from step")
-    for fault, cause in FAULTS.items()
-)

@@ -7,7 +7,7 @@ import pytest
 
 from sampler_parity.harness.backends.reference import Worker
 from sampler_parity.harness.errors import Unsupported
-from sampler_parity.harness.faults.batch import OneGenerator
+from sampler_parity.harness.faults import MUTANTS
 from sampler_parity.harness.protocol import dtypes, sampling
 from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.handlers import in_version
@@ -153,7 +153,7 @@ def test_an_adapter_that_places_a_stage_where_none_may_lie_is_told(
 class OneForAll(Worker):
     """Draws for all rows of a batch from one generator."""
 
-    serving = OneGenerator
+    serving = MUTANTS["batch/one-generator"].make
 
 
 def test_an_adapter_whose_rows_change_each_other_is_told_of_step_and_row() -> None:

@@ -1,6 +1,7 @@
 """A batch is judged row by row: what differs is told with its row, and what that row is alone."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,9 @@ from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.record import BackendResult
 from sampler_parity.harness.failures.explain import difference_lines
 from sampler_parity.harness.failures.shrink import shrink
-from sampler_parity.harness.faults.batch import GoesOnWhereItWas, ParametersByPlace
+from sampler_parity.harness.faults import MUTANTS
 from sampler_parity.harness.faults.in_process import InProcess
+from sampler_parity.harness.faults.patch import Patch
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.in_place import InPlace
 from sampler_parity.reference import Candidates
@@ -204,7 +206,12 @@ class OtherLastDigit(Worker):
 
 
 class AndParametersByPlace(OtherLastDigit):
-    serving = ParametersByPlace
+    serving = MUTANTS["batch/parameters-by-place"].make
+
+
+GOES_ON = MUTANTS["batch/goes-on-where-it-was"].of
+assert isinstance(GOES_ON, Patch)
+OF_ITS_OWN = replace(GOES_ON, place="with generators of its own").faulty()
 
 
 class AndGoesOn(OtherLastDigit):

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from sampler_parity.harness.checks.invariance.block import InvarianceCase, Invariances
 from sampler_parity.harness.checks.invariance.run import figures, request_of, run
-from sampler_parity.harness.faults.sequences import MadeContext, OutputsInOrderOfSlots, Worker
+from sampler_parity.harness.faults.parts import PARTS
+from sampler_parity.harness.faults.sequences import MadeContext, Worker
 from sampler_parity.harness.llama_cpp.decode import Further
 from sampler_parity.harness.llama_cpp.sequences import Slots, take_all
 from sampler_parity.harness.protocol.in_place import InPlace
@@ -94,7 +95,7 @@ def test_what_a_neighbour_changes_is_seen_at_its_width(tiny: Path) -> None:
 
 def test_outputs_taken_in_another_order_are_seen_where_prompts_are_long() -> None:
     """One token a sequence leaves outputs in the order of the slots: there they are equal."""
-    backend = InPlace("made", Worker(OutputsInOrderOfSlots))
+    backend = InPlace("made", Worker(PARTS["sequences/outputs-in-order-of-slots"].make))
     result = run(crowded("small", [3]), ready(backend))
     backend.close()
     assert result.backends["made"].widths[0].equal == 20

@@ -15,6 +15,7 @@ from sampler_parity.harness.checks.sequences.run import request_of
 from sampler_parity.harness.checks.sequences.streams import streams_of
 from sampler_parity.harness.failures.shrink import shrink
 from sampler_parity.harness.faults import sequences as made
+from sampler_parity.harness.faults.parts import PARTS
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.logits import Generated
 from sampler_parity.harness.llama_cpp import graph
@@ -235,7 +236,7 @@ def test_threads_that_never_wait_for_each_other_draw_what_each_draws_alone(worke
 
 
 def test_a_sequence_that_differs_is_named_with_slot_and_step() -> None:
-    backend = InPlace("made", made.Worker(made.CopySharesItsChain))
+    backend = InPlace("made", made.Worker(PARTS["sequences/copy-shares-its-chain"].make))
     result = result_of(made.case(), backend)
     backend.close()
     assert (result.verdict, result.step, result.stage) == ("diverged", 2, "token")
@@ -244,7 +245,7 @@ def test_a_sequence_that_differs_is_named_with_slot_and_step() -> None:
 
 
 def test_a_failing_script_is_made_short() -> None:
-    backend = InPlace("made", made.Worker(made.ReusedSlot))
+    backend = InPlace("made", made.Worker(PARTS["sequences/reused-slot"].make))
     small = shrink(made.case(), lambda case: result_of(case, backend).verdict == "diverged")
     backend.close()
     assert len(made.case().logits.script) == 9
