@@ -10,11 +10,11 @@ from sampler_parity.harness.faults.patch import Patch
 
 @dataclass(frozen=True)
 class Mutant:
-    """A sampler or a chain that is wrong in one named way.
+    """A sampler, a chain or a batch that is wrong in one named way.
 
-    name: "<sampler>/<fault>", the sampler spelled as everywhere, or "chain".
-    of: what the reference's text is changed to, or the faulty class, built in the sampler's place.
-        For a chain: takes the list of samplers.
+    name: "<sampler>/<fault>", the sampler spelled as everywhere, or "chain", or "batch".
+    of: what the reference's text is changed to, or, of an engine's stage, the faulty class, built
+        in the sampler's place.
     source: the entry of the bug zoo and the public thread it is modelled on, or "ours".
     stage: the stage at which it must be caught; the sampler itself where nothing else is named.
         A fault that ends the worker leaves no stage: "crashed".

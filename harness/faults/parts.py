@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sampler_parity.harness import faults
+from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults import sequences, speculative
 from sampler_parity.harness.faults.catalogue import read_faults
 from sampler_parity.harness.faults.mutant import Mutant
@@ -87,8 +88,12 @@ _CHECKS: dict[str, Callable[[Any], str]] = {
 
 
 def _part(fault: Mutant) -> Part:
+    """Raises InputError for a fault of what no check is for."""
     assert isinstance(fault.of, Patch)
-    check = _CHECKS[fault.of.of]
+    check = _CHECKS.get(fault.of.of)
+    if check is None:
+        mend = f"correct `of`: {', '.join(_CHECKS)}"
+        raise InputError(fault.of.place, f"no check is for {fault.of.of!r}", mend)
     return Part(fault.name, fault.make, fault.of.right(), check, fault.at, fault.fault)
 
 

@@ -43,7 +43,10 @@ class Patch:
 
         if self.of:
             file, _, member = self.of.partition(":")
-            return getattr(self._imported(file), member)
+            right = getattr(self._imported(file), member, None)
+            if right is None:
+                raise InputError(self.place, f"{file} has no {member!r}", "correct `of`")
+            return right
         name = self.name.split("/")[0]
         if name not in REFERENCE_SAMPLERS:
             raise InputError(self.place, f"the reference has no sampler {name!r}", "correct `name`")
@@ -124,7 +127,7 @@ def _executed(module: ModuleType, name: str, text: str) -> ModuleType:
     for key, function in vars(module).items():
         if isinstance(function, Compiled):
             if _code(vars(fresh)[key]) != _code(function):
-                raise InputError(file, f"{key} is compiled by Numba", "write the fault as a class")
+                raise InputError(file, f"{key} is compiled by Numba", "edit what calls it")
             vars(fresh)[key] = function
     return fresh
 

@@ -2,10 +2,11 @@
 
 import traceback
 
+import numpy as np
 import pytest
 
 from sampler_parity.harness.errors import InputError
-from sampler_parity.harness.faults import MUTANTS, Mutant, results, selftest
+from sampler_parity.harness.faults import MUTANTS, Mutant, parts, results, selftest
 from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.faults.patch import Patch
 from sampler_parity.reference import Candidates
@@ -13,12 +14,16 @@ from sampler_parity.reference.random import Mt19937
 from sampler_parity.reference.samplers.dist import Dist
 from sampler_parity.reference.samplers.mirostat_v2 import MirostatV2
 from sampler_parity.reference.samplers.top_p import TopP
+from sampler_parity.reference.speculative.chance import Drawn
+from sampler_parity.reference.speculative.one_draft import accepts
 
 PATCHES = {name: mutant.of for name, mutant in MUTANTS.items() if isinstance(mutant.of, Patch)}
 
 
-def patch(*edits: tuple[str, str], name: str = "top_p/planted", file: str = "") -> Patch:
-    return Patch(f"a.toml: fault 1 ({name})", name, edits, file)
+def patch(
+    *edits: tuple[str, str], name: str = "top_p/planted", file: str = "", of: str = ""
+) -> Patch:
+    return Patch(f"a.toml: fault 1 ({name})", name, edits, file, of)
 
 
 def test_every_patch_fits_the_reference_and_gives_a_class_of_its_sampler() -> None:
@@ -81,11 +86,37 @@ def test_a_patch_of_no_sampler_is_told_with_its_place() -> None:
         patch(("a", "b"), name="top_q/off").faulty()
 
 
+@pytest.mark.parametrize(
+    ("of", "said"),
+    [
+        ("reference/chain.py:Chains", r"reference/chain.py has no 'Chains' - correct `of`$"),
+        ("reference/chains.py:Chain", r"the reference has no reference/chains.py - correct"),
+    ],
+    ids=["name", "file"],
+)
+def test_a_patch_of_nothing_is_told_with_its_place(of: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        patch(("a", "b"), of=of).faulty()
+
+
+def test_a_part_that_no_check_is_for_is_told_with_its_place() -> None:
+    of = "reference/trie.py:Entry"
+    with pytest.raises(InputError, match=f"no check is for '{of}' - correct `of`: "):
+        parts._part(Mutant("token_trie/planted", patch(("a", "b"), of=of)))
+
+
+def test_a_function_is_patched_too() -> None:
+    of = "reference/speculative/one_draft.py:accepts"
+    always = patch(("return q[token] > 0 and", "return True or"), of=of).faulty()
+    assert always(Drawn(np.random.default_rng(0)), np.zeros(1), np.ones(1), 0)
+    assert not accepts(Drawn(np.random.default_rng(0)), np.zeros(1), np.ones(1), 0)
+
+
 def test_a_change_in_what_numba_compiles_is_refused() -> None:
     twice = patch(
         ("total += weight", "total += 2 * weight"), name="dist/x", file="reference/random.py"
     )
-    with pytest.raises(InputError, match="_cumulative is compiled by Numba - write the fault as a"):
+    with pytest.raises(InputError, match="_cumulative is compiled by Numba - edit what calls it"):
         twice.faulty()
 
 
