@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends import reference
-from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
+from sampler_parity.harness.checks.sequences.block import SequencesCase
 from sampler_parity.harness.llama_cpp.decode import Further
 from sampler_parity.harness.llama_cpp.sequences import Slots, take_all
 from sampler_parity.harness.protocol.in_place import InPlace
@@ -78,7 +78,7 @@ class Worker(reference.Worker):
         return take_all(self.make(worker, request, context, None), rows)
 
 
-def case() -> Case:
+def case() -> SequencesCase:
     """Four slots, two of them used twice; a copy, a reset; the batch turns."""
 
     def step(batch: list[int], *before: dict[str, Any]) -> dict[str, Any]:
@@ -103,7 +103,7 @@ def case() -> Case:
         step([1, 3, 0]),
         step([3, 2, 1, 0]),
     ]
-    return Case.model_validate(
+    return SequencesCase.model_validate(
         {
             "id": "sequences/made",
             "description": "Texts join, leave, are copied and reset in four slots",

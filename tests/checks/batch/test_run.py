@@ -215,8 +215,7 @@ OF_ITS_OWN = replace(GOES_ON, place="with generators of its own").faulty()
 
 
 class AndGoesOn(OtherLastDigit):
-    class serving(GoesOnWhereItWas):  # noqa: N801 - as a worker names it
-        generators: dict[str, Any] = {}
+    serving = OF_ITS_OWN
 
 
 FILTERED: list[p.ChainSpec] = [
