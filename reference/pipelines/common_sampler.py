@@ -33,7 +33,7 @@ from sampler_parity.reference.candidates import Candidates
 from sampler_parity.reference.chain import build_chain
 from sampler_parity.reference.errors import UndefinedInputError
 from sampler_parity.reference.pipelines.common_chain import SamplingParams as SamplingParams
-from sampler_parity.reference.pipelines.common_chain import default_chain
+from sampler_parity.reference.pipelines.common_chain import default_chain as default_chain
 from sampler_parity.reference.pipelines.common_rejection import (
     Proposal,
     accepts,
