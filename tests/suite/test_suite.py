@@ -64,7 +64,7 @@ def test_find_suites_takes_a_name_or_a_path_once(tmp_path: Path) -> None:
 
 
 def test_find_suites_names_what_exists_for_an_unknown_one() -> None:
-    with pytest.raises(InputError, match=r"zzz: no such suite - there are: .*parity, .*top_p"):
+    with pytest.raises(InputError, match=r"zzz: no such suite - there are: .*parity, "):
         find_suites(["zzz"])
 
 

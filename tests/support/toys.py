@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-BUILT = ("engines/tsampler/dist", "engines/tsampler/node_modules")  # git ignores them
+TSAMPLER = "engines/tsampler"
 
 SAMPLER = {
     "reference/samplers/top_even.py": '''"""top_even: removes the tokens with an odd id."""
@@ -365,9 +365,9 @@ def copied(copy: Path) -> Path:
         if (ROOT / name).is_file():
             (copy / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(ROOT / name, copy / name)
-    for name in BUILT:
-        if (ROOT / name).exists():
-            (copy / name).symlink_to((ROOT / name).resolve())
+    if (ROOT / TSAMPLER / "dist").is_dir():
+        shutil.copytree(ROOT / TSAMPLER / "dist", copy / TSAMPLER / "dist")
+        (copy / TSAMPLER / "node_modules").symlink_to((ROOT / TSAMPLER / "node_modules").resolve())
     namespace = copy / ".venv" / "namespace"
     namespace.mkdir(parents=True)
     (namespace / "sampler_parity").symlink_to(copy)
@@ -382,6 +382,8 @@ def add_toys(copy: Path) -> None:
     (copy / REGISTRY).write_text(with_row((copy / REGISTRY).read_text("utf-8")), "utf-8")
     done = python(copy, "-m", "scripts.engines_index")
     assert done.returncode == 0, done.stderr
+    for command in (["git", "init", "-q"], ["git", "add", "-A"]):
+        subprocess.run(command, cwd=copy, check=True)
 
 
 def with_row(registry: str) -> str:
