@@ -142,6 +142,12 @@ def capture(worker: Worker, scratch: Scratch, request: p.CaptureRequest) -> p.Ca
     return p.CaptureReply()
 
 
+def devices(worker: Worker, _scratch: Scratch, _request: p.DevicesRequest) -> p.DevicesReply:
+    if not isinstance(worker, DeviceProbe):
+        raise Unsupported("asks no devices")
+    return worker.devices()
+
+
 def generate(worker: Worker, scratch: Scratch, request: p.GenerateRequest) -> p.GenerateReply:
     if not isinstance(worker, Generator | GraphGenerator):
         raise Unsupported("decodes no model")
@@ -202,20 +208,20 @@ def batch(worker: Worker, scratch: Scratch, request: p.BatchRequest) -> p.BatchR
     return cast(p.BatchReply, serving(worker, scratch, request).answer())
 
 
-# What a worker answers by itself: the protocol that it needs, and how it lacks that.
+# Answered by the worker's method of that name: the protocol that it needs, and how it lacks that.
 _BY_WORKER: dict[type[BaseModel], tuple[type, str]] = {
     p.TokenizeRequest: (Capturer, "captures no logits"),
-    p.DevicesRequest: (DeviceProbe, "asks no devices"),
     p.ThroughputRequest: (Throughput, "decodes no model"),
     p.SkipRatioRequest: (SkipRatios, "has no chain to put a trie into"),
 }
-_WITH_SCRATCH: dict[type[BaseModel], Callable[[Worker, Scratch, Any], p.Reply]] = {
+_HANDLERS: dict[type[BaseModel], Callable[[Worker, Scratch, Any], p.Reply]] = {
     p.RunRequest: run,
     p.BatchRequest: batch,
     p.DrawsRequest: draws,
     p.TimeRequest: time_chain,
     p.DecodeRequest: decode,
     p.CaptureRequest: capture,
+    p.DevicesRequest: devices,
     p.GenerateRequest: generate,
     p.SequencesRequest: sequences,
     p.SpeculativeRequest: speculative,
@@ -224,7 +230,7 @@ _WITH_SCRATCH: dict[type[BaseModel], Callable[[Worker, Scratch, Any], p.Reply]] 
 
 def answer(worker: Worker, scratch: Scratch, request: p.Request) -> p.Reply | p.ErrorReply:
     try:
-        if handler := _WITH_SCRATCH.get(type(request)):
+        if handler := _HANDLERS.get(type(request)):
             return handler(worker, scratch, request)
         if type(request) not in _BY_WORKER:
             return worker.hello()
