@@ -28,21 +28,21 @@ class Unsupported(Exception):  # noqa: N818 - an answer, not a failure
 class InputError(Exception):
     """Bad input: names the file, the place in it and what to do."""
 
-    def __init__(self, where: Path | str, problem: str, mend: str = "") -> None:
-        super().__init__(str(where), problem, mend)  # all of args, so that it can be pickled
+    def __init__(self, where: Path | str, problem: str, fix: str = "") -> None:
+        super().__init__(str(where), problem, fix)  # all of args, so that it can be pickled
 
     def __str__(self) -> str:
-        where, problem, mend = (visible(part) for part in self.args)
-        return one_line(f"{where}: {problem}{f' - {mend}' if mend else ''}", LONGEST)
+        where, problem, fix = (visible(part) for part in self.args)
+        return one_line(f"{where}: {problem}{f' - {fix}' if fix else ''}", LONGEST)
 
 
 class Interrupted(Exception):  # noqa: N818 - somebody's wish
     """Somebody pressed Ctrl-C. Its text says how far it was, and how one goes on."""
 
 
-def cannot_write(path: Path | str, error: OSError, mend: str = "") -> InputError:
+def cannot_write(path: Path | str, error: OSError, fix: str = "") -> InputError:
     """A file or folder that the system does not let us write; its reason is part of the line."""
-    return InputError(path, f"cannot write: {error.strerror}", mend)
+    return InputError(path, f"cannot write: {error.strerror}", fix)
 
 
 def lacks(extra: str) -> bool:

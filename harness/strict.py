@@ -44,7 +44,7 @@ Size = Annotated[int, Field(ge=1, le=limits.VOCAB)]
 Id = Annotated[str, Field(max_length=limits.ID)]
 
 ABOUT_KEYS = {"extra_forbidden": "remove it or correct its name", "missing": "add it"}
-_MENDS = ABOUT_KEYS | {"string_too_long": "shorten it"}
+_FIXES = ABOUT_KEYS | {"string_too_long": "shorten it"}
 
 
 class Mistake(NamedTuple):
@@ -53,7 +53,7 @@ class Mistake(NamedTuple):
     type: str
     location: tuple[int | str, ...]
     reason: str
-    mend: str
+    fix: str
 
 
 def mistake(error: ValidationError) -> Mistake:
@@ -61,7 +61,7 @@ def mistake(error: ValidationError) -> Mistake:
     errors = error.errors(include_url=False)
     shown = next((e for e in errors if e["type"] not in ABOUT_KEYS), errors[0])
     reason = shown["msg"].removeprefix("Value error, ")
-    return Mistake(shown["type"], shown["loc"], reason, _MENDS.get(shown["type"], ""))
+    return Mistake(shown["type"], shown["loc"], reason, _FIXES.get(shown["type"], ""))
 
 
 def first_mistake(error: ValidationError) -> str:

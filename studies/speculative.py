@@ -70,8 +70,8 @@ class Worker:
             build = recorded.find(release)
             if build is None:
                 problem = "is not registered"
-                mend = "`sampler-parity builds add xllamacpp@2026.10.11549`"
-                raise InputError(release, problem, mend)
+                fix = "`sampler-parity builds add xllamacpp@2026.10.11549`"
+                raise InputError(release, problem, fix)
             library = Path(build.folder)
             program = compile_driver_of_build(kept_programs(library / "libllama.so"), library)
         self.release, self.driver = release, Driver(program)

@@ -38,15 +38,15 @@ OF_AN_ENVIRONMENT_S = 300.0
 def parse(name: str) -> names.BackendName:
     """Raises InputError for an unknown name, and for the address of a server."""
     if match := _ADDRESS.match(name):
-        mend = "ask it with `sampler-parity server check URL --dialect ...`"
+        fix = "ask it with `sampler-parity server check URL --dialect ...`"
         short = match["short"] or "an address"
-        raise InputError(f"backend {short!r}", "a server takes texts, and a suite has logits", mend)
+        raise InputError(f"backend {short!r}", "a server takes texts, and a suite has logits", fix)
     named = names.parse(name)
     if named is None:
-        mend = f"use {', '.join(ENGINES)}, llama.cpp@BUILD, llama.cpp@BUILD:DEVICE or NAME=COMMAND"
+        fix = f"use {', '.join(ENGINES)}, llama.cpp@BUILD, llama.cpp@BUILD:DEVICE or NAME=COMMAND"
         if near := did_you_mean(name, ENGINES):
-            mend = f"{near} Or NAME=COMMAND; `sampler-parity list backends` has all"
-        raise InputError(f"backend {name!r}", "unknown", mend)
+            fix = f"{near} Or NAME=COMMAND; `sampler-parity list backends` has all"
+        raise InputError(f"backend {name!r}", "unknown", fix)
     return named
 
 
@@ -110,7 +110,7 @@ def references(backends: list[str], reference: str | None) -> dict[str, str | No
     return releases
 
 
-def references_as_said(
+def references_as_reported(
     meanings: dict[str, str | None], infos: Mapping[str, BackendInfo]
 ) -> dict[str, str | None]:
     """The same where each judges itself, with the platform that an adapter says it is built for.
@@ -155,8 +155,8 @@ def _tell_apart(shorts: list[str]) -> None:
         if file in names:
             other = f"beside {names[file]}, whose files have one name"
             problem = "named twice" if names[file] == short else f"named {other}"
-            mend = "give each a name of its own: -b NAME=BACKEND"
-            raise InputError(f"backend {short}", problem, mend)
+            fix = "give each a name of its own: -b NAME=BACKEND"
+            raise InputError(f"backend {short}", problem, fix)
         names[file] = short
 
 

@@ -60,7 +60,7 @@ class Case(Strict):
         return 0
 
     @property
-    def tells_prompt(self) -> bool:
+    def separates_prompt(self) -> bool:
         """Whether there is a prompt and a sampler that tells it from the output."""
         return False
 

@@ -42,7 +42,7 @@ def parted(
         try:
             for request in _REQUESTS[case.check] or (way_of(backend),):
                 ask.claim(backend, request, own)
-            if case.tells_prompt:
+            if case.separates_prompt:
                 ask.claim(backend, "origin")
             asked.append(backend)
         except Unclaimed as missing:

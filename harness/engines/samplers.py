@@ -106,7 +106,7 @@ def build_chain(
     )
 
 
-def tells_prompt(chain: Iterable[Iterable[str]]) -> bool:
+def separates_prompt(chain: Iterable[Iterable[str]]) -> bool:
     """Return whether a stage of a chain tells the prompt from the output."""
     names = (name for stage in chain for name in stage)
     return any(hasattr(ALL_SAMPLERS.get(name), "accept_prompt") for name in names)

@@ -56,12 +56,12 @@ def _fault(path: Path, number: int, table: dict[str, Any]) -> Mutant:
     try:
         row = Row.model_validate(table)
     except ValidationError as error:
-        type, location, reason, mend = mistake(error)
+        type, location, reason, fix = mistake(error)
         at = ".".join(map(str, location))
         if type == "extra_forbidden":
             fields = [field.alias or name for name, field in Row.model_fields.items()]
-            mend = did_you_mean(at, fields) or mend
-        raise InputError(f"{place}{at and f': {at}'}", reason, mend) from None
+            fix = did_you_mean(at, fields) or fix
+        raise InputError(f"{place}{at and f': {at}'}", reason, fix) from None
     edits = row.edits or [(row.replace, row.with_ or "")]
     of = row.of or _OF.get(row.name.partition("/")[0], "")
     patch = Patch(place, row.name, tuple(edits), row.file, of)

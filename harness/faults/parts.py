@@ -92,8 +92,8 @@ def _part(fault: Mutant) -> Part:
     assert isinstance(fault.of, Patch)
     check = _CHECKS.get(fault.of.of)
     if check is None:
-        mend = f"correct `of`: {', '.join(_CHECKS)}"
-        raise InputError(fault.of.place, f"no check is for {fault.of.of!r}", mend)
+        fix = f"correct `of`: {', '.join(_CHECKS)}"
+        raise InputError(fault.of.place, f"no check is for {fault.of.of!r}", fix)
     return Part(fault.name, fault.make, fault.of.right(), check, fault.at, fault.fault)
 
 

@@ -74,9 +74,9 @@ class Patch:
             count = text.count(old)
             place = f"{self.place}: edit {number}"
             if count != 1:
-                mend = "copy more lines around it" if count else "copy the lines as they are now"
+                fix = "copy more lines around it" if count else "copy the lines as they are now"
                 problem = f"stands {count} times in {path}, and must once: {old!r}"
-                raise InputError(place, problem, mend)
+                raise InputError(place, problem, fix)
             if old == new:
                 raise InputError(place, f"replaces nothing: {old!r}", "correct `with`")
             text = text.replace(old, new)

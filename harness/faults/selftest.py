@@ -292,8 +292,8 @@ def chosen(names: list[str]) -> Chosen:
         prefix = name.removesuffix("*").removesuffix("/")
         matching = [k for k in known if k == prefix or k.startswith(f"{prefix}/")]
         if not matching:
-            mend = did_you_mean(name, known) or "`sampler-parity selftest` lists them"
-            raise InputError(f"mutant {name!r}", "unknown", mend)
+            fix = did_you_mean(name, known) or "`sampler-parity selftest` lists them"
+            raise InputError(f"mutant {name!r}", "unknown", fix)
         picked += matching
     picked = list(dict.fromkeys(picked))
     mutants, parts, adapters = ([n for n in picked if n in k] for k in (MUTANTS, PARTS, ADAPTERS))

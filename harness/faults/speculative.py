@@ -107,7 +107,7 @@ def _law_of_two(select: Select) -> dict[tuple[Tokens, int, bool], Any]:
 def check_text(text: Callable[..., Tokens]) -> str:
     """Each token, given those before, has the law of the target."""
     got = enumerate_outcomes(lambda chance: text(chance, verify, drafting, target, 1, LENGTH))
-    want = rounds.law_without_draft(target, LENGTH)
+    want = rounds.distribution_without_draft(target, LENGTH)
     for n in range(1, LENGTH + 1):
         one, other = _beginnings(got, n), _beginnings(want, n)
         off = {tokens: abs(one[tokens] - p) for tokens, p in other.items()}

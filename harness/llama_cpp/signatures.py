@@ -80,8 +80,8 @@ def order(release: str) -> tuple[float, ...]:
         return chronology.order(release)
     except ChainError as error:
         where = f"release {release!r}"
-        problem, _, mend = str(error).removeprefix(f"{where} ").partition(": ")
-        raise InputError(where, problem, mend) from None
+        problem, _, fix = str(error).removeprefix(f"{where} ").partition(": ")
+        raise InputError(where, problem, fix) from None
 
 
 def has(sampler: str, release: str) -> bool:

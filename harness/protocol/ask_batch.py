@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.engines.samplers import tells_prompt
+from sampler_parity.harness.engines.samplers import separates_prompt
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
 from sampler_parity.harness.protocol.ask import Got, Row, Setting, asked_again, claim
@@ -53,7 +53,7 @@ def batch(
     if "batch" not in hello.capabilities:
         return _one_by_one(backend, asked, rows, detail)
     claim(backend, "batch", [stage for each in asked.sequences for stage in each.chain])
-    if any(each.prompt and tells_prompt(each.chain) for each in asked.sequences):
+    if any(each.prompt and separates_prompt(each.chain) for each in asked.sequences):
         claim(backend, "origin")
     placed, out = ask.put(backend, rows, asked.n_vocab, asked.dtype)
     expected = _stages(asked, detail, whole="no_stages" in hello.capabilities)
@@ -152,7 +152,7 @@ def _one_by_one(
     for row in one_by_one(asked.steps):
         sequence = asked.sequences[row.sequence]
         history = [*sequence.prompt, *sequence.output]
-        n_prompt = len(sequence.prompt) if tells_prompt(sequence.chain) else 0
+        n_prompt = len(sequence.prompt) if separates_prompt(sequence.chain) else 0
         setting = Setting(
             sequence.chain, asked.n_vocab, asked.vocab, history, n_prompt, asked.dtype
         )

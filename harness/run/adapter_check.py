@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from sampler_parity.harness.checks.batch.relations import changed, first_broken
-from sampler_parity.harness.engines.samplers import ALL_ROWS, ALL_SAMPLERS, tells_prompt
+from sampler_parity.harness.engines.samplers import ALL_ROWS, ALL_SAMPLERS, separates_prompt
 from sampler_parity.harness.failures.format_difference import row_of
 from sampler_parity.harness.inputs.chains import complete
 from sampler_parity.harness.inputs.vocabularies import vocab_path
@@ -136,7 +136,7 @@ def _answers(
 def _prompt(backend: Backend, hello: p.HelloReply) -> Iterator[Check]:
     """A history of which one token is the prompt's, for the first sampler that asks for that."""
     name = "run with a prompt"
-    telling = [sampler for sampler in _usable(hello) if tells_prompt([[sampler]])]
+    telling = [sampler for sampler in _usable(hello) if separates_prompt([[sampler]])]
     if not telling:
         return
     if "origin" not in hello.capabilities:

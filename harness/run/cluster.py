@@ -41,8 +41,8 @@ class Cluster:
             from distributed import Client
             from distributed.comm import get_address_host_port
         except ImportError:
-            mend = "install the extra: pip install 'sampler-parity[dask]'"
-            raise InputError(f"dask:{address}", "Dask is not installed", mend) from None
+            fix = "install the extra: pip install 'sampler-parity[dask]'"
+            raise InputError(f"dask:{address}", "Dask is not installed", fix) from None
         self._where, self._labels = f"dask:{address}", labels
         try:
             get_address_host_port(address)
@@ -79,8 +79,8 @@ class Cluster:
         for worker, other in infos.items():
             if apart := differing(_facts(info), _facts(other)):
                 problem = f"{first} and {worker} differ in {', '.join(apart)}"
-                mend = "a bundle holds one configuration: choose workers with --label"
-                raise InputError(self._where, problem, mend)
+                fix = "a bundle holds one configuration: choose workers with --label"
+                raise InputError(self._where, problem, fix)
         self._expected = info, intent
         return info
 

@@ -231,8 +231,8 @@ def _only(plan: Plan, patterns: tuple[str, ...]) -> Plan:
         fitting = {item} if item in known else {name for name in known if id_fits(name, item)}
         if not fitting:
             near = did_you_mean(pattern, known) or suite.meant(pattern.partition("/")[0])
-            mend = near or "`sampler-parity list cases` has the ids"
-            raise InputError(f"--case {pattern}", "no such case", mend)
+            fix = near or "`sampler-parity list cases` has the ids"
+            raise InputError(f"--case {pattern}", "no such case", fix)
         wanted |= fitting
     return plan.left(known - wanted)
 

@@ -81,7 +81,7 @@ def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Run:
             info = described(plan.intent, executor if apart or judged else None)
             info = info.model_copy(update={"options": plan.options, "paths": plan.paths})
             if plan.asked.reference == "own":
-                plan, info = as_said(plan, info)
+                plan, info = as_reported(plan, info)
             absent = absent_of(info.backends, plan.releases)
             plan = plan.on(name for name in plan.backends if name not in absent)
             if not plan.backends:
@@ -126,9 +126,9 @@ def described(intent: Intent, executor: Pool | Cluster | None) -> RunInfo:
     return info
 
 
-def as_said(plan: Plan, info: RunInfo) -> tuple[Plan, RunInfo]:
+def as_reported(plan: Plan, info: RunInfo) -> tuple[Plan, RunInfo]:
     """Each adapter judged by the platform that it says it is built for. Raises InputError."""
-    meanings = registry.references_as_said(plan.releases, info.backends)
+    meanings = registry.references_as_reported(plan.releases, info.backends)
     backends = dict(info.backends)
     for name, meaning in meanings.items():
         short = registry.command_of(name)[0]

@@ -96,7 +96,7 @@ BLOCKS = tuple(name for name in Suite.model_fields if name not in _OF_FILE)
 
 def explain(error: ValidationError, data: dict[str, Any]) -> tuple[str, str]:
     """Problem and mend of the first thing that is wrong: block with its id, field, reason."""
-    _, location, reason, mend = reason_of(error)
+    _, location, reason, fix = reason_of(error)
     place = [str(part) for part in location]
     if len(location) >= 2 and location[0] in BLOCKS and isinstance(location[1], int):
         block = data[location[0]][location[1]]
@@ -104,7 +104,7 @@ def explain(error: ValidationError, data: dict[str, Any]) -> tuple[str, str]:
         shown = repr(name) if name else f"number {location[1] + 1}"
         inner = location[3:] if location[0] in ("case", "grid") else location[2:]  # behind the kind
         place = [f"{location[0]} {shown}", ".".join(str(part) for part in inner)]
-    return f"{': '.join(part for part in place if part)}: {reason}", mend
+    return f"{': '.join(part for part in place if part)}: {reason}", fix
 
 
 def reason_of(error: ValidationError) -> Mistake:
@@ -113,4 +113,4 @@ def reason_of(error: ValidationError) -> Mistake:
     if "logits" not in shown.location or shown.type not in ABOUT_KEYS:
         return shown
     members = "must be {values}, {probs}, {family, n, seed}, {log_of_id} or {golden, row}"
-    return shown._replace(reason=members, mend="")
+    return shown._replace(reason=members, fix="")

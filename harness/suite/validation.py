@@ -130,8 +130,8 @@ class Checked:
         foreign = [token for token in prompt if token >= n]
         if foreign:
             problem = f"{place}: prompt: token {foreign[0]} is not in the model's {n} tokens"
-            mend = "take the prompt from this model's vocabulary"
-            raise InputError(self._path, problem, mend)
+            fix = "take the prompt from this model's vocabulary"
+            raise InputError(self._path, problem, fix)
 
     def _build(self, place: str, chains: Named, n: int, vocab: Vocab | None) -> None:
         for field, chain in chains:

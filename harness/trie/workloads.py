@@ -64,8 +64,8 @@ def leaf_texts(workload: str) -> list[str]:
     kind, _, number = workload.partition(":")
     if kind == "enum" and number.isdecimal() and 2 <= int(number) <= MOST_LEAVES:
         return [_in_digits(i, int(number)) for i in range(int(number))]
-    mend = f"use actions, tools, json, enum:2 to enum:{MOST_LEAVES}, or the path of a JSON file"
-    raise InputError(f"workload {workload!r}", "unknown", mend)
+    fix = f"use actions, tools, json, enum:2 to enum:{MOST_LEAVES}, or the path of a JSON file"
+    raise InputError(f"workload {workload!r}", "unknown", fix)
 
 
 def _in_digits(i: int, n: int) -> str:

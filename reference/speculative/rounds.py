@@ -39,7 +39,7 @@ def text(
     return past[:n]
 
 
-def law_without_draft(target: Model, n: int) -> dict[tuple[int, ...], Any]:
+def distribution_without_draft(target: Model, n: int) -> dict[tuple[int, ...], Any]:
     """Of n tokens drawn one after the other: what every lossless rule must have."""
     law: dict[tuple[int, ...], Any] = {(): 1}
     for _ in range(n):

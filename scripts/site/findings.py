@@ -96,8 +96,8 @@ def _of_page(
             continue
         key = f"{prefix} {heading[1]}".strip()
         if key not in status:
-            mend = f"add a row to docs/{STATUS}"
-            raise InputError(path, f"finding {key} has no status", mend)
+            fix = f"add a row to docs/{STATUS}"
+            raise InputError(path, f"finding {key} has no status", fix)
         concerns, seen, state = status[key]
         shown = programs.get(heading[1], {})
         names = shown.get("programs", [])

@@ -124,8 +124,8 @@ def _programs(finding: Finding, root: Path) -> list[str]:
     for file in finding.programs:
         path = root / PROGRAMS.parent / file
         if not path.is_file():
-            mend = f"write it, or mend {PROGRAMS.as_posix()}"
-            raise InputError(path, f"finding {finding.key} has no such program", mend)
+            fix = f"write it, or mend {PROGRAMS.as_posix()}"
+            raise InputError(path, f"finding {finding.key} has no such program", fix)
         language = _LANGUAGE.get(path.suffix, "")
         text = path.read_text(encoding="utf-8").rstrip("\n")
         shown = f"`{(PROGRAMS.parent / file).as_posix()}`: expected and got, exit status 1 while"

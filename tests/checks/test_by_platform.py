@@ -112,13 +112,13 @@ def test_an_adapter_that_says_its_platform_is_judged_by_it() -> None:
     infos = {"mine": BackendInfo(command=["a"], platform="linux-arm64-gcc")}
     meanings = registry.references(["mine=a"], "own")
     assert meanings == {"mine=a": None}
-    assert registry.references_as_said(meanings, infos) == {"mine=a": "v0.5.0/linux-arm64-gcc"}
+    assert registry.references_as_reported(meanings, infos) == {"mine=a": "v0.5.0/linux-arm64-gcc"}
 
 
 def test_an_adapter_that_says_an_unknown_platform_is_refused_with_the_names() -> None:
     infos = {"mine": BackendInfo(command=["a"], platform="amiga")}
     with pytest.raises(InputError, match=r"backend mine=a: .*name a platform: linux-x64-gcc,"):
-        registry.references_as_said({"mine=a": None}, infos)
+        registry.references_as_reported({"mine=a": None}, infos)
 
 
 def test_a_reference_of_a_platform_is_its_own() -> None:

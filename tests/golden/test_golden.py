@@ -138,8 +138,8 @@ def test_verify_refuses_fixtures_swapped_together_with_their_digests(folder: Pat
 def test_verify_refuses_a_file_that_is_not_listed(folder: Path) -> None:
     unlist(folder, "small-f16")
     path = folder / "small-f16.gguf"
-    mend = "capture it again, or delete it"
-    assert refusal(folder) == f"{path}: not listed in manifest.toml - {mend}"
+    fix = "capture it again, or delete it"
+    assert refusal(folder) == f"{path}: not listed in manifest.toml - {fix}"
 
 
 def test_verify_refuses_a_missing_file(folder: Path) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sampler_parity.harness.engines.samplers import ALL_ROWS, build_chain, tells_prompt
+from sampler_parity.harness.engines.samplers import ALL_ROWS, build_chain, separates_prompt
 from sampler_parity.reference import Candidates
 
 N = 6
@@ -17,7 +17,7 @@ LOGITS = st.lists(
     st.floats(-50, 50, width=32) | st.sampled_from([-np.inf, np.inf, -0.0]), min_size=N, max_size=N
 )
 few = settings(max_examples=25)  # of small rows, where a wrong meaning shows in most
-STAGES = [name for name in ALL_ROWS if tells_prompt([[name]])]
+STAGES = [name for name in ALL_ROWS if separates_prompt([[name]])]
 
 
 def left_by(

@@ -71,7 +71,7 @@ def test_texts_over_several_rounds_have_the_law_of_the_target(
     """Every text of n tokens, exactly as often as without a draft."""
     target, draft = models
     law = enumerate_outcomes(lambda chance: rounds.text(chance, verify, draft, target, gamma, n))
-    assert law == rounds.law_without_draft(target, n)
+    assert law == rounds.distribution_without_draft(target, n)
 
 
 @settings(max_examples=examples(20), deadline=None)

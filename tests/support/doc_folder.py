@@ -75,7 +75,7 @@ BEFORE: dict[str, Callable[[Path], None]] = {
 }
 
 
-def mend(folder: Path) -> None:
+def fix(folder: Path) -> None:
     """Between two commands of docs/first-sampler.md: its second block of code takes the place of
     `apply` in the first."""
     text = (ROOT / "docs" / "first-sampler.md").read_text(encoding="utf-8")
@@ -88,4 +88,4 @@ def mend(folder: Path) -> None:
     adapter.write_text(source.replace(wrong[0], after), encoding="utf-8")
 
 
-BETWEEN = {'sampler-parity run parity/temp -b "mine=node adapter.mjs" -o bundles/mended': mend}
+BETWEEN = {'sampler-parity run parity/temp -b "mine=node adapter.mjs" -o bundles/mended': fix}

@@ -12,10 +12,10 @@ from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.inputs.vocabularies import read_vocab
 from sampler_parity.harness.llama_cpp.token_trie import Worker
 from sampler_parity.harness.protocol.measured import Measured
-from sampler_parity.harness.trie import law
+from sampler_parity.harness.trie import exact
 from sampler_parity.harness.trie.bench import Bench, agreement, measure, ratio, run, tokens_per_s
+from sampler_parity.harness.trie.exact import count_spellings, divergence, pieces_of, spellings
 from sampler_parity.harness.trie.grammar import Span, prefix_free
-from sampler_parity.harness.trie.law import count_spellings, divergence, pieces_of, spellings
 from sampler_parity.harness.trie.session import Session
 from sampler_parity.harness.trie.workloads import (
     leaf_texts,
@@ -152,7 +152,7 @@ def test_the_law_of_masks_and_of_the_model_by_hand() -> None:
     """
     context: Any = Rows({4: [0.2, 0.1, 0.3, 0.1, 0.3], 0: [0.3, 0.1, 0.1, 0.4, 0.1]})
     vocab: Any = Letters()
-    known = law.law(context, vocab, [4], (Leaf("ab", (2,)), Leaf("ac", (0, 3))))
+    known = exact.law(context, vocab, [4], (Leaf("ab", (2,)), Leaf("ac", (0, 3))))
     assert known.kl_trie == pytest.approx(divergence([0.3, 0.08], [0.6, 0.4]), rel=1e-5)
     assert known.kl_grammar == pytest.approx(divergence([0.32, 0.08], [0.68, 0.32]), rel=1e-5)
     assert known.spellings == 3
@@ -161,10 +161,10 @@ def test_the_law_of_masks_and_of_the_model_by_hand() -> None:
 
 
 def test_too_many_spellings_are_counted_and_not_walked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(law, "MOST_SPELLINGS", 2)
+    monkeypatch.setattr(exact, "MOST_SPELLINGS", 2)
     context: Any = Rows({})
     vocab: Any = Letters()
-    known = law.law(context, vocab, [4], (Leaf("ab", (2,)), Leaf("ac", (0, 3))))
+    known = exact.law(context, vocab, [4], (Leaf("ab", (2,)), Leaf("ac", (0, 3))))
     assert (known.kl_trie, known.kl_grammar, known.spellings) == (None, None, 3)
 
 

@@ -11,7 +11,7 @@ from sampler_parity.harness.checks.batch.batched import Batched
 from sampler_parity.harness.checks.batch.scripts import SCRIPTS, Name, Writer
 from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.grid import Block, fill
-from sampler_parity.harness.engines.samplers import tells_prompt
+from sampler_parity.harness.engines.samplers import separates_prompt
 from sampler_parity.harness.inputs.logits import Family
 from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.messages import ChainSpec
@@ -46,8 +46,8 @@ class BatchCase(Case):
         return int(self.logits.n * self.batch.samples * stages)
 
     @property
-    def tells_prompt(self) -> bool:
-        return any(each.prompt and tells_prompt(each.chain) for each in self.batch.sequences)
+    def separates_prompt(self) -> bool:
+        return any(each.prompt and separates_prompt(each.chain) for each in self.batch.sequences)
 
 
 class FewBatches(Block):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sampler_parity.harness.checks.distribution import law
+from sampler_parity.harness.checks.distribution import exact
 from sampler_parity.harness.checks.stages.prepared import Prepared
 from sampler_parity.harness.protocol import ask
 from sampler_parity.harness.protocol import messages as p
@@ -61,7 +61,7 @@ class Source:
             replace(self.ready.setting, chain=chain),
             self.ready.rows[0],
             n,
-            filters_once=law.filters_once(chain),
+            filters_once=exact.filters_once(chain),
             uniforms=uniforms,
         )
         self.ns += drawn.ns

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.backends.reference_speculative import looks_at_history
-from sampler_parity.harness.checks.distribution import law
+from sampler_parity.harness.checks.distribution import exact
 from sampler_parity.harness.checks.distribution.block import Speculative
 from sampler_parity.harness.checks.distribution.speculative_stages import Stage
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
@@ -51,7 +51,7 @@ class Models:
 
     def __post_init__(self) -> None:
         for chain in self.cell.chain, self.cell.draft_chain:
-            if not law.filters_once(chain):
+            if not exact.filters_once(chain):
                 raise Unsupported("rounds need chains that act by chance in their last stage alone")
         if looks_at_history(self.cell.draft_chain):
             raise Unsupported("the draft's chain looks at the history")
@@ -66,7 +66,7 @@ class Models:
             history = [*self.cell.history, *past]
             case = self.ready.case.model_copy(update={"history": history})
             row = self.ready.rows[len(past)]
-            self._cache[key] = law.exact(
+            self._cache[key] = exact.exact(
                 Prepared(**vars(self.ready) | {"case": case, "rows": [row]})
             )
         row_of: Row = self._cache[key]
@@ -78,7 +78,7 @@ class Models:
         chain = {"chain": self.cell.draft_chain}
         ready = prepare(self.cell.case().model_copy(update=chain))
         rows = _rows(self.cell.draft, self.cell.drafted)
-        laws = [law.exact(Prepared(**vars(ready) | {"rows": [row]})) for row in rows]
+        laws = [exact.exact(Prepared(**vars(ready) | {"rows": [row]})) for row in rows]
         return np.array(laws, np.float32)
 
     def drafted_from(self, i: int) -> Row:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sampler_parity.harness.checks.context import Ready, Terms, short_names
-from sampler_parity.harness.checks.distribution import law, round_source, rounds
+from sampler_parity.harness.checks.distribution import exact, round_source, rounds
 from sampler_parity.harness.checks.distribution.block import (
     Cell,
     Coupled,
@@ -137,7 +137,7 @@ def plan_cell(cell: Cell, ready: Prepared, errors: Errors) -> Planned:
         caught = max(cell.margin, smallest_caught(n, p, errors))
         return Planned(cell, ready, errors, p, n, bins.by_token(p), caught)
     judge = cell.case().model_copy(update={"chain": cell.law or cell.chain})
-    p = law.exact(prepare(judge))
+    p = exact.exact(prepare(judge))
     by_token = bins.by_token(p)
     if isinstance(cell, Frequency):
         chosen = bins.by_rank(p, cell.bins) if cell.bins else by_token
@@ -145,7 +145,7 @@ def plan_cell(cell: Cell, ready: Prepared, errors: Errors) -> Planned:
         caught = max(cell.margin, smallest_caught(n, chosen.p, errors))
         return Planned(cell, ready, errors, p, n, chosen, caught)
     if isinstance(cell, Coupled):
-        benign = coupled.benign_rate(coupled.edges(law.walk(ready).p), cell.ulps)
+        benign = coupled.benign_rate(coupled.edges(exact.walk(ready).p), cell.ulps)
         needed = coupled_draws(cell.margin, benign, errors)
         if needed is None:
             raise Unsupported(
@@ -266,7 +266,7 @@ def coupled_disagreements(planned: Planned, source: Source) -> CellOnBackend:
     """Disagreements with the reference under its own uniforms, until they decide."""
     cell = planned.cell
     assert isinstance(cell, Coupled)
-    walk = law.walk(planned.ready)
+    walk = exact.walk(planned.ready)
     edges = coupled.edges(walk.p)
     benign = coupled.benign_rate(edges, cell.ulps)
     disagreed = unexplained = 0

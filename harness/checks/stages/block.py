@@ -6,7 +6,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from sampler_parity.harness.checks.case import Case
-from sampler_parity.harness.engines.samplers import tells_prompt
+from sampler_parity.harness.engines.samplers import separates_prompt
 from sampler_parity.harness.protocol.dtypes import Dtype
 from sampler_parity.harness.protocol.messages import ChainSpec, Step
 from sampler_parity.harness.strict import Seed, Steps, Strict, Tokens
@@ -81,8 +81,8 @@ class ChainCase(Case):
         return max(self.n_draws * 16, self.logits.n * self.steps) * len(self.chain)
 
     @property
-    def tells_prompt(self) -> bool:
-        return bool(self.prompt) and any(tells_prompt(chain) for chain in self.claimed)
+    def separates_prompt(self) -> bool:
+        return bool(self.prompt) and any(separates_prompt(chain) for chain in self.claimed)
 
 
 class GivenCase(ChainCase):

@@ -40,7 +40,7 @@ class Prepared(Generic[C]):
     @property
     def setting(self) -> Setting:
         """What a backend is asked about."""
-        n_prompt = len(self.case.prompt) if self.case.tells_prompt else 0
+        n_prompt = len(self.case.prompt) if self.case.separates_prompt else 0
         return Setting(
             self.chain,
             self.case.logits.n,

@@ -23,7 +23,7 @@ from sampler_parity.reference.chronology import NEWEST
 from sampler_parity.reference.registry import ROWS
 from sampler_parity.reports.engine_order import of_llama_cpp, place
 from sampler_parity.reports.pages.matrix.cells import Result, cell_of
-from sampler_parity.reports.pages.matrix.laws import laws_of
+from sampler_parity.reports.pages.matrix.distributions import distributions_of
 from sampler_parity.reports.pages.matrix.model import Absent, Asked, Engine, Matrix
 from sampler_parity.reports.pages.matrix.properties import FOLDER, asked_of
 from sampler_parity.reports.summary import anchor
@@ -48,7 +48,7 @@ def matrix_of(bundles: list[Bundle], explained: dict[Key, str] | None = None) ->
     tried = {s for result in every if not _property(result) for s in result.case.samplers}
     samplers = [OWN] if tried - ROWS.keys() else []
     samplers += [sampler for sampler in ROWS if sampler in tried]
-    laws = laws_of(bundles)
+    laws = distributions_of(bundles)
     engines = [
         _engine(name, results[name], bundles, asked, samplers, explained).model_copy(
             update={"law": laws.get(name)}

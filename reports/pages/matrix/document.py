@@ -106,7 +106,7 @@ def _law(engine: Engine) -> doc.TableCell:
         return doc.TableCell("", "quiet")
     law, place = engine.law, f"#{engine.law.anchor}" if engine.law.anchor else ""
     text = _counts(f"{law.equivalent:,}/{law.tests:,}", labels.others(law))
-    return doc.judged(doc.Link(text, f"distribution.html{place}"), labels.tone_of_law(law))
+    return doc.judged(doc.Link(text, f"distribution.html{place}"), labels.tone_of_distribution(law))
 
 
 def _engine(engine: Engine) -> doc.Fold:

@@ -36,7 +36,7 @@ def tone(cell: Cell) -> Tone:
     return "good" if cell.identical == cell.judged else "fair"
 
 
-def tone_of_law(law: Law) -> Tone:
+def tone_of_distribution(law: Law) -> Tone:
     """Return the colour of an engine's draws."""
     if law.met < law.tests:
         return "bad"

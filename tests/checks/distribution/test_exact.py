@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sampler_parity.harness.checks.distribution import law
+from sampler_parity.harness.checks.distribution import exact
 from sampler_parity.harness.checks.stages.block import StagesCase
 from sampler_parity.harness.checks.stages.prepared import Prepared, prepare
 from sampler_parity.harness.errors import Unsupported
@@ -61,8 +61,8 @@ def one_by_one(prepared: Prepared, n: int) -> list[int]:
 @pytest.mark.parametrize("count", range(len(FILTERS) + 1))
 def test_filters_applied_once_give_the_draws_of_filters_applied_every_time(count: int) -> None:
     prepared = ready([*FILTERS[:count], {"dist": {"seed": 7}}], history=likely(3))
-    assert law.filters_once(prepared.chain)
-    got = law.walk(prepared).tokens(uniforms(Mt19937(7), 200))
+    assert exact.filters_once(prepared.chain)
+    got = exact.walk(prepared).tokens(uniforms(Mt19937(7), 200))
     assert got.tolist() == one_by_one(prepared, 200)
 
 
@@ -75,9 +75,9 @@ def test_filters_applied_once_on_llama_cpp(native: BackendProcess) -> None:
 
 def test_a_stage_that_acts_by_chance_is_not_applied_once() -> None:
     chance = {"xtc": {"p": 0.5, "t": 0.2, "seed": 3}}
-    assert not law.filters_once(ready([chance, {"dist": {"seed": 1}}]).chain)
+    assert not exact.filters_once(ready([chance, {"dist": {"seed": 1}}]).chain)
     with pytest.raises(Unsupported, match="final dist"):
-        law.walk(ready([chance, {"dist": {"seed": 1}}]))
+        exact.walk(ready([chance, {"dist": {"seed": 1}}]))
 
 
 def test_uniforms_are_those_of_the_generator() -> None:
@@ -91,12 +91,12 @@ def test_law_is_the_softmax_of_what_survives() -> None:
     survivors = np.argsort(-logits)[:3]
     want = np.zeros(64)
     want[survivors] = np.exp(logits[survivors]) / np.exp(logits[survivors]).sum()
-    assert law.exact(prepared) == pytest.approx(want, abs=1e-7)
+    assert exact.exact(prepared) == pytest.approx(want, abs=1e-7)
 
 
 def test_law_of_xtc_is_a_mixture_of_both_ways() -> None:
     def of(p: float) -> Any:
-        return law.exact(ready([{"xtc": {"p": p, "t": 0.05, "seed": 3}}, {"dist": {"seed": 1}}]))
+        return exact.exact(ready([{"xtc": {"p": p, "t": 0.05, "seed": 3}}, {"dist": {"seed": 1}}]))
 
     assert of(0.25) == pytest.approx(0.25 * of(1.0) + 0.75 * of(0.0))
     assert (of(0.0) != of(1.0)).any()
@@ -105,7 +105,7 @@ def test_law_of_xtc_is_a_mixture_of_both_ways() -> None:
 def test_law_of_adaptive_p_is_what_it_draws_from() -> None:
     prepared = ready([{"adaptive_p": {"target": 0.3, "decay": 0.9, "seed": 2}}], n=8)
     counts = np.bincount(one_by_one(prepared, 3000), minlength=8)
-    assert tv.p_value(counts, law.exact(prepared)) > 1e-3
+    assert tv.p_value(counts, exact.exact(prepared)) > 1e-3
     assert tv.p_value(counts, np.full(8, 1 / 8)) < 1e-9
 
 
@@ -114,4 +114,4 @@ def test_law_of_adaptive_p_is_what_it_draws_from() -> None:
 )
 def test_a_chain_without_a_fixed_law_is_refused(last: dict[str, Any]) -> None:
     with pytest.raises(Unsupported, match="has no fixed law"):
-        law.exact(ready([last]))
+        exact.exact(ready([last]))

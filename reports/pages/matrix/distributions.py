@@ -13,7 +13,7 @@ from sampler_parity.reports.summary import anchor
 Row = tuple[bool, bool, Decision, CellOnBackend, str]
 
 
-def laws_of(bundles: Sequence[Bundle]) -> dict[str, Law]:
+def distributions_of(bundles: Sequence[Bundle]) -> dict[str, Law]:
     """Return them by engine; each run is decided by itself, as the distribution page does."""
     tested = [bundle for bundle in bundles if bundle.cells]
     rows: dict[str, list[Row]] = defaultdict(list)
