@@ -69,7 +69,12 @@ def suites() -> list[str]:
 
 def quick_cases() -> tuple[Case, ...]:
     """All cases of the suites of samplers and engines in the quick profile."""
-    return tuple(case for path in find_suites(suites()) for case in _cases_of(path))
+    return tuple(case for path in _paths() for case in _cases_of(path))
+
+
+@functools.cache
+def _paths() -> list[Path]:
+    return find_suites(suites())
 
 
 @functools.cache
@@ -97,7 +102,7 @@ def cases_for(mutant: Mutant) -> Iterator[Case]:
             work = max(case.logits.n, 1024) * case.steps * len(case.chain) + 16 * case.n_draws
         return not named, not own, work or case.cost
 
-    paths = find_suites(suites())
+    paths = _paths()
     first = [path for path in paths if path.stem in near]
     for group in [first, *([path] for path in paths if path not in first)]:
         cases = [case for path in group for case in _cases_of(path)]
