@@ -108,7 +108,6 @@ def case() -> SequencesCase:
             "id": "sequences/made",
             "description": "Texts join, leave, are copied and reset in four slots",
             "why": "What sequences share and must have of their own.",
-            "chain": [],
             "logits": {
                 "together": MODEL,
                 "slots": 4,
