@@ -53,7 +53,7 @@ def _samplers(root: Path) -> Iterator[str]:
 
 def _engines(root: Path) -> Iterator[str]:
     """Yield the files that engines lack."""
-    for folder in sorted(path for path in (root / "engines").iterdir() if path.is_dir()):
+    for folder in sorted((root / "engines").glob("[!_]*/")):
         if folder.name != "shared" and any(path.is_file() for path in folder.iterdir()):
             for problem in _files(folder):
                 yield f"engine {folder.name}: {problem}"

@@ -14,7 +14,7 @@ from scripts.engines_index import engines_of_others
 from tests.support.doc_commands import Command
 
 TABLE = Path(__file__).resolve().parent.parent / "project" / "commands_of_docs.toml"
-OWN_TESTS = "pytest tests/"
+OWN_TESTS = ("pytest tests/", "pytest engines/")
 HOMES = ("night", "elsewhere", "nowhere")
 BESIDE = ("fails", "shorter", "needs")
 

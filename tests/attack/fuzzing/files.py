@@ -22,8 +22,8 @@ from sampler_parity.harness.suite.file import (
     expand,
     expand_kind,
     read_suite,
-    suites_folder,
 )
+from sampler_parity.harness.suite.shipped import shipped as shipped_suites
 from sampler_parity.harness.trie.workloads import read_descriptor
 from sampler_parity.reference import ChainError
 from sampler_parity.reference.grammar import parse
@@ -118,7 +118,7 @@ def _of(*samples: str) -> Callable[[Path], list[bytes]]:
 
 
 def _suites(_folder: Path) -> list[bytes]:
-    shipped = [(suites_folder() / f"{name}.toml").read_bytes() for name in _SHIPPED]
+    shipped = [shipped_suites()[name].read_bytes() for name in _SHIPPED]
     return [suite.encode() for suite in _SUITES] * 3 + shipped
 
 
