@@ -13,51 +13,53 @@ from typing import Any
 ROOT = Path(__file__).resolve().parent.parent
 WHOLE = "tags" in globals() and globals()["tags"].has("whole")  # `make site`: scripts/site
 
+GUIDE = [
+    "quick-start",
+    "write-an-adapter",
+    "run-suites",
+    "read-results",
+    "random-numbers",
+    "measure-speed",
+    "ci-and-gate",
+    "check-a-server",
+    "check-llama-cpp",
+    "check-an-engine",
+    "findings",
+    "../CONTRIBUTING",
+]
+
+
+def pages_in(*patterns: str) -> list[str]:
+    """Return the pages that fit, as paths from docs/ without the suffix, in the order of names."""
+    paths = [path for pattern in patterns for path in sorted((ROOT / "docs").glob(pattern))]
+    return [path.relative_to(ROOT / "docs").with_suffix("").as_posix() for path in paths]
+
+
 NAVIGATION = {
-    "Tutorial": ["first-sampler", "tour"],
-    "How to": [
-        "running",
-        "ci",
-        "gate",
-        "pytest",
-        "suites",
-        "builds",
-        "devices",
-        "drift",
-        "platforms",
-        "portable",
-        "generate",
-        "sequences",
-        "fuzz",
-        "compare",
-        "cluster",
-        "golden",
-        "site",
-        "releasing",
+    "Guide": [page for page in GUIDE if (ROOT / "docs" / f"{page}.md").is_file()],
+    "Reference": [*pages_in("reference/*.md", "reference/samplers/*.md"), "../SECURITY"],
+    "Background": pages_in("background/*.md"),
+    "Findings": pages_in("findings/*.md"),
+    "Results": pages_in("results/*.md"),
+    "Engines": [
+        f"../engines/{path.parent.name}/README"
+        for path in sorted((ROOT / "engines").glob("*/README.md"))
     ],
-    "Reference": ["README", "adapter-protocol", "verdicts", "reports", "bundles", "limits"],
-    "Engines of others": ["engines"],
-    "Findings": ["findings", "claims"],
-    "Architecture": ["architecture", "../CONTRIBUTING", "../SECURITY", "../CHANGELOG"],
+    "Project": ["README", "../CHANGELOG"],
 }
-NAVIGATION["Engines of others"].append("engines/gpu")
-for path in sorted((ROOT / "engines").glob("*/README.md")):
-    NAVIGATION["Engines of others"].append(f"../engines/{path.parent.name}/README")
+PLACED = {page for pages in NAVIGATION.values() for page in pages}
+NAVIGATION["Background"] += [
+    page for page in pages_in("*.md", "engines/*.md") if page not in PLACED
+]
 if WHOLE:  # pages that are not in the repository
     NAVIGATION["Findings"][:0] = ["../findings/index"]
     NAVIGATION = {"Measured": ["../measured/index"]} | NAVIGATION
-# What is named nowhere there: findings-* with the findings, all else is reference.
-NAMED = {page for pages in NAVIGATION.values() for page in pages}
-for path in sorted((ROOT / "docs").glob("*.md")):
-    if path.stem not in NAMED:
-        part = "Findings" if path.stem.startswith("findings-") else "Reference"
-        NAVIGATION[part].append(path.stem)
 
 project = "sampler-parity"
 author = "sampler-parity maintainers"
 extensions = ["myst_parser"]
 root_doc = "README"
-include_patterns = ["*.md", "docs/*.md", "docs/engines/*.md", "engines/*/README.md"]
+include_patterns = ["*.md", "docs/**/*.md", "engines/*/README.md"]
 if WHOLE:
     include_patterns += ["findings/*.md", "measured/*.md"]
     html_extra_path = [str(ROOT / "build" / "site-source" / "extra")]

@@ -15,13 +15,14 @@ from tests.support.doc_commands import (
     commands_in,
     commands_of,
     mentioned,
+    name_of,
 )
 from tests.support.doc_folder import BETWEEN, prepare
 from tests.support.doc_homes import Home, home_of, is_here, stale, table
 from tests.support.doc_runs import merged, run_inside, run_pasted, selected
 
 ALL = [command for page in PAGES for command in commands_of(page)]
-BY_PAGE = {page.name: [c for c in ALL if c.page == page.name] for page in PAGES}
+BY_PAGE = {name: [c for c in ALL if c.page == name] for name in map(name_of, PAGES)}
 HOMES = {command: home_of(command) for command in ALL}
 
 
@@ -30,7 +31,7 @@ def pages_with(kind: str) -> list[str]:
 
 
 def test_pages_have_commands() -> None:
-    assert {"README.md", "running.md", "drift.md"} <= {command.page for command in ALL}
+    assert {"README.md", "docs/running.md", "docs/drift.md"} <= {command.page for command in ALL}
     assert len(ALL) > 200
 
 
@@ -99,7 +100,7 @@ def test_every_command_that_does_not_run_is_one(command: Command) -> None:
         check_command([word for word in words if not word.endswith("findings.toml")])
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_every_command_that_prose_mentions_is_one(page: Path) -> None:
     for text in mentioned(page.read_text(encoding="utf-8")):
         words = shlex.split(text.replace("NAME.toml", "parity").removesuffix(" ..."))

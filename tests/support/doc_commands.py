@@ -27,15 +27,23 @@ _FENCE = re.compile(r"^ *```(\w*)$")
 
 @dataclass(frozen=True)
 class Command:
-    """text: without its comment, with one blank between words."""
+    """A command of a page.
+
+    page: its path from the root. text: without its comment, with one blank between words.
+    """
 
     page: str
     text: str
 
 
+def name_of(page: Path) -> str:
+    """Return the path of a page from the root, as `docs/read-results.md`."""
+    return page.relative_to(ROOT).as_posix()
+
+
 def commands_of(page: Path) -> list[Command]:
     return [
-        Command(page.name, text)
+        Command(name_of(page), text)
         for block in blocks(page.read_text(encoding="utf-8"))
         for text in commands_in(block)
     ]

@@ -67,11 +67,11 @@ def _releasing(folder: Path) -> None:
 
 
 BEFORE: dict[str, Callable[[Path], None]] = {
-    "tour.md": _tour,
-    "builds.md": _builds,
-    "compare.md": _compare,
-    "golden.md": _golden,
-    "releasing.md": _releasing,
+    "docs/tour.md": _tour,
+    "docs/builds.md": _builds,
+    "docs/compare.md": _compare,
+    "docs/golden.md": _golden,
+    "docs/releasing.md": _releasing,
 }
 
 
