@@ -28,7 +28,6 @@ $(TSAMPLER)/dist/ready: $(TSAMPLER_SOURCES)
 
 .venv/ready: pyproject.toml setup.py constraints.txt locked.txt
 	$(PYTHON) -m venv .venv
-	@echo "Installing. The first time this compiles llama.cpp: three to eight minutes on two cores."
 	$(BIN)/python scripts/install.py
 	@mkdir -p .venv/namespace && ln -sfn ../.. .venv/namespace/sampler_parity  # for mypy
 	@touch $@
@@ -66,14 +65,18 @@ site: setup
 	.venv-docs/bin/sphinx-build -q -E -W --keep-going -t whole -d .venv-docs/doctrees-whole -c docs $(SOURCE) $(SITE)
 	$(BIN)/python -m scripts.site check $(SITE)
 
+# Empty, or the prebuilt llama.cpp that scripts/install.py chose where none could be compiled.
+LLAMA = $(shell cat .venv/llama 2>/dev/null)
+
 parity: setup
 	rm -rf $(BUNDLE)
-	$(BIN)/sampler-parity run parity generate skip_ratio --require-all -o $(BUNDLE)
+	$(BIN)/sampler-parity run parity generate skip_ratio --require-all $(LLAMA) -o $(BUNDLE)
 	$(BIN)/sampler-parity report $(BUNDLE) -o $(REPORT)
 
 parity-full: setup
 	rm -rf $(BUNDLE)-full
-	$(BIN)/sampler-parity run parity generate skip_ratio --profile full --require-all -o $(BUNDLE)-full
+	$(BIN)/sampler-parity run parity generate skip_ratio --profile full --require-all $(LLAMA) \
+		-o $(BUNDLE)-full
 	$(BIN)/sampler-parity report $(BUNDLE)-full -o $(REPORT)
 
 # node-llama-cpp's packages of these releases, in this order; of b5640, b6845, b8095 and b8179 nothing was

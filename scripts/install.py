@@ -1,63 +1,122 @@
-"""Install the project and its pinned dependencies into the running virtual environment; with names
-of extras, those instead: `python scripts/install.py transformers xgrammar`.
+"""Install the project and its pinned dependencies into the running virtual environment.
 
-Every file is compared with its digest in locked.txt, or locked-extras/EXTRA.txt (pip's
---require-hashes), before it is unpacked.
-Standard library only: it runs before anything is installed. llama-cpp-python is compiled from its
-source distribution; its build steps are shown as they pass, because they take minutes. What the
-environment says of the build (CMAKE_ARGS, ...) is kept.
+`python scripts/install.py transformers xgrammar` installs these extras instead.
+
+pip compares every file with its digest in locked.txt, or in locked-extras/EXTRA.txt, before it
+unpacks it (--require-hashes). This script uses the standard library alone, because it runs before
+anything is installed. It compiles llama-cpp-python from its source distribution and installs
+everything else meanwhile. Variables of the environment that control the build (CMAKE_ARGS, ...) are
+kept. Without a C++ compiler or cmake it installs a prebuilt llama.cpp instead.
 """
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "install"]
 SOURCE = ["--no-binary", "llama-cpp-python"]
-OURS = ("reference", "harness", "reports")
+OURS = ("reference", "harness", "reports", "engines")
+LLAMA = ROOT / ".venv" / "llama"
 STEP = re.compile(rb"\[(\d+)/(\d+)\]")
 
-# Only the libraries that sampling needs are built: no tools, no server, no multimodal part.
+# Only the libraries that sampling needs are built: no tools, no server, no multimodal part. A unity
+# build compiles twelve files as one, which halves the time: most of it is spent in shared headers.
 BUILD = {
     "CMAKE_ARGS": "-DLLAVA_BUILD=OFF -DLLAMA_BUILD_TESTS=OFF -DLLAMA_BUILD_TOOLS=OFF"
-    " -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF",
+    " -DLLAMA_BUILD_EXAMPLES=OFF -DLLAMA_BUILD_SERVER=OFF -DLLAMA_BUILD_APP=OFF"
+    " -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=12",
     "SKBUILD_BUILD_TARGETS": "llama;ggml;llama-common",
     "CMAKE_BUILD_PARALLEL_LEVEL": str(os.cpu_count() or 2),
 }
 
+# Packages with a prebuilt llama.cpp, the best first, and the release that each holds.
+PREBUILT = {"node-llama-cpp@3.22.1": "v0.5.0", "xllamacpp@2026.10.11549": "b11549"}
+
 
 def main() -> int:
+    """Install everything, or the extras that the command line names; return an exit status."""
     if extras := sys.argv[1:]:
         return install_extras(extras)
-    locked = (ROOT / "locked.txt").read_text()
-    llama, others = divided(locked, "llama-cpp-python")
+    missing = missing_programs()
+    llama, others = divided((ROOT / "locked.txt").read_text(), "llama-cpp-python")
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as pool:
+        rest = pool.submit(install_others, write(Path(folder) / "others.txt", others))
+        code = 0 if missing else compile_llama(write(Path(folder) / "llama.txt", llama))
+        return code or rest.result() or use_prebuilt(missing)
+
+
+def missing_programs() -> list[str]:
+    """Return which programs that compiling needs are not there.
+
+    On Windows and macOS cmake looks for the compiler in places of its own.
+    """
+    compilers = [os.environ.get("CXX", ""), "c++", "g++", "clang++"]
+    compiler = sys.platform != "linux" or any(shutil.which(c.split(" ")[0]) for c in compilers if c)
+    named = [] if compiler else ["a C++ compiler"]
+    return named if shutil.which("cmake") else [*named, "cmake"]
+
+
+def write(path: Path, text: str) -> Path:
+    """Write a file and return its path."""
+    path.write_text(text)
+    return path
+
+
+def compile_llama(locked: Path) -> int:
+    """Compile and install llama-cpp-python; return pip's exit status."""
+    print("Compiling llama.cpp: two to five minutes on two cores.", flush=True)
     for name, value in BUILD.items():
         os.environ.setdefault(name, value)
-    with tempfile.TemporaryDirectory() as folder:
-        for name, text in (("llama.txt", llama), ("others.txt", others)):
-            (Path(folder) / name).write_text(text)
-        command = [*install(Path(folder) / "llama.txt"), "-v", "--no-deps", *SOURCE]
-        if code := show_progress(command, "compiling llama.cpp"):
-            return code
-        if code := subprocess.call([*install(Path(folder) / "others.txt"), "-q", "--no-deps"]):
-            return code
-    if code := subprocess.call([*PIP, "-q", "--no-deps", "--no-build-isolation", "-e", str(ROOT)]):
-        return code
-    return write_byte_code()
+    return show_progress([*install(locked), "-v", "--no-deps", *SOURCE], "compiling llama.cpp")
+
+
+def install_others(locked: Path) -> int:
+    """Install the other packages and the project; return the first exit status that is not 0."""
+    packages = [*install(locked), "-q", "--no-deps"]
+    project = [*PIP, "-q", "--no-deps", "--no-build-isolation", "-e", str(ROOT)]
+    return subprocess.call(packages) or subprocess.call(project) or write_byte_code()
+
+
+def use_prebuilt(missing: list[str]) -> int:
+    """Write which llama.cpp `make parity` runs, and register a prebuilt one if it must be that.
+
+    LLAMA holds the options of `run`: none for the compiled llama.cpp.
+    """
+    if not missing:
+        LLAMA.unlink(missing_ok=True)
+        return 0
+    program = str(Path(sys.executable).with_name("sampler-parity"))
+    for package, release in PREBUILT.items():
+        done = subprocess.run([program, "builds", "add", package], capture_output=True, text=True)
+        if done.returncode == 0:
+            print(
+                f"Without {' and '.join(missing)}: llama.cpp {release}, prebuilt, from {package}."
+            )
+            LLAMA.write_text(f"-b llama.cpp@{release} --reference own\n")
+            return 0
+        print(f"{package}: {done.stderr.strip()}", file=sys.stderr)
+    print(f"Install {' and '.join(missing)}: no prebuilt llama.cpp is available", file=sys.stderr)
+    return 2
 
 
 def write_byte_code() -> int:
-    """As pip does of what it copies. Where PYTHONDONTWRITEBYTECODE is set nobody else would, and
-    every process would compile what it imports: half a second of each run."""
+    """Compile the project's modules to byte code, as pip does with what it copies.
+
+    Where PYTHONDONTWRITEBYTECODE is set nothing else writes it, and every process would compile
+    each module that it imports: half a second of each run.
+    """
     folders = [str(ROOT / name) for name in OURS]
     return subprocess.call([sys.executable, "-m", "compileall", "-q", *folders])
 
 
 def install_extras(extras: list[str]) -> int:
+    """Install extras from their lock files; return an exit status."""
     files = {extra: ROOT / "locked-extras" / f"{extra}.txt" for extra in extras}
     for extra, file in files.items():
         if not file.is_file():
@@ -71,25 +130,25 @@ def install_extras(extras: list[str]) -> int:
 
 
 def install(locked: Path) -> list[str]:
-    """The command that installs what a file names, if it has the digests that stand there."""
+    """Return the command that installs the packages of a file and requires their digests."""
     return [*PIP, "--require-hashes", "-r", str(locked)]
 
 
 def divided(locked: str, package: str) -> tuple[str, str]:
-    """The entry of one package, and all else."""
+    """Return the entry of one package, and all others."""
     entries = re.split(r"\n(?=[a-zA-Z])", locked)
     own = [entry for entry in entries if entry.startswith(f"{package}==")]
     return "\n".join(own) + "\n", "\n".join(e for e in entries if e not in own) + "\n"
 
 
 def show_progress(command: list[str], what: str) -> int:
-    """Run a build; print its step counter, and everything it said if it fails."""
-    said: list[bytes] = []
+    """Run a build; print its step counter, and the end of its output if it fails."""
+    output: list[bytes] = []
     shown = -1
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT) as process:
         assert process.stdout is not None
         for line in process.stdout:
-            said.append(line)
+            output.append(line)
             if step := STEP.search(line):
                 percent = 100 * int(step[1]) // int(step[2])
                 if percent >= shown + (1 if sys.stdout.isatty() else 10):
@@ -98,8 +157,8 @@ def show_progress(command: list[str], what: str) -> int:
                     print(f"{what}: step {step[1].decode()} of {step[2].decode()}", end=end)
                     sys.stdout.flush()
     if process.returncode:
-        sys.stdout.buffer.write(b"".join(said[-60:]))
-        print(f"{what}: failed; it needs a C++ compiler and cmake", file=sys.stderr)
+        sys.stdout.buffer.write(b"".join(output[-60:]))
+        print(f"{what}: failed", file=sys.stderr)
     return process.returncode
 
 
