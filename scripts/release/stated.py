@@ -28,8 +28,11 @@ def _project(root: Path) -> dict[str, Any]:
 
 
 def changelog(root: Path, tag: str) -> list[str]:
-    """With a tag: its version has a dated section, the first one, and nothing stands before it.
-    Without: the version is either unreleased and newer than every section, or the first."""
+    """Return the problems of the changelog.
+
+    With a tag, the first section must be dated and of its version, and no entry may wait.
+    Without one, no section may be newer than the version of pyproject.toml.
+    """
     text = (root / "CHANGELOG.md").read_text(encoding="utf-8")
     version = version_of(root)
     sections = SECTION.findall(text)
@@ -43,9 +46,9 @@ def changelog(root: Path, tag: str) -> list[str]:
         return [f"CHANGELOG.md: the first section must be [{version}] - DATE, it is {first}"]
     if not sections[0][1]:
         return [f"CHANGELOG.md: [{version}] has no date: ## [{version}] - YYYY-MM-DD"]
-    waiting = text.split("## [Unreleased]")[-1].split(f"## [{version}]")[0]
-    if "## [Unreleased]" in text and waiting.strip():
-        return [f"CHANGELOG.md: [Unreleased] has entries that belong to [{version}]"]
+    waiting = sorted(path.name for path in (root / "changes").glob("*.*.md"))
+    if waiting:
+        return [f"changes/: {', '.join(waiting)} belong to [{version}]: run towncrier build"]
     return []
 
 

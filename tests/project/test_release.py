@@ -167,29 +167,35 @@ def test_no_file_of_the_packages_has_text_of_others_that_no_part_names() -> None
     assert "suites/grammar/gbnf.toml" in tracked
 
 
-UNRELEASED = "# Changelog\n\n## [Unreleased]\n\n"
+HEAD = "# Changelog\n\n"
 RELEASED = "## [1.2.0] - 2026-01-02\n\n- A thing.\n"
 
 
 @pytest.mark.parametrize(
-    ("text", "tag", "said"),
+    ("text", "entries", "tag", "problem"),
     [
-        (UNRELEASED + RELEASED, "v1.2.0", ""),
-        (UNRELEASED + "- A thing.\n", "", ""),
-        (UNRELEASED + "- A thing.\n", "v1.2.0", "must be [1.2.0] - DATE, it is none"),
-        (UNRELEASED + RELEASED, "v1.3.0", "tag v1.3.0: pyproject.toml has the version 1.2.0"),
-        (UNRELEASED + "## [1.2.0]\n", "v1.2.0", "[1.2.0] has no date"),
-        (UNRELEASED + "- Late.\n" + RELEASED, "v1.2.0", "entries that belong to [1.2.0]"),
-        (UNRELEASED + "## [1.10.0] - 2026-01-03\n" + RELEASED, "", "[1.10.0] is newer than"),
-        (UNRELEASED + "## [1.10.0] - 2026-01-03\n" + RELEASED, "v1.2.0", "it is [1.10.0]"),
+        (HEAD + RELEASED, [], "v1.2.0", ""),
+        (HEAD, ["a.fixed.md"], "", ""),
+        (HEAD, [], "v1.2.0", "must be [1.2.0] - DATE, it is none"),
+        (HEAD + RELEASED, [], "v1.3.0", "tag v1.3.0: pyproject.toml has the version 1.2.0"),
+        (HEAD + "## [1.2.0]\n", [], "v1.2.0", "[1.2.0] has no date"),
+        (HEAD + RELEASED, ["a.fixed.md"], "v1.2.0", "a.fixed.md belong to [1.2.0]"),
+        (HEAD + RELEASED, ["README.md"], "v1.2.0", ""),
+        (HEAD + "## [1.10.0] - 2026-01-03\n" + RELEASED, [], "", "[1.10.0] is newer than"),
+        (HEAD + "## [1.10.0] - 2026-01-03\n" + RELEASED, [], "v1.2.0", "it is [1.10.0]"),
     ],
 )
-def test_changelog_has_the_version(tmp_path: Path, text: str, tag: str, said: str) -> None:
+def test_changelog_has_the_version_and_no_entry_waits(
+    tmp_path: Path, text: str, entries: list[str], tag: str, problem: str
+) -> None:
     (tmp_path / "pyproject.toml").write_text('[project]\nversion = "1.2.0"\n')
     (tmp_path / "CHANGELOG.md").write_text(text)
+    (tmp_path / "changes").mkdir()
+    for name in entries:
+        (tmp_path / "changes" / name).write_text("An entry.\n")
     lines = changelog(tmp_path, tag)
-    assert len(lines) == bool(said)
-    assert said in "".join(lines)
+    assert len(lines) == bool(problem)
+    assert problem in "".join(lines)
 
 
 def test_versions_agree_wherever_they_stand() -> None:
@@ -294,8 +300,12 @@ def check(root: Path, *options: str) -> tuple[int, str]:
 @pytest.mark.nightly
 def test_a_tagged_release_passes_and_what_is_wrong_with_the_next_is_named(clone: Path) -> None:
     text = (clone / "CHANGELOG.md").read_text()
-    released = text.replace("## [Unreleased]\n", "## [Unreleased]\n\n## [0.1.0] - 2026-11-23\n")
+    heading = "## Before the first release\n"
+    assert text.count(heading) == 1
+    released = text.replace(heading, f"## [0.1.0] - 2026-11-23\n\n{heading}")
     (clone / "CHANGELOG.md").write_text(released)
+    for entry in (clone / "changes").glob("*.*.md"):
+        entry.unlink()
     commit(clone)
     status, said = check(clone, "--tag", "v0.1.0")
     assert (status, said.splitlines()[-1]) == (0, "release-check: pass"), said
