@@ -18,7 +18,7 @@ PAGES = [
     *sorted((ROOT / "engines").glob("*/README.md")),
 ]
 _BEGINS = re.compile(
-    r"(sampler-parity|make|pytest|python|\.venv/bin/python|pip|dask|docker|cd|[A-Z]+=\S+)( |$)"
+    r"(sampler-parity|make|pytest|python3?|\.venv/bin/python|pip|dask|docker|cd|\.|[A-Z]+=\S+)( |$)"
 )
 _SETS = re.compile(r"[A-Z]+=\S+$")
 _CODE = re.compile(r"^```.*?^```|^    .*?$", re.MULTILINE | re.DOTALL)
