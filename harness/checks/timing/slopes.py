@@ -25,7 +25,7 @@ LEAST_GROWTH_NS = 10_000
 @dataclass(frozen=True)
 class Slope:
     """ns_per: nanoseconds for each token more; low, high: its interval. other: the value of the
-    other of n_vocab and last_n. growth_ns: from the smallest point to the largest, along the slope.
+    other of n_vocab and last_n.
     """
 
     group: str
@@ -39,7 +39,6 @@ class Slope:
     low: float
     high: float
     exponent: float
-    growth_ns: float
     steady: bool
 
     @property
@@ -83,6 +82,5 @@ def _slope(group: str, backend: str, over: Over, other: int, members: list[Timin
         low=float(slope.low_slope),
         high=float(slope.high_slope),
         exponent=float(straight.slope),
-        growth_ns=float(slope.slope * (x[-1] - x[0])),
         steady=over in members[0].steady,
     )

@@ -1,6 +1,7 @@
 """Chains without a seed: two of them differ, and one before and after its reset."""
 
 import inspect
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from sampler_parity.harness.checks.case import Case
 from sampler_parity.harness.checks.execute import execute
 from sampler_parity.harness.checks.stages.blocks.ladder import of_newest
 from sampler_parity.harness.checks.unseeded.run import wrong
+from sampler_parity.harness.errors import InputError
 from sampler_parity.harness.faults.in_process import InProcess
 from sampler_parity.harness.suite.file import expand, find_suites
 from sampler_parity.reference.registry import ROWS
@@ -54,3 +56,18 @@ def test_what_is_alike_is_a_divergence(mutant: str, said: str) -> None:
 
 def test_a_chain_that_selects_nothing_is_wrong() -> None:
     assert wrong([1, None], [2, 3], [3, 4]) == "no token was selected"
+
+
+@pytest.mark.parametrize("script", ["reset", "clone", "interleaved", "turns"])
+def test_a_chain_without_a_seed_refuses_a_script(tmp_path: Path, script: str) -> None:
+    """Its check has a plan of its own, and more steps than a script has rows."""
+    file = tmp_path / "own.toml"
+    chain = "{dist = {seed = 4294967295}}"
+    case = (
+        f"id = 'a'\ndescription = 'a'\nwhy = 'a'\nchain = [{chain}]\nlogits = {{values = [1, 2]}}"
+    )
+    file.write_text(f"name = 'own'\n[[case]]\n{case}\nscript = '{script}'\nsteps = 4\n")
+    with pytest.raises(InputError, match="remove the script"):
+        expand(file, "quick")
+    file.write_text(file.read_text().replace(script, "plain"))
+    assert [case.check for case in expand(file, "quick")] == ["unseeded"]
