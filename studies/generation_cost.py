@@ -1,10 +1,10 @@
 """`python -m studies.generation_cost`: what sampling costs beside decoding, and at what vocabulary.
 
-Makes the table of docs/generate.md. Each chain of suites/generate/generation.toml generates from
-one prompt of each model: llama.cpp decodes on one thread and samples with its native chain; the
-reference samples the same logits. Processor time of that thread, medians over the tokens, so that
-other programs disturb little; one token warms up. Also the entropy of the logits, over all chains
-but greedy.
+Makes the tables of docs/results/generation.md. Each chain of suites/generate/generation.toml
+generates from one prompt of each model: llama.cpp decodes on one thread and samples with its native
+chain; the reference samples the same logits. Processor time of that thread, medians over the
+tokens, so that other programs disturb little; one token warms up. Also the entropy of the logits,
+over all chains but greedy.
 """
 
 import argparse

@@ -6,7 +6,7 @@ PCG64 with exact arithmetic: the same file on every machine.
 
 Its logits are not flat noise. A random network gives normally distributed logits, all steps alike
 sure; here the last norm weighs the dimensions unequally, so that how far the logits spread depends
-on the text. docs/generate.md has the entropies that come of it.
+on the text. docs/results/generation.md has the entropies that come of it.
 """
 
 import functools

@@ -1,8 +1,8 @@
 """Many sequences in one context of libllama, as a server's slots: they join, leave and are copied
 while others go on.
 
-In the graph each slot has the chain that joined it there. As docs/graph.md says, the model's logits
-then come from a second context without chains, which decodes the same batches.
+In the graph each slot has the chain that joined it there. The model's logits then come from a
+second context without chains, which decodes the same batches (docs/background/in-graph.md).
 """
 
 import time

@@ -1,8 +1,8 @@
 """Check that nothing of one request reaches another.
 
 Texts are compared with those of the same requests alone. Where no seed repeats a text, they are
-greedy. Batches change the last bits of logits (docs/sequences.md), and so now and then a token:
-`at once` counts the texts that stay. The text of another client is an error.
+greedy. Batches change the last bits of logits (docs/background/sequences.md), and so now and then a
+token: `at once` counts the texts that stay. The text of another client is an error.
 """
 
 import json

@@ -157,7 +157,7 @@ def test_full_profile_generates_64_tokens_of_four_prompts_at_128256() -> None:
 def test_logits_are_as_uncertain_as_a_language_models_and_steps_differ() -> None:
     chain = [{"dist": {"seed": 3}}]
     cost = measure(Worker(), "random-128256", {"dist": chain}, 40)["dist"]
-    # docs/generate.md: the golden model 2.6 nats; flat noise has 11.8, a frozen model 0
+    # docs/results/generation.md: the golden model 2.4 nats; flat noise has 11.8, a frozen model 0
     assert 2 < np.mean(cost.entropies) < 4.5
     assert np.quantile(cost.entropies, 0.9) - np.quantile(cost.entropies, 0.1) > 2
 

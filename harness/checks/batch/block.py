@@ -1,4 +1,7 @@
-"""Blocks of a suite that sample many sequences at once: `batch`. docs/batches.md explains them."""
+"""Blocks of a suite that sample many sequences at once: `batch`.
+
+docs/background/batches.md explains them.
+"""
 
 import itertools
 from collections.abc import Iterator

@@ -1,5 +1,5 @@
 """Blocks of a suite that decode: the logits of prompts on every device, and chains on them.
-docs/devices.md explains them."""
+docs/background/devices.md explains them."""
 
 from collections.abc import Iterator
 from typing import Any, ClassVar

@@ -1,4 +1,7 @@
-"""Blocks of a suite that generate: every prompt on every chain. docs/generate.md explains them."""
+"""Blocks of a suite that generate: every prompt on every chain.
+
+docs/background/generation.md explains them.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar

@@ -1,4 +1,7 @@
-"""Blocks of a suite that decode texts alone and several at once: docs/sequences.md has more."""
+"""Blocks of a suite that decode texts alone and several at once.
+
+docs/background/sequences.md explains them.
+"""
 
 from collections.abc import Iterator
 from typing import ClassVar

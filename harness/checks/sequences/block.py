@@ -1,4 +1,7 @@
-"""Blocks of a suite that decode many sequences in one context. docs/sequences.md explains them."""
+"""Blocks of a suite that decode many sequences in one context.
+
+docs/background/sequences.md explains them.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal

@@ -19,7 +19,7 @@ from sampler_parity.harness.protocol.interface import Backend
 from sampler_parity.harness.protocol.sequences import Change, SequencesRequest, SequencesStep
 
 # Of two logits. Among devices the largest of the golden model is 0.18, with shaders that compute in
-# float16 (docs/devices.md); the logits of another text differ by 5 and more.
+# float16 (docs/results/devices.md); the logits of another text differ by 5 and more.
 ROUNDING = 1.0
 
 
