@@ -120,7 +120,7 @@ platforms: setup
 		-b llama.cpp@v0.5.0-linux-arm64 $(PLATFORMS:%=-b llama.cpp@%)
 	$(BIN)/sampler-parity report bundles/platforms bundles/predicted -o $(REPORT)
 
-# llama.cpp with portable.patch, compiled five ways: one reference judges all (docs/portable.md).
+# llama.cpp with portable.patch, compiled five ways: one reference judges all (docs/background/portable-seed.md).
 PORTABLE := portable portable-libc++ portable-x64-v3 portable-arm64-gcc portable-wasm
 
 portable: setup

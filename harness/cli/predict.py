@@ -30,7 +30,7 @@ def predict_command(
         ),
     ],
     platform: Annotated[
-        list[str] | None, typer.Option(help="by default all of docs/platforms.md")
+        list[str] | None, typer.Option(help="by default all of docs/background/platforms.md")
     ] = None,
     seed: Annotated[
         int, typer.Option(min=0, max=limits.WHOLE, help="shifts the random suites")

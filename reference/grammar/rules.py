@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from sampler_parity.reference.errors import ChainError
 
-MAX_CHAIN = 2_000  # rules that begin with one another; see docs/grammar.md
+MAX_CHAIN = 2_000  # rules that begin with one another; see docs/background/grammar.md
 
 
 class Kind(IntEnum):

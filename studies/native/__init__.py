@@ -3,5 +3,5 @@
     python -m studies.native.coverage   # make coverage
     python -m studies.native.mutants    # make native-mutants
 
-docs/native-coverage.md and docs/native-mutants.md say what comes out.
+docs/background/native-coverage.md explains both, docs/results/native-coverage.md has the figures.
 """

@@ -21,7 +21,8 @@ BUILDS = (
 def test_each_of_120_texts_is_predicted_token_by_token(name: str) -> None:
     build = find(name)
     if build is None or runners.missing(build):
-        pytest.skip(f"build {name} is not in the cache, or nothing runs it: see docs/builds.md")
+        where = "not in the cache, or nothing runs it: see docs/background/builds.md"
+        pytest.skip(f"build {name} is {where}")
     worker = Worker(name)
     try:
         real = texts(worker)

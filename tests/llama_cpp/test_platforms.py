@@ -226,7 +226,8 @@ def test_each_platform_parts_from_the_others_where_it_is_known_to() -> None:
 @pytest.mark.parametrize("build", REAL)
 def test_a_real_build_gives_what_was_recorded_of_its_platform(build: str) -> None:
     if recorded.find(build) is None or runners.missing(runners.command_of(build)[0]):
-        pytest.skip(f"build {build} is not in the cache, or nothing runs it: see docs/builds.md")
+        where = "not in the cache, or nothing runs it: see docs/background/builds.md"
+        pytest.skip(f"build {build} is {where}")
     worker, of = Worker(build), results()["results"]
     expected = of[DEFAULT] | of[REAL[build]]
     try:

@@ -68,7 +68,7 @@ def _releasing(folder: Path) -> None:
 
 BEFORE: dict[str, Callable[[Path], None]] = {
     "docs/tour.md": _tour,
-    "docs/builds.md": _builds,
+    "docs/check-llama-cpp.md": _builds,
     "docs/compare.md": _compare,
     "docs/golden.md": _golden,
     "docs/releasing.md": _releasing,

@@ -4,7 +4,8 @@ reference's.
 An engine says of every token whether it may follow; the others get logit -inf, as in llama.cpp.
 It is given the vocabulary as llama.cpp's grammar reads it: of each token its bytes, of a control
 token its name. All ends of generation are ends; one that is accepted is not handed on, because
-llama.cpp's grammar stays where it is and the engines would be over. docs/grammar-engines.md
+llama.cpp's grammar stays where it is and the engines would be over.
+docs/background/grammar-engines.md has all differences.
 """
 
 from typing import Protocol

@@ -159,7 +159,7 @@ def test_a_library_that_aborts_or_hangs_is_listed_and_ends_no_list(
 def test_every_variant_of_a_build_runs_here_or_says_what_is_missing() -> None:
     build = recorded.find("v0.5.0")
     if build is None:
-        pytest.skip("build v0.5.0 is not in the cache: see docs/builds.md")
+        pytest.skip("build v0.5.0 is not in the cache: see docs/background/builds.md")
     devices_here = builds.probe(Path(build.folder))
     variants = {device.name: (device.runs, device.about) for device in devices_here}
     assert {"x64", "sandybridge", "haswell", "skylakex", "cascadelake"} <= set(variants)

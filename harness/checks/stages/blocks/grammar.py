@@ -1,4 +1,6 @@
-"""Blocks of a suite about grammars: `grammar` and `random_grammars`. docs/grammar.md explains them.
+"""Blocks of a suite about grammars: `grammar` and `random_grammars`.
+
+docs/background/grammar.md explains them.
 
 A case is a text, token by token: before each token, and behind the last one, the set of tokens that
 the grammar leaves is compared.
