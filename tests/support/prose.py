@@ -170,7 +170,7 @@ def hash_comments(source: str) -> Iterator[tuple[int, str]]:
 def comment_sentences(file: str, comments: Iterator[tuple[int, str]]) -> Iterator[Sentence]:
     """Yield the sentences of comments; those on successive lines are one text."""
     block: list[str] = []
-    start = last = 0
+    start, last = 0, -1
     for line, comment in [*comments, (10**9, "")]:
         text = comment.lstrip("#").strip()
         if line != last + 1 or not text:
