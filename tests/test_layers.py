@@ -194,7 +194,8 @@ def test_imports_go_down() -> None:
 
 
 def test_the_picture_of_the_architecture_has_every_package_in_this_order() -> None:
-    picture = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").split("```")[1]
+    page = ROOT / "docs" / "background" / "architecture.md"
+    picture = page.read_text(encoding="utf-8").split("```")[1]
     drawn = [name.rstrip("/") for name in re.findall(r"(?m)^(\w+)/? ", picture)]
     packages = {path.parent.name for path in (ROOT / "harness").glob("*/__init__.py")}
     shown = packages | {"lint", "reports", "reference"}

@@ -13,7 +13,7 @@ Five kinds:
             process of the self-test, through the same requests, scratch file and comparison as any
             backend, or, with `processes`, as a backend process of its own
 
-docs/self-test.md says more.
+docs/background/self-test.md says more.
 """
 
 import functools

@@ -101,7 +101,7 @@ def read_prompts(path: Path) -> list[Prompt]:
     Lines without text are skipped in .txt. Raises InputError naming the line at fault.
     """
     if path.suffix not in (".jsonl", ".txt"):
-        raise InputError(path, "is neither .jsonl nor .txt", "see docs/golden.md for the formats")
+        raise InputError(path, "is neither .jsonl nor .txt", "see docs/background/golden.md")
     lines = read_file(path, limits.PROMPTS).split(b"\n")
     prompts: list[Prompt] = []
     seen: dict[str, int] = {}

@@ -92,7 +92,8 @@ def _verify_logits(path: Path, fixture: Fixture, entry: LogitsEntry) -> str:
 def _verify_results(folder: Path, path: Path, fixture: Fixture, entry: ResultsEntry) -> str:
     disagreements = _against_reference(folder, path, fixture, entry)
     if disagreements:
-        raise InputError(path, str(disagreements[0]), "see docs/golden.md, `When verify fails`")
+        fix = "see docs/background/golden.md, `When verify fails`"
+        raise InputError(path, str(disagreements[0]), fix)
     n_chains, n_steps = len(fixture.facts["chains"]), len(fixture.tensors["rows"])
     if (n_chains, n_steps) != (entry.chains, entry.steps):
         problem = f"holds {n_chains} chains of {n_steps} steps, the manifest says otherwise"

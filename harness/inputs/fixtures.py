@@ -2,7 +2,7 @@
 
 `golden/manifest.toml` lists every file with its SHA-256 and where it comes from; nothing is used
 by name that is not listed there with the right digest. A file used by its path has no manifest, so
-each file also carries a digest of its own content (docs/golden.md describes the format).
+each file also carries a digest of its own content (docs/background/golden.md describes the format).
 """
 
 import functools

@@ -1,8 +1,9 @@
-"""The findings of docs/findings*.md, one by one.
+"""Read the numbered findings of docs/, one by one.
 
-A finding is a heading with a number: its text is what and why, with the commands that replay it.
-docs/findings-status.md has whom it concerns, where it was seen and what its makers know; the
-programs that show it alone stand in studies/findings/programs.toml.
+A finding is a heading with a number: its text describes it, with the commands that replay it.
+docs/findings/status.md lists its users, versions and state; studies/findings/programs.toml lists
+the programs that show it alone. In docs/findings.md an entry begins with its severity and project
+and a summary of one sentence; a table at the top of the page repeats them.
 """
 
 import re
@@ -18,8 +19,9 @@ SOURCES = {
     "findings-akunu.md": ("akunu", "akunu"),
     "findings-power-law.md": ("power-law", "power_law"),
 }
-STATUS = "findings-status.md"
+STATUS = "findings/status.md"
 PROGRAMS = Path("studies") / "findings" / "programs.toml"
+SEVERITIES = ("wrong", "crash", "surprise")
 _HEADING = re.compile(r"(?m)^## (?:(\d+)\. )?(.*)$")
 _CASE = re.compile(r"sampler-parity run (\S+)[^\n]*?--case (\"[^\"]+\"|'[^']+'|\S+)")
 
@@ -76,7 +78,7 @@ def _status(path: Path) -> dict[str, tuple[str, str, str]]:
         if not line.startswith("| ") or cells[0] == "finding" or set(line) <= set("|- "):
             continue
         if len(cells) != 4 or not all(cells) or cells[0] in rows:
-            raise InputError(path, f"row {cells[0]!r}: twice, or not four cells", "mend the row")
+            raise InputError(path, f"row {cells[0]!r}: twice, or not four cells", "fix the row")
         rows[cells[0]] = (cells[1], cells[2], cells[3])
     return rows
 
@@ -116,6 +118,40 @@ def _of_page(
             )
         )
     return findings
+
+
+_BEGIN = re.compile(r"\n+Severity: (\w+)\. Project: (.+)\.\n\n(.+(?:\n.+)*)")
+_ROW = re.compile(r"(?m)^\| \[?(\d+)\b.*$")
+
+
+def problems(page: str) -> list[str]:
+    """Return one line for each entry or table row of docs/findings.md that is missing or wrong."""
+    found = []
+    wanted = {}
+    headings = list(_HEADING.finditer(page))
+    ends = [heading.start() for heading in headings[1:]] + [len(page)]
+    for heading, end in zip(headings, ends, strict=True):
+        if heading[1] is None:
+            continue
+        begin = _BEGIN.match(page[heading.end() : end])
+        if begin is None:
+            found.append(
+                f"finding {heading[1]}: no line `Severity: ... Project: ...`, or no summary"
+            )
+            continue
+        severity, project, summary = begin[1], begin[2], " ".join(begin[3].split())
+        if severity not in SEVERITIES:
+            found.append(f"finding {heading[1]}: severity {severity!r}, not {SEVERITIES}")
+        if not summary.endswith(".") or ". " in summary:
+            found.append(f"finding {heading[1]}: the summary is not one sentence: {summary}")
+        place = anchor(heading[0].removeprefix("## "))
+        wanted[heading[1]] = f"| [{heading[1]}](#{place}) | {project} | {summary} | {severity} |"
+    rows = [(row[1], row[0]) for row in _ROW.finditer(page)]
+    found += [f"the table lacks: {wanted[key]}" for key in wanted if (key, wanted[key]) not in rows]
+    found += [f"the table has: {row}" for key, row in rows if wanted.get(key) != row]
+    if [key for key, _ in rows] != list(wanted) and not found:
+        found.append("the rows of the table are not in the order of the entries")
+    return found
 
 
 def anchor(heading: str) -> str:

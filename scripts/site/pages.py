@@ -37,7 +37,7 @@ def page(finding: Finding, places: dict[tuple[str, str], str], root: Path) -> st
         "",
         "| | |",
         "| --- | --- |",
-        f"| Concerns | {finding.concerns} |",
+        f"| Concerns you if | {finding.concerns} |",
         f"| Seen in | {finding.seen} |",
         f"| State | {finding.state} |",
         f"| Among the others | [{finding.page.removesuffix('.md')}]({source}) |",
@@ -124,7 +124,7 @@ def _programs(finding: Finding, root: Path) -> list[str]:
     for file in finding.programs:
         path = root / PROGRAMS.parent / file
         if not path.is_file():
-            fix = f"write it, or mend {PROGRAMS.as_posix()}"
+            fix = f"write it, or fix {PROGRAMS.as_posix()}"
             raise InputError(path, f"finding {finding.key} has no such program", fix)
         language = _LANGUAGE.get(path.suffix, "")
         text = path.read_text(encoding="utf-8").rstrip("\n")
@@ -146,12 +146,12 @@ def index(findings: Sequence[Finding]) -> str:
             "",
             f"{len(findings)} real divergences and surprises, each with the command that replays",
             f"it: {of_programs} of programs that people run, the others of two documents about",
-            "samplers, Akunu's and power_law's. Open: nothing was said to its makers yet; meant: a",
+            "samplers, Akunu's and power_law's. Open: not reported to its makers yet; meant: a",
             "difference and no defect; claim: a sentence that measurement does not bear out. What",
             "stands in the tables of [tsampler](../docs/findings-tsampler.md) and the",
             "[token trie](../docs/findings-token-trie.md) is not among them.",
             "",
-            "| finding | state | concerns |",
+            "| finding | state | concerns you if |",
             "| --- | --- | --- |",
             *rows,
             "",

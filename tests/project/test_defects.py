@@ -1,4 +1,4 @@
-"""docs/defects.md: each planted fault's number stands there, and all that it names exists."""
+"""docs/background/defects.md: it has each planted fault's number, and all that it names exists."""
 
 import re
 
@@ -6,7 +6,7 @@ from sampler_parity.harness.faults import MUTANTS
 from sampler_parity.harness.faults.parts import PARTS
 from tests.support.command_line import ROOT
 
-PAGE = (ROOT / "docs/defects.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/background/defects.md").read_text(encoding="utf-8")
 ROWS = {
     int(row[0]): row[1] for row in re.findall(r"^\| (\d+) \|.*\| ([^|]+) \|$", PAGE, re.MULTILINE)
 }

@@ -1,4 +1,4 @@
-"""docs/findings.md: what the findings say beyond what a suite case can hold."""
+"""docs/findings.md: its table, its commands, and the findings that no case of a suite can hold."""
 
 import re
 import signal
@@ -12,6 +12,7 @@ import pytest
 
 from sampler_parity.harness.llama_cpp.worker import Worker
 from sampler_parity.harness.run.plan import RunOptions, plan_of
+from scripts.site.findings import SEVERITIES, problems
 
 FINDINGS = Path(__file__).parent.parent.parent / "docs" / "findings.md"
 
@@ -120,3 +121,62 @@ def test_every_case_that_the_findings_name_exists() -> None:
     ids = {suite: _ids(suite) for suite, _ in named}
     for suite, pattern in named:
         assert any(fnmatchcase(name, pattern) for name in ids[suite]), f"{suite} {pattern}"
+
+
+PAGE = """# Findings
+
+| number | project | summary | severity |
+| --- | --- | --- | --- |
+| [1](#1-a-first) | llama.cpp | It draws 1.5 times. | wrong |
+| [2](#2-a-second) | vLLM | It ends. | crash |
+
+## 1. A first
+
+Severity: wrong. Project: llama.cpp.
+
+It draws
+1.5 times.
+
+More text.
+
+## 2. A second
+
+Severity: crash. Project: vLLM.
+
+It ends.
+"""
+
+
+def test_every_finding_has_a_severity_and_a_summary_and_the_table_repeats_them() -> None:
+    page = FINDINGS.read_text(encoding="utf-8")
+    assert problems(page) == []
+    assert [one for one in SEVERITIES if f"- **{one}**: " not in page] == []
+    assert page.count("\nSeverity: ") == len(re.findall(r"(?m)^## \d+\. ", page)) >= 63
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ("", "", []),
+        ("Severity: crash. Project: vLLM.\n\n", "", ["finding 2: no line", "the table has: | [2]"]),
+        ("crash", "bad", ["finding 2: severity 'bad'"]),
+        ("It ends.", "It ends. It ends.", ["finding 2: the summary is not one sentence"]),
+        ("It ends.\n", "It hangs.\n", ["the table lacks: | [2]", "the table has: | [2]"]),
+        ("| wrong |", "| crash |", ["the table lacks: | [1]", "the table has: | [1]"]),
+        ("| [2](#2-a-second) | vLLM | It ends. | crash |\n", "", ["the table lacks: | [2]"]),
+        ("## 2. A second", "## 2. A third", ["the table lacks: | [2]", "the table has: | [2]"]),
+    ],
+    ids=["right", "none", "unknown", "two", "summary", "severity", "no row", "title"],
+)
+def test_a_page_whose_entries_and_table_do_not_fit_is_reported(
+    old: str, new: str, found: list[str]
+) -> None:
+    assert old in PAGE
+    lines = problems(PAGE.replace(old, new))
+    assert [line[: len(start)] for line, start in zip(lines, found, strict=True)] == found
+
+
+def test_rows_in_another_order_are_reported() -> None:
+    first, second = re.findall(r"(?m)^\| \[.*\n", PAGE)
+    (line,) = problems(PAGE.replace(first + second, second + first))
+    assert "not in the order" in line

@@ -97,7 +97,7 @@ def test_a_power_is_code_and_not_bold_text(page: Path) -> None:
 
 
 def test_every_file_that_the_architecture_names_is_there() -> None:
-    page = (DOCS / "architecture.md").read_text()
+    page = (DOCS / "background" / "architecture.md").read_text()
     named = set(re.findall(r"`([a-z_/]+\.py)`", page))
     assert len(named) > 10
     places = (ROOT, ROOT / "harness")

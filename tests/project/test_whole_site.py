@@ -36,7 +36,7 @@ Another.
 ## Not numbered
 """
 ROWS = "| finding | concerns | seen in | state |\n| --- | --- | --- | --- |\n"
-BOTH = ROWS + "| 1 | who asks | v1 | open |\n| 2 | who draws | v2 | meant |\n"
+BOTH = ROWS + "| 1 | you ask | v1 | open |\n| 2 | you draw | v2 | meant |\n"
 PROGRAMS = """[findings]
 1 = { programs = ["finding_01_first.py"], on = "llama.cpp" }
 2 = { none = "it takes a year" }
@@ -47,7 +47,7 @@ pytestmark = pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="not in a c
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "findings").mkdir(parents=True)
     (tmp_path / "docs" / "findings.md").write_text(TEXT)
     (tmp_path / "docs" / STATUS).write_text(BOTH)
     for name in ("findings-akunu.md", "findings-power-law.md"):
@@ -64,7 +64,7 @@ def test_a_finding_has_a_page_with_what_shows_it(project: Path) -> None:
     text = (project / "out" / "1.md").read_text()
     assert text.startswith("# 1. A first `[^...]`\n")
     for part in (
-        "| Concerns | who asks |",
+        "| Concerns you if | you ask |",
         "| Seen in | v1 |",
         "| State | open |",
         "[findings](../docs/findings.md#1-a-first-)",
@@ -93,7 +93,7 @@ def test_programs_of_one_finding_stand_below_one_heading(project: Path) -> None:
 
 def test_the_page_over_all_leads_to_each(project: Path) -> None:
     text = index(read(project))
-    assert "| [1. A first `[^...]`](1.md) | open | who asks |" in text
+    assert "| [1. A first `[^...]`](1.md) | open | you ask |" in text
     assert text.endswith("\n1\n2\n```\n")
 
 
@@ -184,7 +184,7 @@ def test_without_bundles_and_history_there_is_no_trend(tmp_path: Path) -> None:
 
 
 def test_what_changed_overnight_is_part_of_the_site_where_it_was_written(tmp_path: Path) -> None:
-    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "findings").mkdir(parents=True)
     (tmp_path / "docs" / "findings.md").write_text("# Findings\n\n## 1. One\n\nText.\n")
     (tmp_path / "docs" / STATUS).write_text(ROWS + "| 1 | who | v1 | open |\n")
     for name in ("findings-akunu.md", "findings-power-law.md"):

@@ -1,4 +1,4 @@
-"""docs/claims.md: each row says where it is checked, and the place is there."""
+"""docs/findings/claims.md: each row says where it is checked, and the place is there."""
 
 import re
 from pathlib import Path
@@ -54,7 +54,7 @@ def without_a_place(page: str) -> list[str]:
 
 
 def test_each_claim_names_a_place_that_is_there() -> None:
-    page = (ROOT / "docs" / "claims.md").read_text()
+    page = (ROOT / "docs" / "findings" / "claims.md").read_text()
     assert len(rows(page)) > 100
     assert without_a_place(page) == []
 
@@ -74,7 +74,7 @@ def test_each_claim_names_a_place_that_is_there() -> None:
         "`examples/nothing.py`",
     ],
 )
-def test_a_place_that_is_not_there_is_told(where: str) -> None:
+def test_a_place_that_is_not_there_is_reported(where: str) -> None:
     assert (
         len(without_a_place(f"| stated | comes to | where |\n| it works | holds | {where} |")) == 1
     )

@@ -1,4 +1,4 @@
-"""The verdicts of docs/claims.md that rest on a study: it prints the figures of its page still.
+"""The verdicts of docs/findings/claims.md that rest on a study: it still prints the same figures.
 
 Each figure as the study prints it, and as the page has it where that is another text. Sections that
 time something are left out: no figure of theirs repeats.

@@ -70,7 +70,7 @@ BEFORE: dict[str, Callable[[Path], None]] = {
     "docs/tour.md": _tour,
     "docs/check-llama-cpp.md": _builds,
     "docs/compare.md": _compare,
-    "docs/golden.md": _golden,
+    "docs/background/golden.md": _golden,
     "docs/releasing.md": _releasing,
 }
 
