@@ -61,7 +61,11 @@ def versions(root: Path) -> list[str]:
     version = version_of(root)
     lines = [
         f"{path.relative_to(root)}: names sampler-parity {stated}, pyproject.toml has {version}"
-        for path in [root / "README.md", root / "action.yml", *sorted((root / "docs").glob("*.md"))]
+        for path in [
+            root / "README.md",
+            root / "action.yml",
+            *sorted((root / "docs").rglob("*.md")),
+        ]
         for stated in OURS.findall(path.read_text(encoding="utf-8"))
         if stated != version
     ]

@@ -29,7 +29,7 @@ _CASE = re.compile(r"sampler-parity run (\S+)[^\n]*?--case (\"[^\"]+\"|'[^']+'|\
 @dataclass(frozen=True)
 class Finding:
     """key: "7" or "akunu 3". anchor: its place on the page. programs: below studies/findings;
-    without one, why_none says why."""
+    without one, why_none has the reason."""
 
     key: str
     title: str
@@ -53,7 +53,7 @@ class Finding:
 
 
 def read(root: Path) -> list[Finding]:
-    """In the order of their pages. Raises InputError where pages and status disagree."""
+    """Return the findings in the order of their pages. Raises InputError where pages and status disagree."""
     path = root / "docs" / STATUS
     status = _status(path)
     programs = tomllib.loads(text) if (text := _text(root / PROGRAMS)) else {}
@@ -155,5 +155,5 @@ def problems(page: str) -> list[str]:
 
 
 def anchor(heading: str) -> str:
-    """The place that GitHub and Sphinx give a heading."""
+    """Return the anchor that GitHub and Sphinx give a heading."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")

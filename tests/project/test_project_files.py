@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 DOCS = ROOT / "docs"
 PAGES = [
     *sorted(ROOT.glob("*.md")),
-    *sorted(DOCS.glob("*.md")),
+    *sorted(DOCS.rglob("*.md")),
     *sorted(ROOT.glob("engines/*/README.md")),
 ]
 
