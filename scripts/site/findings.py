@@ -53,7 +53,7 @@ class Finding:
 
 
 def read(root: Path) -> list[Finding]:
-    """Return the findings in the order of their pages. Raises InputError where pages and status disagree."""
+    """Return the findings in page order. Raises InputError where pages and status disagree."""
     path = root / "docs" / STATUS
     status = _status(path)
     programs = tomllib.loads(text) if (text := _text(root / PROGRAMS)) else {}
