@@ -1,4 +1,4 @@
-"""The verdicts, best first. docs/verdicts.md says what each means.
+"""The verdicts, best first. docs/reference/verdicts.md says what each means.
 
 `skipped` stands apart: the case was not asked, for the backend claims no such sampler or request.
 It is neither met nor failed, and counted for itself.

@@ -2,7 +2,7 @@
 
 The quick profile on llama.cpp, and on llama.cpp with one added to every logit that it returns, in
 turn, so that other programs disturb both alike. Prints the wall times and the ratio of their sums,
-which must stay below 2 (docs/reports.md): what failed in hundreds of cases is made small in few.
+which must stay below 2 (docs/results/reports.md). Few of hundreds of failed cases are minimized.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 """The statistics of the distribution tests: pure functions of counts and exact probabilities.
 
-docs/statistics.md holds the claims with their proofs or sources. Every p-value here that decides
-anything is valid at any number of draws: none rests on a limit theorem.
+docs/background/statistics.md has the claims with their proofs or sources. Every p-value here that
+decides anything is valid at any number of draws: none rests on a limit theorem.
 """

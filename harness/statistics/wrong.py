@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Logits = NDArray[np.float64]
 Law = NDArray[np.float64]
 
-# Of about the size that tests of other libraries pass or barely catch (docs/statistics.md).
+# Tests of other libraries pass or barely catch these sizes (docs/results/distribution.md).
 LOST_MASS = 0.005
 BIAS = 0.01
 REPEATED = 0.01

@@ -1,4 +1,4 @@
-"""docs/penalties.md: the numbers of its example are the reference's."""
+"""docs/background/penalties.md: the numbers of its example are the reference's."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ STAGES: dict[str, tuple[str, dict[str, Any], list[int]]] = {
 
 def rows() -> dict[str, list[float]]:
     """The rows of the example, by their first cell."""
-    page = (ROOT / "docs" / "penalties.md").read_text()
+    page = (ROOT / "docs" / "background" / "penalties.md").read_text()
     example = page.partition("### One example")[2].partition("\n## ")[0]
     cells = [line.strip("| ").split(" | ") for line in example.splitlines() if line[:1] == "|"]
     return {name: [float(value) for value in values] for name, *values in cells[2:]}

@@ -1,4 +1,4 @@
-"""studies/penalties.py: what docs/penalties.md and docs/findings.md say of it is measured."""
+"""studies/penalties.py measures figures of docs/background/penalties.md and docs/findings.md."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Blocks of a suite that test distributions. docs/statistics.md explains them."""
+"""Blocks of a suite that test distributions. docs/background/statistics.md explains them."""
 
 import math
 from collections.abc import Iterator

@@ -20,7 +20,8 @@ CellKind = Literal["frequency", "coupled", "tail", "independence", "injected", "
 
 
 class CellOnBackend(Strict):
-    """estimate, low, high: of the quantity that the cell bounds (docs/statistics.md), at its alpha.
+    """estimate, low, high: of the quantity that the cell bounds, at its alpha.
+    docs/background/statistics.md has the definitions.
 
     p_value: corrected for the tests within the cell; tests: each of them, corrected for nothing.
     decision: before Holm's correction over the run, see `decisions`.

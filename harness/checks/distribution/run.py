@@ -4,7 +4,7 @@ Every kind draws in portions, at the looks of its plan, and stops as soon as it 
     different   the p-value, corrected for the tests within the cell, is at most the cell's alpha
     equivalent  the upper bound, at this look's share of the error, is below the margin
     undecided   neither after the planned draws
-docs/statistics.md says why stopping early costs no error.
+docs/background/statistics.md says why stopping early costs no error.
 """
 
 import itertools

@@ -1,7 +1,7 @@
 """Verdicts: how a backend's candidates after a stage relate to the reference's.
 
-docs/verdicts.md explains them. Comparison is to the bit, with one exception: any NaN equals any
-NaN, since its sign and payload depend on how an operation was compiled and mean nothing.
+docs/reference/verdicts.md explains them. Comparison is to the bit, with one exception: any NaN
+equals any NaN, because its sign and payload depend on compilation.
 """
 
 from dataclasses import dataclass, field
