@@ -1,4 +1,4 @@
-"""Write the table of engines in docs/engines.md: `python -m scripts.engines_index`.
+"""Write the table of engines in docs/check-an-engine.md: `python -m scripts.engines_index`.
 
 Everything in it is read from the folders of engines/ and from studies/findings/programs.toml. An
 empty cell is a part that the engine lacks: the test of this script names it.
@@ -14,7 +14,7 @@ from sampler_parity.harness.engines.engine_file import Engine, engine_file
 from sampler_parity.harness.faults.engine_faults import faults, file_of
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "engines.md"
+PAGE = ROOT / "docs" / "check-an-engine.md"
 BEGIN = "<!-- written by python -m scripts.engines_index -->"
 END = "<!-- end of the table -->"
 HEAD = ("engine", "package", "suites", "draws", "judged by", "timed", "faults", "findings")
