@@ -1,4 +1,4 @@
-"""`python -m studies.akunu [SECTION...]`: the figures of docs/findings-akunu.md.
+"""`python -m studies.akunu [SECTION...]`: the figures of docs/findings/akunu.md.
 
 Laws are exact (akunu's model/distribution.py); only `pairs`, `windows` and `time` run anything.
 TV is the total variation distance.

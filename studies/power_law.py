@@ -1,4 +1,4 @@
-"""`python -m studies.power_law [SECTION...]`: the figures of docs/findings-power-law.md.
+"""`python -m studies.power_law [SECTION...]`: the figures of docs/findings/power-law.md.
 
 On the golden model's logits unless said otherwise; TV is the total variation distance.
 """

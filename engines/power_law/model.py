@@ -26,7 +26,7 @@ Edges: -inf has p = 0, is transformed like any other and becomes possible again.
     nothing and is remembered. NaN: every p is NaN. None: refused (llama.cpp aborts).
 Readings of the text, where it is silent or gives ranges: "sum_excluding_oldest" is written as
     history[0..queue_size - 2], which under its push_back leaves out the newest; the name is
-    followed (docs/findings-power-law.md has both). While the history is shorter than
+    followed (docs/findings/power-law.md has both). While the history is shorter than
     queue_size the formula stands as it is written, with queue_size and what there is; the peak is
     10 and the bounds 0 and 1 unless given; accept does nothing; a clone goes on with history and
     random stream.

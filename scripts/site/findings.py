@@ -16,8 +16,8 @@ from sampler_parity.harness.errors import InputError
 # By page of docs/: what its findings are called in the status, in addresses and in programs.toml.
 SOURCES = {
     "findings.md": ("", "findings"),
-    "findings-akunu.md": ("akunu", "akunu"),
-    "findings-power-law.md": ("power-law", "power_law"),
+    "findings/akunu.md": ("akunu", "akunu"),
+    "findings/power-law.md": ("power-law", "power_law"),
 }
 STATUS = "findings/status.md"
 PROGRAMS = Path("studies") / "findings" / "programs.toml"
@@ -60,7 +60,7 @@ def read(root: Path) -> list[Finding]:
     findings = [
         one
         for page, (prefix, table) in SOURCES.items()
-        for one in _of_page(root / "docs" / page, prefix, status, programs.get(table, {}))
+        for one in _of_page(root / "docs", page, prefix, status, programs.get(table, {}))
     ]
     if unknown := status.keys() - {one.key for one in findings}:
         raise InputError(path, f"{sorted(unknown)[0]!r} is no finding", "remove its row")
@@ -84,11 +84,13 @@ def _status(path: Path) -> dict[str, tuple[str, str, str]]:
 
 
 def _of_page(
-    path: Path,
+    docs: Path,
+    page: str,
     prefix: str,
     status: dict[str, tuple[str, str, str]],
     programs: dict[str, dict[str, object]],
 ) -> list[Finding]:
+    path = docs / page
     text = path.read_text(encoding="utf-8")
     headings = list(_HEADING.finditer(text))
     ends = [heading.start() for heading in headings[1:]] + [len(text)]
@@ -108,7 +110,7 @@ def _of_page(
                 key=key,
                 title=heading[2],
                 body=text[heading.end() : end].strip("\n"),
-                page=path.name,
+                page=page,
                 anchor=anchor(heading[0].removeprefix("## ")),
                 concerns=concerns,
                 seen=seen,

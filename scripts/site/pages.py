@@ -1,6 +1,7 @@
 """A page of Markdown for each finding, and one over them; Sphinx makes them part of the site."""
 
 import json
+import posixpath
 import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -63,11 +64,12 @@ def linked(text: str, page: str, places: dict[tuple[str, str], str]) -> str:
 
     def moved(link: re.Match[str]) -> str:
         file, _, anchor = link[1].partition("#")
-        if (own := places.get((file or page, anchor))) is not None:
-            return f"]({own})"
         if "://" in file:
             return link[0]
-        return f"](../docs/{file or page}{'#' if anchor else ''}{anchor})"
+        path = posixpath.normpath(posixpath.join(posixpath.dirname(page), file)) if file else page
+        if (own := places.get((path, anchor))) is not None:
+            return f"]({own})"
+        return f"]({posixpath.normpath(f'../docs/{path}')}{'#' if anchor else ''}{anchor})"
 
     return _LINK.sub(moved, text)
 
@@ -148,8 +150,8 @@ def index(findings: Sequence[Finding]) -> str:
             f"it: {of_programs} of programs that people run, the others of two documents about",
             "samplers, Akunu's and power_law's. Open: not reported to its makers yet; meant: a",
             "difference and no defect; claim: a sentence that measurement does not bear out. What",
-            "stands in the tables of [tsampler](../docs/findings-tsampler.md) and the",
-            "[token trie](../docs/findings-token-trie.md) is not among them.",
+            "stands in the tables of [tsampler](../docs/findings/tsampler.md) and the",
+            "[token trie](../docs/findings/token-trie.md) is not among them.",
             "",
             "| finding | state | concerns you if |",
             "| --- | --- | --- |",

@@ -50,7 +50,8 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "docs" / "findings").mkdir(parents=True)
     (tmp_path / "docs" / "findings.md").write_text(TEXT)
     (tmp_path / "docs" / STATUS).write_text(BOTH)
-    for name in ("findings-akunu.md", "findings-power-law.md"):
+    (tmp_path / "docs" / "findings").mkdir()
+    for name in ("findings/akunu.md", "findings/power-law.md"):
         (tmp_path / "docs" / name).write_text("# Findings: another\n\n## Not numbered\n")
     folder = tmp_path / "studies" / "findings"
     folder.mkdir(parents=True)
@@ -132,6 +133,14 @@ def test_every_numbered_finding_of_the_docs_has_its_status_and_a_place_of_its_ow
     assert "](36.md)" in linked(one.body, one.page, places)
 
 
+def test_links_of_a_page_in_a_folder_of_docs_are_resolved_from_there() -> None:
+    places = {("findings/akunu.md", "3-three"): "akunu-3.md", ("findings.md", "7-seven"): "7.md"}
+    text = "[a](#3-three) [b](../findings.md#7-seven) [c](token-trie.md) [d](../../studies/x.toml)"
+    assert linked(text, "findings/akunu.md", places) == (
+        "[a](akunu-3.md) [b](7.md) [c](../docs/findings/token-trie.md) [d](../studies/x.toml)"
+    )
+
+
 def test_a_heading_has_the_place_that_the_site_gives_it() -> None:
     assert anchor("20. `[^...]` isn't Top-P") == "20--isnt-top-p"
 
@@ -187,7 +196,8 @@ def test_what_changed_overnight_is_part_of_the_site_where_it_was_written(tmp_pat
     (tmp_path / "docs" / "findings").mkdir(parents=True)
     (tmp_path / "docs" / "findings.md").write_text("# Findings\n\n## 1. One\n\nText.\n")
     (tmp_path / "docs" / STATUS).write_text(ROWS + "| 1 | who | v1 | open |\n")
-    for name in ("findings-akunu.md", "findings-power-law.md"):
+    (tmp_path / "docs" / "findings").mkdir()
+    for name in ("findings/akunu.md", "findings/power-law.md"):
         (tmp_path / "docs" / name).write_text("# Findings: another\n\n## Not numbered\n")
     folder = tmp_path / "source"
     assert source(tmp_path, folder) == 0

@@ -1,4 +1,4 @@
-"""docs/findings-akunu.md and docs/findings-power-law.md: what they name exists and runs."""
+"""The cases and sections that docs/findings/ names for Akunu and power_law exist."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from studies import akunu, power_law, power_law_beside, tsampler, tsampler_small
 from studies.sections import main
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
-PAGES = {"findings-akunu.md": "akunu", "findings-power-law.md": "power_law"}
+PAGES = {"findings/akunu.md": "akunu", "findings/power-law.md": "power_law"}
 
 
 def _text(page: str) -> str:
@@ -32,9 +32,9 @@ def test_every_case_that_a_page_of_findings_names_exists(page: str) -> None:
 @pytest.mark.parametrize(
     ("page", "module", "sections"),
     [
-        ("findings-akunu.md", "akunu", akunu.SECTIONS),
-        ("findings-power-law.md", "power_law", power_law.SECTIONS),
-        ("findings-power-law.md", "power_law_beside", power_law_beside.SECTIONS),
+        ("findings/akunu.md", "akunu", akunu.SECTIONS),
+        ("findings/power-law.md", "power_law", power_law.SECTIONS),
+        ("findings/power-law.md", "power_law_beside", power_law_beside.SECTIONS),
     ],
 )
 def test_every_measurement_that_a_page_of_findings_names_exists(

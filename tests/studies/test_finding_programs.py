@@ -22,7 +22,7 @@ from tests.support.finding_programs import (
 )
 
 LINES = 60
-PAGES = {"findings": "findings", "akunu": "findings-akunu", "power_law": "findings-power-law"}
+PAGES = {"findings": "findings", "akunu": "findings/akunu", "power_law": "findings/power-law"}
 
 
 @pytest.mark.parametrize("page", PAGES)

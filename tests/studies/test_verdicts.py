@@ -15,7 +15,7 @@ ROOT = Path(__file__).parent.parent.parent
 Figure = str | tuple[str, str]
 
 FIGURES: dict[str, dict[str, list[Figure]]] = {
-    "findings-tsampler": {
+    "findings/tsampler": {
         "tsampler llama_cpp": [
             "320/320",
             "127/320",
@@ -27,7 +27,7 @@ FIGURES: dict[str, dict[str, list[Figure]]] = {
             "312/320",
             "139/320",
             "0/320",
-            ("total variation median 0.99", "on flat logits at V = 32,000 0.99"),
+            ("total variation median 0.99", "On flat logits at V = 32,000 TV is 0.99"),
         ],
         "tsampler penalties": ["25,078/100,000", "22,117", "32,989"],
         "tsampler temperature": [
@@ -46,7 +46,7 @@ FIGURES: dict[str, dict[str, list[Figure]]] = {
             ("Date.now(): 1/20", "one and the same number"),
         ],
     },
-    "findings-akunu": {
+    "findings/akunu": {
         "akunu order": [("mean 0.0300 largest 0.1475", "0.030 on average and 0.15")],
         "akunu cap": [("T = 1.0 mean 0.0464 most 0.2076", "0.046 of the mass on average and 0.21")],
         "akunu cpu": [("50/1000 masks", "50 can draw a banned one"), ("2.7e-07", "2.7e-7")],
@@ -63,7 +63,7 @@ FIGURES: dict[str, dict[str, list[Figure]]] = {
             ),
         ],
     },
-    "findings-power-law": {
+    "findings/power-law": {
         "power_law example": [
             ("no parameters give B more than D", "no peak and no exponent give B")
         ],
