@@ -32,7 +32,7 @@ def pages_with(kind: str) -> list[str]:
 
 def test_pages_have_commands() -> None:
     pages = {command.page for command in ALL}
-    assert {"README.md", "docs/running.md", "docs/check-llama-cpp.md"} <= pages
+    assert {"README.md", "docs/run-suites.md", "docs/check-llama-cpp.md"} <= pages
     assert len(ALL) > 200
 
 

@@ -69,7 +69,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.nightly
 def test_the_site_has_every_page_and_begins_at_its_index(site: Path) -> None:
     names = {str(path.relative_to(site)) for path in site.rglob("*.html")}
-    assert {"index.html", "CONTRIBUTING.html", "docs/first-sampler.html"} <= names
+    assert {"index.html", "CONTRIBUTING.html", "docs/write-an-adapter.html"} <= names
     assert {f"docs/{path.stem}.html" for path in DOCS.glob("*.md")} <= names
     text = (site / "index.html").read_text(encoding="utf-8")
     assert all(f'<span class="caption-text">{part}' in text for part in conf()["NAVIGATION"])
@@ -100,12 +100,12 @@ def test_links_that_lead_nowhere_end_the_build(site: Path, tmp_path: Path) -> No
     shutil.copytree(DOCS, tmp_path / "docs")
     for name in ("examples", "harness", "reference", "reports", "suites"):
         (tmp_path / name).symlink_to(ROOT / name)
-    with (tmp_path / "docs" / "tour.md").open("a") as page:
+    with (tmp_path / "docs" / "quick-start.md").open("a") as page:
         page.write("\n[a page](nowhere.md), [a place](../CONTRIBUTING.md#nowhere)\n")
     program = str(ROOT / ".venv-docs/bin/sphinx-build")
     folders = [str(tmp_path / name) for name in ("docs", "", "out")]
     command = [program, "-q", "-W", "--keep-going", "-c", *folders]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode != 0
-    lost = [line for line in done.stderr.splitlines() if "tour.md" in line]
+    lost = [line for line in done.stderr.splitlines() if "quick-start.md" in line]
     assert len(lost) == len(done.stderr.strip().splitlines()) == 2, done.stderr

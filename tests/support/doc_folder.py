@@ -67,7 +67,7 @@ def _releasing(folder: Path) -> None:
 
 
 BEFORE: dict[str, Callable[[Path], None]] = {
-    "docs/tour.md": _tour,
+    "docs/quick-start.md": _tour,
     "docs/check-llama-cpp.md": _builds,
     "docs/read-results.md": _read_results,
     "docs/background/golden.md": _golden,
@@ -76,9 +76,9 @@ BEFORE: dict[str, Callable[[Path], None]] = {
 
 
 def fix(folder: Path) -> None:
-    """Between two commands of docs/first-sampler.md: its second block of code takes the place of
+    """Between two commands of docs/write-an-adapter.md: its second block of code takes the place of
     `apply` in the first."""
-    text = (ROOT / "docs" / "first-sampler.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "write-an-adapter.md").read_text(encoding="utf-8")
     before, after = re.findall(r"^```js\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     wrong = re.search(r"^    apply\(c\) \{\n.*?^    \},\n", before, re.MULTILINE | re.DOTALL)
     adapter = folder / "adapter.mjs"
