@@ -19,7 +19,7 @@ from tests.support.doc_commands import (
 )
 from tests.support.doc_folder import BETWEEN, prepare
 from tests.support.doc_homes import Home, home_of, is_here, stale, table
-from tests.support.doc_runs import merged, run_inside, run_pasted, selected
+from tests.support.doc_runs import merged, own_path, run_inside, run_pasted, selected
 
 ALL = [command for page in PAGES for command in commands_of(page)]
 BY_PAGE = {name: [c for c in ALL if c.page == name] for name in map(name_of, PAGES)}
@@ -42,7 +42,10 @@ def test_every_line_of_the_table_counts_for_a_command() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", pages_with("commit"))
-def test_the_commands_of_a_page_run(page: str, tmp_path: Path) -> None:
+def test_the_commands_of_a_page_run(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", own_path())
     prepare(tmp_path, page)
     homes = [HOMES[command] for command in BY_PAGE[page]]
     for home in merged(home for home in homes if home.kind == "commit"):

@@ -8,8 +8,6 @@ from pathlib import Path
 from sampler_parity.harness.inputs.vocabularies import cache_folder
 from sampler_parity.harness.llama_cpp.libllama import default_folder
 from tests.support.doc_commands import ROOT
-from tests.support.gate_bundles import finished
-from tests.support.report_bundles import case, got, run_info
 from tests.support.several_bundles import bundle_on, two_that_differ
 
 MADE = ("bundles", "report", "build", "dist", "out")  # by commands, in the folder itself
@@ -38,12 +36,20 @@ def _cache(folder: Path) -> None:
             (own / path.name).symlink_to(path)
 
 
-def _tour(folder: Path) -> None:
-    bundles = folder / "bundles"
-    two_that_differ(bundles)
-    finished(bundles / "mine", [case("top_p/a", {"mine": got()})], run_info("mine"))
-    (folder / "gate.toml").write_text(POLICY)
-    shutil.copy(TEMPLATE, folder / "adapter.mjs")
+def _first_toml(folder: Path, page: str, name: str) -> None:
+    """Write the first TOML block of a page into the folder."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    block = re.search(r"^```toml\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    assert block is not None
+    (folder / name).write_text(block[1], encoding="utf-8")
+
+
+def _write_an_adapter(folder: Path) -> None:
+    _first_toml(folder, "docs/write-an-adapter.md", "gate.toml")
+
+
+def _run_suites(folder: Path) -> None:
+    _first_toml(folder, "docs/run-suites.md", "my-suite.toml")
 
 
 def _read_results(folder: Path) -> None:
@@ -67,7 +73,8 @@ def _releasing(folder: Path) -> None:
 
 
 BEFORE: dict[str, Callable[[Path], None]] = {
-    "docs/quick-start.md": _tour,
+    "docs/write-an-adapter.md": _write_an_adapter,
+    "docs/run-suites.md": _run_suites,
     "docs/check-llama-cpp.md": _builds,
     "docs/read-results.md": _read_results,
     "docs/background/golden.md": _golden,
@@ -76,8 +83,7 @@ BEFORE: dict[str, Callable[[Path], None]] = {
 
 
 def fix(folder: Path) -> None:
-    """Between two commands of docs/write-an-adapter.md: its second block of code takes the place of
-    `apply` in the first."""
+    """Replace `apply` in the adapter by the second JavaScript block of docs/write-an-adapter.md."""
     text = (ROOT / "docs" / "write-an-adapter.md").read_text(encoding="utf-8")
     before, after = re.findall(r"^```js\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     wrong = re.search(r"^    apply\(c\) \{\n.*?^    \},\n", before, re.MULTILINE | re.DOTALL)
@@ -88,4 +94,4 @@ def fix(folder: Path) -> None:
     adapter.write_text(source.replace(wrong[0], after), encoding="utf-8")
 
 
-BETWEEN = {'sampler-parity run parity/temp -b "mine=node adapter.mjs" -o bundles/mended': fix}
+BETWEEN = {'sampler-parity run parity/temp -b "mine=node adapter.mjs" -o bundles/fixed': fix}

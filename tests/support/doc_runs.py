@@ -61,11 +61,10 @@ def run_pasted(run: str, folder: Path) -> tuple[int, str]:
     """In a shell, with the programs of this environment first, and nothing of the pytest that asks:
     to one of the commands it would look as if tests ran side by side."""
     around = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    path = f"{ROOT / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         ["bash", "-c", run],
         cwd=folder,
-        env=around | {"PATH": path, "XDG_CACHE_HOME": str(folder / CACHE)},
+        env=around | {"PATH": own_path(), "XDG_CACHE_HOME": str(folder / CACHE)},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -73,6 +72,11 @@ def run_pasted(run: str, folder: Path) -> tuple[int, str]:
         check=False,
     )
     return done.returncode, done.stdout
+
+
+def own_path() -> str:
+    """Return PATH with the programs of this environment first: a reader has activated it."""
+    return f"{ROOT / '.venv' / 'bin'}{os.pathsep}{os.environ['PATH']}"
 
 
 def selected(run: str) -> list[str]:
