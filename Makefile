@@ -37,7 +37,7 @@ wheel: tsampler
 	$(PYTHON) scripts/wheel.py
 
 # Wheel and source archive, built twice to the same bytes, with what a release takes, in dist/:
-# docs/releasing.md. TAG=v1.2.3: as of that tag. SIGNED=1: the signature must be there.
+# docs/background/releasing.md. TAG=v1.2.3: as of that tag. SIGNED=1: the signature must be there.
 release-check: tsampler
 	test -d .venv-release || $(PYTHON) -m venv .venv-release
 	.venv-release/bin/python scripts/install.py release
@@ -54,7 +54,7 @@ docs:
 	.venv-docs/bin/sphinx-build -q -E -W --keep-going -d .venv-docs/doctrees -c docs . $(SITE)
 
 # The same with a page a finding, reports of what bundles/ has, the history and badges; every link and
-# every place it leads to is looked at. docs/site.md
+# every place it leads to is looked at. docs/background/releasing.md
 SOURCE := build/site-source
 
 site: setup

@@ -1,4 +1,4 @@
-"""Suites as tests: `pytest --sampler-backend "node my-adapter.js" suites/`. docs/pytest.md.
+"""Suites as tests: `pytest --sampler-backend "node my-adapter.js" suites/`. docs/ci-and-gate.md.
 
 The configuration may say it, too: sampler_backend, sampler_suites. Without a backend nothing is
 collected and nothing of the harness is imported.

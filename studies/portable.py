@@ -4,7 +4,8 @@
 
 llama-sampler.cpp is compiled twice, as it is and patched, each into a libllama of its own that
 takes all else from the installed llama.cpp. Both, and the installed one, are timed in one
-interleaved run (docs/timing.md) on the chains of suites/timing; ratios are patched : unpatched.
+interleaved run (docs/background/timing.md) on the chains of suites/timing; ratios are
+patched : unpatched.
 """
 
 import argparse

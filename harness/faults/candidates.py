@@ -1,8 +1,8 @@
 """Builds of llama.cpp that are up for release:
 `python -m sampler_parity.harness.faults.candidates NAME`.
 
-For the rehearsal of a release (docs/releasing.md): one is llama.cpp as it is, the others hold one
-fault each, planted between the protocol and the native sampler.
+For the dry run of a release (docs/background/releasing.md): one is llama.cpp as it is, the others
+hold one fault each, planted between the protocol and the native sampler.
 """
 
 import sys

@@ -2,8 +2,8 @@
 
 llama.cpp calls the functions of a `llama_sampler_i`; here they are Python functions behind ctypes.
 The trie lies in flat arrays, and while the candidates stand in the order of their ids, which is how
-llama.cpp makes them, the children are found without a look at the others. docs/token-trie.md
-describes both versions, masking and compacting.
+llama.cpp makes them, the children are found without a look at the others.
+docs/background/token-trie.md describes both versions, masking and compacting.
 """
 
 import ctypes

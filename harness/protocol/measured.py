@@ -60,7 +60,7 @@ class Law(StrictFigures):
 
 class Measured(StrictFigures):
     """What `trie-bench` writes; the first nine fields are those that the token trie's document asks
-    for. docs/token-trie.md explains them.
+    for. docs/background/token-trie.md explains them.
 
     skip_ratio_exact: the mean by the reference's trie; skip_ratio_off: steps at which the sampler
     left another number of candidates. None and 0 of a grammar. tokens_sha256: of the leaves taken,

@@ -3,7 +3,8 @@
 strict-trie-ffi: each prompt is generated from in every way of WAYS, round by round in random order,
 so that what disturbs one disturbs all; the ratio comes of pairs. strict-guided: the grammars alone.
 All ways are greedy. The clock runs from the prompt's last token to the end of the leaf: it includes
-set_token_trie (cached), and not the making of the grammar. docs/token-trie.md explains the figures.
+set_token_trie (cached), and not the making of the grammar.
+docs/background/token-trie.md explains the figures.
 """
 
 import hashlib
@@ -95,7 +96,7 @@ class Bench:
             self.payload.check(self.session.model.n_vocab, model_id)
         except ChainError as error:
             name = descriptor if isinstance(descriptor, str) else "leaves"
-            raise InputError(name, str(error), "see docs/token-trie.md") from None
+            raise InputError(name, str(error), "see docs/background/token-trie.md") from None
         self.leaves = self.payload.descriptors[0].leaves
         texts = [text_of(leaf.tokens, self.vocab) for leaf in self.leaves]
         self.texts = {text.encode() for text in texts}

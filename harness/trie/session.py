@@ -10,8 +10,8 @@ last, and then whatever the trie forces. So they cost neither a sampling nor a f
 own, and the longest common prefix of all leaves goes with the prompt.
 
 The life of a span: set_token_trie puts the trie into the chain; at the end of a leaf, and where a
-generation fails, it is taken out again; clear_token_trie does so before. docs/token-trie.md has
-more.
+generation fails, it is taken out again; clear_token_trie does so before.
+More in docs/background/token-trie.md.
 """
 
 import ctypes

@@ -90,7 +90,7 @@ def read_descriptor(
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(name, f"cannot be read: {error}") from None
     except ChainError as error:
-        raise InputError(name, str(error), "see docs/token-trie.md") from None
+        raise InputError(name, str(error), "see docs/background/token-trie.md") from None
 
 
 def text_of(tokens: Iterable[int], vocab: Vocab) -> str:

@@ -10,8 +10,8 @@ so a refused token has moved what apply moves: random streams by another draw, m
 
 A token trie stands in the chain, behind logit_bias, penalties and dry: so behind the budget, and
 behind the grammar where that comes first. All three mask, and masks commute: a token must pass each
-of them. Where none does, all logits are -inf. llama.cpp has no trie; docs/token-trie.md says whose
-it is.
+of them. Where none does, all logits are -inf. llama.cpp has no trie;
+docs/background/token-trie.md describes it.
 
 The grammar itself is not here: it is any object with apply, accept, reset and clone.
 

@@ -22,7 +22,7 @@ Ties: mode 0 takes the child that stands first. The candidates keep their order.
 Edges: no child among the candidates, or all at -inf: everything is -inf and nothing is removed, so
     that the next stage selects a token outside the trie, which ends the span. Masking forgets that
     the candidates were sorted and what was selected. NaN: never the largest. None: stays none.
-Source: the seed document of the token-trie sampler, as docs/token-trie.md reads it.
+Source: the seed document of the token-trie sampler, as docs/background/token-trie.md reads it.
 Suite: suites/trie/token_trie.toml
 """
 

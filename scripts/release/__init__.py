@@ -1,1 +1,4 @@
-"""What a release is made of, and whether it may go out: `make release-check`, docs/releasing.md."""
+"""Make the files of a release and check them: `make release-check`.
+
+docs/background/releasing.md explains it.
+"""

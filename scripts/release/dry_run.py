@@ -1,4 +1,4 @@
-"""Rehearse a release (docs/releasing.md):
+"""Rehearse a release (docs/background/releasing.md):
 `python -m scripts.release.dry_run -o FOLDER`.
 
 Three candidates, llama.cpp as it is and with one planted fault each, run the same suites as

@@ -59,13 +59,10 @@ def _order(version: str) -> tuple[int, ...]:
 def versions(root: Path) -> list[str]:
     """What stands in several places is the same in all."""
     version = version_of(root)
+    pages = sorted((root / "docs").rglob("*.md"))
     lines = [
         f"{path.relative_to(root)}: names sampler-parity {stated}, pyproject.toml has {version}"
-        for path in [
-            root / "README.md",
-            root / "action.yml",
-            *sorted((root / "docs").rglob("*.md")),
-        ]
+        for path in [root / "README.md", root / "action.yml", *pages]
         for stated in OURS.findall(path.read_text(encoding="utf-8"))
         if stated != version
     ]

@@ -1,1 +1,1 @@
-"""Everything as a site that any host serves: `make site`, docs/site.md."""
+"""Everything as a site that any host serves: `make site`, docs/background/releasing.md."""

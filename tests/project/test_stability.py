@@ -1,4 +1,4 @@
-"""The numbers of docs/releasing.md that carry the promises of version 1.0 are those of the code."""
+"""Compare the numbers in docs/background/releasing.md, which 1.0 promises, with the code."""
 
 import re
 import typing
@@ -14,7 +14,7 @@ from sampler_parity.harness.protocol.messages import PROTOCOL_VERSION
 from tests.support.command_line import COMMANDS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-PAGE = (ROOT / "docs" / "releasing.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "background" / "releasing.md").read_text(encoding="utf-8")
 
 
 def promised(what: str) -> list[int]:

@@ -328,7 +328,8 @@ def actions_of(text: str) -> list[tuple[str, str]]:
 
 
 def test_actions_are_official_and_pinned_by_commit() -> None:
-    texts = [path.read_text() for path in (*FILES, ROOT / "action.yml", ROOT / "docs" / "ci.md")]
+    pages = (ROOT / "action.yml", ROOT / "docs" / "ci-and-gate.md")
+    texts = [path.read_text() for path in (*FILES, *pages)]
     used = [action for text in texts for action in actions_of(text)]
     assert dict(used) == CURRENT
     assert [action for action in used if action[1] != CURRENT[action[0]]] == []

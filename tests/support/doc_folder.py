@@ -68,17 +68,17 @@ def _golden(folder: Path) -> None:
     (folder / "prompts.txt").write_text("hello\n\nthe world\n")
 
 
-def _releasing(folder: Path) -> None:
+def _ci(folder: Path) -> None:
     (folder / "gate.toml").write_text(POLICY)
 
 
 BEFORE: dict[str, Callable[[Path], None]] = {
     "docs/write-an-adapter.md": _write_an_adapter,
     "docs/run-suites.md": _run_suites,
+    "docs/ci-and-gate.md": _ci,
     "docs/check-llama-cpp.md": _builds,
     "docs/read-results.md": _read_results,
     "docs/background/golden.md": _golden,
-    "docs/releasing.md": _releasing,
 }
 
 

@@ -1,4 +1,7 @@
-"""Blocks of a suite that measure what a token trie saves. docs/token-trie.md explains them."""
+"""Define blocks of a suite that measure what a token trie saves.
+
+docs/measure-speed.md explains them.
+"""
 
 import itertools
 from collections.abc import Iterator
@@ -66,7 +69,8 @@ class Workload(Block):
 class SkipRatios(Block):
     """Each of leaves on each of models. prompts: how many of trie-bench's own.
 
-    delays_ms: what every forward pass takes longer, to try the model of docs/token-trie.md.
+    delays_ms: what every forward pass takes longer, to try the model of
+        docs/background/token-trie.md.
 
     Required: token accuracy 1 and the exact skip ratio; text_accuracy: at least, against the
     grammar of the texts; speed_up: the low end of tokens_per_second_vs_grammar's interval is at

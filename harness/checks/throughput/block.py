@@ -1,4 +1,4 @@
-"""Blocks of a suite that measure tokens a second with decoding. docs/timing.md explains them."""
+"""Blocks of a suite that measure tokens per second with decoding: docs/measure-speed.md."""
 
 from collections.abc import Iterator, Mapping
 from typing import ClassVar

@@ -1,4 +1,4 @@
-"""Blocks of a suite that time chains. docs/timing.md explains them.
+"""Blocks of a suite that time chains. docs/measure-speed.md explains them.
 
 A `[[chain]]` is one chain on one row of logits; a `[[grid]]` is one chain over vocabulary sizes,
 lengths of history and shares of banned tokens, from which slopes are fitted.

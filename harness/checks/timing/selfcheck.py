@@ -23,7 +23,7 @@ from sampler_parity.harness.checks.timing.verdict import compare_rounds, noise_o
 from sampler_parity.harness.inputs.logits import Generated
 from sampler_parity.harness.protocol.process import BackendProcess
 
-# percent. docs/timing.md has what was noticed of each, after each number of rounds.
+# percent. docs/results/timing.md has what was noticed of each, after each number of rounds.
 SLOW_DOWNS = (2.0, 5.0, 10.0, 25.0)
 ROUNDS: tuple[int, ...] = (10, 20, 40, 80)
 BATCH = 50  # trials with the same processes

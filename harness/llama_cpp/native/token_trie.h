@@ -1,5 +1,5 @@
 /* The token trie as a llama_sampler, compiled: reference/samplers/token_trie.py says what it means,
- * docs/token-trie.md how the document that asked for these functions is read. */
+ * docs/background/token-trie.md how the document that asked for these functions is read. */
 #pragma once
 
 #include "llama.h"
