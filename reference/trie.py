@@ -10,7 +10,7 @@ twice, a name twice in a descriptor, the same tokens twice, a leaf that is a pre
 leaf with the token that closes it), a leaf of more than MAX_LEAF tokens, a token outside the
 vocabulary.
 
-Source: the seed document of the token-trie sampler, read as docs/background/token-trie.md describes.
+Source: the seed document of the token-trie sampler, as docs/background/token-trie.md reads it.
 Tests: tests/reference/test_token_trie_payload.py, tests/reference/test_token_trie_cache.py
 """
 
