@@ -35,25 +35,26 @@ def pages_in(*patterns: str) -> list[str]:
     return [path.relative_to(ROOT / "docs").with_suffix("").as_posix() for path in paths]
 
 
-NAVIGATION = {
-    "Guide": [page for page in GUIDE if (ROOT / "docs" / f"{page}.md").is_file()],
-    "Reference": [*pages_in("reference/*.md", "reference/samplers/*.md"), "../SECURITY"],
-    "Background": pages_in("background/*.md"),
-    "Findings": pages_in("findings/*.md"),
-    "Results": pages_in("results/*.md"),
-    "Engines": [
-        f"../engines/{path.parent.name}/README"
-        for path in sorted((ROOT / "engines").glob("*/README.md"))
-    ],
-    "Project": ["README", "../CHANGELOG"],
-}
-PLACED = {page for pages in NAVIGATION.values() for page in pages}
-NAVIGATION["Background"] += [
-    page for page in pages_in("*.md", "engines/*.md") if page not in PLACED
+ENGINES = [
+    f"../engines/{path.parent.name}/README"
+    for path in sorted((ROOT / "engines").glob("*/README.md"))
 ]
+NAVIGATION = {
+    "Guide": GUIDE,
+    "More": ["reference/README", "background/README", "results/README", "README", "../CHANGELOG"],
+}
+# Pages that unfold in the menu below another page, which links to them.
+BELOW = {
+    "reference/README": [*pages_in("reference/*.md"), "../SECURITY"],
+    "reference/samplers": pages_in("reference/samplers/*.md"),
+    "background/README": pages_in("background/*.md"),
+    "results/README": pages_in("results/*.md"),
+    "findings": pages_in("findings/*.md"),
+    "check-an-engine": ENGINES,
+}
+BELOW = {page: [one for one in pages if one != page] for page, pages in BELOW.items()}
 if WHOLE:  # pages that are not in the repository
-    NAVIGATION["Findings"][:0] = ["../findings/index"]
-    NAVIGATION = {"Measured": ["../measured/index"]} | NAVIGATION
+    NAVIGATION = {"Measured": ["../measured/index", "../findings/index"]} | NAVIGATION
 
 project = "sampler-parity"
 author = "sampler-parity maintainers"
@@ -86,7 +87,7 @@ LINK = re.compile(r"\[([^]]+)\]\(([^)#\s]+)\)")
 
 
 def without_folders(text: str, folder: Path) -> str:
-    """A link to a folder of the repository, which a site does not have, becomes its text."""
+    """Replace a link to a folder of the repository by its text: the site has no folders."""
     return LINK.sub(lambda link: link[1] if (folder / link[2]).is_dir() else link[0], text)
 
 
@@ -97,16 +98,21 @@ def on_read(app: Any, page: str, source: list[str]) -> None:
         parts = (menu(root, name, pages) for name, pages in NAVIGATION.items())
         text = source[0].replace("## ", ON_THIS_SITE + "## ", 1) if WHOLE else source[0]
         source[0] = text + "\n" + "\n".join(parts)
+    for above, pages in BELOW.items():
+        if page == normpath(f"docs/{above}"):
+            source[0] += "\n" + menu(root, "", pages)
 
 
 def menu(root: Path, name: str, pages: list[str]) -> str:
+    """Return a hidden toctree; name: its caption in the menu, or ""."""
     paths = [Path(normpath(f"docs/{page}.md")) for page in pages]
-    lines = [f"{short_title(root / path)} <{path.with_suffix('').as_posix()}>" for path in paths]
-    return "\n".join(["```{toctree}", ":hidden:", f":caption: {name}", "", *lines, "```", ""])
+    lines = [f"{short_title(root / path)} </{path.with_suffix('').as_posix()}>" for path in paths]
+    caption = [f":caption: {name}"] if name else []
+    return "\n".join(["```{toctree}", ":hidden:", *caption, "", *lines, "```", ""])
 
 
 def short_title(path: Path) -> str:
-    """What the heading says before a colon, or what of. A menu would show its backticks."""
+    """Return the heading up to a colon, without backticks, which a menu would show."""
     heading = path.read_text(encoding="utf-8").split("\n", 1)[0].removeprefix("# ").replace("`", "")
     before, _, behind = heading.partition(": ")
     return behind if before == "Findings" else before

@@ -66,9 +66,15 @@ def test_every_hook_is_a_program_that_setup_installed() -> None:
     assert programs == {".venv/bin/ruff", ".venv/bin/mypy", ".venv/bin/sampler-parity"}
 
 
-def test_every_page_is_in_the_index() -> None:
-    listed = set(links(DOCS / "README.md"))
-    assert {path.name for path in DOCS.glob("*.md")} - {"README.md"} - listed == set()
+@pytest.mark.parametrize("folder", ["", "reference", "background", "results"])
+def test_every_page_is_in_the_index_of_its_folder(folder: str) -> None:
+    listed = set(links(DOCS / folder / "README.md"))
+    assert {path.name for path in (DOCS / folder).glob("*.md")} - {"README.md"} - listed == set()
+
+
+def test_findings_link_to_every_page_of_their_folder() -> None:
+    listed = set(links(DOCS / "findings.md"))
+    assert {f"findings/{path.name}" for path in (DOCS / "findings").glob("*.md")} - listed == set()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))

@@ -31,11 +31,18 @@ def of_other_hosts(text: str) -> list[str]:
 
 
 def test_every_page_stands_in_the_menu_once() -> None:
-    pages = sorted(page for pages in conf()["NAVIGATION"].values() for page in pages)
-    beside = ["../CHANGELOG", "../CONTRIBUTING", "../SECURITY"]
+    menus = [*conf()["NAVIGATION"].values(), *conf()["BELOW"].values()]
+    pages = sorted(page for pages in menus for page in pages)
+    at_top = ["../CHANGELOG", "../CONTRIBUTING", "../SECURITY"]
     ours = [path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.glob("**/*.md")]
     engines = [f"../engines/{path.parent.name}/README" for path in ROOT.glob("engines/*/README.md")]
-    assert pages == sorted([*beside, *ours, *engines])
+    assert pages == sorted([*at_top, *ours, *engines])
+
+
+def test_the_guide_has_twelve_pages_and_docs_has_no_others() -> None:
+    guide = conf()["NAVIGATION"]["Guide"]
+    assert len(guide) == 12
+    assert {path.stem for path in DOCS.glob("*.md")} == {*guide, "README"} - {"../CONTRIBUTING"}
 
 
 def test_a_link_to_a_folder_is_its_text_and_a_link_to_a_file_stays() -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 from sampler_parity.harness.inputs.vocabularies import cache_folder
 from sampler_parity.harness.llama_cpp.libllama import default_folder
 from tests.support.doc_commands import ROOT
-from tests.support.several_bundles import bundle_on, two_that_differ
+from tests.support.report_bundles import got
+from tests.support.several_bundles import bundle_on
 
 MADE = ("bundles", "report", "build", "dist", "out")  # by commands, in the folder itself
 CACHE = ".cache"
