@@ -1,25 +1,27 @@
-"""adaptive_p: favour tokens whose probability is near a target that follows the history; draw.
+"""adaptive_p: favour tokens whose probability is near a target, and draw one.
 
     target' = clamp(2 * target - weighted_sum / total_weight, 0, 1)
     d = |p_i - target'| / 0.3;   logit_i = 5 - 10 d^2 / (1 + d);   p = softmax;   draw
     on accept of the drawn token: weighted_sum = p_original + decay * weighted_sum,
                                   total_weight = 1 + decay * total_weight
 
-p_original is the probability before the transform. Both sums start as if the whole history had met
-the target. Must be the last stage. All float32; the draw is std::discrete_distribution.
+The target follows the history. `p_original` is the probability before the transform. Both sums
+start as if the whole history had met the target. It must be the last stage. Everything is float32.
+The draw is `std::discrete_distribution`.
 
 Parameters:
-    target  float32, clamped to 0..1. Negative disables the transform, and softmax and draw remain.
-    decay   float32, of the moving average, clamped to 0..0.99; default 0.9.
-    seed    uint32; 4294967295 takes a random one.
+    `target`  float32, clamped to 0..1. A negative value disables the transform; softmax and draw
+              remain.
+    `decay`   float32, of the moving average, clamped to 0..0.99. Default 0.9.
+    `seed`    uint32. 4294967295 takes a random seed.
 Ties: candidates keep their order; nothing is sorted.
-Edges: -inf is not transformed and stays impossible. One candidate draws nothing. All -inf: every p
-    is NaN; the draw ends where std::lower_bound ends. Accepting another token than the drawn one
-    changes nothing but forgets the draw. A clone starts its random stream anew from the seed
-    (llama.cpp does not copy it), and, cloned between apply and accept, has lost the probability it
-    would record: accepting the drawn token is then refused (llama.cpp reads out of bounds). None:
-    refused (llama.cpp aborts).
-Source: llama_sampler_adaptive_p_apply and _accept, src/llama-sampler.cpp at v0.5.0; llama.cpp
+Edges: a logit of -inf is not transformed and stays impossible. With one candidate there is no
+    random draw. All -inf: every p is NaN; the draw ends where `std::lower_bound` ends. Accepting
+    another token than the drawn one forgets the draw and changes nothing else. A clone starts its
+    random stream again from the seed, because llama.cpp does not copy it. A clone made between
+    apply and accept has lost the probability to record. It refuses the drawn token (llama.cpp reads
+    out of bounds). No candidates: refused (llama.cpp aborts).
+Source: `llama_sampler_adaptive_p_apply` and `_accept`, src/llama-sampler.cpp at v0.5.0; llama.cpp
     PR 17927.
 Suite: suites/parity/adaptive_p.toml
 """

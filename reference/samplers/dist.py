@@ -3,17 +3,17 @@
     p_i = exp(logit_i - max);   selected = the first i with p_0 + ... + p_i >= u * sum(p);
     then p_i /= sum(p)
 
-p is float, both sums are double and run over the candidates as they stand, so their order decides
-which token a given u selects. u is one uniform double, two words of mt19937.
+p is float32. Both sums are float64 and follow the order of the candidates. So this order decides
+which token a given u selects. u is one uniform double, made from two words of mt19937.
 
 Parameters:
-    seed  uint32. 4294967295 (LLAMA_DEFAULT_SEED) takes a random seed, anew at every reset.
-Ties: the order in which the candidates stand.
+    `seed`  uint32. 4294967295 (`LLAMA_DEFAULT_SEED`) takes a random seed, a new one at each reset.
+Ties: the order of the candidates.
 Edges: one candidate is selected with p = 1 and still uses up a draw (since v0.5.0). A logit of -inf
-    has p = 0 and can only be selected by u = 0 when it stands first. All -inf or +inf or a NaN
-    makes every p NaN, nothing is reached, and the last candidate is selected. None: selected = -1,
-    no draw.
-Source: llama_sampler_dist_apply, src/llama-sampler.cpp at v0.5.0 (the branch `#if 1`).
+    has p = 0. Only u = 0 can select it, and only if it is the first candidate. All -inf, a +inf or
+    a NaN makes every p NaN: no sum is reached, and the last candidate is selected. No candidates:
+    selected = -1, no draw.
+Source: `llama_sampler_dist_apply`, src/llama-sampler.cpp at v0.5.0 (the branch `#if 1`).
 Suite: suites/parity/dist.toml
 """
 
@@ -51,7 +51,7 @@ class Dist:
 
 @np.errstate(all="ignore")
 def draw(cand: Candidates, rng: Mt19937) -> None:
-    """`llama_sampler_dist_apply`, which the dist of older releases uses too."""
+    """Apply `llama_sampler_dist_apply`, as the dist of older releases does, too."""
     if len(cand) == 0:
         cand.selected = -1
         return

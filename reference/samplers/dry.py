@@ -1,26 +1,28 @@
-"""dry ("don't repeat yourself"): penalize the tokens that would prolong a repetition.
+"""dry ("don't repeat yourself"): penalize the tokens that would continue a repetition.
 
-For a token that followed an earlier copy of the last L tokens of the history, L the longest such:
+A token is penalized if it followed an earlier copy of the last L tokens of the history. L is the
+longest such length.
 
-    logit -= dry_multiplier * dry_base ** (L - dry_allowed_length)   where L >= dry_allowed_length
+    logit -= dry_multiplier * dry_base ** (L - dry_allowed_length)   if L >= dry_allowed_length
 
 A sequence breaker in the history ends the search: nothing before it counts.
 
 Parameters:
-    dry_multiplier      float32. 0 disables.
-    dry_base            float32, default 1.75. < 1 disables. The exponent is capped where the power
-                        would leave float32.
-    dry_allowed_length  int32, length of a repetition that is still free; default 2.
-    dry_penalty_last_n  int32, tokens of history that are searched; default 64. <= 0 disables, -1
-                        too (it meant the context size in earlier releases).
-    seq_breakers        list of strings (need a vocabulary; the first 40 bytes count) or of token
-                        lists, head first. Empty ones and None are skipped. Default none.
-Ties: none to break. Where the history is longer than dry_allowed_length and no breaker cuts it
-    below, candidates are no longer known to be sorted, even if none was penalized.
-Edges: a token that is a breaker by itself is never penalized. A negative dry_allowed_length
-    penalizes every token of the history but the last. -inf stays -inf. Ids that are no candidate
-    have no effect. None: none.
-Source: llama_sampler_dry_apply and get_overlapping_token_sequences, src/llama-sampler.cpp at
+    `dry_multiplier`      float32. 0 disables the sampler.
+    `dry_base`            float32. Default 1.75. A value below 1 disables the sampler. The exponent
+                          is limited so that the power stays within float32.
+    `dry_allowed_length`  int32. Length of a repetition that is not penalized. Default 2.
+    `dry_penalty_last_n`  int32. Tokens of history to search. Default 64. 0 and below disable the
+                          sampler, -1 included (in earlier releases -1 was the context size).
+    `seq_breakers`        A list of strings or of token lists, head first. Strings need a
+                          vocabulary; their first 40 bytes count. Empty ones and None are skipped.
+                          Default none.
+Ties: there are none to break. The flag `sorted` is cleared if the history is longer than
+    `dry_allowed_length` and no breaker cuts it below that, even if no token was penalized.
+Edges: a token that is a breaker by itself is never penalized. A negative `dry_allowed_length`
+    penalizes every token of the history except the last. -inf stays -inf. Ids that are no candidate
+    have no effect. No candidates: nothing happens.
+Source: `llama_sampler_dry_apply` and `get_overlapping_token_sequences`, src/llama-sampler.cpp at
     v0.5.0; oobabooga/text-generation-webui PR 5677, LostRuins/koboldcpp PR 982.
 Suite: suites/parity/dry.toml
 """
@@ -82,7 +84,7 @@ class Dry:
         cand.sorted = False
 
     def _limit(self, latest_first: list[int]) -> int:
-        """How far back a repetition may reach: to the last sequence breaker."""
+        """Return how far back a repetition may reach: to the last sequence breaker."""
         for i, head in enumerate(latest_first):
             tails = [
                 len(tail)
@@ -121,9 +123,9 @@ class Dry:
 
 
 def suffix_repeats(latest_first: list[int], limit: int) -> list[int]:
-    """result[k]: how many of the latest tokens also stand k tokens earlier, capped at limit.
+    """Count for each k how many of the latest tokens also stand k tokens earlier, up to limit.
 
-    The Z-algorithm: linear time, each count helps with those inside the longest repeat so far.
+    This is the Z-algorithm in linear time: each count helps inside the longest repeat so far.
     """
     n = len(latest_first)
     counts = [0] * n
@@ -145,8 +147,10 @@ def suffix_repeats(latest_first: list[int], limit: int) -> list[int]:
 def breaker_sequences(
     breakers: Any, vocab: Vocab | None, *, needed: bool = True
 ) -> dict[int, set[tuple[int, ...]]]:
-    """Head token -> the tails that complete a breaker. Empty ones and None are skipped; strings are
-    only looked up, and need a vocabulary, where the sampler is on (needed)."""
+    """Return for each head token the tails that complete a breaker; skip empty ones and None.
+
+    needed: the sampler is on. Only then strings are looked up, which needs a vocabulary.
+    """
     if not isinstance(breakers, list | tuple):
         raise ChainError(f"seq_breakers must be a list, got {breakers!r}")
     heads: dict[int, set[tuple[int, ...]]] = defaultdict(set)
@@ -169,14 +173,16 @@ def breaker_sequences(
 
 
 def _c_string(text: str) -> bytes:
-    """The bytes up to a NUL, as llama.cpp's interface is handed them."""
+    """Return the bytes up to a NUL, as llama.cpp's interface receives them."""
     return text.encode().split(b"\0")[0]
 
 
 @functools.lru_cache(maxsize=64)  # chains are built by thousands with the same few breakers
 def _overlaps(breaker: bytes, vocab: Vocab) -> frozenset[tuple[int, tuple[int, ...]]]:
-    """Every token that contains the breaker, or ends with a beginning of it, with the tail that
-    is missing."""
+    """Return the tokens that contain the breaker or end with a beginning of it.
+
+    Each comes with the tail that is missing.
+    """
     if not breaker:
         return frozenset()
     heads: set[tuple[int, tuple[int, ...]]] = set()

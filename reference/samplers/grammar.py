@@ -1,22 +1,23 @@
-"""grammar: only tokens with which the text can still become one that the grammar describes.
+"""grammar: keep only tokens with which the text can still match the grammar.
 
-All others get logit -inf. An end-of-generation token stays where the text may end, and only there;
-a token without text, or whose text begins with a NUL, never stays.
+All other tokens get logit -inf. An end-of-generation token stays exactly if the text may end there.
+A token without text never stays, and neither does a token whose text begins with a NUL.
 
 Parameters:
-    grammar_str   GBNF (reference/grammar/parser.py). "": no constraint.
-    grammar_root  the rule that a text begins with; default root.
-    Needs a vocabulary (`build_chain(..., vocab=...)`).
-Ties: none to break; `sorted` and the selected token are not touched.
-Edges: a token may end inside a UTF-8 character, if some character so begun fits; of [^...] only if
-    all do. A token whose id the grammar asks for (<[5]>) stays wherever the rule comes up, also in
-    the middle of another token's text, where accept then refuses it. Accepted tokens are not
-    checked against the candidates: one that does not fit, an end-of-generation token where the text
-    may not end, and ids outside the vocabulary are refused (llama.cpp throws or aborts), as is what
-    exceeds MAX_NESTING, MAX_ELEMENTS (parser.py), MAX_CHAIN (rules.py) or MAX_STACKS (stacks.py),
-    and not merely a grammar that llama.cpp refuses. None: none.
-Source: llama_sampler_grammar_*, src/llama-sampler.cpp, llama_grammar_apply_impl and _accept_impl,
-    src/llama-grammar.cpp at v0.5.0.
+    `grammar_str`   GBNF (reference/grammar/parser.py). An empty string is no constraint.
+    `grammar_root`  The rule that a text begins with. Default `root`.
+    The sampler needs a vocabulary (`build_chain(..., vocab=...)`).
+Ties: there are none to break; `sorted` and the selected token do not change.
+Edges: a token may end inside a UTF-8 character if some character with this beginning fits. For
+    `[^...]` it may end there only if all of them fit. A token that the grammar names by its id
+    (`<[5]>`) stays wherever the rule can come next. This includes the middle of another token's
+    text, but accept then refuses it. Accepted tokens are not checked against the candidates. Accept
+    refuses a token that does not fit, an end-of-generation token at a place where the text may not
+    end, and ids outside the vocabulary (llama.cpp throws or aborts). It also refuses a grammar
+    above `MAX_NESTING` or `MAX_ELEMENTS` (parser.py), `MAX_CHAIN` (rules.py) or `MAX_STACKS`
+    (stacks.py), which llama.cpp would take. No candidates: nothing happens.
+Source: `llama_sampler_grammar_*`, src/llama-sampler.cpp, `llama_grammar_apply_impl` and
+    `_accept_impl`, src/llama-grammar.cpp at v0.5.0.
 Suite: suites/grammar/grammar.toml
 """
 
@@ -104,7 +105,7 @@ class Matcher:
         self.accepted.append(token)
 
     def accept_piece(self, token: int, decoded: Decoded) -> None:
-        """decoded: of the token's text, or a part of it, from `partial` on."""
+        """Accept a text. decoded: the token's text, or a part of it, from `partial` on."""
         state = self.machine.accept_token(self.state, token, decoded)
         if not state.stacks:
             raise UndefinedInputError(f"token {token} does not fit the grammar (llama.cpp throws)")
@@ -139,7 +140,7 @@ def _allows(machine: Machine, state: State, vocab: Vocab, token: int, decoded: D
 
 @functools.lru_cache(maxsize=512)
 def _allowed(machine: Machine, state: State, vocab: Vocab, start: Partial) -> NDArray[np.bool_]:
-    """Of every token whether it may follow: `_allows` for all of them."""
+    """Return for every token whether it may follow: `_allows` for all of them."""
     result = np.zeros(len(vocab), np.bool_)
     result[list(allowed(machine, state, _texts(vocab, start)))] = True
     result[[token for token in vocab.eog if token < len(vocab)]] = state.may_end
@@ -161,7 +162,10 @@ def _machine(grammar_str: str, grammar_root: str, vocab: Vocab) -> Machine:
 
 
 def matcher_of(grammar_str: Any, grammar_root: Any, vocab: Vocab | None) -> Matcher | None:
-    """None for the empty grammar. Raises ChainError for a bad one, naming line and column."""
+    """Return the matcher, or None for the empty grammar.
+
+    Raises ChainError for a bad grammar, with line and column.
+    """
     for name, value in (("grammar_str", grammar_str), ("grammar_root", grammar_root)):
         if not isinstance(value, str):
             raise ChainError(f"{name} must be a string, got {value!r}")

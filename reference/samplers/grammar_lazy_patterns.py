@@ -1,25 +1,27 @@
-"""grammar_lazy_patterns: a grammar that constrains nothing until the text calls for it.
+"""grammar_lazy_patterns: apply a grammar only after a trigger appears in the text.
 
-Before that apply does nothing, and accept collects the text. A trigger token begins the grammar
-with itself. A trigger pattern begins it with its first group that matched something, or with the
-whole match: the tokens from there on are accepted, the first one perhaps only from its middle on.
-The token is looked for first; of several patterns the first that is found counts.
+Before the trigger, apply does nothing and accept collects the text. A trigger token begins the
+grammar with itself. A trigger pattern begins it with its first group that matched, or with the
+whole match. The grammar then accepts the tokens from there on; the first one may count only from
+its middle on. The sampler looks for the token first. If several patterns are given, the first one
+that is found counts.
 
 Parameters:
-    grammar_str, grammar_root  as for grammar.
-    trigger_patterns           regular expressions, ECMAScript (reference/grammar/triggers.py). From
-                               ^ to $: the whole text is tried first, then any place of it.
-    trigger_tokens             token ids.
-    trigger_words              words, in place of patterns: the deprecated
-                               llama_sampler_init_grammar_lazy makes one pattern of them
-                               (`of_words`); common_sampler makes one of each (`escaped`).
-Ties: as grammar.
-Edges: the text before a trigger has no limit, and every token searches it from its start. End-of-
-    generation tokens are part of it, too. Text behind the trigger that does not fit the grammar:
-    refused (llama.cpp throws). reset sleeps again and forgets the text. No triggers: never begins.
-    A pattern whose meaning std::regex and Python do not share: refused.
-Source: llama_sampler_init_grammar_lazy_patterns, llama_sampler_init_grammar_impl,
-    src/llama-sampler.cpp, llama_grammar_accept_impl, src/llama-grammar.cpp at v0.5.0.
+    `grammar_str`, `grammar_root`  As for grammar.
+    `trigger_patterns`  Regular expressions, ECMAScript (reference/grammar/triggers.py). A pattern
+                        from ^ to $ is tried on the whole text first, then at any place of it.
+    `trigger_tokens`    Token ids.
+    `trigger_words`     Words, in place of patterns. The deprecated
+                        `llama_sampler_init_grammar_lazy` makes one pattern of them (`of_words`).
+                        `common_sampler` makes one pattern of each word (`escaped`).
+Ties: as for grammar.
+Edges: the text before a trigger has no limit, and every token searches it from its start.
+    End-of-generation tokens are part of it, too. Text after the trigger that does not fit the
+    grammar is refused (llama.cpp throws). A reset forgets the text and waits for a trigger again.
+    Without triggers the grammar never begins. A pattern with different meanings in `std::regex` and
+    Python is refused.
+Source: `llama_sampler_init_grammar_lazy_patterns`, `llama_sampler_init_grammar_impl`,
+    src/llama-sampler.cpp, `llama_grammar_accept_impl`, src/llama-grammar.cpp at v0.5.0.
 Suite: suites/grammar/grammar_lazy_patterns.toml
 """
 
@@ -116,7 +118,7 @@ def _patterns(patterns: Any, words: Any) -> Sequence[str]:
         if not isinstance(values, list | tuple) or not all(isinstance(v, str) for v in values):
             raise ChainError(f"{name} must be a list of strings, got {values!r}")
     if patterns and words:
-        raise ChainError("trigger_words stand in place of trigger_patterns, not beside them")
+        raise ChainError("give either trigger_words or trigger_patterns, not both")
     made: Sequence[str] = [of_words(list(words))] if words else patterns
     for pattern in made:
         translated(pattern)

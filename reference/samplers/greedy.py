@@ -3,10 +3,11 @@
     selected = the first i with logit_i >= every logit
 
 Parameters: none.
-Ties: the candidate that stands first, which is not always the lowest id: earlier stages reorder.
-Edges: a NaN never wins, except one that stands first, which nothing beats. All -inf: the first.
-    No candidates: llama.cpp selects index 0 of nothing; `Candidates.token` then raises.
-Source: llama_sampler_greedy_apply, src/llama-sampler.cpp at v0.5.0.
+Ties: the first candidate among the largest. This is not always the lowest id, because earlier
+    stages may change the order.
+Edges: a NaN never wins unless it is the first candidate: then nothing beats it. All -inf: the first
+    candidate. No candidates: llama.cpp selects index 0 of nothing; `Candidates.token` then raises.
+Source: `llama_sampler_greedy_apply`, src/llama-sampler.cpp at v0.5.0.
 Suite: suites/parity/greedy.toml
 """
 

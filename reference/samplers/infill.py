@@ -1,17 +1,20 @@
-"""infill: choose between going on and ending, for fill-in-the-middle. Use after top_k and top_p.
+"""infill: decide between more text and the end, for fill-in-the-middle.
+
+Use it after top_k and top_p. `n` is the number of candidates.
 
 1. If 3 * p(end) * n > p(text), only the end-of-generation tokens stay.
-2. Else every token that is a prefix of another is merged with it, into the likelier of the two.
-3. Text tokens below 0.2 go; if no text token stays, all becomes one EOT (EOS) token.
-4. What is left is normalized, and text tokens below 1 / (text tokens + 1) go; normalized again.
+2. Otherwise, a token that is a prefix of another one is merged with it, into the likelier of both.
+3. Text tokens below 0.2 are removed. If no text token stays, one EOT (EOS) token replaces all.
+4. The rest is normalized. Text tokens below 1 / (text tokens + 1) are removed. The rest is
+   normalized again.
 
-Parameters: none; needs a vocabulary (`build_chain(..., vocab=...)`).
-Ties: the order of llama.cpp's sort; in a merge of equals the one that stands first stays.
-Edges: -inf takes no part in merging. A token merged away has p = 0 and logit -inf. Special tokens
-    have an empty piece and merge with nothing. Pieces longer than 512 bytes, and ids outside the
-    vocabulary where pieces are compared: refused (llama.cpp throws). A NaN logit: refused. None:
-    refused (llama.cpp aborts).
-Source: llama_sampler_infill_apply, src/llama-sampler.cpp at v0.5.0.
+Parameters: none; it needs a vocabulary (`build_chain(..., vocab=...)`).
+Ties: the order of llama.cpp's sort. If equal tokens are merged, the first one stays.
+Edges: -inf takes no part in merging. A token that was merged into another has p = 0 and logit -inf.
+    Special tokens have an empty piece and merge with nothing. Pieces longer than 512 bytes are
+    refused. So are ids outside the vocabulary if pieces are compared (llama.cpp throws). A NaN
+    logit: refused. No candidates: refused (llama.cpp aborts).
+Source: `llama_sampler_infill_apply`, src/llama-sampler.cpp at v0.5.0.
 Suite: suites/parity/infill.toml
 """
 

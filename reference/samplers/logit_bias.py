@@ -3,14 +3,15 @@
     logit_token += bias
 
 Parameters:
-    logit_bias  list of (token, bias): int32, float32. bias may be -inf (ban) or inf. Empty
-                disables.
-Ties: none to break. `sorted` is not cleared, so after a bias on sorted candidates the next stage
-    works on a stale order: put logit_bias first, as llama.cpp does.
-Edges: tokens that are no candidate have no effect. A token named twice gets both biases while the
-    candidates stand in vocabulary order (position = id), but only the first once they do not:
-    llama.cpp adds in two ways. +inf on -inf gives NaN. None: none.
-Source: llama_sampler_logit_bias_apply, src/llama-sampler.cpp at v0.5.0.
+    `logit_bias`  List of (token, bias): int32, float32. The bias may be -inf (a ban) or inf. An
+                  empty list disables the sampler.
+Ties: there are none to break. The flag `sorted` is not cleared. So after a bias on sorted
+    candidates the next stage works on a stale order: put logit_bias first, as llama.cpp does.
+Edges: tokens that are no candidate have no effect. A token that is named twice gets both biases
+    while the candidates are in vocabulary order (position = id). In any other order it gets only
+    the first, because llama.cpp adds in two ways. +inf on -inf gives NaN. No candidates: nothing
+    happens.
+Source: `llama_sampler_logit_bias_apply`, src/llama-sampler.cpp at v0.5.0.
 Suite: suites/parity/logit_bias.toml
 """
 

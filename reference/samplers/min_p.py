@@ -2,18 +2,19 @@
 
     keep i with logit_i >= max logit + log(p)
 
-The comparison is made on logits, in float32, not on probabilities: at the boundary the two differ.
-No probability is written.
+The comparison uses logits in float32, not probabilities. At the boundary the two differ. No
+probability is written.
 
 Parameters:
-    p         float32. p <= 0 disables. p = 1 keeps the maximum and what equals it, p > 1 the
-              first of the sorted candidates.
-    min_keep  count of tokens to keep at least; default 0 (one token always stays).
-Ties: all equal logits stay or go together. Unsorted candidates keep their order, unless too few
-    pass: then they are sorted and the first min_keep stay.
-Edges: -inf goes, unless all are -inf: then all stay, sorted (-inf is not below -inf). NaN fails the
-    comparison and goes; where sorting is needed it is refused. None: none.
-Source: llama_sampler_min_p_apply, src/llama-sampler.cpp at v0.5.0; llama.cpp PR 3841; Nguyen et
+    `p`         float32. 0 and below disable the sampler. p = 1 keeps the maximum and tokens equal
+                to it. p > 1 keeps the first of the sorted candidates.
+    `min_keep`  Smallest number of tokens to keep. Default 0 (one token always stays).
+Ties: all equal logits stay, or all are removed. Unsorted candidates keep their order. If fewer than
+    `min_keep` pass, the candidates are sorted and the first `min_keep` stay.
+Edges: -inf is removed, unless all are -inf: then all stay, sorted (-inf is not below -inf). NaN
+    fails the comparison and is removed; if sorting is needed, it is refused. No candidates: nothing
+    happens.
+Source: `llama_sampler_min_p_apply`, src/llama-sampler.cpp at v0.5.0; llama.cpp PR 3841; Nguyen et
     al. 2024, arXiv:2407.01082.
 Suite: suites/parity/min_p.toml
 """

@@ -1,24 +1,27 @@
 """mirostat (v1): choose k so that the surprise of the drawn tokens stays near tau, then draw.
 
-    s = sum t_i b_i / sum t_i^2 over the first m - 1 pairs,
-        t_i = log((i + 2) / (i + 1)), b_i = log(p_i / p_{i+1})
+    s = sum t_i b_i / sum t_i^2   over the first m - 1 pairs
+    t_i = log((i + 2) / (i + 1));   b_i = log(p_i / p_{i+1})
+
     e = s - 1;   k = (e * 2^mu / (1 - n_vocab^-e)) ^ (1 / s);   keep the top k, draw from them
+
     mu -= eta * (-log2 p_selected - tau)
 
-mu starts at 2 tau. All float32, with powf. The draw is std::discrete_distribution.
+mu starts at 2 tau. Everything is float32, with `powf`. The draw is `std::discrete_distribution`.
 
 Parameters:
-    seed     uint32; 4294967295 takes a random one.
-    tau      float32, target surprise in bits; default 5.
-    eta      float32, learning rate; default 0.1.
-    m        int32, candidates used for s; default 100. m <= 0 uses all.
-    n_vocab  int32, vocabulary size; given by `build_chain` if not in the specification.
+    `seed`     uint32. 4294967295 takes a random seed.
+    `tau`      float32, target surprise in bits. Default 5.
+    `eta`      float32, learning rate. Default 0.1.
+    `m`        int32, candidates used for s. Default 100. 0 and below use all.
+    `n_vocab`  int32, vocabulary size. `build_chain` gives it if the specification does not.
 Ties: the order of llama.cpp's sort.
-Edges: k is cut towards zero and at least 1. Where k is NaN (one candidate, m = 1) or does not fit
-    int32 (a large mu; equal logits, where 1 / s is infinite), the conversion gives -2**31 on
-    x86-64, so k = 1: the sampler turns greedy. One candidate draws nothing. All -inf: NaN, and mu
-    stays NaN until reset. A NaN logit: refused. None: refused (llama.cpp aborts).
-Source: llama_sampler_mirostat_apply, src/llama-sampler.cpp at v0.5.0; Basu et al. 2020,
+Edges: k is rounded towards zero and is at least 1. k may be NaN (one candidate, m = 1), or not fit
+    int32 (a large mu; equal logits, for which 1 / s is infinite). Then the conversion gives -2**31
+    on x86-64, so k = 1: the sampler turns greedy. With one candidate there is no random draw. All
+    -inf: NaN, and mu stays NaN until reset. A NaN logit: refused. No candidates: refused (llama.cpp
+    aborts).
+Source: `llama_sampler_mirostat_apply`, src/llama-sampler.cpp at v0.5.0; Basu et al. 2020,
     arXiv:2007.14966.
 Suite: suites/parity/mirostat.toml
 """

@@ -1,19 +1,20 @@
-"""mirostat_v2: drop the tokens whose surprise exceeds mu, draw, and steer mu towards tau.
+"""mirostat_v2: remove the tokens with a surprise above mu, draw, and move mu towards tau.
 
     cut at the first sorted i with -log2 p_i > mu (one token always stays);   draw from the rest
     mu -= eta * (-log2 p_selected - tau)
 
-p_selected is normalized over what is left. mu starts at 2 tau. All float32. The draw is
-std::discrete_distribution.
+`p_selected` is normalized over the remaining tokens. mu starts at 2 tau. Everything is float32. The
+draw is `std::discrete_distribution`.
 
 Parameters:
-    seed  uint32; 4294967295 takes a random one.
-    tau   float32, target surprise in bits; default 5.
-    eta   float32, learning rate; default 0.1.
+    `seed`  uint32. 4294967295 takes a random seed.
+    `tau`   float32, target surprise in bits. Default 5.
+    `eta`   float32, learning rate. Default 0.1.
 Ties: the order of llama.cpp's sort.
-Edges: one candidate draws nothing. p = 0 has infinite surprise and goes. All -inf: NaN, nothing is
-    cut, and mu stays NaN until reset. A NaN logit: refused. None: refused (llama.cpp aborts).
-Source: llama_sampler_mirostat_v2_apply, src/llama-sampler.cpp at v0.5.0; Basu et al. 2020,
+Edges: with one candidate there is no random draw. p = 0 has infinite surprise and is removed. All
+    -inf: NaN, nothing is cut, and mu stays NaN until reset. A NaN logit: refused. No candidates:
+    refused (llama.cpp aborts).
+Source: `llama_sampler_mirostat_v2_apply`, src/llama-sampler.cpp at v0.5.0; Basu et al. 2020,
     arXiv:2007.14966.
 Suite: suites/parity/mirostat_v2.toml
 """

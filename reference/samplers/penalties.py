@@ -1,21 +1,23 @@
 """penalties: make the tokens of the recent history less likely.
 
-For every candidate that occurs count > 0 times among the last penalty_last_n accepted tokens, once:
+The sampler changes each candidate once that occurs count > 0 times among the last `penalty_last_n`
+accepted tokens:
 
     logit = logit * penalty_repeat  if logit <= 0  else  logit / penalty_repeat
     logit -= count * penalty_freq + penalty_present
 
 Parameters:
-    penalty_last_n   int32, length of the window in tokens. <= 0 disables, -1 too (it meant the
-                     context size in earlier releases; v0.5.0's command line refuses it).
-    penalty_repeat   float32 > 0, factor; default 1 (off).
-    penalty_freq     float32, per occurrence; default 0 (off).
-    penalty_present  float32, once; default 0 (off). All three off disables the sampler.
-Ties: none to break. Candidates keep their order but are no longer known to be sorted, even if none
-    was penalized.
-Edges: -inf stays -inf. NaN takes the division. Any token id
-    may be accepted; ids that are no candidate have no effect. None: none.
-Source: llama_sampler_penalties_apply, src/llama-sampler.cpp at v0.5.0; Keskar et al. 2019,
+    `penalty_last_n`   int32, length of the window in tokens. 0 and below disable the sampler, -1
+                       included (in earlier releases -1 was the context size; v0.5.0's command line
+                       refuses it).
+    `penalty_repeat`   float32 > 0, a factor. Default 1 (off).
+    `penalty_freq`     float32, per occurrence. Default 0 (off).
+    `penalty_present`  float32, once. Default 0 (off). All three off disables the sampler.
+Ties: there are none to break. Candidates keep their order. The flag `sorted` is cleared even if no
+    token was penalized.
+Edges: -inf stays -inf. NaN takes the division. Any token id may be accepted; ids that are no
+    candidate have no effect. No candidates: nothing happens.
+Source: `llama_sampler_penalties_apply`, src/llama-sampler.cpp at v0.5.0; Keskar et al. 2019,
     arXiv:1909.05858 (there without the sign rule).
 Suite: suites/parity/penalties.toml
 """

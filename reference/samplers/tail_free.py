@@ -4,15 +4,15 @@
     keep the first i candidates, i the first with d_0 + ... + d_i > z and i >= min_keep
 
 Parameters:
-    z         float32. z >= 1 disables.
-    min_keep  count of tokens to keep at least; default 0, and then nothing at all may stay.
-Ties: the order of std::sort over all candidates.
-Edges: the index of the crossing is used as the size, so the result is one token shorter than the
-    published method, and empty where the first d alone exceeds z. If all d together are below 1e-6
-    they count as equal. Up to two candidates nothing is done. NaN: refused.
-Source: llama_sampler_tail_free_apply, src/llama-sampling.cpp at b3889; Bricken 2019, "Tail Free
+    `z`         float32. 1 and above disable the sampler.
+    `min_keep`  Smallest number of tokens to keep. Default 0: then it may remove all tokens.
+Ties: the order of `std::sort` over all candidates.
+Edges: the index of the crossing is used as the size. So the result is one token shorter than the
+    published method, and empty if the first d alone exceeds z. If the sum of all d is below 1e-6,
+    they count as equal. With one or two candidates nothing happens. NaN: refused.
+Source: `llama_sampler_tail_free_apply`, src/llama-sampling.cpp at b3889; Bricken 2019, "Tail Free
     Sampling".
-Suite: suites/removed/tail_free.toml.
+Suite: suites/removed/tail_free.toml
 """
 
 from typing import Any

@@ -3,11 +3,13 @@
     logit_i /= temp
 
 Parameters:
-    temp  float32. 1 disables. temp <= 0 keeps the largest logit and sets every other to -inf.
-Ties: at temp <= 0 the candidate that stands first among the largest.
-Edges: a tiny temp overflows to +-inf as C does. At temp <= 0 a NaN never is the largest, except one
-    that stands first. No candidate is removed, order and `sorted` stay. None: none.
-Source: llama_sampler_temp_impl, src/llama-sampler.cpp at v0.5.0.
+    `temp`  float32. 1 disables the sampler. 0 and below keep the largest logit and set every other
+            one to -inf.
+Ties: at temp <= 0 the first candidate among the largest stays.
+Edges: a tiny temp overflows to +-inf as C does. At temp <= 0 a NaN is never the largest, unless it
+    is the first candidate. No candidate is removed; order and `sorted` stay. No candidates: nothing
+    happens.
+Source: `llama_sampler_temp_impl`, src/llama-sampler.cpp at v0.5.0.
 Suite: suites/parity/temp.toml
 """
 
@@ -42,7 +44,7 @@ class Temp:
 
 @np.errstate(all="ignore")
 def scale(cand: Candidates, temp: floats.Float) -> None:
-    """`llama_sampler_temp_impl`, which temp_ext uses too."""
+    """Apply `llama_sampler_temp_impl`, as temp_ext does, too."""
     if len(cand) == 0:
         return
     if temp <= 0:

@@ -1,4 +1,4 @@
-"""temp_ext: temperature that follows the entropy (dynamic temperature).
+"""temp_ext: a temperature that follows the entropy (dynamic temperature).
 
     h = entropy / log(n);   T = Tmin + (Tmax - Tmin) * h ** exponent
     Tmin = max(0, temp - delta);   Tmax = temp + delta;   logit_i /= T;   p = softmax
@@ -6,14 +6,14 @@
 n is the number of candidates. The softmax after scaling is in double, rounded to float twice.
 
 Parameters:
-    temp      float32, the middle of the range.
-    delta     float32, half of it; default 0. delta <= 0 means plain `temp` (no sort, no p), and
-              with temp = 1 disables.
-    exponent  float32; default 1.
-Ties: sorting is that of llama.cpp; at T <= 0 the first of the largest stays.
-Edges: up to one candidate nothing is done (if delta > 0). p = 0 adds nothing to the entropy. All
-    -inf: T = Tmin. NaN: refused, by the sort.
-Source: llama_sampler_temp_ext_apply, src/llama-sampler.cpp at v0.5.0.
+    `temp`      float32, the middle of the range.
+    `delta`     float32, half of the range. Default 0. 0 and below mean plain `temp` (no sort, no
+                p). With temp = 1 this disables the sampler.
+    `exponent`  float32. Default 1.
+Ties: sorting is that of llama.cpp. At T <= 0 the first of the largest stays.
+Edges: with one candidate or none nothing happens if delta > 0. p = 0 adds nothing to the entropy.
+    All -inf: T = Tmin. NaN: refused, by the sort.
+Source: `llama_sampler_temp_ext_apply`, src/llama-sampler.cpp at v0.5.0.
 Suite: suites/parity/temp_ext.toml
 """
 
@@ -63,7 +63,10 @@ def follow_entropy(
     exponent: np.float32,
     scale: Callable[[Candidates, floats.Float], None] = scale,
 ) -> None:
-    """`llama_sampler_temp_ext_apply` with a range, middle +- half. scale: older releases divide."""
+    """Apply `llama_sampler_temp_ext_apply` with the range middle +- half.
+
+    scale: older releases divide.
+    """
     if len(cand) <= 1:
         return
     kind = cand.logits.dtype.type
@@ -79,7 +82,10 @@ def warm_by_entropy(
     exponent: np.float32,
     scale: Callable[[Candidates, floats.Float], None],
 ) -> None:
-    """The share of the largest possible entropy that sorted candidates have, as a temperature."""
+    """Apply a temperature made from the share of the largest possible entropy.
+
+    The candidates are sorted.
+    """
     kind = cand.logits.dtype.type
     max_entropy = -floats.log(kind(1) / kind(len(cand)))
     possible = cand.p[cand.p > 0]

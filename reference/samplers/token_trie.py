@@ -1,27 +1,31 @@
-"""token_trie: inside a span, only the tokens that a trie has next stay.
+"""token_trie: inside a span, keep only the tokens that a trie allows next.
 
     logit_i = -inf  unless i is a child of the current node;  mode 0: selected = the largest of them
 
-apply masks while the trie is active. accept goes to the child; a token without one ends the span,
-and so does the end of a leaf. Where the trie is not active its position is still followed, from the
-root, and nothing is masked. Place it after what changes the logits of all tokens (logit_bias,
-penalties, dry) and before what takes candidates away (top_k .. temp), or no child may be left.
+Apply masks while the trie is active. Accept moves to the child. The span ends at the end of a leaf,
+or with a token that is no child. While the trie is not active, accept still follows its position
+from the root, and apply masks nothing. Place it after stages that change the logits of all tokens
+(logit_bias, penalties, dry). Place it before stages that remove candidates (top_k to temp), or no
+child may be left.
 
 Parameters:
-    trie_descriptor_json  the payload, see reference/trie.py
-    mode      0 selects the largest logit of the children; 1 leaves the selection to later stages
-    path      of the descriptor; "" takes the first
-    across    True opens the next descriptor's span at the end of a leaf, behind the last one's none
-    compact   True removes the other candidates in place of masking them, which leaves the rest of
-              the chain a handful of candidates; the same token comes out
-    model_id  of the model, to be equal to the payload's; "" asks for none
-    n_vocab   every token of the payload is below it; None asks for none
-Activation: made active, at the root. reset leaves it inactive at the root; activate() opens the
-    next span, from the first descriptor on. A span LIMIT tokens old warns and resets the trie.
-Ties: mode 0 takes the child that stands first. The candidates keep their order.
-Edges: no child among the candidates, or all at -inf: everything is -inf and nothing is removed, so
-    that the next stage selects a token outside the trie, which ends the span. Masking forgets that
-    the candidates were sorted and what was selected. NaN: never the largest. None: stays none.
+    `trie_descriptor_json`  The payload: reference/trie.py.
+    `mode`      0 selects the largest logit of the children. 1 leaves the selection to later stages.
+    `path`      Path of the descriptor. An empty string takes the first.
+    `across`    True opens the next descriptor's span at the end of a leaf. After the last
+                descriptor no span opens.
+    `compact`   True removes the other candidates and does not mask them. The rest of the chain then
+                works on a handful of candidates. The token is the same.
+    `model_id`  Must be equal to the payload's. An empty string skips the check.
+    `n_vocab`   Every token of the payload must be below it. None skips the check.
+Activation: a new trie is active, at the root. A reset leaves it inactive at the root.
+    `activate()` opens the next span, from the first descriptor on. A span of `LIMIT` tokens causes
+    a warning and a reset.
+Ties: mode 0 takes the first child in the order of the candidates. The candidates keep their order.
+Edges: if no child is among the candidates, or all children are at -inf, everything becomes -inf and
+    nothing is removed. The next stage then selects a token outside the trie, which ends the span.
+    Masking clears `sorted` and the selected token. A NaN is never the largest. No candidates:
+    nothing happens.
 Source: the seed document of the token-trie sampler, as docs/background/token-trie.md reads it.
 Suite: suites/trie/token_trie.toml
 """

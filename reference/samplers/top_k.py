@@ -1,13 +1,13 @@
 """top_k: keep the k most likely tokens, in descending order.
 
 Parameters:
-    k  int32, number of tokens. k <= 0 disables: nothing is removed and nothing is sorted.
-Ties: exactly min(k, n) candidates stay; which of equal ones, and in which order, is the order of
-    std::partial_sort (k <= 128) or of the bucket sort (k > 128).
-Edges: k >= n keeps all, sorted. Already sorted candidates are only cut. -inf sorts last. Above 128
-    candidates kept, +inf and logits beyond 2**31/6.4 go to the lowest bucket and come last, or are
-    lost. NaN: undefined, refused. None: none.
-Source: llama_sampler_top_k_impl, src/llama-sampler.cpp at v0.5.0; Fan et al. 2018,
+    `k`  int32, number of tokens. 0 and below disable the sampler: nothing is removed or sorted.
+Ties: exactly min(k, n) candidates stay. `std::partial_sort` (k <= 128) or the bucket sort (k > 128)
+    decides which equal tokens stay, and in which order.
+Edges: k >= n keeps all, sorted. Candidates that are already sorted are only cut. -inf sorts last.
+    If more than 128 candidates are kept, +inf and logits beyond 2**31/6.4 go to the lowest bucket.
+    They come last, or are lost. NaN: undefined, refused. No candidates: nothing happens.
+Source: `llama_sampler_top_k_impl`, src/llama-sampler.cpp at v0.5.0; Fan et al. 2018,
     arXiv:1805.04833.
 Suite: suites/parity/top_k.toml
 """
@@ -38,7 +38,7 @@ class TopK:
 
 
 def keep_most_likely(cand: Candidates, k: int) -> None:
-    """`llama_sampler_top_k_impl`, which mirostat uses too."""
+    """Apply `llama_sampler_top_k_impl`, as mirostat does, too."""
     if k <= 0:
         return
     k = min(k, len(cand))

@@ -1,17 +1,17 @@
 """top_n_sigma: mask the tokens more than n standard deviations below the largest logit.
 
-    logit_i = -inf   where logit_i < max - n * std
+    logit_i = -inf   if logit_i < max - n * std
 
-Mean and (population) standard deviation are over the logits that are not -inf: float32 sums in
-sequence, the squares in double.
+Mean and (population) standard deviation are over the logits that are not -inf. They are float32
+sums in sequence; the squares are float64.
 
 Parameters:
-    n  float32, standard deviations. n <= 0 disables.
-Ties: equal logits stay or go together.
-Edges: nothing is removed, only masked; order, p and `sorted` stay. Up to one candidate nothing is
-    done. All -inf: nothing changes. NaN or +inf makes the statistics NaN: nothing is masked beyond
-    what already is -inf.
-Source: llama_sampler_top_n_sigma_apply, src/llama-sampler.cpp at v0.5.0; Tang et al. 2024,
+    `n`  float32, standard deviations. 0 and below disable the sampler.
+Ties: equal logits all stay, or are all masked.
+Edges: nothing is removed, only masked; order, p and `sorted` stay. With one candidate or none
+    nothing happens. All -inf: nothing changes. NaN or +inf makes the statistics NaN: then no
+    further logit is masked.
+Source: `llama_sampler_top_n_sigma_apply`, src/llama-sampler.cpp at v0.5.0; Tang et al. 2024,
     arXiv:2411.07641.
 Suite: suites/parity/top_n_sigma.toml
 """

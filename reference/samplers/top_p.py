@@ -3,18 +3,20 @@
     keep the first i + 1 sorted candidates, i the first with p_0 + ... + p_i >= p
     and i + 1 >= min_keep
 
-The probabilities are normalized over the candidates given, the running sum is float32, and the
-token that crosses p is kept. The p written stay normalized over the set before the cut.
+The probabilities are normalized over the given candidates. The running sum is float32. The token
+that crosses p is kept. The probabilities that are written stay normalized over the set before the
+cut.
 
 Parameters:
-    p         float32. p >= 1 disables. p <= 0 keeps one token (or min_keep).
-    min_keep  count of tokens to keep at least; default 0 (one token always stays).
-Ties: the order of the sort. Unsorted candidates are sorted in place up to 1024; beyond that by the
-    bucket sort, first for the 256 largest, then, if those do not reach p, for all.
-Edges: -inf has p = 0. All -inf gives NaN, the sum never reaches p and all stay. min_keep > n keeps
-    all. The sum of all may stay below p by rounding: all stay. NaN: refused. None: refused
-    (llama.cpp aborts).
-Source: llama_sampler_top_p_apply, src/llama-sampler.cpp at v0.5.0; Holtzman et al. 2019,
+    `p`         float32. 1 and above disable the sampler. 0 and below keep one token (or
+                `min_keep`).
+    `min_keep`  Smallest number of tokens to keep. Default 0 (one token always stays).
+Ties: the order of the sort. Up to 1024 unsorted candidates are sorted in place. Above that the
+    bucket sort sorts the 256 largest first, and all of them if these do not reach p.
+Edges: -inf has p = 0. All -inf gives NaN: the sum never reaches p and all stay. `min_keep` > n
+    keeps all. By rounding, the sum of all may stay below p: then all stay. NaN: refused. No
+    candidates: refused (llama.cpp aborts).
+Source: `llama_sampler_top_p_apply`, src/llama-sampler.cpp at v0.5.0; Holtzman et al. 2019,
     arXiv:1904.09751.
 Suite: suites/parity/top_p.toml
 """
@@ -53,7 +55,7 @@ class TopP:
         cand.keep(slice(self._cut(cand.p)))
 
     def _cut(self, p: floats.FloatArray) -> int | None:
-        """How many to keep of candidates in descending order; None if p is not reached."""
+        """Return how many to keep of candidates in descending order; None if p is not reached."""
         mass = floats.running_sum(p)
         enough = (mass >= self.p) & (np.arange(1, len(p) + 1) >= self.min_keep)
         return int(enough.argmax()) + 1 if enough.any() else None

@@ -1,19 +1,21 @@
-"""typical_p: keep the tokens whose surprise is closest to the entropy, until their mass exceeds p.
+"""typical_p: keep the tokens with surprise closest to the entropy, until their mass exceeds p.
 
     H = -sum p_i log p_i;   order by |-log p_i - H|, ascending;
     keep the first i + 1, i the first with sum > p and (min_keep = 0 or i >= min_keep - 1)
 
-The probabilities are normalized over the candidates given; the survivors stay in this new order.
+The probabilities are normalized over the given candidates. The survivors stay in this new order.
 
 Parameters:
-    p         float32. p >= 1 disables. p <= 0 keeps the most typical token (or min_keep).
-    min_keep  count of tokens to keep at least; default 0 (one token always stays).
-Ties: equal distances are common (equal logits, or one above and one below H); their order is that
-    of std::sort over the sorted candidates.
+    `p`         float32. 1 and above disable the sampler. 0 and below keep the most typical token
+                (or `min_keep`).
+    `min_keep`  Smallest number of tokens to keep. Default 0 (one token always stays).
+Ties: equal distances are common (equal logits, or one above and one below H). Their order is that
+    of `std::sort` over the sorted candidates.
 Edges: a candidate with p = 0 (-inf, or more than about 104 below the maximum) makes H and every
-    distance NaN, since 0 * log 0 is: all then compare equal, the order is what std::sort makes of
-    equal values, and the cut is arbitrary. A NaN logit: refused. None: refused (llama.cpp aborts).
-Source: llama_sampler_typical_apply, src/llama-sampler.cpp at v0.5.0; Meister et al. 2022,
+    distance NaN, because 0 * log 0 is NaN. All distances then compare equal, `std::sort` leaves
+    them in an order of its own, and the cut is arbitrary. A NaN logit: refused. No candidates:
+    refused (llama.cpp aborts).
+Source: `llama_sampler_typical_apply`, src/llama-sampler.cpp at v0.5.0; Meister et al. 2022,
     arXiv:2202.00666.
 Suite: suites/parity/typical_p.toml
 """
@@ -58,7 +60,7 @@ class TypicalP:
 
 @np.errstate(all="ignore")
 def distances(p: floats.FloatArray) -> floats.FloatArray:
-    """How far the surprise of each of these candidates, likeliest first, lies from the entropy."""
+    """Return the distance of each surprise from the entropy. p: in descending order."""
     log_p = floats.log(p)
     entropy = floats.total_of_products(-p, log_p)
     return abs(-log_p - entropy)

@@ -1,17 +1,18 @@
-"""xtc (exclude top choices): with a certain probability, drop all but the least likely top token.
+"""xtc (exclude top choices): with a certain probability, keep only the least likely top token.
 
-    u <= p:  of the sorted candidates with p_i >= t, only the last stays, with all below t
+    u <= p:  of the sorted candidates with p_i >= t only the last stays, with all below t
 
 Parameters:
-    p         float32, the probability of acting at a step. p <= 0 disables.
-    t         float32, what makes a top choice. t > 0.5 disables.
-    min_keep  count; if fewer would stay, nothing is removed; default 0.
-    seed      uint32; 4294967295 takes a random one.
-Ties: the order of llama.cpp's sort; of equal top tokens the last in that order stays.
-Edges: fewer than two candidates or a disabled sampler draw nothing. Otherwise one uniform float,
-    one word of mt19937, is drawn at every step. Only if u <= p are candidates sorted and p written.
-    NaN: refused, by the sort.
-Source: llama_sample_xtc_apply, src/llama-sampler.cpp at v0.5.0; oobabooga/text-generation-webui
+    `p`         float32, the probability that it acts at a step. 0 and below disable the sampler.
+    `t`         float32, the smallest probability of a top choice. A value above 0.5 disables the
+                sampler.
+    `min_keep`  If fewer tokens than this would stay, nothing is removed. Default 0.
+    `seed`      uint32. 4294967295 takes a random seed.
+Ties: the order of llama.cpp's sort. The last of equal top tokens in that order stays.
+Edges: with fewer than two candidates, or if it is disabled, nothing is drawn. Otherwise every step
+    draws one uniform float, which is one word of mt19937. Only if u <= p are candidates sorted and
+    p written. NaN: refused, by the sort.
+Source: `llama_sample_xtc_apply`, src/llama-sampler.cpp at v0.5.0; oobabooga/text-generation-webui
     PR 6335.
 Suite: suites/parity/xtc.toml
 """
@@ -55,7 +56,7 @@ class Xtc:
 
 
 def drop_top_choices(cand: Candidates, t: np.float32, min_keep: int) -> None:
-    """What `llama_sample_xtc_apply` does where it acts; older releases do it too."""
+    """Apply the effect of `llama_sample_xtc_apply`, which older releases share."""
     cand.softmax(sort=True)
     drop_sorted_top(cand, t, min_keep)
 
