@@ -13,7 +13,7 @@ adapter_app = typer.Typer(no_args_is_help=True, help="For authors of adapters.")
 def adapter_check(
     command: Annotated[list[str], typer.Argument(metavar="-- COMMAND...")],
 ) -> None:
-    """Tell the author of an adapter what it lacks.
+    """Check an adapter and report what it lacks.
 
     Example:
       sampler-parity adapter check -- node my-adapter.js

@@ -12,7 +12,7 @@ builds_app = typer.Typer(no_args_is_help=True, help="Other builds of llama.cpp."
 @builds_app.command("add")
 def builds_add(
     what: Annotated[str, typer.Argument(metavar="PACKAGE@VERSION|NAME=FOLDER")],
-    release: Annotated[str | None, typer.Option(help="of a folder that does not say it")] = None,
+    release: Annotated[str | None, typer.Option(help="if the folder does not state it")] = None,
 ) -> None:
     """Fetch a prebuilt libllama (node-llama-cpp@VERSION with npm, xllamacpp@VERSION with pip), or
     register a folder; use it as -b llama.cpp@NAME.

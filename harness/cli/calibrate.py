@@ -11,12 +11,12 @@ from sampler_parity.harness.sanitize import limits
 
 def calibrate(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="the bundle")] = None,
-    runs: Annotated[int, typer.Option(min=10, max=limits.RUNS, help="of every fault")] = 1000,
+    runs: Annotated[int, typer.Option(min=10, max=limits.RUNS, help="runs of every fault")] = 1000,
     null_runs: Annotated[
-        int, typer.Option(min=10, max=limits.RUNS, help="of a right sampler")
+        int, typer.Option(min=10, max=limits.RUNS, help="runs of a correct sampler")
     ] = 10_000,
     seed: Annotated[int, typer.Option(min=0, max=limits.WHOLE)] = 1,
-    backend: Annotated[str, typer.Option("--backend", "-b", help="whose time is taken")] = "",
+    backend: Annotated[str, typer.Option("--backend", "-b", help="backend to time")] = "",
 ) -> None:
     """Measure what the distribution tests themselves get wrong and what they catch.
 

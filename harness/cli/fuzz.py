@@ -38,9 +38,7 @@ def fuzz_command(
     label: options.Labels = None,
     reference: Annotated[
         str | None,
-        typer.Option(
-            help="whose meaning: RELEASE, PLATFORM, RELEASE/PLATFORM; `own`: each build's"
-        ),
+        typer.Option(help="compare with: RELEASE, PLATFORM, RELEASE/PLATFORM; `own`: each build's"),
     ] = None,
 ) -> None:
     """Make chains, state scripts and hostile logits for so long; a finding becomes a suite case.

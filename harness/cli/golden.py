@@ -27,7 +27,7 @@ def verify() -> None:
 def regenerate(
     accept: Annotated[bool, typer.Option(help="replace the fixtures with the new ones")] = False,
 ) -> None:
-    """Make every fixture again and say what differs.
+    """Make every fixture again and report what differs.
 
     Exit status: 0, also where something differs; 2 bad input.
     """

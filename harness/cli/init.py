@@ -64,10 +64,10 @@ COMPILED_TYPESCRIPT = Template(
 
 
 def init(
-    language: Annotated[Language, typer.Option("--lang", help="what it is written in")],
+    language: Annotated[Language, typer.Option("--lang", help="the language of the adapter")],
     folder: Annotated[Path, typer.Argument(metavar="[FOLDER]")] = Path(),
 ) -> None:
-    """Write a working adapter with one sampler to fill in, and say how it is checked.
+    """Write a working adapter with one sampler to fill in, and print how to check it.
 
     Example:
       sampler-parity init --lang javascript mine

@@ -23,9 +23,9 @@ def list_command(
     ],
     patterns: Annotated[
         list[str] | None,
-        typer.Argument(metavar="PATTERN", help="of names, as a shell's; of cases also suites"),
+        typer.Argument(metavar="PATTERN", help="patterns of names; for cases also suites"),
     ] = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="say what each is")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="describe each")] = False,
 ) -> None:
     """List suites, cases, samplers or backends: names that other commands take.
 

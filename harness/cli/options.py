@@ -17,7 +17,7 @@ Jobs = Annotated[
     int, typer.Option("--jobs", "-j", min=0, max=limits.JOBS, help="processes; 0: one a core")
 ]
 Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="print nothing: the exit status says it")
+    bool, typer.Option("--quiet", "-q", help="print nothing: only set the exit status")
 ]
 Timeout = Annotated[
     float, typer.Option(min=0.1, max=limits.SECONDS, help="seconds for one request")

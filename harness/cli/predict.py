@@ -44,7 +44,7 @@ def predict_command(
     ] = None,
     jobs: options.Jobs = 0,
 ) -> None:
-    """Say whether a case repeats on other platforms, from the reference alone: nothing runs there.
+    """Predict from the reference whether a case repeats on other platforms; nothing runs there.
 
     Examples:
       sampler-parity predict top_p/crossing-token-is-kept --platform macos-arm64

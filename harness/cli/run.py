@@ -23,10 +23,10 @@ def run_command(
     backend: options.Backends = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="the bundle")] = None,
     resume: Annotated[
-        bool, typer.Option(help="go on with the bundle, if there is one", show_default=False)
+        bool, typer.Option(help="continue the bundle if there is one", show_default=False)
     ] = False,
     jobs: options.Jobs = 0,
-    profile: Annotated[Profile, typer.Option(help="how much")] = "quick",
+    profile: Annotated[Profile, typer.Option(help="how many cases")] = "quick",
     json: Annotated[
         Path | None, typer.Option(help="write counts to this file; -: print them alone")
     ] = None,
@@ -40,46 +40,46 @@ def run_command(
     rounds: Annotated[
         int | None,
         typer.Option(
-            min=8, max=limits.ROUNDS, help="of every timed chain; by default the profile's"
+            min=8,
+            max=limits.ROUNDS,
+            help="rounds of every timed chain; default: the profile's",
         ),
     ] = None,
     reference: Annotated[
         str | None,
-        typer.Option(
-            help="whose meaning: RELEASE, PLATFORM, RELEASE/PLATFORM; `own`: each build's"
-        ),
+        typer.Option(help="compare with: RELEASE, PLATFORM, RELEASE/PLATFORM; `own`: each build's"),
     ] = None,
     if_available: Annotated[
         bool,
         typer.Option(
-            help="a backend that does not run here is listed, and no failure", show_default=False
+            help="list a backend that does not run here; it is not a failure", show_default=False
         ),
     ] = False,
     where: options.Executor = "local",
     label: options.Labels = None,
     instructions: Annotated[
         bool,
-        typer.Option(
-            help="of what is timed, count the instructions, too: slow", show_default=False
-        ),
+        typer.Option(help="also count the instructions of timed chains: slow", show_default=False),
     ] = False,
     repeat: Annotated[
         int,
         typer.Option(
-            min=1, max=limits.ROUNDS, help="ask each case so often; what differs is flaky"
+            min=1,
+            max=limits.ROUNDS,
+            help="run each case this often; if it differs it is flaky",
         ),
     ] = 1,
     fail_fast: Annotated[
         int, typer.Option(min=0, max=limits.WHOLE, help="stop after so many failures; 0: never")
     ] = 0,
     sandbox: Annotated[
-        bool, typer.Option("--sandbox", help="backends without network, that write nothing: Linux")
+        bool, typer.Option("--sandbox", help="run backends without network and write access: Linux")
     ] = False,
     accept: Annotated[
-        Accept, typer.Option(help="what passes beside what a case requires: ties, rounding")
+        Accept, typer.Option(help="what else passes than what a case requires: ties, rounding")
     ] = "identical",
     require_all: Annotated[
-        bool, typer.Option("--require-all", help="what a backend does not claim is a failure")
+        bool, typer.Option("--require-all", help="fail cases that a backend does not support")
     ] = False,
     plan: Annotated[
         bool, typer.Option("--plan", help="list what would run, with counts, and run nothing")

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 Url = Annotated[str, typer.Argument(metavar="URL", help="e.g. http://127.0.0.1:8080")]
 Model = Annotated[str, typer.Option(help="the name that requests give")]
-KeyFrom = Annotated[str, typer.Option(metavar="VARIABLE", help="of the environment, with the key")]
+KeyFrom = Annotated[str, typer.Option(metavar="VARIABLE", help="environment variable with the key")]
 Remote = Annotated[
     bool, typer.Option("--remote", help="the server is another machine", show_default=False)
 ]
 _SPEED = "also tokens a second and the time between them, at 1, 8 and 32 clients"
 Speed = Annotated[bool, typer.Option("--speed", help=_SPEED, show_default=False)]
 
-_GOLDEN = "it has golden/model/small.gguf: every token is predicted"
+_GOLDEN = "the server runs golden/model/small.gguf: predict every token"
 _BUILD = "with --golden: of llama.cpp, that decodes as the server does [default: the installed one]"
 Each = Annotated[
     int, typer.Option(min=1, max=limits.ROUNDS, help="requests of each predicted chain")
@@ -38,7 +38,7 @@ server_app = typer.Typer(no_args_is_help=True, help="Servers: what one does with
 @server_app.command("check")
 def server_check(
     url: Url,
-    dialect: Annotated[str, typer.Option("--dialect", "-d", help="what it speaks")],
+    dialect: Annotated[str, typer.Option("--dialect", "-d", help="its dialect")],
     model: Model = "",
     eos: Annotated[
         int | None, typer.Option(min=0, max=limits.VOCAB, help="the token that ends a text")
@@ -98,26 +98,26 @@ def server_check(
 def server_fingerprint(
     url: Url,
     dialect: Annotated[
-        str, typer.Option("--dialect", "-d", help="what it speaks; by default as it looks")
+        str, typer.Option("--dialect", "-d", help="its dialect; default: detected")
     ] = "",
     model: Model = "",
     key_from: KeyFrom = "",
     remote: Remote = False,
     timeout: options.Timeout = 10.0,
     seconds: Annotated[
-        float, typer.Option(min=1, max=limits.SECONDS, help="that requests may take together")
+        float, typer.Option(min=1, max=limits.SECONDS, help="most seconds of all requests together")
     ] = 50.0,
     json: Annotated[
         Path | None, typer.Option(help="write it to this file; -: print it alone")
     ] = None,
 ) -> None:
-    """Say which sampler order and which meanings a server has, and which engine it resembles.
+    """Find a server's sampler order and meanings, and the engine that it resembles.
 
     Examples:
       sampler-parity server fingerprint http://127.0.0.1:8080
       sampler-parity server fingerprint http://127.0.0.1:8000 --dialect openai --model my/model
 
-    Exit status: 0 done, whatever could be told; 2 bad input.
+    Exit status: 0 done, whatever was found; 2 bad input.
     """
     from sampler_parity.harness.servers.address import address_of
     from sampler_parity.harness.servers.client import Client

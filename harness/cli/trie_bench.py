@@ -17,7 +17,7 @@ Trie = Literal["python", "compiled"]
 
 
 def trie_bench(
-    mode: Annotated[Mode, typer.Option(help="the grammars alone, or the trie beside them")],
+    mode: Annotated[Mode, typer.Option(help="measure the grammars alone, or with the trie")],
     model: Annotated[str, typer.Option(help="small, random-128256 or a GGUF file")] = "small",
     prompt: Annotated[
         Path | None, typer.Option(help="a text: prompts, with empty lines between them")
@@ -42,13 +42,13 @@ def trie_bench(
     delay: Annotated[
         float,
         typer.Option(
-            "--delay-ms", min=0, max=limits.DELAY_MS, help="that a forward pass takes longer"
+            "--delay-ms", min=0, max=limits.DELAY_MS, help="milliseconds added to each forward pass"
         ),
     ] = 0.0,
     model_id: Annotated[str, typer.Option(help="by default the name of the file")] = "",
     trie: Annotated[
         Trie,
-        typer.Option(help="whose sampler stands in the chain; compiled takes a C++ compiler"),
+        typer.Option(help="the sampler in the chain; compiled needs a C++ compiler"),
     ] = "python",
 ) -> None:
     """Measure what a token trie saves against llama.cpp's grammar.

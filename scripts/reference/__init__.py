@@ -1,0 +1,1 @@
+"""Generate the reference of the documentation, docs/reference, from the code."""

@@ -1,0 +1,107 @@
+"""Name the type of a field in plain words: "list of whole numbers, at most 200 long"."""
+
+import json
+import types
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from annotated_types import Ge, Gt, Interval, Le, Lt, MaxLen, MinLen
+from pydantic import BaseModel
+
+from sampler_parity.harness.checks.distribution.record import CellKind, Decision
+from sampler_parity.harness.checks.grid import Axes
+from sampler_parity.harness.checks.stages.record import Shallow
+from sampler_parity.harness.inputs.logits import Family, Logits
+from sampler_parity.harness.protocol.dtypes import Dtype
+from sampler_parity.harness.protocol.messages import ChainSpec, Operation, Words
+from sampler_parity.harness.strict import Token
+from sampler_parity.harness.verdicts import ServerVerdict, Verdict
+from scripts.reference.tables import alternatives, code
+
+# Types that the pages explain once, under these names.
+NAMED: Mapping[Any, str] = {
+    Any: "any value",
+    Axes: "axes",
+    CellKind: "kind of test",
+    ChainSpec: "chain",
+    Decision: "decision",
+    Dtype: "dtype",
+    Family: "family",
+    Logits: "logits",
+    Operation: "operation",
+    ServerVerdict: "server verdict",
+    Shallow: "object",
+    Token: "token id",
+    Verdict: "verdict",
+    Words: "text",
+    bool: "true or false",
+    float: "number",
+    int: "whole number",
+    str: "text",
+    type(None): "null",
+}
+
+
+def type_name(kind: Any, constraints: Iterable[Any] = ()) -> str:
+    """Return the name of a type with its constraints, as Markdown."""
+    name = _base(kind)
+    limits = [text for one in constraints for text in _limits(one)]
+    return ", ".join([name, *limits])
+
+
+def _base(kind: Any) -> str:
+    if (named := _named(kind)) is not None:
+        return named
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return f"[{kind.__name__}](#{kind.__name__.lower()})"
+    arguments = get_args(kind)
+    match get_origin(kind):
+        case origin if origin is Annotated:
+            return type_name(arguments[0], arguments[1:])
+        case origin if origin is Literal:
+            return alternatives([code(json.dumps(value)) for value in arguments])
+        case origin if origin in (Union, types.UnionType):
+            return alternatives([type_name(one) for one in arguments])
+        case origin if origin is list:
+            return f"list of {type_name(arguments[0])}"
+        case origin if origin is dict:
+            return f"map of {type_name(arguments[1])}"
+        case origin if origin is tuple:
+            return f"[{', '.join(map(type_name, arguments))}]"
+    return code(getattr(kind, "__name__", str(kind)))
+
+
+def _named(kind: Any) -> str | None:
+    try:
+        return NAMED.get(kind)
+    except TypeError:  # not hashable, so none of them
+        return None
+
+
+def _limits(constraint: Any) -> Iterable[str]:
+    """Yield what a constraint allows; nothing of one that is not a limit."""
+    match constraint:
+        case Interval(gt=gt, ge=ge, lt=lt, le=le):
+            words = ((ge, "at least"), (gt, "above"), (le, "at most"), (lt, "below"))
+            yield from (f"{word} {figure(value)}" for value, word in words if value is not None)
+        case Ge(ge):
+            yield f"at least {figure(ge)}"
+        case Gt(gt):
+            yield f"above {figure(gt)}"
+        case Le(le):
+            yield f"at most {figure(le)}"
+        case Lt(lt):
+            yield f"below {figure(lt)}"
+        case MinLen(1):
+            yield "not empty"
+        case MaxLen(most):
+            yield f"at most {figure(most)} long"
+
+
+def figure(value: Any) -> str:
+    """Format a number: a large power of two, and one less, as such."""
+    if isinstance(value, int) and value >= 1 << 31:
+        for less, text in ((0, ""), (1, " - 1")):
+            if (value + less).bit_count() == 1:
+                return f"2^{(value + less).bit_length() - 1}{text}"
+    return f"{value:,}"
