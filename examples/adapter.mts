@@ -5,7 +5,7 @@
 //     sampler-parity run parity/temp parity/greedy -b "mine=node examples/adapter.mjs"
 //     sampler-parity run batch/relations -b "mine=node examples/adapter.mjs"
 //
-// docs/adapter-protocol.md specifies what is said here. dist draws other tokens than llama.cpp for the
+// docs/reference/protocol.md is the specification. dist draws other tokens than llama.cpp for the
 // same seed, so it is judged by its frequencies (request `draws`).
 
 import { openSync, readSync, writeSync } from "node:fs";

@@ -3,7 +3,7 @@
     sampler-parity adapter check -- python examples/adapter.py
     sampler-parity run parity/temp batch/relations -b "mine=python examples/adapter.py"
 
-docs/adapter-protocol.md specifies what is said here. `f32` rounds where llama.cpp holds a float, so
+docs/reference/protocol.md is the specification. `f32` rounds where llama.cpp holds a float, so
 temp and greedy are identical to the bit. Of equal logits top_k takes the lower ids (llama.cpp what
 its sort leaves), and exp is double (llama.cpp: expf): other verdicts than `identical`, in places.
 """

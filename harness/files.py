@@ -31,7 +31,7 @@ def read_file(path: Path, most: int) -> bytes:
         raise InputError(path, f"cannot be read: {error.strerror}") from None
     if len(content) > most:
         problem = f"has more than {most / limits.MIB:g} MiB"
-        raise InputError(path, problem, "see docs/limits.md")
+        raise InputError(path, problem, "see docs/reference/limits.md")
     return content
 
 

@@ -1,4 +1,4 @@
-// The protocol (docs/adapter-protocol.md) in front of an engine that runs on Node.js.
+// The protocol (docs/reference/protocol.md) in front of an engine that runs on Node.js.
 //
 // An engine says of itself { name, version, build, samplers } and has make(stages, nVocab), which gives an
 // instance of stages [name, parameters]: apply(stage, candidates), accept(token, ofPrompt), reset(), clone(). All may be asynchronous.

@@ -14,13 +14,21 @@ def _meaning(name: str) -> str:
 
 class BackendInfo(Strict):
     command: list[str]
+    """the command that started it; empty for a backend of our own"""
     name: str = ""
+    """name of the implementation"""
     version: str = ""
+    """version of the implementation"""
     build: str = ""
+    """build of the implementation"""
     device: str = ""
+    """device that it computed on"""
     platform: str = Field(default="", description="that it says its build is for")
+    """platform that its build is for, as it reports"""
     capabilities: list[str] = []
+    """requests and options that it supports"""
     unavailable: str = ""
+    """why it did not run; empty if it ran"""
     reference: Annotated[str, AfterValidator(_meaning)] = Field(
         default="v0.5.0",
         description="the release, of another platform with its name, that it is judged by",
@@ -34,18 +42,31 @@ class Machine(Strict):
     suites: digests of sampler-parity's own files; empty in bundles of older versions."""
 
     system: str
+    """operating system"""
     machine: str
+    """architecture"""
     cpu: str
+    """processor"""
     cpu_flags: list[str]
+    """instruction sets of the processor"""
     cores: int
+    """number of cores"""
     memory_bytes: int
+    """memory"""
     libc: str
+    """C library"""
     libm: str = ""
+    """file of the mathematical library, with the start of its digest"""
     driver: str = ""
+    """driver of an NVIDIA GPU"""
     python: str
+    """version of Python"""
     packages: dict[str, str]
+    """versions of the packages"""
     code: str = ""
+    """digest of sampler-parity's code"""
     suites: str = ""
+    """digest of sampler-parity's own suites"""
 
     def configuration(self) -> dict[str, Any]:
         """What may change a result. Hosts of one kind differ in the rest, and of the suites a run
@@ -61,14 +82,25 @@ class RunInfo(Strict):
     """
 
     format: Literal[1] = 1
+    """version of the format"""
     version: str
+    """version of sampler-parity"""
     started: str
+    """start of the run"""
     command: list[str]
+    """command line of the run"""
     suites: dict[str, str]
+    """digest of each suite file"""
     profile: str
+    """`quick` or `full`"""
     seed: int
     only: list[str] = []
+    """patterns of `--case`"""
     options: dict[str, str] = {}
+    """options that results depend on"""
     paths: dict[str, str] = {}
+    """paths of suites that were given as files"""
     backends: dict[str, BackendInfo]
+    """the backends of the run"""
     machine: Machine
+    """the machine of the run"""

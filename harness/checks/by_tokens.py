@@ -18,9 +18,10 @@ from sampler_parity.reference.chronology import NEWEST
 
 
 class TokensCase(GivenCase):
-    """instead: by backend, the same job in its own words."""
+    """A case that is judged by the tokens of each backend."""
 
     instead: dict[str, ChainSpec] = Field(default={})
+    """by backend, the same task as a chain of that engine's own stages"""
 
     @model_validator(mode="after")
     def _draws(self) -> "TokensCase":

@@ -29,8 +29,10 @@ class Case(Strict):
     why: str
     logits: Logits
     detail: Literal["stages", "token"] = "stages"
+    """`token` compares only the selected token, not every stage"""
     requires: dict[str, list[Verdict]] = {}
     tags: list[str] = []
+    """`noop` marks a filter case that removes nothing"""
     quick: bool = True
 
     def items(self, quick: bool) -> Iterator[Self]:

@@ -23,18 +23,24 @@ class Block(Strict):
 
 
 class Subset(Block):
-    """What the quick profile takes of a grid: values that it has; an axis not named, whole."""
+    """The part of a grid that the quick profile takes. An axis without values is taken whole."""
 
     families: list[Family] | None = None
     sizes: list[int] | None = None
     seeds: list[int] | None = None
     logits: list[str] | None = None
+    """names of logits"""
     rows: list[int] | None = None
+    """rows of the fixture"""
     chains: list[str] | None = None
+    """names of chains"""
     histories: list[str] | None = None
+    """names of histories"""
     scripts: list[Script] | None = None
     dtypes: list[Dtype] | None = None
+    """formats of rows"""
     vary: dict[str, list[Any]] = {}
+    """values by name"""
 
 
 def points(
@@ -62,7 +68,7 @@ def _product(axes: Axes) -> Iterator[dict[str, Any]]:
     n = math.prod(len(values) for values in axes.values())
     if n > limits.CASES:
         raise ValueError(
-            f"stands for {n:,} cases, {limits.CASES:,} are the most: see docs/limits.md"
+            f"stands for {n:,} cases, {limits.CASES:,} are the most: see docs/reference/limits.md"
         )
     for values in itertools.product(*axes.values()):
         yield dict(zip(axes, values, strict=True))

@@ -11,14 +11,17 @@ from sampler_parity.harness.verdicts import Verdict
 
 
 class Prompted(Block):
-    """prompts: token ids by name; or per_prompt prefixes of each of the golden model's prompts."""
+    """A block that gives prompts to a model."""
 
     id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
     description: str = Field(max_length=70)
     why: str = Field(min_length=1)
     model: str = GOLDEN
+    """name or path of a GGUF file"""
     prompts: dict[Id, Tokens] = Field(default={})
+    """token ids by name"""
     per_prompt: Random = 0
+    """instead of `prompts`: prefixes of each of the golden model's prompts"""
     requires: dict[str, list[Verdict]] = Field(default={})
     tags: list[str] = Field(default=[])
 

@@ -1,4 +1,4 @@
-"""gate.toml: what a bundle must show before a release goes out. docs/gate.md describes it.
+"""gate.toml: the conditions for a release. docs/reference/policy.md describes it.
 
 Rules of a kind are read from the top: the first one that fits a result judges it.
 """
@@ -29,9 +29,10 @@ class _Strict(BaseModel):
 
 
 class Rule(_Strict):
-    """at_least: how many results the rule must be able to judge; 0: judge what there is."""
+    """A rule of a policy."""
 
     at_least: int = Field(default=1, ge=0)
+    """how many results the rule must judge; 0: any number"""
 
     @property
     def name(self) -> str:
@@ -42,12 +43,13 @@ class Rule(_Strict):
 
 
 class ParityRule(Rule):
-    """verdicts: those that pass; none named: what the case requires and the policy accepts."""
+    """Verdicts of cases."""
 
     backend: Pattern = "*"
     sampler: Pattern = "*"
     case: Pattern = "*"
     verdicts: list[Verdict] = []
+    """verdicts that pass; default: those that the case requires and `accept` adds"""
 
     @property
     def name(self) -> str:
@@ -67,12 +69,15 @@ class NotWorseRule(Rule):
 
 
 class DistributionRule(Rule):
-    """margin: what the bounded quantity must stay below; without it the cell's own decision."""
+    """Distribution tests."""
 
     backend: Pattern = "*"
     cell: Pattern = "*"
+    """pattern of the test"""
     kind: CellKind | Literal["*"] = "*"
+    """kind of the test"""
     margin: float | None = Field(default=None, gt=0, lt=1)
+    """the bounded quantity must stay below this; default: the decision of the test itself"""
 
     @property
     def name(self) -> str:
@@ -80,18 +85,19 @@ class DistributionRule(Rule):
 
 
 class SpeedRule(Rule):
-    """max_ratio: of the time to that of `baseline`, a backend timed round by round in the same run.
-
-    anchor: then the baseline bundle's `backend` is meant, and both are measured against this
-    backend, which both bundles have timed. confidence: of the interval that must keep within.
-    """
+    """A limit of the time, compared with another backend."""
 
     backend: Pattern = "*"
     baseline: str | None = Field(default=None, min_length=1)
+    """a backend of the same run"""
     anchor: str | None = Field(default=None, min_length=1)
+    """a backend that this run and the baseline bundle timed; both ratios are compared"""
     chain: Pattern = "*"
+    """pattern of the timed chain"""
     max_ratio: float = Field(gt=0)
+    """largest ratio of the times that passes"""
     confidence: float = Field(default=0.99, ge=0.5, lt=1)
+    """confidence of the interval"""
 
     @model_validator(mode="after")
     def _one_of_both(self) -> "SpeedRule":
@@ -105,11 +111,13 @@ class SpeedRule(Rule):
 
 
 class SkipRatioRule(Rule):
-    """min_skip_ratio: of every workload that fits; what its suite checks must hold, too."""
+    """Savings of a token trie. The checks of the suite must hold, too."""
 
     backend: Pattern = "*"
     workload: Pattern = "*"
+    """pattern of the workload"""
     min_skip_ratio: float = Field(ge=0, le=1)
+    """smallest mean skip ratio that passes"""
 
     @property
     def name(self) -> str:
@@ -117,12 +125,13 @@ class SkipRatioRule(Rule):
 
 
 class ServerRule(Rule):
-    """result: by its id, as parameter/top_k. verdicts: those that pass; none named: what the check
-    requires, which for a server of ours may be a known verdict."""
+    """Results of a server."""
 
     server: Pattern = "*"
     result: Pattern = "*"
+    """pattern of the result, for example `parameter/top_k`"""
     verdicts: list[ServerVerdict] = []
+    """verdicts that pass; default: those that the check requires"""
 
     @property
     def name(self) -> str:
@@ -134,6 +143,7 @@ class ServerNotWorseRule(Rule):
 
     server: Pattern = "*"
     result: Pattern = "*"
+    """pattern of the result, for example `parameter/top_k`"""
 
     @property
     def name(self) -> str:
@@ -141,48 +151,60 @@ class ServerNotWorseRule(Rule):
 
 
 class Allowed(_Strict):
-    """A divergence that is known: why it is tolerated, who owns it, and until when.
-
-    case: of a parity case, a distribution cell or a server's result; backend: or the server.
-    outcomes: the verdicts or decisions let pass.
-    """
+    """A known divergence: reason, owner and end date."""
 
     case: Pattern = Field(min_length=1)
+    """pattern of a case, a distribution test or a server's result"""
     backend: Pattern = Field(min_length=1)
+    """pattern of a backend or server"""
     outcomes: list[Verdict | Decision | ServerVerdict] = Field(min_length=1)
+    """verdicts or decisions that pass"""
     reason: str = Field(min_length=1, pattern=r"\S")
+    """why it is tolerated"""
     issue: str = Field(min_length=1, pattern=r"\S")
+    """link or number of its issue"""
     expires: date
+    """last day on which it passes"""
 
     def covers(self, case: str, backend: str, outcome: str) -> bool:
         return outcome in self.outcomes and fits(case, self.case) and fits(backend, self.backend)
 
 
 class Policy(_Strict):
-    """suites: each pattern must fit a suite of the run. profile: full accepts no quick run.
-
-    accept: what passes beside what a case requires, whatever the run accepted. skipped: allow, what
-    a backend does not claim need not be judged.
-    optional_backends: those that may be missing where they do not run. partial: whether a run of
-    single cases (`run --case`) is judged. unused_allowances: fail, so that the list stays short.
-    """
+    """A policy."""
 
     schema_version: Literal[1]
+    """version of this format"""
     suites: list[Pattern] = []
+    """patterns; each must fit a suite of the run"""
     profile: Literal["quick", "full"] = "quick"
+    """`full` does not accept a quick run"""
     optional_backends: list[Pattern] = []
+    """patterns of backends that may be missing"""
     partial: bool = False
+    """also judge a run of single cases (`run --case`)"""
     accept: Accept = "identical"
+    """verdicts that pass in addition to those that a case requires"""
     skipped: Literal["fail", "allow"] = "fail"
+    """`allow`: skipped cases do not fail"""
     unused_allowances: Literal["say", "fail"] = "say"
+    """`fail`: an unused `[[allow]]` entry fails"""
     parity: list[ParityRule] = []
+    """rules for cases"""
     not_worse: list[NotWorseRule] = []
+    """rules against the baseline bundle"""
     distribution: list[DistributionRule] = []
+    """rules for distribution tests"""
     speed: list[SpeedRule] = []
+    """rules for timings"""
     skip_ratio: list[SkipRatioRule] = []
+    """rules for savings of a token trie"""
     server: list[ServerRule] = []
+    """rules for results of servers"""
     server_not_worse: list[ServerNotWorseRule] = []
+    """rules for servers against the baseline bundle"""
     allow: list[Allowed] = []
+    """known divergences"""
 
     @model_validator(mode="after")
     def _has_a_rule(self) -> "Policy":
@@ -221,7 +243,7 @@ def _explained(error: ValidationError) -> tuple[str, str]:
     """Return the problem, with its place in the file, and the fix of the first mistake."""
     _, location, reason, fix = mistake(error)
     place = place_of(location)
-    return f"{place}: {reason}" if place else reason, fix or "see docs/gate.md"
+    return f"{place}: {reason}" if place else reason, fix or "see docs/reference/policy.md"
 
 
 def place_of(location: tuple[int | str, ...]) -> str:

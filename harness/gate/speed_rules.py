@@ -22,7 +22,7 @@ from sampler_parity.harness.statistics.bootstrap import bootstrap_interval, rati
 from sampler_parity.harness.suite.ids import id_fits
 
 _RESAMPLES = 2000  # twice that of reports: a gate may ask for 99%
-MORE = "measure again, with more rounds (docs/gate.md)"
+MORE = "measure again, with more rounds (docs/reference/policy.md)"
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,9 @@ class Literals(Strict):
     """The same values at every step: logits, or probabilities whose float32 logarithm is taken."""
 
     values: list[float] = Field(default=[], max_length=limits.VOCAB)
+    """logits of every step"""
     probs: list[float] = Field(default=[], max_length=limits.VOCAB)
+    """instead of `values`: probabilities, of which the float32 logarithm is taken"""
 
     @model_validator(mode="after")
     def _one_of_both(self) -> "Literals":
@@ -96,6 +98,7 @@ class LiteralRows(Strict):
     """Other values at every step, in turn: what a shrunk counterexample has."""
 
     rows: list[list[float]] = Field(min_length=1)
+    """one row for each step, in turn"""
 
     @model_validator(mode="after")
     def _same_length(self) -> "LiteralRows":
@@ -116,6 +119,7 @@ class Generated(Strict):
 
     family: Family
     n: Size
+    """tokens of a row"""
     seed: Seed = 0
 
     def row(self, step: int) -> Row:
@@ -126,7 +130,9 @@ class Mixed(Strict):
     """Each row of the next family, in turn: the rows of a batch, one masked, one flat."""
 
     families: list[Family] = Field(min_length=1)
+    """families that the rows take in turn"""
     n: Size
+    """tokens of a row"""
     seed: Seed = 0
 
     def row(self, step: int) -> Row:
@@ -137,6 +143,7 @@ class LogOfId(Strict):
     """logit = log(id): the queue vectors of llama.cpp's tests/test-sampling.cpp."""
 
     log_of_id: Size
+    """number of tokens"""
 
     @property
     def n(self) -> int:
@@ -148,12 +155,12 @@ class LogOfId(Strict):
 
 
 class Rungs(Strict):
-    """A vocabulary of which few tokens are likely: those with the ids 2**k - 1, 2**k and 2**k + 1,
-    or, with counts, the last ones, as many as counts has for the step. The others fall with their
-    id, far below."""
+    """A row in which only a few tokens are likely, near powers of two or at the end."""
 
     rungs: Size
+    """number of tokens"""
     counts: Tokens = []
+    """how many of the last tokens are likely, step by step; none: ids near powers of two"""
     seed: Seed = 0
 
     @property
@@ -169,7 +176,9 @@ class Golden(Strict):
     """Rows of a golden fixture, from `row` on; wraps around at its end."""
 
     golden: str
+    """name of a golden fixture"""
     row_at: int = Field(default=0, ge=0, le=limits.WHOLE, alias="row")
+    """the first row to use"""
 
     @property
     def n(self) -> int:
@@ -190,6 +199,7 @@ class Decoded(_OfBackend):
     """What a backend decodes as it generates: after a prompt, then after each token it draws."""
 
     decoded: str
+    """name or path of the model"""
     prompt: list[Annotated[int, Field(ge=0)]] = Field(min_length=1)
 
     @property
@@ -198,14 +208,13 @@ class Decoded(_OfBackend):
 
 
 class Computed(_OfBackend):
-    """What a backend's own device computes: the logits after the last `steps` tokens of a prompt.
-
-    keep: the last of them are kept in the bundle, to be compared with those of other machines.
-    """
+    """Logits that a backend's device computes after the last tokens of a prompt."""
 
     computed: str
+    """name or path of the model"""
     prompt: list[Annotated[int, Field(ge=0)]] = Field(min_length=1)
     keep: bool = False
+    """the bundle keeps the last row"""
 
     @property
     def n(self) -> int:
@@ -213,16 +222,20 @@ class Computed(_OfBackend):
 
 
 class Together(_OfBackend):
-    """What a backend decodes of many sequences in one context: harness/protocol/sequences.py says
-    what the texts and the steps are. threads: how many sample at once. alone: each text is also
-    decoded alone, and its logits are compared."""
+    """Logits that a backend decodes for many sequences in one context."""
 
     together: str
+    """name or path of the model"""
     slots: Size
+    """number of sequences of the context"""
     texts: dict[str, Text] = Field(min_length=1)
+    """texts by name"""
     script: list[SequencesStep] = Field(min_length=1)
+    """the steps, as in the request `sequences`"""
     threads: Size = 1
+    """how many threads sample at once"""
     alone: bool = False
+    """also decode each text on its own"""
 
     @model_validator(mode="after")
     def _can_be_followed(self) -> "Together":
@@ -241,11 +254,14 @@ class Together(_OfBackend):
 
 
 class Crowded(_OfBackend):
-    """What a backend decodes of texts alone and so many at once. texts: equally long, all given."""
+    """Logits that a backend decodes for texts on their own and in batches."""
 
     crowded: str
+    """name or path of the model"""
     texts: list[list[Annotated[int, Field(ge=0)]]] = Field(min_length=1)
+    """texts of equal length; the backend gets all tokens"""
     widths: list[Size] = Field(min_length=1)
+    """how many texts are decoded at once"""
 
     @model_validator(mode="after")
     def _same_length(self) -> "Crowded":

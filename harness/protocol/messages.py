@@ -2,7 +2,7 @@
 
 One JSON object a line: requests on the backend's stdin, replies on its stdout. Arrays do not travel
 in JSON: they lie in a scratch file that both sides map, as raw little-endian values, named by byte
-offset. docs/adapter-protocol.md is the specification for authors of adapters; the JSON Schema in
+offset. docs/reference/protocol.md is the specification for authors of adapters; the JSON Schema in
 harness/schemas/ is made from these models (`sampler-parity lint` checks that it is up to date).
 
 Numbers that JSON lacks are strings: "inf", "-inf", "nan".
@@ -39,6 +39,7 @@ class Numbered(Message):
     """number: of a request, for a backend that claims `numbers`; its reply repeats it."""
 
     number: int | None = None
+    """number of the request, only for a backend that claims `numbers`; the reply repeats it"""
 
 
 class HelloRequest(Numbered):
@@ -46,7 +47,9 @@ class HelloRequest(Numbered):
 
     do: Literal["hello"] = "hello"
     protocol: int = PROTOCOL_VERSION
+    """version of the protocol that the harness speaks"""
     scratch: str
+    """path of the scratch file, valid for the life of the process"""
 
 
 class HelloReply(Numbered):
@@ -59,11 +62,17 @@ class HelloReply(Numbered):
 
     ok: Literal[True] = True
     protocol: int = 1
+    """version of the protocol that the backend speaks"""
     name: Words
+    """name of the implementation"""
     version: Words
+    """its version"""
     build: Words = ""
+    """its build, for example a commit"""
     device: Words = "cpu"
+    """the device that it computes on"""
     platform: Words = ""
+    """the platform of the build, by its name in reference/platforms; empty: x86-64 Linux"""
     capabilities: Annotated[
         list[
             Literal[
@@ -74,9 +83,13 @@ class HelloReply(Numbered):
         ],
         FailFast(),
     ]  # fmt: skip
+    """the requests and options that the backend supports; `run` is required"""
     samplers: Annotated[list[Words], FailFast()]
+    """the samplers that the harness can ask for, under llama.cpp's names"""
     uncallable: dict[Words, Words] = {}
+    """samplers that the backend has but cannot run, each with the reason"""
     dtypes: Annotated[list[Dtype], FailFast()] = ["float32"]
+    """formats of rows that the backend takes for `run`, `batch`, `draws` and `time`"""
 
 
 class Step(Message):
@@ -87,9 +100,13 @@ class Step(Message):
     """
 
     row: int = Field(ge=0)
+    """index of the row of logits"""
     instance: int = Field(default=0, ge=0)
+    """index of the chain that samples"""
     before: list[tuple[Literal["reset", "clone"], int]] = []
+    """operations first: `["reset", i]` resets instance i, `["clone", i]` appends a clone of it"""
     accept: int | Literal["selected"] | None = "selected"
+    """token to accept afterwards: an id, the selected token, or none"""
 
 
 class Rows(Message):
@@ -97,9 +114,13 @@ class Rows(Message):
     it takes; left out where it is float32."""
 
     at: int = Field(ge=0)
+    """byte offset in the scratch file"""
     count: int = Field(ge=0)
+    """number of rows"""
     n: int = Field(ge=0)
+    """logits of a row"""
     dtype: Dtype = "float32"
+    """format of the values; one of the backend's `dtypes`"""
 
 
 class RunRequest(Numbered):
@@ -122,9 +143,12 @@ class RunRequest(Numbered):
         default=0, ge=0, description="how many of the history are the prompt's, for `origin`"
     )
     steps: list[Step]
+    """the steps to take, one after the other"""
     instances: int = Field(default=1, ge=1)
+    """how many equal chains to build"""
     detail: Literal["stages", "token"] = "stages"
     whole_chain: bool = False
+    """add one stage to each step: the chain applied as one object to fresh candidates"""
     out: int = Field(ge=0)
 
 
@@ -132,9 +156,13 @@ class StageResult(Message):
     """The candidates after a stage, at a byte offset of the scratch file."""
 
     at: int
+    """byte offset in the scratch file"""
     n: int
+    """number of candidates left"""
     sorted: bool | None = None
+    """whether the candidates are known to be sorted; null without such a flag"""
     selected: int = -1
+    """index of the selected candidate, or -1"""
 
 
 Stages = Annotated[list[StageResult], FailFast()]
@@ -145,7 +173,9 @@ class RunReply(Numbered):
 
     ok: Literal[True] = True
     tokens: Annotated[list[int | None], FailFast()]
+    """the selected token of each step, or null"""
     stages: Annotated[list[Stages], FailFast()] = []
+    """candidates after each stage of each step"""
     ns: int = Field(default=0, description="nanoseconds inside the backend's own sampler calls")
 
 
@@ -160,15 +190,20 @@ class BatchSequence(Message):
 
     chain: ChainSpec
     prompt: list[int] = []
+    """tokens to accept first"""
     output: list[int] = []
+    """tokens to accept after the prompt"""
 
 
 class Sampled(Message):
     """The live row at a place samples from a row of logits. accept: as of a step of `run`."""
 
     at: Place
+    """place of the row in the list of live rows"""
     row: Place
+    """index of the row of logits"""
     accept: int | Literal["selected"] | None = "selected"
+    """token to accept afterwards, as in a step of `run`"""
 
 
 class BatchStep(Message):
@@ -181,7 +216,9 @@ class BatchStep(Message):
     """
 
     before: list[Operation] = []
+    """operations on the list of live rows, in this order"""
     sample: list[Sampled] = []
+    """the live rows that sample at once"""
 
 
 class BatchRequest(Numbered):
@@ -192,7 +229,9 @@ class BatchRequest(Numbered):
     vocab: str | None = None
     rows: Rows
     sequences: list[BatchSequence]
+    """the sequences that may join"""
     steps: list[BatchStep]
+    """the steps to take, one after the other"""
     detail: Literal["stages", "token"] = "stages"
     out: int = Field(ge=0)
 
@@ -207,7 +246,9 @@ class BatchReply(Numbered):
 
     ok: Literal[True] = True
     tokens: Annotated[list[RowTokens], FailFast()]
+    """for each step and each row that sampled, the selected token or null"""
     stages: Annotated[list[RowStages], FailFast()] = []
+    """for each step and row, the candidates after each stage of its chain"""
     ns: int = Field(default=0, description="nanoseconds inside the backend's own sampler calls")
 
 
@@ -227,9 +268,12 @@ class DrawsRequest(Numbered):
     rows: Rows
     history: list[int] = []
     n: int = Field(gt=0)
+    """number of tokens to draw"""
     out: int = Field(ge=0)
     filters_once: bool = False
+    """only the draw of the last stage differs from draw to draw"""
     uniforms: int | None = Field(default=None, ge=0)
+    """byte offset of float64[n], to use in place of your own random numbers"""
 
 
 class DrawsReply(Numbered):
@@ -247,6 +291,7 @@ class TimeRequest(Numbered):
     rows: Rows
     history: list[int] = []
     repetitions: int = Field(gt=0)
+    """how often to apply the chain to fresh candidates"""
 
 
 class TimeReply(Numbered):
@@ -254,7 +299,9 @@ class TimeReply(Numbered):
 
     ok: Literal[True] = True
     ns: Times
+    """nanoseconds of each application, without making the candidates"""
     setup_ns: Times = []
+    """nanoseconds of making the candidates, for each application"""
 
 
 class DecodeRequest(Numbered):
@@ -267,6 +314,7 @@ class DecodeRequest(Numbered):
     model: str = Field(description="path of a GGUF file")
     n_vocab: int
     tokens: list[int] = Field(min_length=1)
+    """tokens to decode in one batch"""
     out: int = Field(ge=0)
 
 
@@ -280,6 +328,7 @@ class TokenizeRequest(Numbered):
     do: Literal["tokenize"] = "tokenize"
     model: str = Field(description="path of a GGUF file")
     texts: list[str]
+    """texts to tokenize"""
 
 
 class TokenizeReply(Numbered):
@@ -287,8 +336,10 @@ class TokenizeReply(Numbered):
 
     ok: Literal[True] = True
     tokens: Annotated[list[Tokens], FailFast()]
+    """token ids of each text; an empty list if the model makes none"""
     n_vocab: int = Field(gt=0)
     n_context: int
+    """context size that the model was trained with"""
 
 
 class CaptureRequest(Numbered):
@@ -302,9 +353,13 @@ class CaptureRequest(Numbered):
     model: str = Field(description="path of a GGUF file")
     n_vocab: int
     tokens: list[int] = Field(min_length=1)
+    """tokens to decode, one at a time"""
     positions: list[int] = Field(min_length=1)
+    """positions whose logits are written, in rising order"""
     n_context: int = Field(gt=0)
+    """tokens that the context has space for"""
     threads: int = Field(gt=0)
+    """number of threads that decode"""
     out: int = Field(ge=0)
 
 
@@ -322,13 +377,17 @@ class Device(Message):
     """about: a GPU's name, or why the device does not run here."""
 
     name: Words
+    """name of the device in `-b llama.cpp@BUILD:DEVICE`"""
     runs: bool
+    """whether it runs on this machine"""
     about: Words = ""
+    """name of a GPU, or the reason why the device does not run"""
 
 
 class DevicesReply(Numbered):
     ok: Literal[True] = True
     devices: Annotated[list[Device], FailFast()]
+    """the devices of the build"""
 
 
 class GenerateRequest(Numbered):
@@ -350,11 +409,13 @@ class GenerateRequest(Numbered):
 class GenerateReply(Numbered):
     ok: Literal[True] = True
     tokens: Tokens
+    """the generated tokens"""
     ns: int = Field(default=0, description="nanoseconds inside the backend's own sampler calls")
     in_graph: int = Field(default=0, description="how many of the first stages ran in the graph")
     handed_back: Stages = Field(
         default=[], description="of each step, what the stages in the graph left"
     )
+    """for each step, the candidates after the stages in the graph"""
 
 
 class ThroughputRequest(Numbered):
@@ -372,6 +433,7 @@ class ThroughputRequest(Numbered):
     prompt: list[int] = Field(min_length=1)
     n_tokens: int = Field(gt=0)
     sequences: int = Field(gt=0)
+    """how many sequences to decode at once"""
 
 
 class ThroughputReply(Numbered):
@@ -383,10 +445,15 @@ class ThroughputReply(Numbered):
 
     ok: Literal[True] = True
     prompt_ns: int
+    """nanoseconds for the prompts"""
     sample_ns: Times
+    """nanoseconds of sampling in each step, all sequences together"""
     decode_ns: Times
+    """nanoseconds of decoding in each step, all sequences together"""
     tokens: Annotated[list[Tokens], FailFast()] = []
+    """the tokens of each sequence, step by step; optional in version 1"""
     in_graph: int = 0
+    """how many of the first stages ran in the model's graph"""
 
 
 class SequencesReply(Numbered):
@@ -398,9 +465,12 @@ class SequencesReply(Numbered):
 
     ok: Literal[True] = True
     tokens: Tokens
+    """tokens in the order of sampling, the forced ones included"""
     ns: int = Field(default=0, description="nanoseconds inside the backend's own sampler calls")
     in_graph: Annotated[list[int], FailFast()] = []
+    """for each text, how many of its first stages ran in the graph"""
     handed_back: Stages = []
+    """for each token, the candidates after these stages"""
 
 
 class SkipRatioRequest(Numbered):
@@ -414,14 +484,19 @@ class SkipRatioRequest(Numbered):
     model: str = Field(description="path of a GGUF file")
     leaves: list[str] = Field(min_length=1, description="the texts to choose from")
     prompts: list[str] = Field(min_length=1)
+    """texts; each is continued by one of the leaves"""
     rounds: int = Field(gt=0)
+    """how often each prompt is continued in each way"""
     seed: int = Field(ge=0)
+    """seed of the order"""
     delay_ms: float = Field(default=0, ge=0)
+    """milliseconds added to each forward pass, as if the model were larger"""
 
 
 class SkipRatioReply(Numbered):
     ok: Literal[True] = True
     measured: OfTrie
+    """the figures, as in `Measured` of harness/schemas/protocol.schema.json"""
 
 
 class SpeculativeRequest(Numbered):
@@ -437,17 +512,25 @@ class SpeculativeRequest(Numbered):
 
     do: Literal["speculative"] = "speculative"
     rule: Literal["rejection", "matching"]
+    """`rejection` of the drafted tokens, or `matching` them with sampled tokens"""
     chain: ChainSpec
     n_vocab: int
     vocab: str | None = None
     history: list[int] = []
     rows: Rows
+    """`drafted` + 1 rows of the target's logits"""
     drafted: int = Field(gt=0)
+    """drafted tokens of a round"""
     draft_rows: int = Field(ge=0)
+    """byte offset of float32[drafted, n_vocab]: probabilities that the drafts were drawn from"""
     n: int = Field(gt=0)
+    """number of rounds"""
     drafts: int = Field(ge=0)
+    """byte offset of int32[n, drafted]: the drafted tokens"""
     seeds: int = Field(ge=0)
+    """byte offset of uint32[n]: the seed of each round"""
     out: int = Field(ge=0)
+    """byte offset for int32[n, drafted + 1]: tokens of each round, then -1"""
 
 
 class SpeculativeReply(Numbered):
@@ -464,7 +547,9 @@ class ErrorReply(Numbered):
 
     ok: Literal[False] = False
     kind: Literal["unsupported", "rejected"]
+    """`unsupported`: the backend lacks it; `rejected`: it refuses the input"""
     message: str
+    """the reason, for the report"""
 
 
 Request = (

@@ -20,7 +20,9 @@ class Text(Strict):
 
     chain: list[dict[str, dict[str, Any]]]
     prompt: list[int] = Field(min_length=1)
+    """tokens that the chain accepts first"""
     forced: list[int] = []
+    """tokens that follow the prompt instead of sampled ones"""
 
 
 class Change(Strict):
@@ -32,9 +34,13 @@ class Change(Strict):
     """
 
     do: Literal["join", "copy", "leave", "reset"]
+    """the operation"""
     slot: int = Field(ge=0)
+    """the slot that changes"""
     text: int | None = Field(default=None, ge=0)
+    """for `join`: index of the text"""
     other: int | None = Field(default=None, ge=0)
+    """for `copy`: the slot to copy from"""
 
     @model_validator(mode="after")
     def _names_what_it_needs(self) -> "Change":
@@ -52,8 +58,11 @@ class SequencesStep(Strict):
     they are sampled."""
 
     before: list[Change] = []
+    """changes of slots before the step"""
     batch: list[int] = Field(min_length=1)
+    """slots whose next tokens are decoded in one batch, in this order"""
     sample: list[int] = Field(min_length=1)
+    """the same slots, in the order of sampling"""
 
     @model_validator(mode="after")
     def _samples_what_it_decodes(self) -> "SequencesStep":
@@ -74,10 +83,15 @@ class SequencesRequest(Strict):
     model: str = Field(description="path of a GGUF file; its vocabulary is the chains', too")
     n_vocab: int
     slots: int = Field(gt=0)
+    """number of sequences of the context"""
     texts: list[Text] = Field(min_length=1)
+    """the texts that may join"""
     steps: list[SequencesStep] = Field(min_length=1)
+    """the steps to take, one after the other"""
     threads: int = Field(default=1, gt=0)
+    """how many threads sample at once, each with its own chains"""
     out: int = Field(ge=0)
+    """byte offset for float32[tokens of all steps, n_vocab]: logits in the order of sampling"""
 
     @property
     def n_tokens(self) -> int:

@@ -1,4 +1,4 @@
-"""The limits of every input. docs/limits.md lists them, with what our largest inputs need.
+"""The limits of every input. docs/reference/limits.md lists them, with our largest inputs.
 
 Larger input is refused with one line, before it costs time or memory.
 """

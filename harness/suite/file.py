@@ -1,7 +1,7 @@
-"""Suites: TOML files that say what is checked, and their expansion into cases.
+"""Suites: TOML files that define what is checked, and their expansion into cases.
 
-`docs/suites.md` describes the format. Everything wrong with a file is an InputError that names the
-file, the block and the field.
+`docs/reference/suite-toml.md` describes the format. Everything wrong with a file is an InputError
+that names the file, the block and the field.
 """
 
 import hashlib

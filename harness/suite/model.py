@@ -47,41 +47,66 @@ _Grid = Annotated[
 
 
 class Suite(Strict):
-    """A suite file. sampler: the sampler that it is about, where it is about one.
-
-    chains: by name, for every block of generate that has none of its own, and for those of grid
-    that measure tokens a second. sizes: for every block of grid that times and has none.
-    """
+    """A suite file."""
 
     name: str
+    """one sentence about the suite"""
     sampler: str | None = None
+    """the sampler that the suite is about, if there is one"""
     case: list[AnyCase] = []
+    """single cases"""
     matrix: list[Matrix] = []
+    """one chain on a grid of logits and parameters"""
     pairs: list[Pairs] = []
+    """every ordered pair of stages"""
     ladder: list[Ladder] = []
+    """sizes near powers of two"""
     twins: list[Twins] = []
+    """several instances of each sampler in one chain"""
     random_chains: list[RandomChains] = []
+    """random chains"""
     fuzz: list[Fuzz] = []
+    """cases that Hypothesis makes"""
     decode: list[Decodings] = []
+    """logits of prompts on every device"""
     generate: list[Generations] = []
+    """generations with a model"""
     sequences: list[Sequences] = []
+    """many sequences in one context"""
     invariance: list[Invariances] = []
+    """logits in batches against logits alone"""
     frequency: list[Frequency] = []
+    """distribution test: frequencies"""
     coupled: list[Coupled] = []
+    """distribution test: equal uniforms"""
     tail: list[Tail] = []
+    """distribution test: unlikely tokens"""
     independence: list[Independence] = []
+    """distribution test: repeats"""
     injected: list[Injected] = []
+    """distribution test: extreme uniforms"""
     speculative: list[Speculative] = []
+    """distribution test: rounds of speculative sampling"""
     grammar: list[Grammars] = []
+    """texts that a grammar accepts or rejects"""
     random_grammars: list[RandomGrammars] = []
+    """random grammars"""
     random_tries: list[RandomTries] = []
+    """random token tries"""
     random_breakers: list[RandomBreakers] = []
+    """random sequence breakers of dry"""
     batch: list[Batches] = []
+    """many rows at once"""
     skip_ratio: list[SkipRatios] = []
+    """savings of a token trie"""
     chain: list[TimedChain] = []
+    """chains to time"""
     grid: list[_Grid] = []
+    """timings over sizes, or tokens a second"""
     chains: dict[str, ChainSpec] = {}
+    """chains by name, for blocks that have none of their own"""
     sizes: list[Size] = []
+    """sizes for every timed `grid` that has none of its own"""
 
     def described(self) -> Iterator[Any]:
         """Every block with a description; what is timed has none."""

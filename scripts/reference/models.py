@@ -1,6 +1,7 @@
 """Make a table of the fields of a pydantic model: name, type, default, meaning.
 
-The meaning of a field is its `description`, or else the string that follows it in the class.
+The meaning of a field is the string that follows it in the class, or its `description`, or the
+meaning that glossary.toml gives the name on this page.
 """
 
 import ast
@@ -8,9 +9,11 @@ import importlib
 import inspect
 import json
 import textwrap
+import tomllib
 from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, get_args
 
 from pydantic import BaseModel
@@ -18,22 +21,24 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from scripts.reference.tables import code, table
-from scripts.reference.type_names import NAMED, type_name
+from scripts.reference.type_names import type_name
 
 HEAD = ("field", "type", "default", "meaning")
 Model = type[BaseModel]
+GLOSSARY = Path(__file__).with_name("glossary.toml")
 
 
-def fields(words: Sequence[str]) -> str:
-    """Return the table that `MODULE CLASS [without NAME...]` asks for.
+def fields(page: str, words: Sequence[str]) -> str:
+    """Return the table that `MODULE CLASS [without NAME...]` asks for on a page.
 
-    NAME is a field, or a class of the module whose fields are left out.
+    NAME is a field, or a base of the class whose fields are left out.
     """
     module, name, *rest = words
     model = model_of(module, name)
-    left_out = set(_names(module, rest[1:]))
+    left_out = set(_names(model, rest[1:]))
     kept = {k: f for k, f in model.model_fields.items() if k not in left_out}
-    return table(HEAD, [_row(model, name, field) for name, field in kept.items()])
+    rows = [[*_facts(name, field), _meaning(page, model, name)] for name, field in kept.items()]
+    return table(HEAD, rows).replace(f"({page}.md#", "(#")
 
 
 def model_of(module: str, name: str) -> Model:
@@ -42,14 +47,15 @@ def model_of(module: str, name: str) -> Model:
     return found
 
 
-def _names(module: str, words: Sequence[str]) -> Iterator[str]:
+def _names(model: Model, words: Sequence[str]) -> Iterator[str]:
+    bases = {base.__name__: base for base in model.__mro__ if issubclass(base, BaseModel)}
     for word in words:
-        yield from model_of(module, word).model_fields if word[0].isupper() else [word]
+        yield from bases[word].model_fields if word in bases else [word]
 
 
-def _row(model: Model, name: str, field: FieldInfo) -> list[str]:
+def _facts(name: str, field: FieldInfo) -> list[str]:
     shown = type_name(field.annotation, field.metadata)
-    return [code(field.alias or name), shown, _default(field), _meaning(model, name, field)]
+    return [code(field.alias or name), shown, _default(field)]
 
 
 def _default(field: FieldInfo) -> str:
@@ -61,11 +67,18 @@ def _default(field: FieldInfo) -> str:
     return code(json.dumps(value))
 
 
-def _meaning(model: Model, name: str, field: FieldInfo) -> str:
-    text = field.description or _written(model, name)
+def _meaning(page: str, model: Model, name: str) -> str:
+    """Return the meaning of a field. Raises LookupError for a field without one."""
+    text = _written(model, name) or model.model_fields[name].description
+    text = text or _glossary().get(page, {}).get(name, "")
     if not text:
         raise LookupError(f"{model.__module__}.{model.__name__}.{name} has no description")
     return text[0].upper() + text[1:] + ("" if text[-1] in ".!?" else ".")
+
+
+@cache
+def _glossary() -> dict[str, dict[str, str]]:
+    return tomllib.loads(GLOSSARY.read_text(encoding="utf-8"))
 
 
 def _written(model: Model, name: str) -> str:
@@ -103,6 +116,3 @@ def within(kind: Any) -> Iterator[Model]:
                 waiting += [field.annotation for field in one.model_fields.values()]
         else:
             waiting += get_args(one)
-
-
-__all__ = ["HEAD", "NAMED", "Model", "fields", "model_of", "within"]

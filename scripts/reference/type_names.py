@@ -13,6 +13,7 @@ from sampler_parity.harness.checks.grid import Axes
 from sampler_parity.harness.checks.stages.record import Shallow
 from sampler_parity.harness.inputs.logits import Family, Logits
 from sampler_parity.harness.protocol.dtypes import Dtype
+from sampler_parity.harness.protocol.measured import Measured
 from sampler_parity.harness.protocol.messages import ChainSpec, Operation, Words
 from sampler_parity.harness.strict import Token
 from sampler_parity.harness.verdicts import ServerVerdict, Verdict
@@ -27,7 +28,8 @@ NAMED: Mapping[Any, str] = {
     Decision: "decision",
     Dtype: "dtype",
     Family: "family",
-    Logits: "logits",
+    Logits: "[logits](#logits)",
+    Measured: "`Measured`",
     Operation: "operation",
     ServerVerdict: "server verdict",
     Shallow: "object",
@@ -40,6 +42,7 @@ NAMED: Mapping[Any, str] = {
     str: "text",
     type(None): "null",
 }
+_COUNTED = {*NAMED.values()} - {"axes", "true or false", "null", "[logits](#logits)", "`Measured`"}
 
 
 def type_name(kind: Any, constraints: Iterable[Any] = ()) -> str:
@@ -53,7 +56,8 @@ def _base(kind: Any) -> str:
     if (named := _named(kind)) is not None:
         return named
     if isinstance(kind, type) and issubclass(kind, BaseModel):
-        return f"[{kind.__name__}](#{kind.__name__.lower()})"
+        page = "protocol.md" if of_protocol(kind) else ""
+        return f"[{kind.__name__}]({page}#{kind.__name__.lower()})"
     arguments = get_args(kind)
     match get_origin(kind):
         case origin if origin is Annotated:
@@ -63,12 +67,28 @@ def _base(kind: Any) -> str:
         case origin if origin in (Union, types.UnionType):
             return alternatives([type_name(one) for one in arguments])
         case origin if origin is list:
-            return f"list of {type_name(arguments[0])}"
+            return f"list of {_plural(type_name(arguments[0]))}"
         case origin if origin is dict:
-            return f"map of {type_name(arguments[1])}"
+            return f"map of {_plural(type_name(arguments[1]))}"
         case origin if origin is tuple:
             return f"[{', '.join(map(type_name, arguments))}]"
     return code(getattr(kind, "__name__", str(kind)))
+
+
+def of_protocol(model: type) -> bool:
+    """Return whether the page of the protocol describes a model."""
+    return model.__module__.startswith("sampler_parity.harness.protocol.")
+
+
+def _plural(name: str) -> str:
+    if " or " in name:
+        return f"({name})"
+    first, *rest = name.split(", ", 1)
+    if first.startswith("list of "):
+        first = f"lists{first.removeprefix('list')}"
+    elif first in _COUNTED:
+        first = f"{first.removesuffix('y')}ies" if first.endswith("y") else f"{first}s"
+    return ", ".join([first, *rest])
 
 
 def _named(kind: Any) -> str | None:

@@ -313,7 +313,7 @@ def test_a_history_of_another_shape_is_refused(tmp_path: Path, change: str) -> N
 
 
 def test_the_page_of_limits_states_the_figures() -> None:
-    page = (Path(__file__).resolve().parent.parent.parent / "docs" / "limits.md").read_text()
+    page = (Path(__file__).resolve().parent.parent.parent / "docs/reference/limits.md").read_text()
     for figure in (
         *(limits.CASES, limits.RANDOM, limits.STEPS, limits.VOCAB, limits.STAGES),
         *(limits.DRAWS_OF_CASE, limits.JOBS, limits.ROUNDS, limits.RUNS, int(limits.SECONDS)),

@@ -1,4 +1,4 @@
-// A top_p of somebody else: right by docs/adapter-protocol.md, but for the order of equal logits, which
+// A top_p of somebody else: right by docs/reference/protocol.md, but for the order of equal logits, which
 // Array.sort leaves as it was. With a word behind it, wrong in that one way:
 //
 //     node tests/support/top_p_adapter.mjs [FAULT]

@@ -11,10 +11,15 @@ class Curve(Strict):
     """The chance that a fault is caught, by number of draws: caught[i] of runs at draws[i]."""
 
     fault: str
+    """the planted fault"""
     tv: float | None
+    """its total variation"""
     draws: list[int]
+    """numbers of draws"""
     caught: list[int]
+    """how many runs caught it, by number of draws"""
     runs: int
+    """number of runs"""
 
     @model_validator(mode="after")
     def _is_a_curve(self) -> "Curve":
@@ -27,17 +32,24 @@ class Claim(Strict):
     """Something that must hold of the tests themselves, and what the simulation showed."""
 
     text: str
+    """the claim"""
     seen: str
+    """the result of the simulation"""
     met: bool
+    """whether the claim holds"""
 
 
 class PeerRow(Strict):
     """How many of so many runs of a fault a published pass rule lets through."""
 
     fault: str
+    """the planted fault"""
     tv: dict[str, float]
+    """total variation, by rule"""
     passed: dict[str, int]
+    """how many runs the rule let pass"""
     runs: dict[str, int]
+    """number of runs, by rule"""
 
     @model_validator(mode="after")
     def _one_of_each(self) -> "PeerRow":
@@ -53,9 +65,13 @@ class CalibrationResult(Strict):
     id: Literal["calibration"] = "calibration"
     seed: int
     alpha: float
+    """error rate that the tests state"""
     claims: list[Claim]
+    """claims about the tests"""
     curves: dict[str, list[Curve]]
+    """power curves by test"""
     peers: list[PeerRow]
+    """published pass rules on the same faults"""
     wall_s: float
 
     @model_validator(mode="after")

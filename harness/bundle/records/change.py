@@ -7,22 +7,26 @@ from sampler_parity.harness.strict import Strict
 
 
 class ChangeResult(Strict):
-    """A change between releases, as this run shows it: on the newest backend with the old meaning.
-
-    cases: by backend, in how many cases the old meaning is needed. counterexample: the smallest
-    case found where it alone is needed, and result how the backend differs there from the newest.
-    """
+    """A change between releases, shown on the newest backend with the old meaning."""
 
     kind: Literal["change"] = "change"
     id: str
     samplers: list[str]
     last_old: str
+    """last release with the old meaning"""
     first_new: str
+    """first release with the new meaning"""
     old: str
+    """the old meaning"""
     new: str
+    """the new meaning"""
     cases: dict[str, int]
+    """number of cases that need the old meaning, by backend"""
     backend: str = ""
+    """backend of the smallest case"""
     suite: str = ""
     case: str = ""
+    """the smallest case that needs the old meaning alone"""
     counterexample: dict[str, Any] | None = None
     result: BackendResult | None = None
+    """how the backend differs there from the newest meaning"""

@@ -9,28 +9,36 @@ Group = Literal["parameter", "exact", "law", "probabilities", "state", "speed"]
 
 
 class ServerResult(Strict):
-    """A parameter, or a fact, of one server.
-
-    required: the verdicts that pass. evidence: what shows it, in one line. silent: kinds of
-    nonsense that were taken without an error. sent, got: the request and the answer that show it;
-    curl: the request again. requests, tokens: how many it took. figures: what was measured.
-    """
+    """A result of one server."""
 
     kind: Literal["server"] = "server"
     id: str
     server: str
+    """name of the server"""
     group: Group
+    """group of the result"""
     name: str
+    """parameter or fact"""
     verdict: ServerVerdict
+    """the verdict"""
     required: list[ServerVerdict] = ["honoured"]
+    """verdicts that pass"""
     evidence: str
+    """one line that shows it"""
     silent: list[str] = []
+    """kinds of invalid values that the server took without an error"""
     sent: str = ""
+    """the request that shows it"""
     got: str = ""
+    """the answer that shows it"""
     curl: str = ""
+    """the request as a command"""
     requests: int = 0
+    """number of requests"""
     tokens: int = 0
+    """number of tokens"""
     figures: dict[str, float] = {}
+    """measured values"""
 
     @property
     def met(self) -> bool:

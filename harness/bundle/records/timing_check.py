@@ -13,13 +13,21 @@ class DetectionCurve(Strict):
     time of samples and their set-up: ours, the baseline, and the baseline again."""
 
     percent: float
+    """the slow-down; 0 is A/A"""
     rounds: list[int]
+    """numbers of rounds"""
     seconds: list[float]
+    """median seconds of a comparison"""
     slower: list[int]
+    """how many trials were called slower"""
     faster: list[int]
+    """how many trials were called faster"""
     inconclusive: list[int]
+    """how many trials were inconclusive"""
     off_one: list[int]
+    """how often the interval left out 1"""
     trials: int
+    """number of trials"""
 
     @model_validator(mode="after")
     def _is_a_curve(self) -> "DetectionCurve":
@@ -39,11 +47,17 @@ class TimingCheckResult(Strict):
     kind: Literal["timing_check"] = "timing_check"
     id: Literal["timing_check"] = "timing_check"
     chain: str
+    """the timed chain"""
     n_vocab: int
     effect: float
+    """smallest share that a verdict calls slower"""
     alarm_rate: float
+    """stated rate of false alarms"""
     curves: list[DetectionCurve]
+    """one curve for each slow-down"""
     noise: list[float]
+    """noise of each trial, at the largest number of rounds"""
     met: bool
+    """whether false alarms stay within the stated rate"""
     seed: int
     wall_s: float

@@ -11,13 +11,16 @@ _MOST = 4_096  # sequences and steps of a case: the request is one line
 
 
 class Batched(Strict):
-    """alone: how many of the rows are asked by themselves, too; None for all. reference: whether
-    the reference says what each row must be, beside the relations, which need none."""
+    """Sequences and the script of a case of a batch."""
 
     sequences: list[BatchSequence] = Field(min_length=1, max_length=_MOST)
+    """the sequences that may join"""
     steps: list[BatchStep] = Field(min_length=1, max_length=_MOST)
+    """the events, step by step"""
     alone: int | None = Field(default=None, ge=0)
+    """how many of the rows are also run on their own; null: all"""
     reference: bool = True
+    """whether the reference predicts each row, in addition to the relations"""
 
     @model_validator(mode="after")
     def _fits(self) -> "Batched":

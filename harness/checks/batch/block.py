@@ -27,11 +27,12 @@ _HISTORY = 12  # tokens of a prompt or an output, at most
 
 
 class BatchCase(Case):
-    """Many rows at once, each of which is compared. dtype: as of a case of stages."""
+    """Many rows at once, each of which is compared."""
 
     check: ClassVar[str] = "batch"
 
     batch: Batched
+    """sequences and steps, as in the request `batch`"""
     vocab: str | None = None
     dtype: Dtype = "float32"
 
@@ -73,15 +74,21 @@ class Batches(Block):
     description: str = Field(max_length=70)
     why: str = Field(min_length=1)
     chains: dict[str, ChainSpec] = Field(min_length=1)
+    """chains by name; sequences take them in turn, and `"$seed"` is the sequence's own seed"""
     families: list[Family] = Field(min_length=1)
+    """families of logits; rows take them in turn"""
     sizes: list[Size] = Field(min_length=1)
     rows: list[Rows] = Field(min_length=1)
+    """numbers of rows at once"""
     scripts: list[Name] = Field(min_length=1)
+    """names of scripts: what joins, leaves, is cloned or swapped"""
     seeds: list[Seed] = Field(default=[0])
     steps: int = Field(ge=1, le=limits.STAGES)
     detail: Literal["stages", "token"] = "stages"
     alone: int | None = Field(default=None, ge=0)
+    """how many of the rows are also run on their own; null: all"""
     reference: bool = True
+    """whether the reference predicts each row, in addition to the relations"""
     vocab: str | None = None
     dtype: Dtype = "float32"
     quick: bool | FewBatches = True

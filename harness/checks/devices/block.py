@@ -18,13 +18,13 @@ from sampler_parity.harness.strict import Steps, Tokens
 
 
 class DeviceCase(ChainCase):
-    """A chain on the last `steps` rows of the logits that each backend computes. accept: as of a
-    case of stages."""
+    """A chain on the last `steps` rows of the logits that each backend computes."""
 
     check: ClassVar[str] = "devices"
 
     logits: Computed
     accept: Tokens = Field(default=[])
+    """token to accept after each row, instead of the selected one"""
 
     @model_validator(mode="after")
     def _has_rows(self) -> "DeviceCase":
@@ -34,15 +34,15 @@ class DeviceCase(ChainCase):
 
 
 class Decodings(Prompted):
-    """Each prompt is one case that measures its logits, and one for each chain on the last `rows`
-    of them. keep: of these prompts the last logits are kept in the bundle. quick: what the quick
-    profile takes of the prompts, by name.
-    """
+    """One case for each prompt that measures its logits, and one for each chain on them."""
 
     rows: Steps = 1
+    """how many of the last rows of logits the chains sample from"""
     chains: dict[str, ChainSpec] = Field(min_length=1)
     keep: list[str] = Field(default=[])
+    """names of the prompts whose last logits the bundle keeps"""
     quick: bool | list[str] = True
+    """whether the quick profile takes the block, or names of the prompts that it takes"""
 
     @model_validator(mode="after")
     def _no_chain_named_logits(self) -> "Decodings":

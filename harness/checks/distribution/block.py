@@ -32,11 +32,13 @@ class _Cell(Strict):
     why: str = Field(min_length=1)
     chain: ChainSpec = Field(min_length=1)
     law: ChainSpec = []
+    """the chain whose distribution it must follow, if not its own"""
     logits: Logits
     history: Tokens = []
     vocab: str | None = None
     dtype: Dtype = "float32"
     requires: dict[str, list[Decision]] = {}
+    """decisions that pass, by backend; default `equivalent`"""
     quick: bool = True
 
     def items(self, quick: bool) -> Iterator[Self]:
@@ -67,69 +69,74 @@ class _Cell(Strict):
 
 
 class Frequency(_Cell):
-    """Frequencies against the exact law. bins = 0: every token; else so many, by rank.
-
-    margin: of the total variation over the bins. max_draws: stop there, decided or not.
-    """
+    """Frequencies against the exact distribution."""
 
     kind: Literal["frequency"] = "frequency"
     margin: float = Field(gt=0, lt=1)
+    """margin of the total variation over the bins"""
     bins: int = Field(default=0, ge=0, le=limits.VOCAB)
+    """0: every token; otherwise the number of bins, by rank"""
     max_draws: int = Field(default=1 << 32, gt=0, le=limits.DRAWS)
 
 
 class Coupled(_Cell):
-    """Disagreements under equal uniforms. margin: of their rate, and so of the total variation over
-    all tokens. ulps: by how much rounding may move a weight."""
+    """Disagreements under equal uniforms."""
 
     kind: Literal["coupled"] = "coupled"
     margin: float = Field(gt=0, lt=1)
+    """margin of their rate, and so of the total variation over all tokens"""
     ulps: float = Field(default=1.0, ge=0)
+    """how far rounding may move a weight"""
     max_draws: int = Field(default=1 << 32, gt=0, le=limits.DRAWS)
 
 
 class Tail(_Cell):
-    """Tokens at least `nats` below the likeliest. factor: that their mass must not be off by."""
+    """The mass of unlikely tokens."""
 
     kind: Literal["tail"] = "tail"
     nats: float = Field(gt=0)
+    """the tail begins this far below the likeliest token"""
     factor: float = Field(default=2.0, gt=1)
+    """the mass of the tail must not differ by this factor"""
     max_draws: int = Field(default=1 << 32, gt=0, le=limits.DRAWS)
 
 
 class Independence(_Cell):
-    """Repeats at each lag, equal and other seeds. margin: of the rate of repeats. seeds: how many
-    instances are made to test their first draws."""
+    """Repeats at each lag, with equal and with other seeds."""
 
     kind: Literal["independence"] = "independence"
     margin: float = Field(gt=0, lt=1)
+    """margin of the rate of repeats"""
     lags: list[Annotated[int, Field(ge=1, le=limits.TOKENS)]] = list(LAGS)
+    """distances between two draws that are compared"""
     seeds: int = Field(default=200, ge=2, le=limits.VOCAB)
+    """number of instances whose first draws are tested"""
 
 
 class Injected(_Cell):
-    """Extreme uniforms put in by hand: impossible tokens must not come out."""
+    """Extreme uniforms: impossible tokens must not appear."""
 
     kind: Literal["injected"] = "injected"
     uniforms: list[float] = [0.0, -0.0, 2.0**-32, 2.0**-24, 0.5, 1 - 2.0**-24, 1 - 2.0**-53, 1.0]
+    """the uniforms to inject"""
 
 
 class Speculative(_Cell):
-    """Rounds of speculative sampling: the tokens that come of them, and how many.
-
-    chain: of the target; logits: its rows, one a position. draft: the rows that the drafts are
-    drawn from, through draft_chain, which does not look at the history. bins = 0: every round that
-    can come out; else of each length so many bins of its last token, by rank, for chains that do
-    not look at the history. margin: of the total variation over the bins.
-    """
+    """Rounds of speculative sampling: the tokens of a round, and their number."""
 
     kind: Literal["speculative"] = "speculative"
     rule: Literal["rejection", "matching"]
+    """`rejection` of the drafted tokens, or `matching` them with sampled tokens"""
     draft: Logits
+    """rows that the drafts are drawn from"""
     draft_chain: ChainSpec = Field(min_length=1)
+    """chain that draws the drafts; it does not look at the history"""
     drafted: int = Field(ge=1, le=8)
+    """drafted tokens of a round"""
     margin: float = Field(gt=0, lt=1)
+    """margin of the total variation over the bins"""
     bins: int = Field(default=0, ge=0, le=limits.VOCAB)
+    """0: every possible round; otherwise bins of the last token for each length, by rank"""
     max_draws: int = Field(default=1 << 32, gt=0, le=limits.DRAWS)
 
 

@@ -28,34 +28,49 @@ class CellOnBackend(Strict):
     """
 
     decision: Decision
+    """the decision, before Holm's correction over the run"""
     draws: int = 0
+    """number of draws"""
     estimate: float | None = None
+    """estimate of the bounded quantity"""
     low: float | None = None
+    """lower bound of the quantity"""
     high: float | None = None
+    """upper bound of the quantity"""
     p_value: float = 1.0
+    """p-value, corrected for the tests of the cell"""
     tests: dict[str, float] = {}
+    """p-value of each test, not corrected"""
     detail: str = ""
+    """message"""
     ns: int = 0
     wall_s: float = 0.0
 
 
 class DistributionResult(Strict):
-    """A cell on every backend. bins: 0 where it bounds all tokens. smallest_caught: the smallest
-    value of the bounded quantity that the planned draws catch, with probability 1 - beta."""
+    """A distribution test on every backend."""
 
     kind: Literal["distribution"] = "distribution"
     id: str
     suite: str = ""
     what: CellKind
+    """kind of the test"""
     samplers: list[str]
     n_vocab: int
     bins: int = 0
+    """number of bins; 0: all tokens"""
     margin: float | None = None
+    """margin of the bounded quantity"""
     alpha: float
+    """chance to reject a correct sampler"""
     beta: float
+    """chance to miss the smallest difference"""
     planned: int
+    """planned number of draws"""
     smallest_caught: float | None = None
+    """smallest difference that these draws catch, with probability 1 - beta"""
     refusal: str = ""
+    """why the reference refused"""
     backends: dict[str, CellOnBackend]
     required: dict[str, list[Decision]]
 

@@ -9,11 +9,12 @@ from sampler_parity.harness.sanitize import limits
 
 
 class DrawsCase(StagesCase):
-    """draws: how many; each costs as much as 16 values that go through the chain."""
+    """Many tokens drawn from one state."""
 
     check: ClassVar[str] = "draws"
 
     draws: int = Field(ge=1, le=limits.DRAWS_OF_CASE)
+    """how many tokens to draw from one state"""
 
     @model_validator(mode="after")
     def _has_no_prompt(self) -> "DrawsCase":

@@ -18,10 +18,12 @@ from sampler_parity.harness.strict import Steps
 
 
 class Short(Block):
-    """What the quick profile takes: some prompts, by name, and fewer tokens of each."""
+    """The part of a block that the quick profile takes."""
 
     prompts: list[str] = Field(min_length=1)
+    """names of prompts"""
     tokens: Steps
+    """tokens of each"""
 
 
 class GenerationCase(Case):
@@ -50,14 +52,14 @@ class GenerationCase(Case):
 
 
 class Generations(Prompted):
-    """chains: by name; none: those of the whole file.
-
-    "$prompt" in a chain is the position of the prompt, to give each its own seed.
-    """
+    """Every prompt on every chain. `"$prompt"` in a chain is the position of the prompt."""
 
     tokens: Steps
+    """number of tokens to generate"""
     chains: dict[str, ChainSpec] = Field(default={})
+    """chains by name; none: those of the file"""
     quick: bool | Short = True
+    """whether the quick profile takes the block, or what it takes"""
 
     def items(self, quick: bool, shared: Mapping[str, ChainSpec]) -> Iterator[GenerationCase]:
         """shared: the chains of the file. Raises ValueError where there are no chains at all, or

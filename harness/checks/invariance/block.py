@@ -16,11 +16,14 @@ from sampler_parity.harness.strict import Size, Steps
 
 
 class Fewer(Block):
-    """What the quick profile takes: so many texts, shorter ones, and some of the widths."""
+    """The part of a block that the quick profile takes."""
 
     texts: Size
+    """number of texts"""
     tokens: Steps
+    """tokens of each text"""
     widths: list[Size] = Field(min_length=1)
+    """how many texts are decoded at once"""
 
 
 class InvarianceCase(Case):
@@ -32,13 +35,16 @@ class InvarianceCase(Case):
 
 
 class Invariances(Prompted):
-    """One case: `texts` texts of `tokens` tokens, at each of the widths. A text is a part of a
-    prompt: each prompt gives its first tokens, then each its next, until there are enough."""
+    """One case with texts of equal length at each width. Prompts give the texts in turn."""
 
     texts: Size
+    """number of texts"""
     tokens: Steps
+    """tokens of each text"""
     widths: list[Size] = Field(min_length=1)
+    """how many texts are decoded at once"""
     quick: bool | Fewer = True
+    """whether the quick profile takes the block, or what it takes"""
 
     def items(self, quick: bool) -> Iterator[Case]:
         """Raises ValueError where the prompts have too few tokens."""

@@ -13,35 +13,42 @@ class WidthFigures(Strict):
     sequence alone, nats. top1: rows with the same most likely token."""
 
     width: int
+    """texts at once"""
     rows: int
+    """rows of logits that were compared"""
     equal: int
+    """rows that are equal to the bit"""
     difference: float
+    """largest absolute difference of two logits"""
     kl_max: float
+    """largest Kullback-Leibler divergence from the text alone, nats"""
     kl_mean: float
+    """mean Kullback-Leibler divergence from the text alone, nats"""
     top1: int
+    """rows with the same most likely token"""
 
 
 class InvarianceOnBackend(Strict):
-    """failed: why there are no figures, or "". widths: in rising order; width 1 is the same text
-    alone once more."""
+    """The figures of one backend."""
 
     failed: str = ""
     widths: list[WidthFigures] = []
+    """figures by width, rising; width 1 is the same text alone again"""
 
 
 class InvarianceResult(Strict):
-    """`texts` texts of `tokens` tokens each, decoded alone and so many at once, on every backend.
-
-    texts_sha256: of all tokens as int32.
-    """
+    """Texts decoded on their own and in batches, on every backend."""
 
     kind: Literal["invariance"] = "invariance"
     id: str
     suite: str = ""
     model_sha256: str
     texts_sha256: str
+    """SHA-256 of all tokens as int32"""
     texts: int
+    """number of texts"""
     tokens: int
+    """tokens of each text"""
     backends: dict[str, InvarianceOnBackend]
 
     def with_crash(self, backend: str, problem: str) -> Self:

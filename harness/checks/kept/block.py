@@ -7,10 +7,10 @@ from sampler_parity.harness.strict import Strict, Tokens
 
 
 class Kept(Strict):
-    """kept: the ids that can be drawn, in any order; a backend is judged by what it draws, and by
-    nothing else."""
+    """The tokens that a chain leaves."""
 
     kept: Tokens
+    """ids that can be drawn, in any order"""
 
 
 class KeptCase(TokensCase):
@@ -19,3 +19,4 @@ class KeptCase(TokensCase):
     check: ClassVar[str] = "kept"
 
     expect: Kept
+    """the tokens that the chain leaves"""

@@ -8,35 +8,36 @@ from sampler_parity.harness.strict import Strict
 
 
 class LogitsFigures(Strict):
-    """What a backend's device computed for a prompt, beside the first backend's.
-
-    failed: why there are no logits, or "". sha256: of all of them, float32, row by row. difference:
-    the largest of two logits, absolute. kl_*: Kullback-Leibler divergence from the first, nats.
-    top1: rows with the same most likely token. None where the first has no logits.
-    """
+    """Logits of a backend, compared with the first backend's. Null: the first has none."""
 
     failed: str = ""
     sha256: str = ""
+    """SHA-256 of all logits, float32, row by row"""
     difference: float | None = None
+    """largest absolute difference of two logits"""
     kl_max: float | None = None
+    """largest Kullback-Leibler divergence from the first backend, nats"""
     kl_mean: float | None = None
+    """mean Kullback-Leibler divergence from the first backend, nats"""
     top1: int | None = None
+    """rows with the same most likely token"""
 
 
 class DecodeResult(Strict):
-    """The logits after each of the `rows` tokens of a prompt, on every backend.
-
-    prompt_sha256: of its tokens as int32. kept: the last row of each backend is in artifacts/.
-    """
+    """The logits of a prompt on every backend."""
 
     kind: Literal["decode"] = "decode"
     id: str
     suite: str = ""
     model_sha256: str
     prompt_sha256: str
+    """SHA-256 of the prompt's tokens as int32"""
     rows: int
+    """number of rows"""
     first: str
+    """backend that the others are compared with"""
     kept: bool
+    """whether artifacts/ has the last row of each backend"""
     backends: dict[str, LogitsFigures]
 
     def with_crash(self, backend: str, problem: str) -> Self:

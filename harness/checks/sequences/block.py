@@ -24,15 +24,20 @@ Order = Literal["plain", "reversed", "turning", "uneven"]
 
 
 class Event(Block):
-    """What happens before a step. join: a chain and a prompt, by name, come into `slot`. copy: of
-    another slot, into `slot`. leave, reset: a slot."""
+    """One operation before a step."""
 
     at: int = Field(ge=0)
+    """the step"""
     slot: int | None = Field(default=None, ge=0)
+    """the slot that `join` or `copy` fills"""
     join: tuple[str, str] | None = None
+    """names of the chain and the prompt that join"""
     copy_of: int | None = Field(default=None, ge=0, alias="copy")
+    """the slot to copy"""
     leave: int | None = Field(default=None, ge=0)
+    """the slot that leaves"""
     reset: int | None = Field(default=None, ge=0)
+    """the slot whose chain is reset"""
 
     @model_validator(mode="after")
     def _is_one_thing(self) -> "Event":
@@ -54,7 +59,7 @@ class Event(Block):
 
 
 class SequencesCase(Case):
-    """Many sequences in one context. steps: of the script."""
+    """Many sequences in one context."""
 
     check: ClassVar[str] = "sequences"
 
@@ -71,19 +76,21 @@ class SequencesCase(Case):
 
 
 class Sequences(Prompted):
-    """Each order is a case, and each number of threads one more, in the plain order.
-
-    alone: each text is also decoded alone. chains: by name; none: those of the whole file. "$text"
-    in a chain is the number of the text that joins, to give each its own seed.
-    """
+    """A case for each order and each number of threads. `"$text"` in a chain: the text's number."""
 
     chains: dict[str, ChainSpec] = Field(default={})
+    """chains by name; none: those of the file"""
     slots: Size
+    """number of sequences of the context"""
     steps: Steps
     orders: list[Order] = Field(default=["plain"])
+    """order of sampling within a step"""
     threads: list[Size] = Field(default=[])
+    """numbers of threads that sample at once"""
     script: list[Event] = Field(min_length=1)
+    """the events before the steps"""
     alone: bool = False
+    """also decode each text on its own"""
     quick: bool = True
 
     def items(self, quick: bool, shared: Mapping[str, ChainSpec]) -> Iterator[SequencesCase]:

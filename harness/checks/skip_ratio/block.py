@@ -19,12 +19,15 @@ from sampler_parity.harness.strict import Id
 from sampler_parity.harness.trie.workloads import PROMPTS, leaf_texts
 
 
-class Short(Block):
-    """What the quick profile takes: some of the leaves, fewer prompts and rounds."""
+class ShortWorkload(Block):
+    """The part of a block that the quick profile takes."""
 
     leaves: list[str] = Field(min_length=1)
+    """sets of leaves"""
     prompts: int = Field(ge=1, le=len(PROMPTS))
+    """number of prompts"""
     rounds: int = Field(ge=1, le=limits.ROUNDS)
+    """number of rounds"""
 
 
 class Workload(Block):
@@ -81,20 +84,29 @@ class SkipRatios(Block):
     description: str = Field(max_length=70)
     why: str = Field(min_length=1)
     models: list[str] = Field(default=[GOLDEN], min_length=1)
+    """names of models"""
     leaves: list[str] = Field(min_length=1)
+    """sets of leaves, as `trie-bench --token-tree-descriptor` takes them"""
     prompts: int = Field(default=len(PROMPTS), ge=1, le=len(PROMPTS))
+    """how many of the prompts of `trie-bench`"""
     rounds: int = Field(default=5, ge=1, le=limits.ROUNDS)
+    """how often each prompt is continued in each way"""
     delays_ms: list[float] = Field(default=[0.0], min_length=1)
+    """milliseconds added to each forward pass"""
     text_accuracy: float = Field(default=0.0, ge=0, le=1)
+    """at least this accuracy against the grammar of the texts"""
     speed_up: float | None = Field(default=None, gt=0)
+    """at least this speed-up over the grammar, at the low end of its interval"""
     own_share: float | None = Field(default=None, gt=0)
-    quick: bool | Short = True
+    """the trie's own cost of a step is at most this share of the grammar's"""
+    quick: bool | ShortWorkload = True
+    """whether the quick profile takes the block, or what it takes"""
 
     def items(self, quick: bool) -> Iterator[Workload]:
         """Raises ValueError where quick names leaves that are not there, InputError for unknown
         leaves."""
         leaves, prompts, rounds = self.leaves, self.prompts, self.rounds
-        if isinstance(self.quick, Short):
+        if isinstance(self.quick, ShortWorkload):
             unknown = [name for name in self.quick.leaves if name not in leaves]
             if unknown:
                 raise ValueError(f"quick.leaves: {unknown[0]!r} is not among the leaves")

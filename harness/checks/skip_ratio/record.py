@@ -10,9 +10,13 @@ class Check(StrictFigures):
     """what: the figure; it must be equal to the limit, at least or at most it."""
 
     what: str
+    """the figure"""
     found: float
+    """its value"""
     relation: Literal["=", ">=", "<="]
+    """how it must compare with the limit"""
     limit: float
+    """the limit"""
 
     @property
     def met(self) -> bool:
@@ -22,25 +26,33 @@ class Check(StrictFigures):
 
 
 class SkipRatioResult(StrictFigures):
-    """A workload on a backend. id: of the workload, "@" and the backend. delay_ms: that every
-    forward pass was made longer by. measured is None where verdict says why not, with the reason in
-    detail."""
+    """A workload on a backend."""
 
     kind: Literal["skip_ratio"] = "skip_ratio"
     id: str
     suite: str = ""
     workload: str
+    """id of the workload"""
     backend: str
+    """the backend"""
     model: str
+    """the model"""
     leaves: str
+    """the set of leaves"""
     prompts: int
+    """number of prompts"""
     rounds: int
+    """number of rounds"""
     delay_ms: float = 0.0
+    """milliseconds added to each forward pass"""
     seed: int
     verdict: Literal["measured", "unsupported", "rejected", "crashed", "timeout"]
+    """whether it was measured"""
     detail: str = ""
     measured: OfTrie | None = None
+    """the figures, as in `Measured` of harness/schemas/protocol.schema.json"""
     checks: list[Check] = []
+    """checks of the suite"""
     wall_s: float = 0.0
 
     @property

@@ -18,46 +18,48 @@ Script = Literal["plain", "reset", "clone", "interleaved", "turns"]
 
 
 class Expect(Strict):
-    """What is known of the result from elsewhere: checked on the reference after the last step.
-
-    probs within 1e-5, as llama.cpp's own tests do; ids in this order; n survivors; first, last id;
-    masked, allowed: ids whose logit is -inf, is not. kept: the ids that can be drawn, in any order;
-    a backend is judged by what it draws, and by nothing else.
-    """
+    """Results that are known from elsewhere, checked on the reference after the last step."""
 
     probs: list[float] | None = None
+    """probabilities, within 1e-5"""
     ids: Tokens | None = None
+    """ids, in this order"""
     n: int | None = None
+    """number of candidates"""
     first: int | None = None
+    """id of the first candidate"""
     last: int | None = None
+    """id of the last candidate"""
     token: int | None = None
+    """the selected token"""
     masked: Tokens = []
+    """ids whose logit is -inf"""
     allowed: Tokens = []
+    """ids whose logit is above -inf"""
     kept: Tokens | None = None
+    """ids that can be drawn, in any order; judges a backend by its draws alone"""
 
 
 class Relation(Strict):
-    """How the result must relate to that of another run on the same backend.
-
-    same_as: the other chain leaves the same ids, logits and token (a neutral stage).
-    differs_from: the other chain leaves something else (a parameter has an effect).
-    permuted: the same logits given to other ids, by this seed, keep the corresponding ids.
-    sums_to_one: behind the other chain p adds up to 1.
-    """
+    """The relation of a result to another run on the same backend."""
 
     kind: Literal["same_as", "differs_from", "permuted", "sums_to_one"]
+    """`permuted` gives the same logits to other ids; after `sums_to_one` p adds up to 1"""
     chain: ChainSpec = []
+    """the other chain"""
     seed: Seed = 0
+    """for `permuted`: seed of the permutation"""
 
 
 class ChainCase(Case):
-    """A chain and what it has accepted. prompt, output: in place of history, for samplers that tell
-    them apart."""
+    """A chain and the tokens that it has accepted."""
 
     chain: ChainSpec = Field(default=[])
     history: Tokens = Field(default=[])
     prompt: Tokens = Field(default=[])
+    """instead of `history`: tokens of the request, for samplers that separate prompt and output"""
     output: Tokens = Field(default=[])
+    """instead of `history`: tokens generated since the prompt"""
     steps: Steps = 1
     vocab: str | None = None
 
@@ -96,14 +98,18 @@ class GivenCase(ChainCase):
 
 
 class StagesCase(GivenCase):
-    """accept: the token of each row in place of the one that the chain selects."""
+    """A chain on given logits, compared stage by stage."""
 
     check: ClassVar[str] = "stages"
 
     accept: Tokens = Field(default=[])
+    """token to accept after each row, instead of the selected one"""
     script: Script = "plain"
+    """how instances take the steps"""
     expect: Expect | None = None
+    """results that are known from elsewhere"""
     relation: Relation | None = None
+    """another run on the same backend to compare with"""
 
     @model_validator(mode="after")
     def _accepts_in_order(self) -> "StagesCase":

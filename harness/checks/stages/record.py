@@ -21,17 +21,24 @@ class Parted(Strict):
     """
 
     step: int
+    """first step with another token"""
     token: int
+    """token of this backend"""
     first_token: int
+    """token of the first backend"""
     margin: float | None
+    """difference of the first backend's logits of the two tokens"""
     difference: float | None
+    """largest absolute difference of the logits of the step"""
 
 
 class LiveRow(Strict):
     """A row of a batch, by its place in that step, and how many were live."""
 
     at: int
+    """place of the row in that step"""
     of: int
+    """number of live rows"""
 
 
 class BackendResult(Strict):
@@ -47,20 +54,32 @@ class BackendResult(Strict):
     """
 
     verdict: Verdict
+    """the verdict"""
     ns: int = 0
     wall_s: float = 0.0
     step: int | None = None
+    """first step that differs"""
     stage: str = ""
+    """first stage that differs"""
     stage_index: int | None = None
+    """position of the stage in the chain"""
     what: str = ""
+    """quantity that differs"""
     values: Shallow = {}
+    """values at that place"""
     detail: str = ""
+    """message"""
     changes: list[str] | None = None
+    """old meanings that the reference needs to be identical to this release"""
     text_sha256: str = ""
     parted: Parted | None = None
+    """first difference of a generation from the first backend's"""
     asked: dict[Verdict, int] = {}
+    """number of runs by verdict, with `--repeat`"""
     ties: bool = False
+    """equal tokens are also selected differently"""
     row: LiveRow | None = None
+    """row of a batch that differs"""
 
     def among(self, verdicts: Sequence[Verdict]) -> bool:
         """Whether it passes where these do; with ties beside what its verdict says, both must."""
@@ -68,23 +87,28 @@ class BackendResult(Strict):
 
 
 class CaseResult(Strict):
-    """refusal: why the reference stopped early. unmet: which published expectation it missed. why:
-    of a case that is not as required, which defect it is there to catch. accept: what the run let
-    pass beside what the case requires (`run --accept`)."""
+    """A case on every backend."""
 
     kind: Literal["case"] = "case"
     id: str
     suite: str = ""
     samplers: list[str]
     steps: int
+    """steps of the case"""
     draws: int = 0
+    """draws of the case"""
     reference_s: float = 0.0
+    """seconds of the reference"""
     refusal: str = ""
+    """why the reference stopped early"""
     unmet: str = ""
+    """expectation of the case that the reference missed"""
     why: str = ""
+    """for a failed case: the defect that it catches"""
     backends: dict[str, BackendResult]
     required: dict[str, list[Verdict]]
     accept: Accept = "identical"
+    """verdicts that the run accepted in addition (`run --accept`)"""
     counterexample: Shallow | None = None
 
     @model_validator(mode="after")

@@ -8,8 +8,9 @@ Streams = Literal["same_seed", "other_seed", "reset"]
 
 
 class StreamsCase(TokensCase):
-    """streams: how the second chain is related to the first."""
+    """A condition on the tokens of two chains."""
 
     check: ClassVar[str] = "streams"
 
     streams: Streams
+    """relation of the second chain to the first: `other_seed` makes every seed one larger"""

@@ -26,14 +26,18 @@ class Width(Block):
 
 
 class WidthGrid(Block):
-    """sizes: sequences at once. chains: of the file, by name. The quick profile takes `quick`."""
+    """Tokens a second of chains on a model, by number of sequences."""
 
     id: str
     model: str
     prompt: Tokens = Field(min_length=1)
+    """tokens that each sequence begins with"""
     tokens: Steps
+    """tokens to generate for each sequence"""
     sizes: list[Steps]
+    """numbers of sequences at once"""
     chains: list[str]
+    """names of chains of the file"""
     quick: bool | Subset | list[Subset] = True
 
     def items(self, shared: Mapping[str, ChainSpec], quick: bool) -> Iterator[Width]:

@@ -8,35 +8,33 @@ from sampler_parity.harness.strict import Strict
 
 
 class Generation(Strict):
-    """One generation, in nanoseconds; sample_ns, decode_ns: of each step, all sequences."""
+    """One generation, in nanoseconds."""
 
     prompt_ns: int
+    """nanoseconds for the prompts"""
     sample_ns: list[int]
+    """nanoseconds of sampling in each step, all sequences together"""
     decode_ns: list[int]
+    """nanoseconds of decoding in each step, all sequences together"""
 
 
 class ThroughputOnBackend(Strict):
-    """rounds: those of index i stand next to each other in time on all backends.
-
-    alone: of the same rounds, with one sequence instead; none where `rounds` have one.
-    in_graph: how many of the chain's stages ran in the model's graph. failed: why nothing ran.
-    text_sha256: of the first sequence's tokens, as int32; "" where there are none. parted: where
-    sequences that must be equal are not, or rounds.
-    """
+    """The generations of one backend."""
 
     rounds: list[Generation] = []
+    """one generation for each round; round i runs on all backends in turn"""
     alone: list[Generation] = []
+    """the same rounds with one sequence"""
     in_graph: int = 0
+    """how many stages of the chain ran in the model's graph"""
     text_sha256: str = ""
     parted: str = ""
+    """first difference between sequences or rounds that must be equal"""
     failed: str = ""
 
 
 class ThroughputResult(Strict):
-    """Generations of one chain on one model, `sequences` of them at once, on every backend.
-
-    n_prompt, n_tokens: of each sequence. baseline, again: as in TimingResult.
-    """
+    """Generations of one chain on one model, on every backend."""
 
     kind: Literal["throughput"] = "throughput"
     id: str
@@ -44,13 +42,20 @@ class ThroughputResult(Strict):
     model: str
     n_vocab: int
     chain: str
+    """name of the chain"""
     stages: int
+    """number of stages"""
     sequences: int
+    """sequences at once"""
     n_prompt: int
+    """prompt tokens of each sequence"""
     n_tokens: int
+    """generated tokens of each sequence"""
     backends: dict[str, ThroughputOnBackend]
     baseline: str
+    """backend that the others are compared with"""
     again: ThroughputOnBackend = ThroughputOnBackend()
+    """a second process of the baseline, timed in the same rounds"""
 
     @model_validator(mode="after")
     def _has_the_baseline(self) -> "ThroughputResult":

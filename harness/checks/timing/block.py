@@ -21,25 +21,26 @@ Steady = Literal["n_vocab", "last_n"]
 
 
 class TimedChain(Strict):
-    """A chain to time, and what of it the figure is about (`sampler`).
-
-    group: the chain whose cost this is a point of; masked: the share of tokens that are banned;
-    instead: by backend, the same job in the words of another engine.
-    """
+    """One chain on one row of logits, to time."""
 
     check: ClassVar[str] = "timing"
 
     id: str
     sampler: str
+    """the sampler that the figure is about"""
     chain: p.ChainSpec
     logits: Logits
     history: Tokens = []
     vocab: str | None = None
     group: str = ""
+    """name of the chain whose cost this is a point of"""
     masked: float = Field(default=0.0, ge=0, lt=1)
+    """share of the tokens at -inf"""
     steady: list[Steady] = []
+    """sizes that the cost must not depend on"""
     quick: bool = True
     instead: dict[str, p.ChainSpec] = {}
+    """by backend, the same task as a chain of that engine's own stages"""
 
     def items(self, quick: bool) -> Iterator["TimedChain"]:
         """Itself, where the profile takes it."""
@@ -62,21 +63,28 @@ class TimedChain(Strict):
 
 
 class TimedGrid(Strict):
-    """sizes: V, by default those of the suite. last_n: how many tokens were accepted before, also
-    "$last_n" in the chain. masked: shares of -inf. steady: what the cost must not depend on."""
+    """One chain over sizes, lengths of history and shares of banned tokens."""
 
     id: str
     sampler: str
+    """the sampler that the figure is about"""
     chain: p.ChainSpec
     family: Family = "normal"
     sizes: list[Size] = []
+    """vocabulary sizes; default those of the suite"""
     last_n: list[Annotated[int, Field(ge=0, le=limits.TOKENS)]] = [0]
+    """lengths of the history, also `"$last_n"` in the chain"""
     alphabet: Size | None = None
+    """ids of the history are below this"""
     masked: list[float] = [0.0]
+    """shares of tokens at -inf"""
     vary: dict[str, list[Any]] = {}
+    """axes: values of each `"$name"` in the chain"""
     vocab: str | None = None
     steady: list[Steady] = []
+    """sizes that the cost must not depend on"""
     instead: dict[str, p.ChainSpec] = {}
+    """by backend, the same task as a chain of that engine's own stages"""
     quick: bool | Subset | list[Subset] = True
 
     def axes(self, sizes: list[int]) -> Axes:

@@ -8,44 +8,52 @@ from sampler_parity.harness.strict import Strict
 
 
 class Conditions(Strict):
-    """What a timing was taken under. cpu: the one that all backends were pinned to; mhz: its
-    frequency before each round. Where there is none, unpinned and no_mhz say why. load: programs
-    that wanted to run, the average of a minute, for each processor; None: not known."""
+    """The conditions of a timing."""
 
     cpu: int | None = None
+    """processor that all backends were pinned to"""
     load: float | None = None
+    """running programs for each processor, average of a minute; null: unknown"""
     unpinned: str = ""
+    """why the backends were not pinned"""
     mhz: list[float] = []
+    """frequency of the processor before each round"""
     no_mhz: str = ""
+    """why there is no frequency"""
 
 
 class TimingResult(Strict):
-    """Interleaved timings of one chain: nanoseconds of every repetition, by backend.
-
-    repetitions: samples a round; those of round i are ns[i * repetitions : (i + 1) * repetitions].
-    baseline: the backend that the others are compared with; again: a second process of it, timed
-    in the same rounds (checks/timing/verdict.py takes the noise from them). setup_ns: making the
-    candidates, which is not in ns. failed: why a backend has no samples.
-    group, last_n, masked: a point of one cost over n_vocab and last_n (checks/timing/slopes.py).
-    steady: what the cost of this group must not depend on.
-    instructions: of one application, by backend; uncounted: why there are none.
-    """
+    """Interleaved timings of one chain, by backend."""
 
     kind: Literal["timing"] = "timing"
     id: str
     suite: str = ""
     sampler: str
+    """the sampler that the figure is about"""
     n_vocab: int
     repetitions: int = Field(default=1, ge=1)
+    """samples of a round; round i is `ns[i * repetitions : (i + 1) * repetitions]`"""
     ns: dict[str, list[int]]
+    """nanoseconds of every repetition, by backend"""
     baseline: str = ""
+    """backend that the others are compared with"""
     again: list[int] = []
+    """a second process of the baseline, timed in the same rounds"""
     setup_ns: dict[str, list[int]] = {}
+    """nanoseconds of making the candidates, not part of `ns`"""
     failed: dict[str, str] = {}
+    """why a backend has no samples"""
     group: str = ""
+    """chain whose cost this is a point of"""
     last_n: int = 0
+    """length of the history"""
     masked: float = 0.0
+    """share of the tokens at -inf"""
     steady: list[Literal["n_vocab", "last_n"]] = []
+    """sizes that the cost must not depend on"""
     instructions: dict[str, int] = {}
+    """instructions of one application, by backend"""
     uncounted: dict[str, str] = {}
+    """why there are no instructions"""
     conditions: Conditions = Conditions()
+    """conditions of the timing"""

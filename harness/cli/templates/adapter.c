@@ -70,7 +70,7 @@ static const struct {
 
 #define N_SAMPLERS (sizeof SAMPLERS / sizeof *SAMPLERS)
 
-/* What follows is the protocol: docs/adapter-protocol.md of sampler-parity. First JSON, of which what a
+/* What follows is the protocol: docs/reference/protocol.md of sampler-parity. First JSON, of which what a
  * request holds is read. All memory of a request is given back when it was answered. */
 
 static void **blocks;

@@ -36,7 +36,7 @@ function temp(given) {
 
 const SAMPLERS = { greedy, temp };
 
-// What follows is the protocol: docs/adapter-protocol.md of sampler-parity.
+// What follows is the protocol: docs/reference/protocol.md of sampler-parity.
 
 class Unsupported extends Error {}
 

@@ -47,7 +47,7 @@ function temp(given: Record<string, any>): Sampler {
 
 const SAMPLERS: Record<string, (given: Record<string, any>) => Sampler> = { greedy, temp };
 
-// What follows is the protocol: docs/adapter-protocol.md of sampler-parity.
+// What follows is the protocol: docs/reference/protocol.md of sampler-parity.
 
 class Unsupported extends Error {}
 

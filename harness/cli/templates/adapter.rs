@@ -73,7 +73,7 @@ const SAMPLERS: [(&str, Make); 2] = [
     ("temp", |given| Box::new(Temp { temp: given.get("temp").number() as f32 })),
 ];
 
-// What follows is the protocol: docs/adapter-protocol.md of sampler-parity. First JSON, of which what a
+// What follows is the protocol: docs/reference/protocol.md of sampler-parity. First JSON, of which what a
 // request holds is read.
 
 enum Json {

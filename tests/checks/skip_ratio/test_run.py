@@ -14,7 +14,7 @@ from sampler_parity.harness.bundle.writer import BundleWriter, create
 from sampler_parity.harness.checks import late_failures as late
 from sampler_parity.harness.checks.item import Item
 from sampler_parity.harness.checks.skip_ratio import run as skip_ratio
-from sampler_parity.harness.checks.skip_ratio.block import Short, SkipRatios, Workload
+from sampler_parity.harness.checks.skip_ratio.block import ShortWorkload, SkipRatios, Workload
 from sampler_parity.harness.checks.skip_ratio.record import Check, SkipRatioResult
 from sampler_parity.harness.errors import InputError, Unsupported
 from sampler_parity.harness.llama_cpp.token_trie import FlatTrie
@@ -54,7 +54,7 @@ def test_a_block_is_every_leaf_on_every_model_at_every_delay() -> None:
 
 
 def test_quick_takes_what_it_names() -> None:
-    short = Short(leaves=["enum:2"], prompts=1, rounds=2)
+    short = ShortWorkload(leaves=["enum:2"], prompts=1, rounds=2)
     (asked,) = SkipRatios(**BLOCK, quick=short).items(quick=True)
     assert (asked.leaves, asked.prompts, asked.rounds) == ("enum:2", 1, 2)
     assert not list(SkipRatios(**BLOCK, quick=False).items(quick=True))

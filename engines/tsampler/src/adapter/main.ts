@@ -1,4 +1,4 @@
-// `node main.js own|published`: the protocol (docs/adapter-protocol.md) in front of the API, either
+// `node main.js own|published`: the protocol (docs/reference/protocol.md) in front of the API, either
 // our implementation of it or the package @lloyal-labs/tsampler where that is installed.
 
 import { createInterface } from "node:readline";

@@ -9,7 +9,7 @@ from sampler_parity.harness.strict import Count, Random, Seed, Strict
 
 
 class Fuzz(Strict):
-    """A [[fuzz]] block: `quick` cases in the quick profile, and as many more as make `count`."""
+    """Cases that Hypothesis makes."""
 
     id: str
     description: str

@@ -61,15 +61,25 @@ class Grammars(Strict):
     description: str = Field(max_length=70)
     why: str = Field(min_length=1)
     grammar: str = Field(max_length=limits.GRAMMAR)
+    """GBNF"""
     root: str = "root"
+    """rule that a text begins with"""
     trigger_patterns: list[str] = []
+    """triggers of `grammar_lazy_patterns`: regular expressions"""
     trigger_tokens: Tokens = []
+    """triggers: token ids"""
     trigger_words: list[str] = []
+    """triggers: words, in place of patterns"""
     accepted: list[Text] = []
+    """texts that the grammar accepts: a string, or a list of strings and token ids"""
     rejected: list[Text] = []
+    """texts that the grammar does not accept"""
     walks: Random = 0
+    """number of random walks"""
     walk_steps: Steps = 12
+    """most tokens of a walk"""
     vocabs: list[Literal["bpe", "spm", "small"]] = ["bpe", "spm"]
+    """vocabularies"""
     scripts: list[Script] = ["plain", "reset", "clone"]
     requires: dict[str, list[Verdict]] = {}
     quick: bool = True
@@ -151,7 +161,7 @@ class Grammars(Strict):
 
 
 class RandomGrammars(Strict):
-    """count random grammars, `quick` of them in the quick profile, with a walk through each."""
+    """Random grammars, with a walk through each."""
 
     id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
     description: str = Field(max_length=70)

@@ -39,14 +39,15 @@ def rungs(top: int, low: int = _LOW) -> list[int]:
 
 
 class Ladder(Block):
-    """A [[ladder]] block. size: one of SIZES, or of OF_CHAINS. samplers: those climbed; none named:
-    all of v0.5.0 that have the size."""
+    """Every size of a sampler at 2^k - 1, 2^k and 2^k + 1."""
 
     id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
     description: str = Field(max_length=70)
     why: str = Field(min_length=1)
     size: str
+    """the size to climb: `candidates`, `k`, `penalty_last_n`, `accepted`, `stages` and others"""
     samplers: list[str] = Field(default=[])
+    """samplers to climb; none: all of v0.5.0 that have the size"""
     quick: bool = True
 
     def items(self, quick: bool) -> Iterator[Case]:

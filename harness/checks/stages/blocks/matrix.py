@@ -1,4 +1,4 @@
-"""Blocks of a suite that stand for many cases: `matrix` and `pairs`. docs/suites.md explains them.
+"""Blocks that stand for many cases: `matrix` and `pairs`. docs/reference/suite-toml.md has them.
 
 A grid is a table of axes; a case is one value of each. The id of a case names the values as they
 are written in the suite, so it does not move when other values are added.
@@ -24,13 +24,15 @@ from sampler_parity.harness.verdicts import Verdict
 
 
 class History(Block):
-    """Tokens accepted before the first step: random ones below alphabet, or 0..alphabet-1 over and
-    over."""
+    """Tokens to accept before the first step."""
 
     length: int = Field(ge=0, le=limits.TOKENS)
+    """number of tokens"""
     alphabet: Size
+    """ids are below this"""
     seed: Seed = 0
     kind: Literal["random", "periodic"] = "random"
+    """random ids, or 0 to `alphabet` - 1 again and again"""
 
     def tokens(self) -> list[int]:
         if self.kind == "periodic":
@@ -44,8 +46,7 @@ def _tokens(past: list[int] | History) -> list[int]:
 
 
 class Grid(Strict):
-    """What matrix and pairs share. Logits: families x sizes x seeds, or logits by name, or rows of
-    a golden fixture."""
+    """The shared fields of matrix and pairs. Logits: families x sizes x seeds, names or golden."""
 
     id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
     description: str = Field(max_length=70)
@@ -54,18 +55,26 @@ class Grid(Strict):
     sizes: list[Size] = []
     seeds: list[Seed] = [0]
     logits: dict[str, Logits] = {}
+    """instead of families and sizes: logits by name"""
     golden: str | None = None
+    """instead of families and sizes: name of a golden fixture"""
     rows: list[int] = []
+    """rows of the golden fixture"""
     steps: Steps = 1
     scripts: list[Script] = ["plain"]
     histories: dict[Id, Tokens | History] = {}
+    """axis: tokens to accept first, by name"""
     history: Tokens | History = []
     prompt: Tokens | History = []
+    """tokens of the request, in place of a history"""
     output: Tokens | History = []
+    """tokens generated since the prompt"""
     vocab: str | None = None
     dtypes: list[Dtype] = ["float32"]
+    """axis: formats that the logits are rounded to"""
     tags: list[str] = []
     quick: bool | Subset | list[Subset] = True
+    """all (true), none (false), or one or more parts of the grid"""
 
     @model_validator(mode="after")
     def _one_source(self) -> "Grid":
@@ -139,14 +148,18 @@ class Grid(Strict):
 
 
 class Matrix(Grid):
-    """One chain, or several by name, with "$name" filled in from vary, on all logits."""
+    """One chain, or several by name, on all logits. `"$name"` stands for a value of `vary`."""
 
     chain: ChainSpec = []
     chains: dict[str, ChainSpec] = {}
+    """axis: chains by name, instead of `chain`"""
     vary: dict[str, list[Any]] = {}
+    """axes: values of each `"$name"` in the chain"""
     draws: int = Field(default=0, ge=0, le=limits.DRAWS_OF_CASE)
+    """instead of steps: number of tokens to draw from one state"""
     detail: Literal["stages", "token"] = "stages"
     relation: Relation | None = None
+    """another run on the same backend to compare with"""
     requires: dict[str, list[Verdict]] = {}
 
     @model_validator(mode="after")
@@ -186,11 +199,12 @@ class Matrix(Grid):
 
 
 class Pairs(Grid):
-    """Every ordered pair of the named stages, a stage with itself included, then the stages of
-    `then`."""
+    """Every ordered pair of stages, also a stage with itself."""
 
     stages: dict[str, dict[str, dict[str, Any]]]
+    """stages by name"""
     then: ChainSpec = []
+    """stages that follow each pair"""
 
     def items(self, quick: bool) -> Iterator[Case]:
         names = list(self.stages)

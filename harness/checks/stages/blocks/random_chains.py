@@ -32,7 +32,7 @@ _SELECTING = [name for name in _STAGES if ROWS[name].kind == "select"]
 
 
 class RandomChains(Block):
-    """count chains of 1 to max_stages stages, each on logits, history and steps of its own."""
+    """Random chains, each with its own logits, history and steps."""
 
     id: Id = Field(pattern=r"^[a-z0-9_\-]+$")
     description: str = Field(max_length=70)
@@ -40,6 +40,7 @@ class RandomChains(Block):
     count: Count
     seed: Seed
     max_stages: int = Field(default=10, ge=1, le=limits.STAGES)
+    """most stages of a chain"""
     families: list[Family] = Field(min_length=1)
     sizes: list[Size] = Field(min_length=1)
     max_steps: Steps = 8

@@ -22,15 +22,16 @@ _HISTORY = [1, 2, 0, 1, 2, 0, 1]
 
 
 class Twins(Block):
-    """samplers: those of v0.5.0 that random chains are made of, where none is named. many: of each
-    in a chain; 0: two alike and another."""
+    """Chains with several instances of a sampler. It shows state that instances share."""
 
     id: str = Field(pattern=r"^[a-z0-9_\-]+$")
     description: str = Field(max_length=70)
     why: str = Field(min_length=1)
     samplers: list[str] = Field(default=[])
+    """samplers to use; none: those of random chains"""
     steps: int = Field(ge=1)
     many: int = Field(default=0, ge=0, le=256)
+    """instances of each sampler in a chain; 0: two equal ones and another"""
     quick: bool = True
 
     @field_validator("samplers")

@@ -1,0 +1,92 @@
+"""Make every page of docs/reference that has generated parts, and find what they lack."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sampler_parity.harness.bundle.bundle import Record
+from sampler_parity.harness.bundle.info import RunInfo
+from sampler_parity.harness.gate.policy import Policy
+from sampler_parity.harness.protocol.measured import Measured
+from sampler_parity.harness.protocol.messages import ErrorReply, Reply, Request
+from sampler_parity.harness.suite.model import Suite
+from scripts.reference import markers, pictures, samplers
+from scripts.reference.commands import commands
+from scripts.reference.examples import EXAMPLES
+from scripts.reference.models import fields, within
+from scripts.reference.type_names import of_protocol
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FOLDER = Path("docs", "reference")
+# The types of each page: every model that they are made of has a heading with its name.
+DESCRIBED: Mapping[str, Sequence[Any]] = {
+    "protocol": (Request, Reply, ErrorReply),
+    "suite-toml": (Suite,),
+    "policy": (Policy,),
+    "bundle-records": (RunInfo, Record),
+}
+MEASURED = {*within(Measured)}  # the JSON Schema has them
+
+
+def files(root: Path) -> dict[str, str]:
+    """Return the text of every page and picture, by its path from the root."""
+    made = {f"{FOLDER / name}.md": _page(root, name) for name in (*DESCRIBED, "command-line")}
+    made[f"{FOLDER / 'samplers'}.md"] = samplers.index()
+    for name in samplers.names():
+        made[f"{FOLDER / 'samplers' / name}.md"] = samplers.page(name)
+        made[f"{FOLDER / 'samplers' / name}.svg"] = pictures.picture(name, EXAMPLES[name])
+    return made
+
+
+def _page(root: Path, name: str) -> str:
+    """Return a page with its generated parts made again."""
+    written = (root / FOLDER / f"{name}.md").read_text(encoding="utf-8")
+    return markers.replaced(written, lambda words: _part(name, words))
+
+
+def _part(page: str, words: Sequence[str]) -> str:
+    match words:
+        case ["commands"]:
+            return commands()
+        case ["fields", *rest]:
+            return fields(page, rest)
+    raise LookupError(f"{page}.md: nothing generates {' '.join(words)!r}")
+
+
+def differing(root: Path) -> list[str]:
+    """Return one line for each page that differs, is not made any more, or lacks a model."""
+    try:
+        made = files(root)
+    except LookupError as error:  # a field without a meaning
+        return [str(error)]
+    stale = [path for path, text in made.items() if _read(root / path) != text]
+    folder = root / FOLDER / "samplers"
+    extra = {path.relative_to(root).as_posix() for path in folder.iterdir()} - made.keys()
+    return [
+        *(f"{path}: differs; run python -m scripts.reference" for path in stale),
+        *(f"{path}: has no sampler; remove it" for path in sorted(extra)),
+        *_without_heading(root),
+    ]
+
+
+def _without_heading(root: Path) -> Iterator[str]:
+    for name, kinds in DESCRIBED.items():
+        path = FOLDER / f"{name}.md"
+        headings = set(re.findall(r"^#+ (\w+)$", _read(root / path), re.MULTILINE))
+        models = {model for kind in kinds for model in within(kind)} - MEASURED
+        own = {one.__name__ for one in models if name == "protocol" or not of_protocol(one)}
+        for model in sorted(own - headings):
+            yield f"{path.as_posix()}: has no heading {model}"
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+def write(root: Path) -> None:
+    """Write every page that differs."""
+    for path, text in files(root).items():
+        if _read(root / path) != text:
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text, encoding="utf-8")
