@@ -72,7 +72,7 @@ def _section(name: str, callback: Callable[..., Any]) -> str:
     title = f"### {name.removeprefix('sampler-parity ')}"
     rows = [[one.shown, _value(one), _default(one), one.info.help or ""] for one in found]
     tables = [table(HEAD, rows)] if rows else []
-    usage = code(" ".join([name, *options, *arguments]))
+    usage = f"```text\n{' '.join([name, *options, *arguments])}\n```"
     return "\n\n".join([title, usage, *_help(inspect.getdoc(callback) or ""), *tables])
 
 

@@ -4,6 +4,7 @@ import importlib
 import inspect
 import json
 import re
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -52,7 +53,8 @@ def _blocks(name: str, text: Docstring) -> Iterator[str]:
     yield from map(_block, text.body)
     yield f"![{pictures.title(name, example)}]({name}.svg)"
     yield f"The picture shows one row before and after this stage{_after(example)}."
-    yield f"```json\n{json.dumps({name: example.parameters})}\n```"
+    stage = json.dumps({name: example.parameters})
+    yield "\n".join(["```json", *textwrap.wrap(stage, 118), "```"])
     yield from _parameters(text.sections["Parameters"])
     for section in ("Activation", "Ties", "Edges"):
         if section in text.sections:

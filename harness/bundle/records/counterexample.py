@@ -10,7 +10,8 @@ from sampler_parity.harness.strict import Strict
 
 
 class Known(Strict):
-    """A planted fault with exactly the effect of the backend."""
+    """A planted fault that gives exactly what the backend gives on the small case. explains: in how
+    many of `tried` cases of the group it differs as the backend does, to the value."""
 
     name: str
     """name of the fault"""
