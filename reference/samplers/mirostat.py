@@ -17,7 +17,7 @@ Parameters:
     `n_vocab`  int32, vocabulary size. `build_chain` gives it if the specification does not.
 Ties: the order of llama.cpp's sort.
 Edges: k is rounded towards zero and is at least 1. k may be NaN (one candidate, m = 1), or not fit
-    int32 (a large mu; equal logits, for which 1 / s is infinite). Then the conversion gives `-2**31`
+    int32 (a large mu; equal logits, for which 1 / s is infinite). The conversion gives `-2**31`
     on x86-64, so k = 1: the sampler turns greedy. With one candidate there is no random draw. All
     -inf: NaN, and mu stays NaN until reset. A NaN logit: refused. No candidates: refused (llama.cpp
     aborts).

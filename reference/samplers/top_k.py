@@ -5,7 +5,7 @@ Parameters:
 Ties: exactly min(k, n) candidates stay. `std::partial_sort` (k <= 128) or the bucket sort (k > 128)
     decides which equal tokens stay, and in which order.
 Edges: k >= n keeps all, sorted. Candidates that are already sorted are only cut. -inf sorts last.
-    If more than 128 candidates are kept, +inf and logits beyond `2**31/6.4` go to the lowest bucket.
+    If more than 128 candidates stay, +inf and logits beyond `2**31/6.4` go to the lowest bucket.
     They come last, or are lost. NaN: undefined, refused. No candidates: nothing happens.
 Source: `llama_sampler_top_k_impl`, src/llama-sampler.cpp at v0.5.0; Fan et al. 2018,
     arXiv:1805.04833.
