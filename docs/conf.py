@@ -60,7 +60,7 @@ project = "sampler-parity"
 author = "sampler-parity maintainers"
 extensions = ["myst_parser"]
 root_doc = "README"
-include_patterns = ["*.md", "docs/**/*.md", "engines/*/README.md"]
+include_patterns = ["*.md", "docs/*.md", "docs/**/*.md", "engines/*/README.md"]
 if WHOLE:
     include_patterns += ["findings/*.md", "measured/*.md"]
     html_extra_path = [str(ROOT / "build" / "site-source" / "extra")]
