@@ -115,7 +115,7 @@ def short_title(path: Path) -> str:
     """Return the heading up to a colon, without backticks, which a menu would show."""
     heading = path.read_text(encoding="utf-8").split("\n", 1)[0].removeprefix("# ").replace("`", "")
     before, _, behind = heading.partition(": ")
-    return behind if before == "Findings" else before
+    return behind if before == "Findings" and behind else before
 
 
 def on_end(app: Any, error: Exception | None) -> None:
