@@ -19,7 +19,7 @@ from sampler_parity.harness.failures.counterexample import counterexample, looks
 from sampler_parity.harness.failures.groups import groups
 from sampler_parity.harness.faults.diagnosis import diagnose
 from sampler_parity.harness.protocol.in_place import InPlace
-from sampler_parity.harness.run.shrinking import WRONG, beside, case_of, settled
+from sampler_parity.harness.run.shrinking import WRONG, case_of, nearby, settled
 from sampler_parity.harness.suite.file import expand, find_suites
 from studies import own_samplers as own
 from studies.held_out import HELD_OUT, RIGHT
@@ -152,7 +152,7 @@ def _of(
 ) -> list[Known]:
     if record.smaller is None or record.result is None:
         return []
-    return diagnose(case_of(record), record.result, *beside(record, judged, cases))
+    return diagnose(case_of(record), record.result, *nearby(record, judged, cases))
 
 
 def verdict(fault: Fault | Misordered, names: set[str]) -> str:

@@ -1,7 +1,7 @@
-"""`sampler-parity adapter check`: does a command speak the protocol? One line a check.
+"""`sampler-parity adapter check`: check that a command speaks the protocol. One line per check.
 
-The input is small and the expected values are written down here, so that an author sees what is
-asked. It says nothing about whether the samplers are right; `run` does.
+The input is small and the expected values are in this file, so that an author sees what is asked.
+The results of the samplers are not checked here; `run` does that.
 """
 
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ TIMEOUT_S = 10.0
 
 @dataclass(frozen=True)
 class Check:
-    """passed is None where the adapter does not claim the capability."""
+    """passed is None if the adapter does not claim the capability."""
 
     name: str
     passed: bool | None
@@ -79,7 +79,7 @@ def _known_samplers(hello: p.HelloReply) -> Check:
 
 
 def _setting(sampler: str) -> ask.Setting:
-    """The sampler in its smallest setting, with a vocabulary where it needs one."""
+    """Return the sampler in its smallest setting, with a vocabulary if it needs one."""
     row = ALL_ROWS[sampler]
     vocab = str(vocab_path("bpe")) if row.vocab else None
     return ask.Setting(complete([{sampler: dict(row.smallest)}], len(LOGITS)), len(LOGITS), vocab)
@@ -134,26 +134,26 @@ def _answers(
 
 
 def _prompt(backend: Backend, hello: p.HelloReply) -> Iterator[Check]:
-    """A history of which one token is the prompt's, for the first sampler that asks for that."""
+    """Check a history with one token of a prompt, for the first sampler that uses prompts."""
     name = "run with a prompt"
-    telling = [sampler for sampler in _usable(hello) if separates_prompt([[sampler]])]
-    if not telling:
+    using = [sampler for sampler in _usable(hello) if separates_prompt([[sampler]])]
+    if not using:
         return
     if "origin" not in hello.capabilities:
-        yield Check(name, None, f"{telling[0]} without `origin`: cases with a prompt are skipped")
+        yield Check(name, None, f"{using[0]} without `origin`: cases with a prompt are skipped")
         return
-    setting = replace(_setting(telling[0]), history=[1, 2], n_prompt=1)
+    setting = replace(_setting(using[0]), history=[1, 2], n_prompt=1)
     try:
         ask.run(backend, setting, ROWS, STEPS, whole_chain=False)
     except BackendFailure as failure:
         yield Check(name, False, f"{failure.verdict}: {failure}")
         return
-    yield Check(name, True, telling[0])
+    yield Check(name, True, using[0])
 
 
 def _batch(backend: Backend, hello: p.HelloReply) -> Check:
-    """Two sequences through every operation; then what must hold of a batch whatever its samplers
-    do: a row alone, all again, and all in the opposite order give the same tokens."""
+    """Check two sequences through every operation, and the rules of every batch: a row alone, all
+    rows again, and all in the opposite order give the same tokens."""
     if "batch" not in hello.capabilities:
         return Check("batch", None)
     selects = [name for name in ("dist", "greedy") if name in hello.samplers]
@@ -173,8 +173,8 @@ def _batch(backend: Backend, hello: p.HelloReply) -> Check:
 
 
 def _dtypes(backend: Backend, hello: p.HelloReply) -> Iterator[Check]:
-    """Rows of 16 bits are sampled as the same values in float32 are. LOGITS are values of each
-    format; three of them, so that a second row begins at an odd multiple of 2 bytes."""
+    """Check that rows of 16 bits are sampled as the same values in float32. LOGITS are values of
+    each format; three of them, so that a second row begins at an odd multiple of 2 bytes."""
     rows = [row[:3] for row in (ROWS[0], ROWS[0][::-1].copy())]
     for dtype in (dtype for dtype in hello.dtypes if dtype != "float32"):
         name = f"rows of {dtype}"
@@ -189,8 +189,8 @@ def _dtypes(backend: Backend, hello: p.HelloReply) -> Iterator[Check]:
         except BackendFailure as failure:
             yield Check(name, False, f"{failure.verdict}: {failure}")
             continue
-        said = "" if wide == narrow else f"{usable[0]} leaves {narrow}, of the same values {wide}"
-        yield Check(name, wide == narrow, said)
+        detail = "" if wide == narrow else f"{usable[0]} leaves {narrow}, of the same values {wide}"
+        yield Check(name, wide == narrow, detail)
 
 
 def _shown(backend: Backend, setting: ask.Setting, rows: list[ask.Row]) -> list[list[float]]:
@@ -199,7 +199,7 @@ def _shown(backend: Backend, setting: ask.Setting, rows: list[ask.Row]) -> list[
 
 
 def _refuses_unknown_sampler(backend: Backend) -> Check:
-    """Asked without the client, which would not send it."""
+    """Check the refusal without the client, which would not send the request."""
     name = "an unknown sampler is answered with kind unsupported or rejected"
     n = len(LOGITS)
     request = p.RunRequest(

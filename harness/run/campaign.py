@@ -1,9 +1,9 @@
-"""A fuzz campaign: chunks of made cases, on an executor, until the time is over.
+"""A fuzz campaign: run chunks of generated cases on an executor until the time is over.
 
-The folder of a campaign is its corpus. `chunks.jsonl` has a header (seed, backends) and a line for
-each chunk that is done, with its findings; a chunk is made again from the seed and its number. So a
-campaign that was killed goes on with `--resume`. `findings.toml` is a suite: each finding made
-small, a case. Who begins one has the folder locked until it ends.
+The folder of a campaign is its corpus. `chunks.jsonl` has a header (seed, backends) and a line with
+the findings of each finished chunk. The seed and the number of a chunk generate it again, so a
+killed campaign continues with `--resume`. `findings.toml` is a suite: each finding, minimized, is a
+case. The caller of `begin` keeps the folder locked until the campaign ends.
 """
 
 import json
@@ -31,17 +31,17 @@ from sampler_parity.harness.run.shrinking import small_of
 from sampler_parity.harness.strict import Strict
 from sampler_parity.harness.suite.written import case_block
 
-OF_A_CHUNK = 60.0  # seconds to make findings small: 439 failures took 386 s without a bound
+OF_A_CHUNK = 60.0  # seconds to minimize findings: 439 failures took 386 s without a bound
 OF_A_FINDING = 5.0
 Small = dict[tuple[str, str], dict[str, Any] | None]  # by case and backend
 _LONGEST_WAVE = 8  # tasks for each process; a chunk takes about a second
-# Dask's scheduler feeds about 200 workers with tasks of one chunk, where 1,000 are there 97
-# (studies/cluster_scale.py): of larger clusters each task has more.
+# Dask's scheduler feeds about 200 workers with tasks of one chunk; of 1,000 workers, only 97
+# (studies/cluster_scale.py). Tasks of larger clusters have more chunks.
 _FED = 50
 
 
 class Header(Strict):
-    """What a campaign is: it goes on only as the same. reference: as `run --reference`."""
+    """The identity of a campaign, which `--resume` must match. reference: as `run --reference`."""
 
     seed: int
     backends: list[str]
@@ -50,7 +50,7 @@ class Header(Strict):
 
 
 class Finding(Strict):
-    """case: made small where it could be. died: how the process ended, with no case to name."""
+    """case: minimized if possible; None if the process died: `stage` then has how it ended."""
 
     backend: str
     verdict: str
@@ -59,7 +59,7 @@ class Finding(Strict):
 
 
 class Chunk(Strict):
-    """One that is done. refused: cases that the reference did not take to their end."""
+    """A finished chunk. refused: cases that the reference did not take to their end."""
 
     chunk: int
     cases: int
@@ -70,7 +70,7 @@ class Chunk(Strict):
 
 
 class Campaign(Strict):
-    """All that a folder holds."""
+    """The contents of the folder of a campaign."""
 
     header: Header
     chunks: list[Chunk] = []
@@ -84,7 +84,7 @@ class Campaign(Strict):
         return [finding for done in self.chunks for finding in done.findings]
 
     def numbers(self) -> Iterator[int]:
-        """Of the chunks that are to do."""
+        """Yield the numbers of the chunks that are still to run."""
         done = {chunk.chunk for chunk in self.chunks}
         number = 0
         while True:
@@ -94,12 +94,12 @@ class Campaign(Strict):
 
 
 def run_number(seed: int, number: int, terms: Terms) -> Chunk:
-    """One chunk."""
+    """Run one chunk."""
     start = time.perf_counter()
     cases = {case.id: case for case in chunk(seed, number)}
     results = run_portion([Item("fuzz", case) for case in cases.values()], terms, None)
     judged = [r for r in results if isinstance(r, CaseResult) and r.judged]
-    small = _made_small(judged, cases, terms)
+    small = _minimized(judged, cases, terms)
     return Chunk(
         chunk=number,
         cases=len(judged),
@@ -111,15 +111,15 @@ def run_number(seed: int, number: int, terms: Terms) -> Chunk:
 
 
 def run_numbers(some: Sequence[int], seed: int, terms: Terms) -> list[Chunk]:
-    """Chunks one after the other; the function that an executor gets."""
+    """Run chunks one after the other. An executor calls this."""
     return [run_number(seed, number, terms) for number in some]
 
 
 def _chunks(
     header: Header, tasks: list[list[int]], executor: Executor, timeout_s: float
 ) -> Iterator[Chunk]:
-    """All chunks of these tasks as they end. What a process dies of is run again chunk by chunk, so
-    that the one which does it is named."""
+    """Yield the chunks of these tasks as they end. A task whose process died is run again chunk by
+    chunk, to find the chunk that kills it."""
     terms = Terms(registry.references(header.backends, header.reference), timeout_s)
     for task, outcome in survived(executor, run_numbers, tasks, (header.seed, terms)):
         if isinstance(outcome, Died):
@@ -130,12 +130,12 @@ def _chunks(
             yield from outcome
 
 
-def _made_small(
+def _minimized(
     judged: list[CaseResult],
     cases: dict[str, Case],
     terms: Terms,
 ) -> Small:
-    """What was made small, by case and backend, as far as the time reaches."""
+    """Return the minimized cases, by case and backend, as far as the time allows."""
     deadline, small = time.monotonic() + OF_A_CHUNK, {}
     full = {registry.command_of(name)[0]: name for name in terms.backends}
     for result in judged:
@@ -150,7 +150,8 @@ def _made_small(
 
 
 def findings_of(case: Case, result: CaseResult, small: Small) -> Iterator[Finding]:
-    """What is not identical as far as the reference goes; small: as much of it as is."""
+    """Yield the differences where the reference defines a result. small: some of them,
+    minimized."""
     whole = plain(case.model_dump(mode="json", by_alias=True, exclude_defaults=True))
     for backend, got in result.backends.items():
         unasked = got.verdict == "rejected" and got.detail.startswith("not asked")  # undefined
@@ -162,7 +163,7 @@ def findings_of(case: Case, result: CaseResult, small: Small) -> Iterator[Findin
 def begin(
     folder: Path, seed: int | None, backends: list[str], resume: bool, reference: str | None = None
 ) -> Campaign:
-    """A new campaign, or the one in the folder. Raises InputError where that is another."""
+    """Create a campaign, or resume the one in the folder. Raises InputError if that is another."""
     path = folder / "chunks.jsonl"
     if not path.exists():
         of_this = version("sampler-parity")
@@ -190,7 +191,7 @@ def begin(
 
 
 def read(folder: Path) -> Campaign:
-    """Raises InputError. A last line that was cut short is left out: its chunk runs again."""
+    """Read a campaign. Raises InputError. Drops a truncated last line: its chunk runs again."""
     path = folder / "chunks.jsonl"
     try:
         *lines, rest = path.read_bytes().split(b"\n")
@@ -221,7 +222,7 @@ def go_on(
     limits: Limits,
     progress: Callable[[Campaign], object],
 ) -> None:
-    """Chunk after chunk for so long; each is on the disk as it ends."""
+    """Run chunk after chunk for the given time; write each to the disk as it ends."""
     size = executor.size
     deadline, wave, left = time.monotonic() + limits.seconds, 1, campaign.numbers()
     a_task = chunks_of_a_task(size)
@@ -239,12 +240,12 @@ def go_on(
 
 
 def chunks_of_a_task(size: int) -> int:
-    """Of an executor of so many processes."""
+    """Return the number of chunks in a task, for an executor of so many processes."""
     return 1 + size // _FED
 
 
 def write_findings(campaign: Campaign, path: Path) -> None:
-    """A suite of all findings, which `sampler-parity run FILE` replays."""
+    """Write all findings as a suite, which `sampler-parity run FILE` replays."""
     blocks = []
     for i, finding in enumerate(campaign.findings):
         if finding.case is not None:

@@ -1,8 +1,8 @@
 """A Dask cluster as the executor of a run: `run --executor dask:ADDRESS`.
 
-Dask gives a task of a worker that died to another, up to `distributed.scheduler.allowed-failures`
-times. All workers that are used must be one configuration, because a bundle holds one machine: they
-are asked before the run, and every call asks its worker again, since workers come and go.
+If a worker dies, Dask gives its task to another, up to `distributed.scheduler.allowed-failures`
+times. All workers must have one configuration, because a bundle holds one machine. They are asked
+before the run, and every call asks its worker again, since workers come and go.
 """
 
 import threading
@@ -20,20 +20,21 @@ from sampler_parity.harness.processes.pool import Died
 from sampler_parity.harness.run.describing import Intent, describe
 
 _CONNECT_S = 30
-_LOOK_S = 1.0  # how often a worker that does not answer is looked for
+_LOOK_S = 1.0  # between looks for a worker that does not answer
 _turn = threading.Lock()  # the backends of a process take one request at a time
-_described: dict[str, RunInfo] = {}  # what this process says of itself, by run
+_described: dict[str, RunInfo] = {}  # this process's own description, by run
 
 
 def labels(names: list[str], others: list[str]) -> list[str]:
-    """The Dask resources that a worker must have: the devices of the backends, and others."""
+    """Return the Dask resources that a worker must have: the devices of the backends, and
+    others."""
     return sorted({device for name in names if (device := device_of(name))} | set(others))
 
 
 class Cluster:
-    """Calls run on workers that have every label, one at a time on each.
+    """Runs calls on workers that have every label, one at a time on each.
 
-    Raises InputError where no scheduler answers, no worker has the labels, or workers differ.
+    Raises InputError if no scheduler answers, no worker has the labels, or workers differ.
     """
 
     def __init__(self, address: str, labels: list[str]) -> None:
@@ -46,7 +47,7 @@ class Cluster:
         self._where, self._labels = f"dask:{address}", labels
         try:
             get_address_host_port(address)
-        except ValueError as error:  # a client would be a minute about it, and leave a traceback
+        except ValueError as error:  # a client would take a minute and leave a traceback
             raise InputError(self._where, f"no address: {error}", "use dask:HOST:PORT") from None
         try:
             self._client = Client(address, timeout=_CONNECT_S, set_as_default=False)
@@ -56,7 +57,8 @@ class Cluster:
         self._pool = self._client.get_executor(pure=False, resources=dict.fromkeys(labels, 1))
 
     def describe(self, intent: Intent) -> RunInfo:
-        """As `describe` of harness/run/describing.py, of the workers. Raises InputError."""
+        """Describe the workers, as `describe` of harness/run/describing.py does. Raises
+        InputError."""
         workers = self._workers()
         asked = {
             worker: self._client.submit(
@@ -85,7 +87,7 @@ class Cluster:
         return info
 
     def _answer(self, worker: str, future: Any) -> RunInfo:
-        """What the worker says of itself. Dask waits for ever for one that has died."""
+        """Return the worker's description of itself. Dask would wait forever for a dead worker."""
         while True:
             try:
                 info: RunInfo = future.result(timeout=_LOOK_S)
@@ -99,7 +101,8 @@ class Cluster:
     def each(
         self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
     ) -> Iterator[tuple[int, Any]]:
-        """As of a `Pool`; Died for a call that was given to as many workers as Dask allows."""
+        """Yield results as `Pool.each`; Died for a call that killed as many workers as Dask
+        allows."""
         places = {self._submit(function, call): place for place, call in enumerate(calls)}
         for future in as_completed(places):
             try:
@@ -137,14 +140,14 @@ class Cluster:
         return len(self._workers())
 
     def _present(self) -> dict[str, Any]:
-        """All workers, as the scheduler says. The client's own `scheduler_info` has at times none:
-        what it shows is exchanged, every two seconds, for an answer without workers."""
+        """Return all workers that the scheduler reports. The client's own `scheduler_info` is
+        sometimes empty: every two seconds an answer without workers replaces it."""
         identity = self._client.sync(self._client.scheduler.identity, n_workers=-1)
         workers: dict[str, Any] = identity["workers"]
         return workers
 
     def _workers(self) -> list[str]:
-        """The addresses of the workers with all labels."""
+        """Return the addresses of the workers with all labels."""
         try:
             self._client.wait_for_workers(1, timeout=_CONNECT_S)
         except TimeoutError:
@@ -163,7 +166,7 @@ def _alone(
     call: Callable[..., Any],
     args: tuple[Any, ...],
 ) -> Any:
-    """What a worker does: refuse if it is another configuration than was described, then call."""
+    """Call a function on a worker; refuse if its configuration is not the one described."""
     with _turn:
         if expected:
             _refuse_another(*expected)
@@ -171,7 +174,7 @@ def _alone(
 
 
 def _refuse_another(info: RunInfo, intent: Intent) -> None:
-    """Its backends are asked once for each run: they then stand ready."""
+    """Refuse another configuration. The backends are asked once per run: they then stand ready."""
     key = info.model_dump_json()
     if key not in _described:
         _described[key] = describe(intent)
@@ -181,7 +184,7 @@ def _refuse_another(info: RunInfo, intent: Intent) -> None:
 
 
 def _facts(info: RunInfo) -> dict[str, Any]:
-    """What of a worker may change a result, its suites and what they name included."""
+    """Return the facts of a worker that may change a result, with its suites and what they name."""
     backends = {
         f"backend {name}": backend.model_dump(exclude={"command"})
         for name, backend in info.backends.items()

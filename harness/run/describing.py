@@ -1,4 +1,4 @@
-"""What a run is, before anything is run: asked of its backends, where they will run."""
+"""The description of a run before it starts; the backends are asked where they will run."""
 
 import datetime
 import sys
@@ -14,14 +14,14 @@ from sampler_parity.reference.chronology import NEWEST
 
 
 def _command_line() -> tuple[str, ...]:
-    """That of this process, which another may be asked with."""
+    """Return the command line of this process; another process may describe the run."""
     return ("sampler-parity", *sys.argv[1:])
 
 
 @dataclass(frozen=True)
 class Intent:
-    """What run.json says of a run beside what its backends and its machine say. backends: as of
-    `Terms`. ready_s: they go on running, for requests of so many seconds."""
+    """The fields of run.json that neither the backends nor the machine report. backends: as in
+    `Terms`. ready_s: keep the backends running, for requests of so many seconds."""
 
     backends: dict[str, str | None]
     suites: dict[str, str] = field(default_factory=dict)
@@ -33,7 +33,7 @@ class Intent:
 
 
 def describe(intent: Intent) -> RunInfo:
-    """run.json of a run; asks every backend what it is."""
+    """Return the content of run.json; ask every backend to describe itself."""
 
     def about(name: str) -> BackendInfo:
         if not intent.ready_s:
@@ -59,11 +59,11 @@ def describe(intent: Intent) -> RunInfo:
 
 
 def absent_of(info: dict[str, BackendInfo], names: Iterable[str]) -> dict[str, str]:
-    """The backends that do not run here, and why."""
+    """Return the backends that do not run here, with the reason."""
     why = {name: info[registry.command_of(name)[0]].unavailable for name in names}
     return {name: reason for name, reason in why.items() if reason}
 
 
 def versions_of(info: RunInfo, names: Iterable[str]) -> dict[str, str]:
-    """What each of the backends says in the header of the run."""
+    """Return the version of each backend in the header of the run."""
     return {name: info.backends[registry.command_of(name)[0]].version for name in names}

@@ -1,5 +1,5 @@
-"""Whether a bundle that a run goes on with holds what the plan would have made: its own cases, with
-what they require. A verdict alone says nothing of who wrote it; its digest does."""
+"""Check that a bundle that a run continues holds what the plan would have made: its own cases, with
+their requirements. A verdict alone does not identify its writer; its digest does."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +17,8 @@ Judged = CaseResult | DecodeResult | InvarianceResult | DistributionResult
 
 
 def misfit_of(plan: Plan) -> Callable[[Result], str]:
-    """What of a result is not as its case has it, or "". plan: on the backends that run here."""
+    """Return a function that describes how a result differs from its case, or returns "". plan: on
+    the backends that run here."""
     items = {(item.kind.noun, item.id): item for item in plan.judged}
     names = {command_of(name)[0] for name in plan.backends}
 
@@ -46,8 +47,8 @@ def _other_terms(result: CaseResult | DistributionResult, asked: Any) -> str:
         return f"{result.id!r} has other samplers: {' '.join(result.samplers)}"
     for name in result.backends:
         required = asked.required(name)
-        # what a release has no meaning of is required to be unsupported
+        # a sampler that a release gives no meaning must be unsupported
         if result.required[name] not in (required, ["unsupported"]):
-            told = " or ".join(result.required[name]) or "nothing"
-            return f"{result.id!r} requires {' or '.join(required)} of {name}, and not {told}"
+            got = " or ".join(result.required[name]) or "nothing"
+            return f"{result.id!r} requires {' or '.join(required)} of {name}, and not {got}"
     return ""

@@ -1,8 +1,8 @@
-"""What is judged: items to an executor, their records to a bundle as they come.
+"""Judge items: send them to an executor and write their records to a bundle as they come.
 
-A portion of items is the unit of work; each process of the executor starts its backends once and
-keeps them. Of a portion whose process dies each item is run again, alone: the one that ends a
-process by itself is recorded as that, and the run goes on.
+A portion of items is the unit of work. Each process of the executor starts its backends once and
+keeps them. If a process dies, each item of its portion is run again alone. An item that kills a
+process by itself is recorded as such, and the run continues.
 """
 
 import itertools
@@ -36,7 +36,7 @@ T = TypeVar("T")
 
 
 def run_portion(portion: Sequence[Item], terms: Terms, folder: str | None) -> list[Any]:
-    """The records of items; the function that an executor gets. folder: of the bundle."""
+    """Return the records of items. An executor calls this. folder: of the bundle."""
     backends = [
         backend(name, terms.timeout_s, terms.versions.get(name, "")) for name in terms.backends
     ]
@@ -55,7 +55,7 @@ def run_portion(portion: Sequence[Item], terms: Terms, folder: str | None) -> li
 
 
 def run_portion_apart(portion: Sequence[Item], terms: Terms) -> tuple[list[Any], dict[str, bytes]]:
-    """As run_portion where the bundle is out of reach; also the artifacts, by name."""
+    """Run a portion where the bundle is out of reach; return the artifacts, by name, as well."""
     with tempfile.TemporaryDirectory() as folder:
         artifacts = Path(folder) / "artifacts"
         artifacts.mkdir()
@@ -64,7 +64,7 @@ def run_portion_apart(portion: Sequence[Item], terms: Terms) -> tuple[list[Any],
 
 
 def portions(items: Sequence[Item]) -> Iterator[list[Item]]:
-    """Items in portions of about equal work."""
+    """Yield items in portions of about equal work."""
     for _, alike in itertools.groupby(items, lambda item: item.kind.noun):
         portion: list[Item] = []
         values = 0.0
@@ -84,8 +84,8 @@ def survived(
     portions: Sequence[list[T]],
     more: tuple[Any, ...] = (),
 ) -> Iterator[tuple[list[T], Any]]:
-    """Each portion with what the function made of it. What is in a portion whose process died comes
-    later, one by one; Died for what ends a process by itself. more: arguments."""
+    """Yield each portion with the result of the function. If a process died, its items come later,
+    one by one; an item that kills a process by itself has the result Died. more: arguments."""
     lost: list[T] = []
     for place, outcome in executor.each(function, [(portion, *more) for portion in portions]):
         if isinstance(outcome, Died):
@@ -97,8 +97,8 @@ def survived(
 
 
 def judge(items: Sequence[Item], context: Context, fail_fast: int = 0) -> list[Result]:
-    """The records of all items; each is appended as its portion ends. fail_fast: how many failures
-    end it, looked at whenever so many portions have ended as run at once; 0: none."""
+    """Return the records of all items; append them as their portion ends. fail_fast: stop after so
+    many failures (0: never), counted after each round of portions that run at once."""
     done: list[Result] = []
     every = [*portions(items)]
     at_once = context.executor.size if fail_fast else max(1, len(every))
@@ -123,7 +123,7 @@ def judge(items: Sequence[Item], context: Context, fail_fast: int = 0) -> list[R
 
 
 def _died(item: Item, terms: Terms, how: str) -> Result:
-    """The record of an item that ends the process that judges it."""
+    """Return the record of an item that kills the process that judges it."""
     record: Any = item.kind.runner.died(
         item.check, terms, f"the process that judged it died: {how}"
     )
@@ -132,7 +132,7 @@ def _died(item: Item, terms: Terms, how: str) -> Result:
 
 
 def _kept(sent: tuple[list[Result], dict[str, bytes]], context: Context) -> list[Result]:
-    """The records that came from elsewhere, with their artifacts put into the bundle."""
+    """Put the artifacts of records from elsewhere into the bundle; return the records."""
     records, files = sent
     for name, content in files.items():
         write_content(context.writer.folder / "artifacts" / name, content)
@@ -140,8 +140,8 @@ def _kept(sent: tuple[list[Result], dict[str, bytes]], context: Context) -> list
 
 
 def has_changed(meaning: str) -> bool:
-    """Whether it is a release's that samplers meant otherwise in; not of another platform, on which
-    no change is shown."""
+    """Return whether samplers meant something else in this release; False for another platform,
+    because no change is shown there."""
     release, platform = parted(meaning)
     return release != NEWEST and platform == DEFAULT
 
@@ -152,7 +152,8 @@ def run_changes(
     names: dict[str, str],
     timeout_s: float = 60.0,
 ) -> list[ChangeResult]:
-    """What changed since the releases that these backends were judged by; for an executor, too."""
+    """Return the changes since the releases that judged these backends. An executor may call
+    this."""
     releases = {registry.command_of(name)[0]: release for name, release in names.items()}
     full = {registry.command_of(name)[0]: name for name in names}
 

@@ -1,7 +1,7 @@
-"""How far a run is, and how long it still takes.
+"""The progress of a run, and the time that it still takes.
 
-Kind by kind, in the order in which they are done. What of a kind took so far says how long the rest
-of it takes; of a kind that has not begun, the estimate of `run --plan` does.
+Kinds are counted one by one, in the order in which they run. The time of a kind so far predicts the
+rest of it; before a kind has begun, the estimate of `run --plan` does.
 """
 
 from collections import Counter, defaultdict
@@ -19,8 +19,7 @@ from sampler_parity.harness.suite.timings import rule_chains
 
 @dataclass(frozen=True)
 class Work:
-    """Results of a kind: how many there will be, how many there were before. seconds: of one, a
-    guess."""
+    """Results of a kind. total: at the end; before: at the start. seconds: an estimate for one."""
 
     what: str
     total: int
@@ -32,7 +31,7 @@ Watch = Callable[[list[Work]], AbstractContextManager[ProgressCallback]]
 
 
 def work_of(plan: Plan, done: set[str]) -> list[Work]:
-    """The whole of a plan. done: the ids of the results that its bundle has."""
+    """Return the whole work of a plan. done: the ids of the results that its bundle has."""
     every = list(plan.items)
     if plan.ruled:
         every += [Item("timing/samplers", chain) for chain in rule_chains()]
@@ -48,7 +47,7 @@ def work_of(plan: Plan, done: set[str]) -> list[Work]:
 
 @dataclass
 class Pace:
-    """What of the work is done. now: seconds, of any clock, at its beginning."""
+    """The finished part of the work. now: its start in seconds, of any clock."""
 
     works: list[Work]
     now: float
@@ -56,7 +55,7 @@ class Pace:
     spent: dict[str, float] = field(default_factory=lambda: defaultdict(float))
 
     def ended(self, results: Sequence[Result], now: float) -> None:
-        """The time since the last ones was theirs."""
+        """Count finished results. The time since the last ones was spent on them."""
         for result in results:
             self.fresh[kind_of_record(result.kind).noun] += 1
         if results:

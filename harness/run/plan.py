@@ -1,4 +1,4 @@
-"""What a run will do, before it is done: `run --plan` prints it, harness/run/run.py does it."""
+"""The plan of a run: `run --plan` prints it, harness/run/run.py executes it."""
 
 import itertools
 from collections import Counter
@@ -47,9 +47,12 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class Plan:
-    """suites: the digest of each. left_out: those of a folder that lack an extra, why. paths: of
-    those given as files, where they lie. releases: the backends, and of each the release that it is
-    judged by; None: v0.5.0, as the cases require. items: in the order of their kinds."""
+    """The plan of a run. items: in the order of their kinds.
+
+    suites: the digest of each. left_out: suites of a folder that lack an extra, with the reason.
+    paths: where the suites that were given as files are.
+    releases: the release that each backend is judged by; None: v0.5.0, as the cases require.
+    """
 
     asked: RunOptions
     suites: dict[str, str]
@@ -64,8 +67,8 @@ class Plan:
 
     @property
     def ruled(self) -> bool:
-        """Whether the reference is timed, too: beside all of the suites of llama.cpp's samplers, on
-        a build of it. Not on a cluster, in a sandbox or for another platform: such times mean
+        """Whether the reference is timed, too: in a full run of the suites of llama.cpp's samplers
+        on a build of it. Never on a cluster, in a sandbox or for another platform: such times mean
         nothing."""
         asked = self.asked
         if asked.profile != "full" or asked.only or asked.executor != "local" or asked.sandbox:
@@ -78,7 +81,7 @@ class Plan:
 
     @property
     def options(self) -> dict[str, str]:
-        """Those that decide what a result is, beside the suites, and are not in RunInfo."""
+        """The options that decide a result and are neither suites nor in RunInfo."""
         asked = self.asked
         options = {"timeout": f"{asked.timeout_s:g}", "repeat": str(asked.repeat)}
         if asked.accept != "identical":
@@ -91,12 +94,12 @@ class Plan:
 
     @property
     def rounds(self) -> int:
-        """Of every timed chain."""
+        """The rounds of every timed chain."""
         return self.asked.rounds or ROUNDS[self.asked.profile]
 
     @property
     def terms(self) -> Terms:
-        """Those of every item. The errors are of the whole plan, and not of what is left of it."""
+        """The terms of every item. The errors are those of the whole plan, not of what is left."""
         asked = self.asked
         return Terms(
             self.releases,
@@ -113,7 +116,7 @@ class Plan:
 
     @property
     def intent(self) -> Intent:
-        """What its header says before anything is run."""
+        """The content of its header before anything is run."""
         asked = self.asked
         return Intent(
             self.releases, self.suites, asked.profile, asked.seed, asked.only, asked.timeout_s
@@ -121,19 +124,19 @@ class Plan:
 
     @property
     def judged(self) -> list[Item]:
-        """What is not timed: it may run in many processes at once."""
+        """The items that are not timed: they may run in many processes at once."""
         return [item for item in self.items if not item.kind.timed]
 
     def of(self, *nouns: str) -> list[Item]:
-        """The items that are called so."""
+        """Return the items of the kinds with these nouns."""
         return [item for item in self.items if item.kind.noun in nouns]
 
     def on(self, backends: Iterable[str]) -> "Plan":
-        """The same on some of its backends."""
+        """Return the same plan on some of its backends."""
         return replace(self, releases={name: self.releases[name] for name in backends})
 
     def left(self, done: set[str]) -> "Plan":
-        """Without what a bundle has already. done: the ids of its results."""
+        """Return the plan without finished items. done: the ids of the results in the bundle."""
 
         def whole(item: Item) -> bool:
             return item.id in done or done.issuperset(item.result_ids(self.backends))
@@ -141,7 +144,7 @@ class Plan:
         return replace(self, items=[item for item in self.items if not whole(item)])
 
     def counts(self) -> dict[str, int]:
-        """How many there are to do of each kind."""
+        """Return the number of items of each kind."""
         counts = Counter(item.kind.name for item in self.items)
         return {kind.called: counts[name] for name, kind in KINDS.items() if counts[name]}
 
@@ -152,7 +155,7 @@ class Plan:
 
 
 def plan_of(asked: RunOptions) -> Plan:
-    """Reads the suites. Raises InputError for what is wrong in them or in the options."""
+    """Read the suites and make a plan. Raises InputError for mistakes in them or in the options."""
     files = [suite.read_suite(path) for path in suite.find_suites(asked.suites)]
     named = [(suite.suite_id(file.path), file) for file in files]
     left_out = {
@@ -194,7 +197,7 @@ def plan_of(asked: RunOptions) -> Plan:
 
 
 def _named(asked: RunOptions) -> list[str]:
-    """The backends by the names that they are started by. Raises InputError."""
+    """Return the names by which the backends are started. Raises InputError."""
     if not asked.sandbox:
         return asked.backends
     sandboxes.refuse_unavailable()
@@ -202,7 +205,7 @@ def _named(asked: RunOptions) -> list[str]:
 
 
 def address_of(asked: RunOptions) -> str:
-    """Of the cluster's scheduler; "" for this machine. Raises InputError."""
+    """Return the address of the cluster's scheduler; "" for this machine. Raises InputError."""
     kind, _, address = asked.executor.partition(":")
     if kind == "dask" and address:
         return address
@@ -214,7 +217,7 @@ def address_of(asked: RunOptions) -> str:
 
 
 def _refuse_repeated(plan: Plan) -> None:
-    """A result is known by its id alone. Raises InputError for one that two suites have."""
+    """Raise InputError for an id that is in two suites: a result is known by its id alone."""
     suites: dict[str, str] = {}
     for item in plan.items:
         if item.id in suites:
@@ -224,7 +227,7 @@ def _refuse_repeated(plan: Plan) -> None:
 
 
 def _only(plan: Plan, patterns: tuple[str, ...]) -> Plan:
-    """What `--case` names: ids, or patterns. Raises InputError for one that names nothing."""
+    """Keep the items of `--case`, ids or patterns. Raises InputError for one that names nothing."""
     known, wanted = {item.id for item in plan.items}, set[str]()
     for pattern in patterns:
         item = pattern.partition("@")[0]
@@ -238,7 +241,7 @@ def _only(plan: Plan, patterns: tuple[str, ...]) -> Plan:
 
 
 def lines(plan: Plan, done: set[str]) -> Iterator[str]:
-    """The plan in words. done: the ids that the bundle has already."""
+    """Yield the lines of `run --plan`. done: the ids that the bundle has already."""
     asked = plan.asked
     yield f"plan     profile {asked.profile}, seed {asked.seed}, {asked.executor}"
     for name, release in plan.releases.items():
@@ -251,12 +254,12 @@ def lines(plan: Plan, done: set[str]) -> Iterator[str]:
     if done:
         yield f"left     {_counted(left)}"
     if plan.ruled:
-        yield "beside   every sampler timed on the first backend and on reference"
+        yield "also     every sampler timed on the first backend and on reference"
     yield f"total    {_counted(plan)}; about {_duration(left.seconds)} on one core, nothing was run"
 
 
 def left_out(plan: Plan) -> Iterator[str]:
-    """A line for each suite of a folder that is not run."""
+    """Yield a line for each suite of a folder that is not run."""
     return (f"left out {name}: {why}" for name, why in plan.left_out.items())
 
 

@@ -1,6 +1,5 @@
-"""Predictions of many cases into a bundle: on which platforms each repeats, and a small case of
-every sampler and operation that parts some.
-"""
+"""Write predictions of many cases into a bundle: the platforms on which each repeats, and a small
+case for every sampler and operation that makes some platform differ."""
 
 import time
 from collections import defaultdict
@@ -25,16 +24,16 @@ from sampler_parity.harness.run.judging import portions
 from sampler_parity.harness.run.plan import Plan
 from sampler_parity.harness.run.run import described, finish
 
-OF_A_CASE = 3.0  # seconds to make one small, as for a failing case of a run (run/shrinking.py)
-How = tuple[str, tuple[str, ...]]  # in which a case parts: a sampler, and its operations
+OF_A_CASE = 3.0  # seconds to minimize one, as for a failing case of a run (run/shrinking.py)
+How = tuple[str, tuple[str, ...]]  # the way in which a case differs: a sampler, and its operations
 Predicted = list[tuple[PredictionResult, list[Prediction]]]
 
 
 def predict_into(
     folder: Path, plan: Plan, platforms: Sequence[str], progress: Callable[[int], object]
 ) -> tuple[Bundle, list[Prediction]]:
-    """The bundle, and all that it holds as `predict` says it. progress: called with the
-    number of cases of each portion. Raises InputError for a folder that holds a bundle already."""
+    """Write a bundle; return it, and its content as `predict` gives it. progress: called with the
+    number of cases of each portion. Raises InputError if the folder already holds a bundle."""
     start = time.monotonic()
     every = [*portions(plan.items)]
     with Pool(plan.asked.jobs, len(every)) as pool:
@@ -54,7 +53,7 @@ def predict_into(
 
 
 def predicted(items: Sequence[Item], platforms: Sequence[str]) -> Predicted:
-    """The function that a process of the pool gets."""
+    """Predict items. A process of the pool calls this."""
     return [
         (_record(item, platforms, answers), answers)
         for item in items
@@ -63,8 +62,8 @@ def predicted(items: Sequence[Item], platforms: Sequence[str]) -> Predicted:
 
 
 def partings(case: StagesCase, how: How, platforms: Sequence[str]) -> list[PartingResult]:
-    """The case made small for the platforms on which it parts so, until each of them has one that
-    does; the function that a process of the pool gets."""
+    """Minimize the case on platforms where it differs in this way, until each has a small case that
+    does. A process of the pool calls this."""
     results, left = [], [*platforms]
     while left:
         first = left[0]
@@ -93,7 +92,7 @@ def _parts_so(case: StagesCase, how: How, platform: str) -> bool:
 
 
 def _alike(case: StagesCase, how: How, platforms: Sequence[str]) -> dict[str, Apart]:
-    """On which of these platforms it parts in this way, and what it is there."""
+    """Return the platforms on which the case differs in this way, with the difference."""
     answers = {answer.platform: answer for answer in predict(case, platforms)}
     return {name: _apart(answer) for name, answer in answers.items() if _how(answer) == how}
 
@@ -101,8 +100,8 @@ def _alike(case: StagesCase, how: How, platforms: Sequence[str]) -> dict[str, Ap
 def _asked(
     cases: Sequence[StagesCase], everything: Sequence[Prediction]
 ) -> list[tuple[StagesCase, How, list[str]]]:
-    """Of each way to part that there is, the cheapest case, and the platforms that it parts on; of
-    those that are left, the cheapest again."""
+    """Return, for each way to differ, the cheapest case with its platforms, then the cheapest case
+    for those that are left, and so on."""
     by_id = {case.id: case for case in cases}
     ways: dict[How, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for answer in everything:

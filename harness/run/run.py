@@ -1,7 +1,7 @@
-"""A run: what a plan says, on executors, into a bundle.
+"""Execute a plan on executors and write the results into a bundle.
 
-What is judged goes to processes or to a cluster; what is timed comes after it, alone and on this
-machine. At the end the bundle is read, once, and closed with its footer.
+Judged items go to processes or to a cluster. Timed items run after them, one at a time, on this
+machine. At the end the bundle is read once and closed with its footer.
 """
 
 import time
@@ -38,8 +38,8 @@ Say = Callable[[str], object]
 
 @dataclass(frozen=True)
 class Run:
-    """A run that ended. bundle: None where nothing runs here. absent: backends that do not, why.
-    left: cases that were not run, for too many had failed; the bundle is unfinished then."""
+    """A finished run. bundle: None if no backend runs here. absent: backends that do not, with the
+    reason. left: cases not run because too many had failed; the bundle is then unfinished."""
 
     bundle: bundle.Bundle | None
     absent: dict[str, str]
@@ -58,20 +58,20 @@ class Run:
 
     @property
     def unjudged(self) -> list[str]:
-        """The backends that every case and distribution test of the run was skipped on."""
+        """The backends that skipped every case and distribution test of the run."""
         done = self.bundle
         if done is None or done.skip_ratios:
             return []
         asked = [(name, got.verdict) for case in done.cases for name, got in case.backends.items()]
         drawn = [(name, got.decision) for cell in done.cells for name, got in cell.backends.items()]
-        judged = {name for name, said in (*asked, *drawn) if said != "skipped"}
+        judged = {name for name, outcome in (*asked, *drawn) if outcome != "skipped"}
         return sorted({name for name, _ in (*asked, *drawn)} - judged)
 
 
 def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Run:
-    """Do what is planned. Raises InputError where no backend runs here, or the folder will not do.
+    """Execute the plan. Raises InputError if a backend or the output folder cannot be used.
 
-    resume: go on with the bundle in the folder, if there is one.
+    resume: continue the bundle in the folder, if there is one.
     """
     start = time.monotonic()
     with ExitStack() as until_closed:
@@ -107,8 +107,8 @@ def run(plan: Plan, folder: Path, resume: bool, watch: Watch, say: Say) -> Run:
 
 
 def executor_of(asked: RunOptions, tasks: int) -> Pool | Cluster:
-    """The cluster of `--executor`, or processes of this machine, no more than there are tasks.
-    Raises InputError."""
+    """Return the cluster of `--executor`, or processes of this machine, no more than there are
+    tasks. Raises InputError."""
     address = address_of(asked)
     if address:
         return Cluster(address, labels(asked.backends, list(asked.labels)))
@@ -116,8 +116,8 @@ def executor_of(asked: RunOptions, tasks: int) -> Pool | Cluster:
 
 
 def described(intent: Intent, executor: Pool | Cluster | None) -> RunInfo:
-    """Asked where items will run: their backends then stand ready there. executor: None, in this
-    process."""
+    """Describe the run where items will run: the backends then stand ready there. executor: None,
+    in this process."""
     if executor is None:
         return describe(replace(intent, ready_s=None))
     if isinstance(executor, Cluster):
@@ -127,7 +127,7 @@ def described(intent: Intent, executor: Pool | Cluster | None) -> RunInfo:
 
 
 def as_reported(plan: Plan, info: RunInfo) -> tuple[Plan, RunInfo]:
-    """Each adapter judged by the platform that it says it is built for. Raises InputError."""
+    """Judge each adapter by the platform that it reports to be built for. Raises InputError."""
     meanings = registry.references_as_reported(plan.releases, info.backends)
     backends = dict(info.backends)
     for name, meaning in meanings.items():
@@ -137,8 +137,8 @@ def as_reported(plan: Plan, info: RunInfo) -> tuple[Plan, RunInfo]:
 
 
 def _judge(plan: Plan, left: Plan, context: Context) -> int:
-    """What is judged, in processes; then failures minimized, and what changed between releases. How
-    many cases were not run any more."""
+    """Judge items in processes; then minimize failures and record the changes between releases.
+    Return how many cases were not run any more."""
     writer, start = context.writer, time.monotonic()
     fresh = judge(left.judged, context, plan.asked.fail_fast)
     ended = {result.id for result in fresh}
@@ -161,7 +161,7 @@ def _judge(plan: Plan, left: Plan, context: Context) -> int:
 
 
 def _measure(plan: Plan, left: Plan, context: Context, say: Say) -> None:
-    """What is timed: kind by kind, one item after the other."""
+    """Run the timed items: kind by kind, one item after the other."""
     for kind in [kind for kind in KINDS.values() if kind.timed]:
         every = [(left.of(kind.noun), context)]
         if plan.ruled and kind.name == "timing":
@@ -178,7 +178,7 @@ def _measure(plan: Plan, left: Plan, context: Context, say: Say) -> None:
 
 
 def finish(writer: BundleWriter, wall_s: float) -> bundle.Bundle:
-    """Close a bundle with its footer; what it holds then."""
+    """Close a bundle with its footer; return its final content."""
     done = bundle.read(writer.folder)
     return replace(done, footer=writer.close(_footer(done, wall_s)))
 

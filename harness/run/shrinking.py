@@ -1,7 +1,8 @@
-"""After the cases of a run: of each group of failures one is minimized, within a stated time.
+"""Minimize one failure of each group after the cases of a run, within a stated time.
 
-A sampler that is wrong everywhere fails in hundreds of cases and in few groups. The worst groups
-come first, of each its cheapest case; what the time does not reach is said to have had none.
+A sampler that is wrong everywhere fails in hundreds of cases but in few groups. The worst groups
+come first, each with its cheapest case. A group that the time does not reach is recorded with that
+reason.
 """
 
 import math
@@ -32,27 +33,26 @@ from sampler_parity.reference.chronology import NEWEST
 if TYPE_CHECKING:
     from sampler_parity.harness.faults.diagnosis import Judged
 
-# Seconds for a group and, of all of them together, as a share of what the cases took: a run that is
-# wrong takes at most twice the time of one that is right, of which judging what differs has a part.
+# Seconds for a group, and the share of the time of the cases for all groups together. A failing run
+# takes at most twice the time of a passing one, part of it to judge the differences.
 OF_A_GROUP = 3.0
 AT_LEAST = 5.0
 SHARE = 0.3
-LOOKED_AT = 16  # cases of a group, and as many that pass: what a fault is compared on
-WRONG: tuple[Verdict, ...] = ("diverged", "boundary")  # what a fault is looked for behind
-MOSTLY = 0.5  # of what fails at a stage
-AT_MOST = 20_000  # of the cost of a case that faults are tried on: milliseconds each
+LOOKED_AT = 16  # failing cases of a group, and passing cases, that a fault is compared on
+WRONG: tuple[Verdict, ...] = ("diverged", "boundary")  # verdicts that are compared with faults
+MOSTLY = 0.5  # of the failures at a stage
+AT_MOST = 20_000  # cost of a case that faults are tried on; each takes milliseconds
 
 
 def seconds_for(cases_s: float) -> float:
-    """How long a run may make failures small whose cases took so long."""
+    """Return how long a run may minimize failures, from the time that its cases took."""
     return max(AT_LEAST, SHARE * cases_s)
 
 
 def small_of(
     cases: list[Case], name: str, of: Looks, terms: Terms, seconds: float
 ) -> CounterexampleResult:
-    """One of the cases minimized; the function that an executor gets. name: of the backend, as it
-    is started."""
+    """Minimize one of the cases. An executor calls this. name: the one that starts the backend."""
     asked = backend(name, min(terms.timeout_s, OF_A_GROUP))
     release = terms.backends[name]
     releases = {asked.name: release} if release is not None else {}
@@ -62,7 +62,7 @@ def small_of(
 def minimize(
     judged: Sequence[CaseResult], cases: Mapping[str, Case], context: Context, seconds: float
 ) -> Iterator[CounterexampleResult]:
-    """A counterexample of each group that the bundle has none of, or why there is none."""
+    """Yield a counterexample, or why there is none, for each group that has none in the bundle."""
     deadline = time.monotonic() + seconds
     info, done, executor = context.writer.info, context.writer.done, context.executor
     full = {registry.command_of(name)[0]: name for name in context.terms.backends}
@@ -74,7 +74,7 @@ def minimize(
     ]
     total = len(left)
     while left:
-        context.progress([], f"making failure {total - len(left) + 1} of {total} small")
+        context.progress([], f"minimizing failure {total - len(left) + 1} of {total}")
         wave, left = left[: executor.size], left[executor.size :]
         remaining = min(OF_A_GROUP, deadline - time.monotonic())
         if remaining <= 0:
@@ -96,8 +96,8 @@ def with_known(
     cases: Mapping[str, Case],
     context: Context,
 ) -> Iterator[CounterexampleResult]:
-    """The same, of what diverges with the planted faults that do the same. Not of what is judged by
-    an old release: the faults are in the newest."""
+    """Yield the records; those that diverge get the planted faults that do the same. Backends
+    judged by an old release get none: the faults are in the newest."""
     by_release = context.terms.backends.items()
     old = {registry.command_of(name)[0] for name, r in by_release if r not in (None, NEWEST)}
     asked = [s for s in small if s.result and s.result.verdict in WRONG and s.backend not in old]
@@ -106,7 +106,7 @@ def with_known(
         return
     from sampler_parity.harness.faults.diagnosis import diagnose  # loads every fault
 
-    calls = [(case_of(record), record.result, *beside(record, judged, cases)) for record in asked]
+    calls = [(case_of(record), record.result, *nearby(record, judged, cases)) for record in asked]
     known_of: dict[str, list[Known]] = {}
     for place, outcome in context.executor.each(diagnose, calls):
         known_of[asked[place].id] = [] if isinstance(outcome, Died) else outcome
@@ -116,10 +116,13 @@ def with_known(
 def settled(
     records: Sequence[CounterexampleResult], judged: Sequence[CaseResult]
 ) -> Iterator[CounterexampleResult]:
-    """The same, with what the groups of a stage say of each other: of several faults the one is
-    left that explains another group alone, and none is where most cases of the stage fail by
-    another cause, whose fringe looks like many a fault. Another order must explain most of what
-    fails in chains: backwards looks, at temp, like temperature behind everything."""
+    """Yield the records, with fewer faults, from what the groups of a stage have in common. If one
+    of several faults alone explains another group, only that one is left.
+
+    No fault is left if most cases of the stage fail by another cause: its edge cases resemble many
+    faults. A fault of the order must explain most failures in chains: at temp, a reversed chain
+    looks like one with temperature last.
+    """
     from sampler_parity.harness.faults import MUTANTS  # every fault
 
     orders = {mutant.name for mutant in MUTANTS.values() if mutant.of_order}
@@ -142,7 +145,7 @@ def _in_chains(
     fault: Known,
     judged: Sequence[CaseResult],
 ) -> float:
-    """Of what fails on a backend with several samplers, the share that a fault explains."""
+    """Return the share of a backend's failures with several samplers that a fault explains."""
     results = [
         case.backends[name]
         for case in judged
@@ -162,7 +165,8 @@ def _explained(
     record: CounterexampleResult,
     judged: Sequence[CaseResult],
 ) -> float:
-    """Of what fails at the stage of a record, on its backend, the share that a fault explains."""
+    """Return the share of the failures at a record's stage, on its backend, that a fault
+    explains."""
     assert record.result is not None
     name, stage = record.backend, record.result.stage
     results = [case.backends[name] for case in judged if name in case.backends]
@@ -173,18 +177,18 @@ def _explained(
 
 def case_of(record: CounterexampleResult) -> Case:
     assert record.smaller is not None
-    told = {"id": record.case, "description": "", "why": ""}
+    required = {"id": record.case, "description": "", "why": ""}
     chains = {
         key: numbers(record.smaller[key]) for key in ("chain", "batch") & record.smaller.keys()
     }
-    return case_from(told | record.smaller | chains)
+    return case_from(required | record.smaller | chains)
 
 
-def beside(
+def nearby(
     record: CounterexampleResult, judged: Sequence[CaseResult], cases: Mapping[str, Case]
 ) -> "tuple[Judged, Judged, Judged]":
-    """Cases through its sampler, from small to large: those that fail as it does, those that pass,
-    and those that fail there otherwise."""
+    """Return cases with the record's sampler, from small to large: those that fail as it does,
+    those that pass, and those that fail there otherwise."""
     assert record.result is not None
     of, stage, name = looks(record.result), record.result.stage, record.backend
     failing: list[tuple[Case, BackendResult]] = []
@@ -204,15 +208,15 @@ def beside(
 
 
 def _spread(pairs: list[tuple[Case, BackendResult]]) -> "Judged":
-    """As many as are looked at, small ones and large ones: what is alike on few tokens is not on
-    many."""
+    """Return at most LOOKED_AT pairs, small and large ones: results that agree on few tokens may
+    differ on many."""
     ordered = sorted(pairs, key=lambda pair: pair[0].cost)
     cheap = [pair for pair in ordered if pair[0].cost <= AT_MOST] or ordered[:1]
     every = max(1, math.ceil(len(cheap) / LOOKED_AT))
     return cheap[::every]
 
 
-def _without(group: Group, case: Case, said: str) -> CounterexampleResult:
+def _without(group: Group, case: Case, reason: str) -> CounterexampleResult:
     return CounterexampleResult(
-        id=f"{case.id} on {group.backend}", case=case.id, backend=group.backend, said=said
+        id=f"{case.id} on {group.backend}", case=case.id, backend=group.backend, said=reason
     )

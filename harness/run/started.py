@@ -1,4 +1,4 @@
-"""The backends of this process: each is started once, and kept."""
+"""The backends of this process. Each is started once and kept."""
 
 import os
 from multiprocessing.util import Finalize
@@ -10,11 +10,12 @@ _started: dict[tuple[int, str, float], BackendProcess] = {}
 
 
 def backend(name: str, timeout_s: float, version: str = "") -> BackendProcess:
-    """This process's backend of that name. version: that of the run, which it must say, too."""
-    key = (os.getpid(), name, timeout_s)  # what was forked leaves its parent's backends alone
+    """Return this process's backend of that name. version: of the run; the backend must report
+    it."""
+    key = (os.getpid(), name, timeout_s)  # a forked process leaves its parent's backends alone
     if key not in _started:
         _started[key] = registry.start(name, timeout_s, copied=True)
-        # and not atexit, which a forked process of an executor passes by
+        # not atexit, which a forked process of an executor skips
         Finalize(None, _started[key].close, exitpriority=0)
     if version:
         _started[key].version = version

@@ -96,5 +96,5 @@ def test_the_last_line_counts_everything() -> None:
     pace = Pace(WORKS, 0.0)
     pace.ended([RESULT] * 2 + [TIMED] * 6_150, 1.0)
     assert in_words(pace, Counter()) == "6,152 of 6,152"
-    text = in_words(pace, Counter(), "making failure 1 of 3 small")
-    assert text == "6,152 of 6,152, making failure 1 of 3 small"
+    text = in_words(pace, Counter(), "minimizing failure 1 of 3")
+    assert text == "6,152 of 6,152, minimizing failure 1 of 3"
